@@ -212,6 +212,9 @@ fn check_dead_code(file: &TextFile, lines: &[&str], seen: &mut Seen) {
         let Some(comment) = line.trim_start().strip_prefix("//") else {
             continue;
         };
+        if comment.starts_with(['/', '!']) {
+            continue; // Documentation shows code on purpose, and the tests run it.
+        }
         let is_inside_literal = index > 0 && seen.literal_lines.contains(&index);
         let comment = comment.trim();
         let begins =

@@ -126,7 +126,8 @@ fn code_in_comments_is_found_and_prose_is_not() {
         offending_lines("// if done {\n//     return Ok(());\n"),
         [2, 3]
     );
-    let prose = "// Let the reader go first;\n// let us see (this is prose).\n/// let a = 1;\n//! use a;\n// Calls: see a(b);\n";
+    let prose = "// Let the reader go first;\n// let us see (this is prose).\n/// let a = 1;\n/// assert!(a(1));\n\
+                 //! use a;\n// Calls: see a(b);\n";
     assert!(
         offending_lines(prose).is_empty(),
         "{:?}",
