@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::device::{Device, DeviceFile, DirectoryLock};
 
 const LOCK_FILE: &str = "LOCK";
-const ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// A [`Device`] on a directory of the file system.
 #[derive(Debug)]
