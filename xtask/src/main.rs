@@ -1,2 +1,77 @@
-//! Placeholder.
-fn main() {}
+//! The house rules as checks: `cargo xtask depcheck` holds the architecture, `cargo xtask tidy` the style.
+//!
+//! Both read the working tree, print what they looked at and every offence as
+//! `path:line: what; remedy`, and end with a status other than 0 when there was one. STYLE.md says
+//! which rule is held by which check.
+
+#![forbid(unsafe_code)]
+
+mod depcheck;
+mod files;
+mod manifest;
+mod offence;
+mod tidy;
+mod tokens;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use offence::Verdict;
+
+const USAGE: &str = "\
+usage: cargo xtask <check>
+
+  depcheck   which crate may depend on which, who may reach DataFusion, who may write unsafe code
+  tidy       lengths, headers, leftovers, SAFETY comments, machine paths, links between documents";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = repository_root();
+    let verdict = match names.as_slice() {
+        ["depcheck"] => depcheck::run(&root),
+        ["tidy"] => tidy::run(&root),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    conclude(names[0], verdict)
+}
+
+/// The folder above `xtask/`. Cargo names it at run time; the compiled-in path serves a binary that is
+/// started by hand, and would be the wrong tree where two checkouts share a target folder.
+fn repository_root() -> PathBuf {
+    let xtask =
+        std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&xtask)
+        .parent()
+        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+fn conclude(check: &str, verdict: Result<Verdict, String>) -> ExitCode {
+    match verdict {
+        Ok(verdict) if verdict.offences.is_empty() => {
+            println!("{check}: {}: all in order", verdict.checked);
+            ExitCode::SUCCESS
+        }
+        Ok(mut verdict) => {
+            verdict.offences.sort();
+            for offence in &verdict.offences {
+                println!("{offence}");
+            }
+            let count = verdict.offences.len();
+            let noun = if count == 1 { "offence" } else { "offences" };
+            println!("{check}: {}: {count} {noun}", verdict.checked);
+            ExitCode::FAILURE
+        }
+        Err(reason) => {
+            eprintln!("{check}: could not run: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,41 @@
-//! Placeholder.
+//! The lineage-based storage of L-Store (Sadoghi et al., EDBT 2018): one copy of the data for transactions and
+//! analytics, every version kept.
+//!
+//! A [`Table`] is a list of update ranges. A range's records live in insert pages while it fills, then in read-only
+//! base pages, one Arrow array a column; every later version is appended to the range's tail pages. A record's
+//! Indirection word leads to its newest version, each version to the one before. A background merge takes the
+//! committed prefix of the tail into new base pages and swaps them in; each page remembers how far it has come (its
+//! TPS), so readers put any two pages together for any snapshot.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `table` | ranges of a table, insertion, the doors to everything else |
+//! | `range` | one range, and reading a record |
+//! | `write` | appending a version |
+//! | `merge` | bringing base pages forward |
+//! | `scan` | batches of visible rows |
+//! | `base`, `insert`, `tail`, `heap` | the pages |
+//! | `cell`, `column_set`, `view` | values, sets of columns, visibility |
+//!
+//! The crate does not know transactions, only their ids: it asks [`Outcomes`] what became of one.
+
+mod base;
+mod cell;
+mod column_set;
+mod heap;
+mod insert;
+mod merge;
+mod range;
+mod scan;
+mod table;
+mod tail;
+mod view;
+mod write;
+
+pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, value_of_cell};
+pub use heap::VALUE_BYTES_MAX;
+pub use merge::MergeReport;
+pub use scan::{BLOCK_ROWS, Projection};
+pub use table::{Table, TableOptions, TableStats};
+pub use view::{Outcome, Outcomes, View};
+pub use write::{Appended, Change, WriteError};

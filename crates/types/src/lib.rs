@@ -1,1 +1,17 @@
-//! Placeholder.
+//! The nouns that several crates share: identifiers of records, points in time, types, values and schemas.
+//!
+//! Nothing here acts: this crate gives words to the others and depends on none of them. The one foreign
+//! world it names is Arrow's schema, as every column type has exactly one Arrow type (see [`DataType::to_arrow`]).
+#![forbid(unsafe_code)]
+
+mod data_type;
+mod rid;
+mod schema;
+mod time;
+mod value;
+
+pub use data_type::DataType;
+pub use rid::Rid;
+pub use schema::{Column, Schema, SchemaError};
+pub use time::{Snapshot, StartTime, Timestamp, TxnId};
+pub use value::{Decimal, Value};

@@ -1,0 +1,103 @@
+# Brings a bare machine to where `cargo build` works: C compiler, curl, the pinned Rust toolchain.
+#
+# Sourced by ./run and ./test, which have set the shell options and stand in the repository root.
+# Whatever is already there is left alone, and then nothing is fetched: both commands also work
+# without a network once they have worked with one.
+# shellcheck shell=bash
+
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+    bold=$'\033[1m' green=$'\033[32m' red=$'\033[31m' plain=$'\033[0m'
+else
+    bold='' green='' red='' plain=''
+fi
+
+headline() { printf '%s== %s%s\n' "$bold" "$*" "$plain"; }
+success() { printf '%s%s%s\n' "$green" "$*" "$plain"; }
+complain() { printf '%s%s%s\n' "$red" "$*" "$plain" >&2; }
+
+# The root's own file: one place names the toolchain, for cargo, for the checks and for us.
+pinned_toolchain() { sed -n 's/^channel *= *"\(.*\)"/\1/p' rust-toolchain.toml; }
+
+# A compiler that finds its headers and libraries, not merely a program called cc.
+c_compiler_works() {
+    command -v cc >/dev/null 2>&1 || return 1
+    printf '#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n' |
+        cc -x c -o /dev/null - >/dev/null 2>&1
+}
+
+has_rust() {
+    command -v cargo >/dev/null 2>&1 || return 1
+    if command -v rustup >/dev/null 2>&1; then
+        # Not `grep -q`: it would leave the pipe early, and rustup would report that as a failure.
+        rustup toolchain list | grep "^$(pinned_toolchain)\(-\| \|$\)" >/dev/null
+    else
+        # A toolchain from elsewhere serves when it is exactly the pinned one.
+        [ "$(rustc --version 2>/dev/null | cut -d ' ' -f 2)" = "$(pinned_toolchain)" ]
+    fi
+}
+
+install_packages() {
+    if ! command -v apt-get >/dev/null 2>&1; then
+        complain "These are needed and missing, by their Debian names: $*"
+        complain "Install them with the package manager of this system and start again."
+        exit 1
+    fi
+    if [ "$(id -u)" -ne 0 ]; then
+        complain "These packages are needed and missing: $*"
+        complain "Install them and start again:  sudo apt-get install --no-install-recommends $*"
+        exit 1
+    fi
+    headline "install $*"
+    DEBIAN_FRONTEND=noninteractive apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
+setup_packages() {
+    local missing=()
+    c_compiler_works || missing+=(gcc libc6-dev)
+    if ! has_rust; then
+        command -v curl >/dev/null 2>&1 || missing+=(curl)
+        [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
+    fi
+    if [ "${#missing[@]}" -gt 0 ]; then
+        install_packages "${missing[@]}"
+    fi
+}
+
+setup_rust() {
+    if has_rust; then
+        return
+    fi
+    if ! command -v rustup >/dev/null 2>&1; then
+        headline "install rustup"
+        curl --proto '=https' --tlsv1.2 -sSf --retry 3 https://sh.rustup.rs |
+            sh -s -- -y --default-toolchain none --profile minimal --no-modify-path
+        hash -r
+    fi
+    if ! has_rust; then
+        headline "install Rust $(pinned_toolchain)"
+        rustup toolchain install "$(pinned_toolchain)" --profile minimal --no-self-update \
+            --component rustfmt --component clippy
+    fi
+}
+
+# rustfmt and clippy, where the toolchain came without them; only ./test asks for them.
+setup_components() {
+    if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; then
+        return
+    fi
+    if ! command -v rustup >/dev/null 2>&1; then
+        complain "This Rust has no rustfmt or no clippy: install both for $(pinned_toolchain), or rustup."
+        exit 1
+    fi
+    headline "install rustfmt and clippy"
+    rustup component add --toolchain "$(pinned_toolchain)" rustfmt clippy
+}
+
+setup() {
+    # In front, as rustup's own set-up puts it: a cargo of the distribution must not hide it.
+    PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+    export PATH
+    setup_packages
+    setup_rust
+}

@@ -1,0 +1,342 @@
+//! One value on its way into or out of a page, and its translation from and to [`Value`]s and Arrow arrays.
+//!
+//! Insert and tail pages store a 64-bit word for each value: types of at most eight bytes as their bits, longer ones
+//! as a place in the range's byte heap. A [`Cell`] is a value in that form, with the bytes lent. Base pages store
+//! Arrow arrays. This module alone knows which bits stand for which type.
+use arrow_array::builder::{
+    ArrayBuilder, BinaryViewBuilder, BooleanBuilder, Decimal128Builder, PrimitiveBuilder, StringViewBuilder,
+};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef};
+use types::{DataType, Decimal, Value};
+
+// Arrow keeps decimals in the machine's byte order; cells lend those bytes as they are.
+const _: () = assert!(cfg!(target_endian = "little"));
+
+/// The most digits that a decimal may have to be stored as one word.
+const WORD_DECIMAL_DIGITS: u8 = 18;
+
+/// A value as pages store it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cell<'a> {
+    /// NULL.
+    Null,
+    /// The bits of a value of at most eight bytes, sign-extended.
+    Word(u64),
+    /// The bytes of a longer value: text, bytea, uuid (as its text), decimal of more than 18 digits (16 bytes, little-endian).
+    Bytes(&'a [u8]),
+}
+
+/// Whether values of this type are stored as bytes in the heap, not as a word.
+#[inline]
+pub fn is_wide(data_type: DataType) -> bool {
+    match data_type {
+        DataType::Text { .. } | DataType::Bytea | DataType::Uuid => true,
+        DataType::Decimal { precision, .. } => precision > WORD_DECIMAL_DIGITS,
+        _ => false,
+    }
+}
+
+/// Room for the bytes of one value that its [`Value`] does not hold in the stored form.
+#[derive(Default)]
+pub struct Scratch {
+    decimal: [u8; 16],
+    text: String,
+}
+
+/// The cell of a value that fits `data_type` (see [`Value::fits`]).
+pub fn cell_of_value<'a>(value: &'a Value, data_type: DataType, scratch: &'a mut Scratch) -> Cell<'a> {
+    debug_assert!(value.fits(data_type), "{value} does not fit {data_type}");
+    match value {
+        Value::Null => Cell::Null,
+        Value::Boolean(value) => Cell::Word(u64::from(*value)),
+        Value::SmallInt(value) => Cell::Word(i64::from(*value) as u64),
+        Value::Integer(value) | Value::Date(value) => Cell::Word(i64::from(*value) as u64),
+        Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) => Cell::Word(*value as u64),
+        Value::Real(value) => Cell::Word(u64::from(value.to_bits())),
+        Value::Double(value) => Cell::Word(value.to_bits()),
+        Value::Decimal(number) if !is_wide(data_type) => Cell::Word(number.unscaled as i64 as u64),
+        Value::Decimal(number) => {
+            scratch.decimal = number.unscaled.to_le_bytes();
+            Cell::Bytes(&scratch.decimal)
+        }
+        Value::Text(text) => Cell::Bytes(text.as_bytes()),
+        Value::Bytea(bytes) => Cell::Bytes(bytes),
+        Value::Uuid(_) => {
+            scratch.text = value.to_string();
+            Cell::Bytes(scratch.text.as_bytes())
+        }
+    }
+}
+
+/// The value of a cell of this type.
+pub fn value_of_cell(cell: Cell<'_>, data_type: DataType) -> Value {
+    match (cell, data_type) {
+        (Cell::Null, _) => Value::Null,
+        (Cell::Word(word), _) => value_of_word(word, data_type),
+        (Cell::Bytes(bytes), DataType::Bytea) => Value::Bytea(bytes.to_vec()),
+        (Cell::Bytes(bytes), DataType::Decimal { scale, .. }) => {
+            Value::Decimal(Decimal { unscaled: decimal_of_bytes(bytes), scale })
+        }
+        (Cell::Bytes(bytes), DataType::Uuid) => Value::Uuid(uuid_of_text(bytes)),
+        (Cell::Bytes(bytes), _) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+    }
+}
+
+fn value_of_word(word: u64, data_type: DataType) -> Value {
+    match data_type {
+        DataType::Boolean => Value::Boolean(word != 0),
+        DataType::SmallInt => Value::SmallInt(word as i16),
+        DataType::Integer => Value::Integer(word as i32),
+        DataType::Date => Value::Date(word as i32),
+        DataType::Timestamp => Value::Timestamp(word as i64),
+        DataType::TimestampTz => Value::TimestampTz(word as i64),
+        DataType::Real => Value::Real(f32::from_bits(word as u32)),
+        DataType::Double => Value::Double(f64::from_bits(word)),
+        DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: i128::from(word as i64), scale }),
+        _ => Value::BigInt(word as i64),
+    }
+}
+
+fn decimal_of_bytes(bytes: &[u8]) -> i128 {
+    let mut digits = [0; 16];
+    digits.copy_from_slice(&bytes[..16]);
+    i128::from_le_bytes(digits)
+}
+
+/// The bytes of a uuid written canonically; both sides of this border write it so.
+fn uuid_of_text(text: &[u8]) -> [u8; 16] {
+    let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or(0) as u8;
+    let mut digits = text.iter().filter(|byte| **byte != b'-').map(|byte| digit(*byte));
+    std::array::from_fn(|_| digits.next().unwrap_or(0) << 4 | digits.next().unwrap_or(0))
+}
+
+/// A column of an Arrow batch, read cell by cell. The array must have the type's Arrow form.
+#[allow(missing_docs, reason = "each variant is the array of the type that it names")]
+pub enum ArrayCells<'a> {
+    Boolean(&'a arrow_array::BooleanArray),
+    I16(&'a arrow_array::Int16Array),
+    I32(&'a [i32], &'a dyn Array),
+    I64(&'a [i64], &'a dyn Array),
+    F32(&'a arrow_array::Float32Array),
+    F64(&'a arrow_array::Float64Array),
+    Decimal(&'a arrow_array::Decimal128Array),
+    WideDecimal(&'a arrow_array::Decimal128Array),
+    Text(&'a arrow_array::StringViewArray),
+    Bytea(&'a arrow_array::BinaryViewArray),
+}
+
+impl<'a> ArrayCells<'a> {
+    /// Reads `array` as a column of this type.
+    ///
+    /// # Panics
+    /// If the array's Arrow type is not the one of `data_type`.
+    pub fn new(array: &'a dyn Array, data_type: DataType) -> Self {
+        match data_type {
+            DataType::Boolean => ArrayCells::Boolean(array.as_boolean()),
+            DataType::SmallInt => ArrayCells::I16(array.as_primitive()),
+            DataType::Integer => ArrayCells::I32(array.as_primitive::<Int32Type>().values(), array),
+            DataType::Date => ArrayCells::I32(array.as_primitive::<Date32Type>().values(), array),
+            DataType::BigInt => ArrayCells::I64(array.as_primitive::<Int64Type>().values(), array),
+            DataType::Timestamp | DataType::TimestampTz => {
+                ArrayCells::I64(array.as_primitive::<TimestampMicrosecondType>().values(), array)
+            }
+            DataType::Real => ArrayCells::F32(array.as_primitive()),
+            DataType::Double => ArrayCells::F64(array.as_primitive()),
+            DataType::Decimal { .. } if is_wide(data_type) => ArrayCells::WideDecimal(array.as_primitive()),
+            DataType::Decimal { .. } => ArrayCells::Decimal(array.as_primitive()),
+            DataType::Text { .. } | DataType::Uuid => ArrayCells::Text(array.as_string_view()),
+            DataType::Bytea => ArrayCells::Bytea(array.as_binary_view()),
+        }
+    }
+
+    /// The cell at `row`.
+    #[inline]
+    pub fn get(&self, row: usize) -> Cell<'a> {
+        if self.is_null(row) {
+            return Cell::Null;
+        }
+        match self {
+            ArrayCells::Boolean(array) => Cell::Word(u64::from(array.value(row))),
+            ArrayCells::I16(array) => Cell::Word(i64::from(array.value(row)) as u64),
+            ArrayCells::I32(values, _) => Cell::Word(i64::from(values[row]) as u64),
+            ArrayCells::I64(values, _) => Cell::Word(values[row] as u64),
+            ArrayCells::F32(array) => Cell::Word(u64::from(array.value(row).to_bits())),
+            ArrayCells::F64(array) => Cell::Word(array.value(row).to_bits()),
+            ArrayCells::Decimal(array) => Cell::Word(array.value(row) as i64 as u64),
+            ArrayCells::WideDecimal(array) => Cell::Bytes(&array.values().inner().as_slice()[row * 16..][..16]),
+            ArrayCells::Text(array) => Cell::Bytes(array.value(row).as_bytes()),
+            ArrayCells::Bytea(array) => Cell::Bytes(array.value(row)),
+        }
+    }
+
+    #[inline]
+    fn is_null(&self, row: usize) -> bool {
+        match self {
+            ArrayCells::Boolean(array) => array.is_null(row),
+            ArrayCells::I16(array) => array.is_null(row),
+            ArrayCells::I32(_, array) | ArrayCells::I64(_, array) => array.is_null(row),
+            ArrayCells::F32(array) => array.is_null(row),
+            ArrayCells::F64(array) => array.is_null(row),
+            ArrayCells::Decimal(array) | ArrayCells::WideDecimal(array) => array.is_null(row),
+            ArrayCells::Text(array) => array.is_null(row),
+            ArrayCells::Bytea(array) => array.is_null(row),
+        }
+    }
+}
+
+/// Builds the Arrow array of one column from cells.
+pub struct ColumnBuilder {
+    data_type: DataType,
+    builder: Builder,
+}
+
+enum Builder {
+    Boolean(BooleanBuilder),
+    I16(PrimitiveBuilder<Int16Type>),
+    I32(PrimitiveBuilder<Int32Type>),
+    I64(PrimitiveBuilder<Int64Type>),
+    F32(PrimitiveBuilder<Float32Type>),
+    F64(PrimitiveBuilder<Float64Type>),
+    Date(PrimitiveBuilder<Date32Type>),
+    Time(PrimitiveBuilder<TimestampMicrosecondType>),
+    Decimal(Decimal128Builder),
+    Text(StringViewBuilder),
+    Bytea(BinaryViewBuilder),
+}
+
+impl ColumnBuilder {
+    /// A builder for a column of this type with room for `capacity` values.
+    pub fn new(data_type: DataType, capacity: usize) -> Self {
+        fn primitive<T: ArrowPrimitiveType>(data_type: DataType, capacity: usize) -> PrimitiveBuilder<T> {
+            PrimitiveBuilder::with_capacity(capacity).with_data_type(data_type.to_arrow())
+        }
+        let builder = match data_type {
+            DataType::Boolean => Builder::Boolean(BooleanBuilder::with_capacity(capacity)),
+            DataType::SmallInt => Builder::I16(primitive(data_type, capacity)),
+            DataType::Integer => Builder::I32(primitive(data_type, capacity)),
+            DataType::BigInt => Builder::I64(primitive(data_type, capacity)),
+            DataType::Real => Builder::F32(primitive(data_type, capacity)),
+            DataType::Double => Builder::F64(primitive(data_type, capacity)),
+            DataType::Date => Builder::Date(primitive(data_type, capacity)),
+            DataType::Timestamp | DataType::TimestampTz => Builder::Time(primitive(data_type, capacity)),
+            DataType::Decimal { .. } => Builder::Decimal(primitive::<Decimal128Type>(data_type, capacity)),
+            DataType::Text { .. } | DataType::Uuid => Builder::Text(StringViewBuilder::with_capacity(capacity)),
+            DataType::Bytea => Builder::Bytea(BinaryViewBuilder::with_capacity(capacity)),
+        };
+        ColumnBuilder { data_type, builder }
+    }
+
+    /// Adds one value.
+    #[inline]
+    pub fn push(&mut self, cell: Cell<'_>) {
+        match cell {
+            Cell::Null => self.push_null(),
+            Cell::Word(word) => self.push_word(word),
+            Cell::Bytes(bytes) => match &mut self.builder {
+                Builder::Decimal(builder) => builder.append_value(decimal_of_bytes(bytes)),
+                Builder::Bytea(builder) => builder.append_value(bytes),
+                // Text was checked when it came in as `str`; a lossy copy never changes valid UTF-8.
+                Builder::Text(builder) => builder.append_value(String::from_utf8_lossy(bytes)),
+                _ => unreachable!("column of {} holds words", self.data_type),
+            },
+        }
+    }
+
+    #[inline]
+    fn push_word(&mut self, word: u64) {
+        match &mut self.builder {
+            Builder::Boolean(builder) => builder.append_value(word != 0),
+            Builder::I16(builder) => builder.append_value(word as i16),
+            Builder::I32(builder) => builder.append_value(word as i32),
+            Builder::I64(builder) => builder.append_value(word as i64),
+            Builder::F32(builder) => builder.append_value(f32::from_bits(word as u32)),
+            Builder::F64(builder) => builder.append_value(f64::from_bits(word)),
+            Builder::Date(builder) => builder.append_value(word as i32),
+            Builder::Time(builder) => builder.append_value(word as i64),
+            Builder::Decimal(builder) => builder.append_value(i128::from(word as i64)),
+            Builder::Text(_) | Builder::Bytea(_) => unreachable!("column of {} holds bytes", self.data_type),
+        }
+    }
+
+    fn push_null(&mut self) {
+        match &mut self.builder {
+            Builder::Boolean(builder) => builder.append_null(),
+            Builder::I16(builder) => builder.append_null(),
+            Builder::I32(builder) => builder.append_null(),
+            Builder::I64(builder) => builder.append_null(),
+            Builder::F32(builder) => builder.append_null(),
+            Builder::F64(builder) => builder.append_null(),
+            Builder::Date(builder) => builder.append_null(),
+            Builder::Time(builder) => builder.append_null(),
+            Builder::Decimal(builder) => builder.append_null(),
+            Builder::Text(builder) => builder.append_null(),
+            Builder::Bytea(builder) => builder.append_null(),
+        }
+    }
+
+    /// The array of all values pushed; the builder is empty again.
+    pub fn finish(&mut self) -> ArrayRef {
+        match &mut self.builder {
+            Builder::Boolean(builder) => ArrayBuilder::finish(builder),
+            Builder::I16(builder) => ArrayBuilder::finish(builder),
+            Builder::I32(builder) => ArrayBuilder::finish(builder),
+            Builder::I64(builder) => ArrayBuilder::finish(builder),
+            Builder::F32(builder) => ArrayBuilder::finish(builder),
+            Builder::F64(builder) => ArrayBuilder::finish(builder),
+            Builder::Date(builder) => ArrayBuilder::finish(builder),
+            Builder::Time(builder) => ArrayBuilder::finish(builder),
+            Builder::Decimal(builder) => ArrayBuilder::finish(builder),
+            Builder::Text(builder) => ArrayBuilder::finish(builder),
+            Builder::Bytea(builder) => ArrayBuilder::finish(builder),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<(DataType, Value)> {
+        let narrow = DataType::Decimal { precision: 15, scale: 2 };
+        let wide = DataType::Decimal { precision: 38, scale: 4 };
+        vec![
+            (DataType::Boolean, Value::Boolean(true)),
+            (DataType::SmallInt, Value::SmallInt(i16::MIN)),
+            (DataType::Integer, Value::Integer(-5)),
+            (DataType::BigInt, Value::BigInt(i64::MIN)),
+            (DataType::Real, Value::Real(-0.5)),
+            (DataType::Double, Value::Double(1e300)),
+            (narrow, Value::decimal(-12_345, 2)),
+            (wide, Value::decimal(-10i128.pow(37), 4)),
+            (DataType::TEXT, Value::from("a text longer than twelve bytes, with äöü")),
+            (DataType::Bytea, Value::from(vec![0u8, 255, 7])),
+            (DataType::Date, Value::Date(-1)),
+            (DataType::Timestamp, Value::Timestamp(-1)),
+            (DataType::TimestampTz, Value::TimestampTz(1_700_000_000_000_000)),
+            (DataType::Uuid, Value::Uuid(std::array::from_fn(|i| (i * 17) as u8))),
+        ]
+    }
+
+    #[test]
+    fn every_type_survives_cells_and_arrays() {
+        for (data_type, value) in samples() {
+            let mut builder = ColumnBuilder::new(data_type, 2);
+            let mut scratch = Scratch::default();
+            let cell = cell_of_value(&value, data_type, &mut scratch);
+            assert_eq!(matches!(cell, Cell::Bytes(_)), is_wide(data_type), "{data_type}");
+            assert_eq!(value_of_cell(cell, data_type), value);
+            builder.push(cell);
+            builder.push(Cell::Null);
+            let array = builder.finish();
+            assert_eq!(array.data_type(), &data_type.to_arrow());
+            let cells = ArrayCells::new(&array, data_type);
+            assert_eq!(value_of_cell(cells.get(0), data_type), value);
+            assert_eq!(cells.get(1), Cell::Null);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Insert pages: where new records live, row by row and uncompressed, until their range is full and merged.
+//!
+//! They are aligned slot for slot with the base pages that will replace them, so that a base Rid never changes. All
+//! arrays are as long as the range, but memory is taken only where slots are written.
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sync::zeroed_atomics;
+use types::Schema;
+
+use crate::cell::{Cell, is_wide};
+use crate::column_set::{ColumnSet, words_of};
+use crate::heap::ByteHeap;
+
+/// The insert pages of one range.
+pub struct InsertPages {
+    wide: Box<[bool]>,
+    set_words: usize,
+    start: Box<[AtomicU64]>,
+    nulls: Box<[AtomicU64]>,
+    columns: Box<[Box<[AtomicU64]>]>,
+    heap: ByteHeap,
+}
+
+impl InsertPages {
+    /// Empty pages for `capacity` records of this schema.
+    pub fn new(schema: &Schema, capacity: usize) -> InsertPages {
+        let set_words = words_of(schema);
+        InsertPages {
+            wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
+            set_words,
+            start: zeroed_atomics(capacity),
+            nulls: zeroed_atomics(capacity * set_words),
+            columns: schema.columns().iter().map(|_| zeroed_atomics(capacity)).collect(),
+            heap: ByteHeap::default(),
+        }
+    }
+
+    /// Writes the record at `slot`, which the caller allocated; `start` makes it known to readers.
+    pub fn write(&self, slot: usize, cells: &[Cell<'_>], start: u64) {
+        debug_assert_eq!(cells.len(), self.columns.len());
+        let mut nulls = ColumnSet::EMPTY;
+        for (column, cell) in cells.iter().enumerate() {
+            let word = match cell {
+                Cell::Null => {
+                    nulls.insert(column);
+                    continue;
+                }
+                Cell::Word(word) => *word,
+                Cell::Bytes(bytes) => self.heap.append(bytes),
+            };
+            self.columns[column][slot].store(word, Ordering::Relaxed);
+        }
+        for i in 0..self.set_words {
+            self.nulls[slot * self.set_words + i].store(nulls.word(i), Ordering::Relaxed);
+        }
+        self.start[slot].store(start, Ordering::Release);
+    }
+
+    /// The Start Time word of the record at `slot`.
+    #[inline]
+    pub fn start(&self, slot: usize) -> &AtomicU64 {
+        &self.start[slot]
+    }
+
+    /// The value of `column` at `slot`, whose Start Time the caller has seen written by an acquire load.
+    #[inline]
+    pub fn cell(&self, column: usize, slot: usize) -> Cell<'_> {
+        let nulls = self.nulls[slot * self.set_words + column / 64].load(Ordering::Relaxed);
+        if nulls & 1 << (column % 64) != 0 {
+            return Cell::Null;
+        }
+        let word = self.columns[column][slot].load(Ordering::Relaxed);
+        if self.wide[column] {
+            // SAFETY: the word was stored by `write` from this heap before Start Time, which the caller saw.
+            Cell::Bytes(unsafe { self.heap.get(word) })
+        } else {
+            Cell::Word(word)
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A table: a growing list of update ranges, and the doors through which rows enter, change and leave.
+//!
+//! New records go to open insert ranges, one for each worker thread (section 2.1 and the report it points to: insert
+//! ranges with pre-allocated base Rids), so that inserters do not meet. A range that is full is never opened again.
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use arrow_array::RecordBatch;
+use sync::{CachePadded, Directory};
+use types::{DataType, Rid, Schema, TxnId, Value};
+
+use crate::cell::{Cell, value_of_cell};
+use crate::merge::MergeReport;
+use crate::range::Range;
+use crate::scan::Projection;
+use crate::view::{Outcomes, View};
+use crate::write::{Appended, Change, WriteError};
+
+/// How a table's storage is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct TableOptions {
+    /// records in an update range, 2^12 to 2^16
+    pub range_records: usize,
+    /// unmerged tail records at which a range is due for a merge (M in section 6.2 of the paper)
+    pub merge_tail_records: u64,
+    /// insert ranges open at the same time
+    pub open_ranges: usize,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        TableOptions { range_records: 1 << 16, merge_tail_records: 1 << 13, open_ranges: workers.min(16) }
+    }
+}
+
+/// What a table holds and what was done to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableStats {
+    /// base records with their tombstones and deleted records, an upper bound of the rows
+    pub records: u64,
+    /// update ranges
+    pub ranges: u64,
+    /// merges that ran to their end
+    pub merges: u64,
+    /// tail records appended since the table was made
+    pub tail_records: u64,
+    /// tail records that no merge has taken in yet
+    pub tail_records_unmerged: u64,
+}
+
+/// The storage of one table.
+pub struct Table {
+    schema: Schema,
+    options: TableOptions,
+    ranges: Directory<Range>,
+    range_count: AtomicUsize,
+    /// The open range of each worker, as its index plus one; 0 before the first.
+    open: Box<[CachePadded<AtomicUsize>]>,
+    /// Held while a range is added.
+    growing: Mutex<()>,
+    merges: AtomicU64,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(schema: Schema, options: TableOptions) -> Table {
+        assert!(options.range_records.is_power_of_two() && options.range_records <= 1 << 16, "range of 2^16 at most");
+        Table {
+            schema,
+            options,
+            ranges: Directory::new(),
+            range_count: AtomicUsize::new(0),
+            open: (0..options.open_ranges.max(1)).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
+            growing: Mutex::new(()),
+            merges: AtomicU64::new(0),
+        }
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// How many ranges there are now.
+    pub fn range_count(&self) -> usize {
+        self.range_count.load(Ordering::Acquire)
+    }
+
+    fn range(&self, index: usize) -> &Range {
+        self.ranges.get(index).expect("a Rid names a range of its table")
+    }
+
+    /// Writes a new record whose Start Time word is `start`: a running transaction's id, or a commit timestamp.
+    pub fn insert(&self, cells: &[Cell<'_>], start: u64) -> Rid {
+        let open = &self.open[sync::thread_slot() % self.open.len()];
+        loop {
+            let seen = open.load(Ordering::Acquire);
+            if seen > 0
+                && let Some(slot) = self.range(seen - 1).allocate_slot()
+            {
+                self.write_base(Rid::base(seen - 1, slot), cells, start);
+                return Rid::base(seen - 1, slot);
+            }
+            let _growing = self.growing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if open.load(Ordering::Acquire) == seen {
+                open.store(self.add_range() + 1, Ordering::Release);
+            }
+        }
+    }
+
+    /// Writes a record at the Rid that it had before a restart. Recovery only: nobody else uses the table yet.
+    pub fn insert_at(&self, rid: Rid, cells: &[Cell<'_>], start: u64) {
+        while self.range_count() <= rid.range() {
+            self.add_range();
+        }
+        self.range(rid.range()).raise_len(rid.slot());
+        self.write_base(rid, cells, start);
+    }
+
+    /// Ends recovery: slots that no committed transaction filled become tombstones, and ranges with room are opened.
+    pub fn finish_recovery(&self) {
+        let guard = sync::pin();
+        let mut open = self.open.iter();
+        for index in 0..self.range_count() {
+            self.range(index).bury_unwritten(&guard);
+            if self.range(index).is_closed() {
+                continue;
+            }
+            match open.next() {
+                Some(open) => open.store(index + 1, Ordering::Release),
+                None => self.range(index).close(),
+            }
+        }
+    }
+
+    fn add_range(&self) -> usize {
+        let index = self.range_count.load(Ordering::Acquire);
+        self.ranges.get_or_init(index, || Range::new(&self.schema, self.options.range_records));
+        self.range_count.store(index + 1, Ordering::Release);
+        index
+    }
+
+    fn write_base(&self, rid: Rid, cells: &[Cell<'_>], start: u64) {
+        self.range(rid.range()).write_insert(rid.slot(), cells, start);
+    }
+
+    /// Appends a version to a record. `start` is the Start Time word as in [`Table::insert`].
+    pub fn append<O: Outcomes>(
+        &self,
+        view: View<'_, O>,
+        start: u64,
+        rid: Rid,
+        change: Change<'_>,
+    ) -> Result<Appended, WriteError> {
+        self.range(rid.range()).append(&sync::pin(), view, start, rid.slot(), change)
+    }
+
+    /// Writes the outcome of transaction `owner` into a base or tail record of its: a commit timestamp's word, or
+    /// [`types::StartTime::TOMBSTONE`].
+    pub fn stamp(&self, rid: Rid, owner: TxnId, stamp: u64) {
+        let range = self.range(rid.range());
+        if rid.is_tail() {
+            range.stamp_tail(rid.sequence(), owner, stamp);
+        } else {
+            range.stamp_base(&sync::pin(), rid.slot(), owner, stamp);
+        }
+    }
+
+    /// Passes the values of `columns` of the version that `view` sees to `take`, `None` where it sees no record.
+    pub fn read<O: Outcomes, R>(
+        &self,
+        view: View<'_, O>,
+        rid: Rid,
+        columns: &[usize],
+        take: impl FnOnce(&[Cell<'_>]) -> R,
+    ) -> Option<R> {
+        let guard = sync::pin();
+        let mut cells = smallvec::SmallVec::<[Cell<'_>; 16]>::from_elem(Cell::Null, columns.len());
+        let exists = self.range(rid.range()).read(&guard, view, rid.slot(), columns, &mut cells);
+        exists.then(|| take(&cells))
+    }
+
+    /// The same as owned values.
+    pub fn read_values<O: Outcomes>(&self, view: View<'_, O>, rid: Rid, columns: &[usize]) -> Option<Vec<Value>> {
+        let data_type = |column: usize| -> DataType { self.schema.columns()[column].data_type };
+        self.read(view, rid, columns, |cells| {
+            cells.iter().zip(columns).map(|(cell, column)| value_of_cell(*cell, data_type(*column))).collect()
+        })
+    }
+
+    /// The rows of range `index` that `view` sees.
+    pub fn scan_range<O: Outcomes>(
+        &self,
+        index: usize,
+        view: View<'_, O>,
+        projection: &Projection,
+    ) -> Vec<RecordBatch> {
+        self.range(index).scan(index, view, projection)
+    }
+
+    /// Whether a range is worth merging: full and not merged yet, over the bound of unmerged tail records, or (with
+    /// `quiet`) merged before and left alone since it was last looked at.
+    pub fn is_merge_due(&self, index: usize, quiet: bool) -> bool {
+        self.range(index).is_merge_due(self.options.merge_tail_records, quiet)
+    }
+
+    /// Whether the range of `rid` has reached the bound of unmerged tail records just now.
+    pub fn reached_merge_bound(&self, rid: Rid) -> bool {
+        self.range(rid.range()).unmerged(&sync::pin()) == self.options.merge_tail_records
+    }
+
+    /// Merges one range; see [`Range::merge`].
+    pub fn merge_range<O: Outcomes>(&self, index: usize, outcomes: &O) -> Option<MergeReport> {
+        let report = self.range(index).merge(outcomes)?;
+        self.merges.fetch_add(1, Ordering::Relaxed);
+        Some(report)
+    }
+
+    /// What the table holds now.
+    pub fn stats(&self) -> TableStats {
+        let guard = sync::pin();
+        let mut stats = TableStats { merges: self.merges.load(Ordering::Relaxed), ..TableStats::default() };
+        for index in 0..self.range_count() {
+            let range = self.range(index);
+            stats.ranges += 1;
+            stats.records += range.len() as u64;
+            stats.tail_records += range.tails.allocated();
+            stats.tail_records_unmerged += range.unmerged(&guard);
+        }
+        stats
+    }
+}

@@ -1,0 +1,125 @@
+//! What a reader sees: the one rule by which every path decides whether a version is visible.
+//!
+//! A Start Time word at or below the snapshot's timestamp is visible: one compare, the common case. Otherwise the
+//! word may still name a transaction that has committed and not stamped its records yet; then the transaction table
+//! is asked, through the trait that this crate declares and the engine supplies.
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use types::{Snapshot, StartTime, Timestamp, TxnId};
+
+/// What became of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It is running.
+    Active,
+    /// It committed at this time.
+    Committed(Timestamp),
+    /// It rolled back.
+    Aborted,
+    /// It is over and has stamped all that it wrote: read the Start Time word again.
+    Stamped,
+}
+
+/// Resolves transactions that are named in Start Time words.
+pub trait Outcomes {
+    /// What became of `txn`. While it is taking its commit timestamp this waits for the few instructions until
+    /// it has one, so that the answer agrees with every snapshot taken before the call.
+    fn outcome(&self, txn: TxnId) -> Outcome;
+}
+
+/// A Start Time word with its transaction looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resolved {
+    /// Not written yet.
+    Unwritten,
+    /// Written by a transaction that still runs.
+    Active(TxnId),
+    /// Committed at this time.
+    Committed(Timestamp),
+    /// Rolled back.
+    Tombstone,
+}
+
+/// Looks up what a Start Time word stands for now.
+#[inline]
+pub fn resolve<O: Outcomes>(start: &AtomicU64, outcomes: &O) -> Resolved {
+    loop {
+        match StartTime::from_word(start.load(Ordering::Acquire)) {
+            StartTime::Committed(at) => return Resolved::Committed(at),
+            StartTime::Tombstone => return Resolved::Tombstone,
+            StartTime::Unwritten => return Resolved::Unwritten,
+            StartTime::Pending(txn) => match outcomes.outcome(txn) {
+                Outcome::Active => return Resolved::Active(txn),
+                Outcome::Committed(at) => return Resolved::Committed(at),
+                Outcome::Aborted => return Resolved::Tombstone,
+                Outcome::Stamped => {}
+            },
+        }
+    }
+}
+
+/// Looks up a Start Time word and, where its transaction is over, writes the outcome in its place, so that later
+/// readers need not ask.
+pub fn resolve_and_stamp<O: Outcomes>(start: &AtomicU64, outcomes: &O) -> Resolved {
+    let before = start.load(Ordering::Acquire);
+    let resolved = resolve(start, outcomes);
+    if let StartTime::Pending(_) = StartTime::from_word(before) {
+        let stamp = match resolved {
+            Resolved::Committed(at) => at.0,
+            Resolved::Tombstone => StartTime::TOMBSTONE,
+            Resolved::Active(_) | Resolved::Unwritten => return resolved,
+        };
+        // Its owner may stamp the same value at the same time; either store is right.
+        let _ = start.compare_exchange(before, stamp, Ordering::AcqRel, Ordering::Relaxed);
+    }
+    resolved
+}
+
+/// Whether a reader sees a version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Visibility {
+    /// Committed in time, or the reader's own.
+    Visible,
+    /// Committed later, or running.
+    Invisible,
+    /// Rolled back, or not written: as if it were not there.
+    Absent,
+}
+
+/// A snapshot and the means to resolve transactions.
+pub struct View<'a, O> {
+    /// What is visible.
+    pub snapshot: Snapshot,
+    /// Who knows the outcome of transactions.
+    pub outcomes: &'a O,
+}
+
+impl<O> Clone for View<'_, O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<O> Copy for View<'_, O> {}
+
+impl<O: Outcomes> View<'_, O> {
+    /// Whether a version with this Start Time is visible.
+    #[inline]
+    pub fn visibility(&self, start: &AtomicU64) -> Visibility {
+        let word = start.load(Ordering::Acquire);
+        if word <= self.snapshot.at.0 && word != 0 {
+            return Visibility::Visible;
+        }
+        if word <= Timestamp::MAX.0 {
+            return if word == 0 { Visibility::Absent } else { Visibility::Invisible };
+        }
+        if self.snapshot.own.is_some_and(|own| own.word() == word) {
+            return Visibility::Visible;
+        }
+        match resolve(start, self.outcomes) {
+            Resolved::Committed(at) if at <= self.snapshot.at => Visibility::Visible,
+            Resolved::Committed(_) | Resolved::Active(_) => Visibility::Invisible,
+            Resolved::Tombstone | Resolved::Unwritten => Visibility::Absent,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A cell that readers follow without a latch while a writer swaps what it holds (L-Store, section 4.1, steps 4 and
+//! 5: the pointer swap in the page directory and the epoch-based de-allocation of outdated pages).
+//!
+//! A reader pins the epoch and keeps its [`Guard`]; what it then loads stays alive until the guard is dropped. A
+//! swapped-out value waits until every reader pinned at the time of the swap has gone.
+use crossbeam_epoch::{Atomic, Owned};
+use std::sync::atomic::Ordering;
+
+pub use crossbeam_epoch::{Guard, pin};
+
+/// Holds one `T` that can be replaced while readers look at it.
+pub struct EpochCell<T> {
+    pointer: Atomic<T>,
+}
+
+impl<T: Send + Sync + 'static> EpochCell<T> {
+    /// A cell that holds `value`.
+    pub fn new(value: T) -> Self {
+        EpochCell { pointer: Atomic::new(value) }
+    }
+
+    /// What the cell holds now; it stays valid as long as the guard.
+    #[inline]
+    pub fn load<'g>(&self, guard: &'g Guard) -> &'g T {
+        let shared = self.pointer.load(Ordering::Acquire, guard);
+        // SAFETY: the pointer is never null (set in `new`, replaced only by `replace` with an owned value), and a
+        // replaced value is destroyed only after every guard pinned before the swap is gone.
+        unsafe { shared.deref() }
+    }
+
+    /// Publishes `value`; the old one is dropped once no reader can hold it.
+    pub fn replace(&self, value: T, guard: &Guard) {
+        let old = self.pointer.swap(Owned::new(value), Ordering::AcqRel, guard);
+        // SAFETY: the swap made `old` unreachable for readers that pin from now on, and only this call got it.
+        unsafe { guard.defer_destroy(old) };
+    }
+}
+
+impl<T> Drop for EpochCell<T> {
+    fn drop(&mut self) {
+        let pointer = std::mem::replace(&mut self.pointer, Atomic::null());
+        // SAFETY: `&mut self` proves that no reader is left, and the pointer was never null.
+        drop(unsafe { pointer.into_owned() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+    struct Counted(u64, Arc<AtomicUsize>);
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn what_a_guard_sees_outlives_the_swap() {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let cell = EpochCell::new(Counted(1, dropped.clone()));
+        let reader = pin();
+        let seen = cell.load(&reader);
+        cell.replace(Counted(2, dropped.clone()), &pin());
+        for _ in 0..1_000 {
+            pin().flush();
+        }
+        assert_eq!((seen.0, dropped.load(Ordering::SeqCst)), (1, 0));
+        assert_eq!(cell.load(&pin()).0, 2);
+        drop(reader);
+        for _ in 0..1_000 {
+            pin().flush();
+        }
+        assert_eq!(dropped.load(Ordering::SeqCst), 1);
+        drop(cell);
+        assert_eq!(dropped.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn readers_only_move_forward_under_swaps() {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let cell = EpochCell::new(Counted(0, dropped.clone()));
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut last = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        let guard = pin();
+                        let now = cell.load(&guard).0;
+                        assert!(now >= last);
+                        last = now;
+                    }
+                });
+            }
+            for version in 1..=5_000 {
+                cell.replace(Counted(version, dropped.clone()), &pin());
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(cell.load(&pin()).0, 5_000);
+    }
+}

@@ -1,0 +1,149 @@
+//! The column types of lstore, with PostgreSQL's names, and the Arrow type that each one travels as.
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+use serde::{Deserialize, Serialize};
+
+/// The type of a column.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum DataType {
+    /// `boolean`
+    Boolean,
+    /// `smallint`, 16 bits
+    SmallInt,
+    /// `integer`, 32 bits
+    Integer,
+    /// `bigint`, 64 bits
+    BigInt,
+    /// `real`, IEEE 754 single
+    Real,
+    /// `double precision`, IEEE 754 double
+    Double,
+    /// `numeric(precision, scale)`, exact, 1..=38 digits of which `scale` after the point
+    Decimal {
+        /// digits in all, 1..=38
+        precision: u8,
+        /// digits after the decimal point, 0..=precision
+        scale: i8,
+    },
+    /// `text`, or `varchar(n)` where `max_chars` is given
+    Text {
+        /// the longest value allowed, in characters
+        max_chars: Option<u32>,
+    },
+    /// `bytea`
+    Bytea,
+    /// `date`, days since 1970-01-01
+    Date,
+    /// `timestamp`, microseconds since 1970-01-01 00:00 in no particular zone
+    Timestamp,
+    /// `timestamptz`, microseconds since 1970-01-01 00:00 UTC
+    TimestampTz,
+    /// `uuid`, 16 bytes; travels in Arrow as its canonical lower-case text
+    Uuid,
+}
+
+impl DataType {
+    /// `text` of any length.
+    pub const TEXT: DataType = DataType::Text { max_chars: None };
+
+    /// The Arrow type of arrays of this column.
+    pub fn to_arrow(self) -> ArrowType {
+        match self {
+            DataType::Boolean => ArrowType::Boolean,
+            DataType::SmallInt => ArrowType::Int16,
+            DataType::Integer => ArrowType::Int32,
+            DataType::BigInt => ArrowType::Int64,
+            DataType::Real => ArrowType::Float32,
+            DataType::Double => ArrowType::Float64,
+            DataType::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale),
+            DataType::Text { .. } | DataType::Uuid => ArrowType::Utf8View,
+            DataType::Bytea => ArrowType::BinaryView,
+            DataType::Date => ArrowType::Date32,
+            DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, None),
+            DataType::TimestampTz => ArrowType::Timestamp(TimeUnit::Microsecond, Some(Arc::from("UTC"))),
+        }
+    }
+
+    /// The column type that best holds values of an Arrow type; `None` where there is none (lists, structs, ...).
+    pub fn from_arrow(arrow: &ArrowType) -> Option<DataType> {
+        Some(match arrow {
+            ArrowType::Boolean => DataType::Boolean,
+            ArrowType::Int8 | ArrowType::UInt8 | ArrowType::Int16 => DataType::SmallInt,
+            ArrowType::UInt16 | ArrowType::Int32 => DataType::Integer,
+            ArrowType::UInt32 | ArrowType::Int64 => DataType::BigInt,
+            ArrowType::UInt64 => DataType::Decimal { precision: 20, scale: 0 },
+            ArrowType::Float16 | ArrowType::Float32 => DataType::Real,
+            ArrowType::Float64 => DataType::Double,
+            ArrowType::Decimal32(precision, scale)
+            | ArrowType::Decimal64(precision, scale)
+            | ArrowType::Decimal128(precision, scale)
+                if *scale >= 0 =>
+            {
+                DataType::Decimal { precision: *precision, scale: *scale }
+            }
+            ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View | ArrowType::Null => DataType::TEXT,
+            ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => {
+                DataType::Bytea
+            }
+            ArrowType::Date32 | ArrowType::Date64 => DataType::Date,
+            ArrowType::Timestamp(_, None) => DataType::Timestamp,
+            ArrowType::Timestamp(_, Some(_)) => DataType::TimestampTz,
+            ArrowType::Dictionary(_, values) => return DataType::from_arrow(values),
+            _ => return None,
+        })
+    }
+
+    /// Whether values of this type may be (part of) a primary key. Floating point may not: NaN and -0 have no one key.
+    pub fn is_key(self) -> bool {
+        !matches!(self, DataType::Real | DataType::Double)
+    }
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DataType::Boolean => f.write_str("boolean"),
+            DataType::SmallInt => f.write_str("smallint"),
+            DataType::Integer => f.write_str("integer"),
+            DataType::BigInt => f.write_str("bigint"),
+            DataType::Real => f.write_str("real"),
+            DataType::Double => f.write_str("double precision"),
+            DataType::Decimal { precision, scale } => write!(f, "numeric({precision},{scale})"),
+            DataType::Text { max_chars: None } => f.write_str("text"),
+            DataType::Text { max_chars: Some(n) } => write!(f, "varchar({n})"),
+            DataType::Bytea => f.write_str("bytea"),
+            DataType::Date => f.write_str("date"),
+            DataType::Timestamp => f.write_str("timestamp"),
+            DataType::TimestampTz => f.write_str("timestamptz"),
+            DataType::Uuid => f.write_str("uuid"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_comes_back_from_its_arrow_type() {
+        let all = [
+            DataType::Boolean,
+            DataType::SmallInt,
+            DataType::Integer,
+            DataType::BigInt,
+            DataType::Real,
+            DataType::Double,
+            DataType::Decimal { precision: 15, scale: 2 },
+            DataType::TEXT,
+            DataType::Bytea,
+            DataType::Date,
+            DataType::Timestamp,
+            DataType::TimestampTz,
+        ];
+        for data_type in all {
+            assert_eq!(DataType::from_arrow(&data_type.to_arrow()), Some(data_type), "{data_type}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! One value of a row, as the typed API takes and gives it.
+use std::fmt;
+
+use crate::DataType;
+
+/// An exact decimal number: `unscaled / 10^scale`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Decimal {
+    /// The digits as an integer.
+    pub unscaled: i128,
+    /// How many of them stand after the decimal point.
+    pub scale: i8,
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, digits) = (if self.unscaled < 0 { "-" } else { "" }, self.unscaled.unsigned_abs().to_string());
+        let scale = usize::try_from(self.scale).unwrap_or(0);
+        if scale == 0 {
+            return write!(f, "{sign}{digits}");
+        }
+        let padded = format!("{digits:0>width$}", width = scale + 1);
+        let (whole, fraction) = padded.split_at(padded.len() - scale);
+        write!(f, "{sign}{whole}.{fraction}")
+    }
+}
+
+/// One value of a row.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// No value.
+    Null,
+    /// `boolean`
+    Boolean(bool),
+    /// `smallint`
+    SmallInt(i16),
+    /// `integer`
+    Integer(i32),
+    /// `bigint`
+    BigInt(i64),
+    /// `real`
+    Real(f32),
+    /// `double precision`
+    Double(f64),
+    /// `numeric`
+    Decimal(Decimal),
+    /// `text` and `varchar`
+    Text(String),
+    /// `bytea`
+    Bytea(Vec<u8>),
+    /// `date`: days since 1970-01-01
+    Date(i32),
+    /// `timestamp`: microseconds since 1970-01-01 00:00
+    Timestamp(i64),
+    /// `timestamptz`: microseconds since 1970-01-01 00:00 UTC
+    TimestampTz(i64),
+    /// `uuid`
+    Uuid([u8; 16]),
+}
+
+impl Value {
+    /// A decimal of `unscaled / 10^scale`.
+    pub fn decimal(unscaled: i128, scale: i8) -> Value {
+        Value::Decimal(Decimal { unscaled, scale })
+    }
+
+    /// Whether this is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// Whether the value may stand in a column of this type as it is (NULL may; a decimal's scale must agree).
+    pub fn fits(&self, data_type: DataType) -> bool {
+        match (self, data_type) {
+            (Value::Null, _)
+            | (Value::Boolean(_), DataType::Boolean)
+            | (Value::SmallInt(_), DataType::SmallInt)
+            | (Value::Integer(_), DataType::Integer)
+            | (Value::BigInt(_), DataType::BigInt)
+            | (Value::Real(_), DataType::Real)
+            | (Value::Double(_), DataType::Double)
+            | (Value::Bytea(_), DataType::Bytea)
+            | (Value::Date(_), DataType::Date)
+            | (Value::Timestamp(_), DataType::Timestamp)
+            | (Value::TimestampTz(_), DataType::TimestampTz)
+            | (Value::Uuid(_), DataType::Uuid) => true,
+            (Value::Text(text), DataType::Text { max_chars }) => {
+                max_chars.is_none_or(|max| text.chars().nth(max as usize).is_none())
+            }
+            (Value::Decimal(number), DataType::Decimal { precision, scale }) => {
+                number.scale == scale && number.unscaled.unsigned_abs() < 10u128.pow(u32::from(precision))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Writes the value as PostgreSQL's text form, NULL as `NULL`; dates and times as their day or microsecond number.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Null => f.write_str("NULL"),
+            Value::Boolean(value) => f.write_str(if *value { "t" } else { "f" }),
+            Value::SmallInt(value) => write!(f, "{value}"),
+            Value::Integer(value) | Value::Date(value) => write!(f, "{value}"),
+            Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) => write!(f, "{value}"),
+            Value::Real(value) => write!(f, "{value}"),
+            Value::Double(value) => write!(f, "{value}"),
+            Value::Decimal(value) => write!(f, "{value}"),
+            Value::Text(value) => f.write_str(value),
+            Value::Bytea(bytes) => {
+                f.write_str("\\x")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            Value::Uuid(bytes) => bytes.iter().enumerate().try_for_each(|(i, byte)| {
+                let dash = if matches!(i, 4 | 6 | 8 | 10) { "-" } else { "" };
+                write!(f, "{dash}{byte:02x}")
+            }),
+        }
+    }
+}
+
+macro_rules! from {
+    ($($native:ty => $variant:ident),*) => {
+        $(impl From<$native> for Value {
+            fn from(value: $native) -> Value {
+                Value::$variant(value.into())
+            }
+        })*
+    };
+}
+from!(bool => Boolean, i16 => SmallInt, i32 => Integer, i64 => BigInt, f32 => Real, f64 => Double,
+      String => Text, &str => Text, Vec<u8> => Bytea, &[u8] => Bytea, Decimal => Decimal);
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Value {
+        value.map_or(Value::Null, Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_print_with_their_scale() {
+        assert_eq!(Value::decimal(12_345, 2).to_string(), "123.45");
+        assert_eq!(Value::decimal(-5, 2).to_string(), "-0.05");
+        assert_eq!(Value::decimal(7, 0).to_string(), "7");
+        assert_eq!(Value::decimal(i128::MIN + 1, 38).to_string().len(), 41);
+    }
+
+    #[test]
+    fn values_fit_their_own_type_only() {
+        assert!(Value::from(1i64).fits(DataType::BigInt));
+        assert!(!Value::from(1i64).fits(DataType::Integer));
+        assert!(Value::Null.fits(DataType::Uuid));
+        let money = DataType::Decimal { precision: 5, scale: 2 };
+        assert!(Value::decimal(99_999, 2).fits(money));
+        assert!(!Value::decimal(100_000, 2).fits(money));
+        assert!(!Value::decimal(1, 0).fits(money));
+        assert!(Value::from("äöü").fits(DataType::Text { max_chars: Some(3) }));
+        assert!(!Value::from("äöüx").fits(DataType::Text { max_chars: Some(3) }));
+    }
+
+    #[test]
+    fn uuid_prints_canonically() {
+        let bytes = [0x55, 0x0e, 0x84, 0, 0xe2, 0x9b, 0x41, 0xd4, 0xa7, 0x16, 0x44, 0x66, 0x55, 0x44, 0, 0];
+        assert_eq!(Value::Uuid(bytes).to_string(), "550e8400-e29b-41d4-a716-446655440000");
+    }
+}
