@@ -18,9 +18,7 @@ pub type Result<T> = std::result::Result<T, LogError>;
 #[non_exhaustive]
 pub enum LogError {
     /// Another process, or another log in this process, has the directory open.
-    #[error(
-        "directory {directory} is in use: another process (or another part of this one) has it open"
-    )]
+    #[error("directory {directory} is in use: another process (or another part of this one) has it open")]
     Locked {
         /// The directory.
         directory: String,
@@ -77,9 +75,7 @@ pub enum LogError {
     },
 
     /// Bytes that had been acknowledged are damaged or missing.
-    #[error(
-        "{file} is damaged at byte {offset}: {detail}; restore it from a backup or a healthy copy of the disk"
-    )]
+    #[error("{file} is damaged at byte {offset}: {detail}; restore it from a backup or a healthy copy of the disk")]
     Corrupt {
         /// The file.
         file: String,
@@ -90,9 +86,7 @@ pub enum LogError {
     },
 
     /// The payload is larger than a frame may be.
-    #[error(
-        "a payload of {bytes} bytes exceeds the limit of {limit}: append it in several data frames"
-    )]
+    #[error("a payload of {bytes} bytes exceeds the limit of {limit}: append it in several data frames")]
     FrameTooLarge {
         /// The size of the payload.
         bytes: usize,
@@ -110,9 +104,7 @@ pub enum LogError {
     },
 
     /// An earlier write or sync failed. Nothing more is accepted, as nothing more could be promised.
-    #[error(
-        "the redo log takes no more writes after a failure ({cause}); close the database and open it again"
-    )]
+    #[error("the redo log takes no more writes after a failure ({cause}); close the database and open it again")]
     Poisoned {
         /// The failure.
         cause: String,
@@ -143,20 +135,8 @@ pub enum OpenError<E> {
 pub(crate) fn device_error(action: String, directory: String, source: io::Error) -> LogError {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match source.kind() {
-        StorageFull | QuotaExceeded => LogError::DiskFull {
-            action,
-            directory,
-            source,
-        },
-        PermissionDenied | ReadOnlyFilesystem => LogError::ReadOnly {
-            action,
-            directory,
-            source,
-        },
-        _ => LogError::Io {
-            action,
-            directory,
-            source,
-        },
+        StorageFull | QuotaExceeded => LogError::DiskFull { action, directory, source },
+        PermissionDenied | ReadOnlyFilesystem => LogError::ReadOnly { action, directory, source },
+        _ => LogError::Io { action, directory, source },
     }
 }

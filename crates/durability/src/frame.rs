@@ -73,9 +73,7 @@ impl Tag {
     const MASK: u32 = ALIGN_BYTES as u32 - 1;
 
     fn from_bits(bits: u32) -> Option<Tag> {
-        [Tag::Data, Tag::Commit, Tag::Abort, Tag::Mark]
-            .into_iter()
-            .find(|&tag| tag as u32 == bits)
+        [Tag::Data, Tag::Commit, Tag::Abort, Tag::Mark].into_iter().find(|&tag| tag as u32 == bits)
     }
 
     /// What the reader of the log is told; a mark is none of its business.
@@ -98,10 +96,7 @@ pub(crate) struct Place {
 
 impl Place {
     fn seed(self) -> u32 {
-        crc32c::crc32c_append(
-            crc32c::crc32c(&self.salt.to_le_bytes()),
-            &self.offset.to_le_bytes(),
-        )
+        crc32c::crc32c_append(crc32c::crc32c(&self.salt.to_le_bytes()), &self.offset.to_le_bytes())
     }
 }
 
@@ -147,14 +142,7 @@ impl Header {
         }
         let payload_checksum = u32_at(bytes, 4);
         let (txn, lsn) = (u64_at(bytes, 16), u64_at(bytes, 24));
-        Some(Header {
-            tag,
-            txn,
-            lsn,
-            payload_bytes,
-            payload_checksum,
-            flush_distance,
-        })
+        Some(Header { tag, txn, lsn, payload_bytes, payload_checksum, flush_distance })
     }
 
     /// The payload with its padding.
@@ -194,21 +182,11 @@ pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place {
-        salt: 0x1234_5678_9abc_def0,
-        offset: 4096,
-    };
+    const PLACE: Place = Place { salt: 0x1234_5678_9abc_def0, offset: 4096 };
 
     fn header() -> Header {
         let payload_checksum = payload_checksum(b"hello");
-        Header {
-            tag: Tag::Commit,
-            txn: 7,
-            lsn: 9,
-            payload_bytes: 5,
-            payload_checksum,
-            flush_distance: 640,
-        }
+        Header { tag: Tag::Commit, txn: 7, lsn: 9, payload_bytes: 5, payload_checksum, flush_distance: 640 }
     }
 
     #[test]
@@ -222,16 +200,7 @@ mod tests {
     #[test]
     fn valid_at_its_place_only() {
         let bytes = header().encode(PLACE);
-        assert_eq!(
-            Header::decode(
-                &bytes,
-                Place {
-                    offset: 4104,
-                    ..PLACE
-                }
-            ),
-            None
-        );
+        assert_eq!(Header::decode(&bytes, Place { offset: 4104, ..PLACE }), None);
         assert_eq!(Header::decode(&bytes, Place { salt: 1, ..PLACE }), None);
     }
 
@@ -248,10 +217,7 @@ mod tests {
     #[test]
     fn zeros_are_no_frame() {
         for salt in 0..1000 {
-            assert_eq!(
-                Header::decode(&[0; HEADER_BYTES], Place { salt, ..PLACE }),
-                None
-            );
+            assert_eq!(Header::decode(&[0; HEADER_BYTES], Place { salt, ..PLACE }), None);
         }
     }
 

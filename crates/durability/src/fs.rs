@@ -59,11 +59,7 @@ impl Device for FsDevice {
     }
 
     fn lock(&self) -> io::Result<Box<dyn DirectoryLock>> {
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(self.path(LOCK_FILE))?;
+        let file = File::options().create(true).truncate(false).write(true).open(self.path(LOCK_FILE))?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(FsLock { _file: file })),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
@@ -81,19 +77,12 @@ impl Device for FsDevice {
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DeviceFile>> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .open(self.path(name))?;
+        let file = File::options().read(true).write(true).open(self.path(name))?;
         Ok(Box::new(FsFile { file }))
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DeviceFile>> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(self.path(name))?;
+        let file = File::options().read(true).write(true).create_new(true).open(self.path(name))?;
         Ok(Box::new(FsFile { file }))
     }
 

@@ -49,11 +49,7 @@ pub struct LogOptions {
 
 impl Default for LogOptions {
     fn default() -> LogOptions {
-        LogOptions {
-            segment_bytes: 64 << 20,
-            buffer_bytes: 4 << 20,
-            growth_bytes: 1 << 20,
-        }
+        LogOptions { segment_bytes: 64 << 20, buffer_bytes: 4 << 20, growth_bytes: 1 << 20 }
     }
 }
 
@@ -155,11 +151,7 @@ impl Log {
         };
         let lock = take_lock(&*device)?;
         let (resume, recovered) = recover::recover(&*device, options, apply, progress)?;
-        let Resume {
-            segment,
-            end,
-            settled,
-        } = resume;
+        let Resume { segment, end, settled } = resume;
         let append = Append {
             buffer: Vec::new(),
             buffer_start: end,
@@ -181,10 +173,7 @@ impl Log {
             options,
             append: Mutex::new(append),
             turn: Turn::new(),
-            writer: Mutex::new(Writer {
-                segment,
-                spare: Vec::new(),
-            }),
+            writer: Mutex::new(Writer { segment, spare: Vec::new() }),
             stable,
             poison: OnceLock::new(),
             syncs: AtomicU64::new(0),
@@ -205,12 +194,7 @@ impl Log {
     ///
     /// # Panics
     /// If `next_lsn` returns anything but the LSN after the last one.
-    pub fn append_commit(
-        &self,
-        txn: u64,
-        payload: &[u8],
-        next_lsn: impl FnOnce() -> u64,
-    ) -> Result<u64> {
+    pub fn append_commit(&self, txn: u64, payload: &[u8], next_lsn: impl FnOnce() -> u64) -> Result<u64> {
         self.append(Tag::Commit, txn, payload, |last| {
             let lsn = next_lsn();
             assert_eq!(lsn, last + 1, "LSNs are dense and in file order");
@@ -256,26 +240,12 @@ impl Log {
     pub fn stats(&self) -> LogStats {
         let append = self.append.lock();
         let syncs = self.syncs.load(Ordering::Relaxed);
-        LogStats {
-            bytes: append.bytes,
-            frames: append.frames,
-            syncs,
-            segments: append.segment,
-        }
+        LogStats { bytes: append.bytes, frames: append.frames, syncs, segments: append.segment }
     }
 
-    fn append(
-        &self,
-        tag: Tag,
-        txn: u64,
-        payload: &[u8],
-        number: impl FnOnce(u64) -> u64,
-    ) -> Result<u64> {
+    fn append(&self, tag: Tag, txn: u64, payload: &[u8], number: impl FnOnce(u64) -> u64) -> Result<u64> {
         if payload.len() > MAX_PAYLOAD_BYTES {
-            return Err(LogError::FrameTooLarge {
-                bytes: payload.len(),
-                limit: MAX_PAYLOAD_BYTES,
-            });
+            return Err(LogError::FrameTooLarge { bytes: payload.len(), limit: MAX_PAYLOAD_BYTES });
         }
         let payload_checksum = frame::payload_checksum(payload);
         let mut append = self.room_for(frame::frame_bytes(payload.len()))?;
@@ -289,17 +259,13 @@ impl Log {
         loop {
             let mut append = self.append.lock();
             if let Some(cause) = self.poison.get() {
-                return Err(LogError::Poisoned {
-                    cause: cause.clone(),
-                });
+                return Err(LogError::Poisoned { cause: cause.clone() });
             }
             let offset = append.buffer_start + append.buffer.len() as u64;
             let target = if append.sealed || !fits_segment(&self.options, offset, bytes) {
                 append.sealed = true;
                 Target::Segment(append.segment + 1)
-            } else if !append.buffer.is_empty()
-                && append.buffer.len() + bytes > self.options.buffer_bytes
-            {
+            } else if !append.buffer.is_empty() && append.buffer.len() + bytes > self.options.buffer_bytes {
                 Target::Bytes(append.bytes)
             } else {
                 return Ok(append);
@@ -314,19 +280,14 @@ impl Log {
         let over = |target| self.stable.reached(target) || self.poison.get().is_some();
         self.turn.wait_for(target, over, || self.lead())?;
         match self.poison.get() {
-            Some(cause) if !self.stable.reached(target) => Err(LogError::Poisoned {
-                cause: cause.clone(),
-            }),
+            Some(cause) if !self.stable.reached(target) => Err(LogError::Poisoned { cause: cause.clone() }),
             _ => Ok(()),
         }
     }
 
     /// Flushes once. A failure, a panic included, poisons the log.
     fn lead(&self) -> Result<()> {
-        let mut guard = PoisonOnUnwind {
-            log: self,
-            armed: true,
-        };
+        let mut guard = PoisonOnUnwind { log: self, armed: true };
         let result = self.flush_taken();
         guard.armed = false;
         if let Err(error) = &result {
@@ -340,9 +301,7 @@ impl Log {
         let writer = &mut *writer;
         let taken = self.append.lock().take(&mut writer.spare);
         if !writer.spare.is_empty() {
-            writer
-                .segment
-                .write_durably(&writer.spare, taken.start, self.options.growth_bytes)?;
+            writer.segment.write_durably(&writer.spare, taken.start, self.options.growth_bytes)?;
             self.syncs.fetch_add(1, Ordering::Relaxed);
         }
         self.stable.lsn.store(taken.last_lsn, Ordering::Release);
@@ -400,10 +359,7 @@ impl Append {
     fn push(&mut self, tag: Tag, (txn, lsn): (u64, u64), payload: &[u8], payload_checksum: u32) {
         debug_assert!(!self.sealed);
         let distance = self.buffer.len();
-        let place = Place {
-            salt: self.salt,
-            offset: self.buffer_start + distance as u64,
-        };
+        let place = Place { salt: self.salt, offset: self.buffer_start + distance as u64 };
         // Neither cast cuts: payloads end at 1 GiB and flushes at 1 GiB or one frame.
         let header = Header {
             tag,
@@ -428,12 +384,7 @@ impl Append {
         std::mem::swap(&mut self.buffer, spare);
         let start = self.buffer_start;
         self.buffer_start += spare.len() as u64;
-        Taken {
-            start,
-            last_lsn: self.last_lsn,
-            bytes: self.bytes,
-            sealed: self.sealed,
-        }
+        Taken { start, last_lsn: self.last_lsn, bytes: self.bytes, sealed: self.sealed }
     }
 
     fn enter(&mut self, segment: &Segment) {
@@ -464,9 +415,7 @@ struct PoisonOnUnwind<'a> {
 impl Drop for PoisonOnUnwind<'_> {
     fn drop(&mut self) {
         if self.armed {
-            self.log
-                .poison
-                .get_or_init(|| "the flushing thread panicked".to_string());
+            self.log.poison.get_or_init(|| "the flushing thread panicked".to_string());
         }
     }
 }
@@ -478,9 +427,7 @@ fn fits_segment(options: &LogOptions, offset: u64, bytes: usize) -> bool {
 
 fn take_lock(device: &dyn Device) -> Result<Box<dyn DirectoryLock>> {
     device.lock().map_err(|source| match source.kind() {
-        std::io::ErrorKind::WouldBlock => LogError::Locked {
-            directory: device.location(),
-        },
+        std::io::ErrorKind::WouldBlock => LogError::Locked { directory: device.location() },
         _ => device_error("lock the redo log".to_string(), device.location(), source),
     })
 }

@@ -76,38 +76,22 @@ pub(crate) fn recover<E>(
     let mut found = find_segments(device)?;
     let interrupted = remove_interrupted(device, &mut found)?;
     let bytes_total = found.iter().map(|reader| reader.size).sum();
-    let mut replay = Replay {
-        apply,
-        recovered: Recovered::default(),
-        settled: true,
-    };
+    let mut replay = Replay { apply, recovered: Recovered::default(), settled: true };
     let (mut bytes_done, mut last) = (0, None);
     for mut reader in found {
         let header = reader.header()?;
         check_row(&header, last.as_ref())?;
         let before = bytes_done;
-        let end = replay.segment(&mut reader, header.salt, &mut |bytes| {
-            progress(before + bytes, bytes_total)
-        })?;
+        let end = replay.segment(&mut reader, header.salt, &mut |bytes| progress(before + bytes, bytes_total))?;
         bytes_done += reader.size;
         last = Some((reader, header, end));
     }
     progress(bytes_total, bytes_total);
-    let mut recovered = Recovered {
-        closed: replay.settled,
-        ..replay.recovered
-    };
+    let mut recovered = Recovered { closed: replay.settled, ..replay.recovered };
     let Some((mut reader, header, end)) = last else {
         let allocate = options.growth_bytes.min(options.segment_bytes);
         let segment = Segment::create(device, 1, (0, 0), allocate)?;
-        return Ok((
-            Resume {
-                segment,
-                end: FRAMES_START,
-                settled: true,
-            },
-            recovered,
-        ));
+        return Ok((Resume { segment, end: FRAMES_START, settled: true }, recovered));
     };
     let dirty_end = reader.inspect_tail(header.salt, end.offset)?;
     if interrupted && dirty_end > end.offset {
@@ -117,53 +101,29 @@ pub(crate) fn recover<E>(
     }
     recovered.torn_bytes = dirty_end - end.offset;
     let mended = recovered.closed && recovered.torn_bytes == 0;
-    let again = if mended {
-        None
-    } else {
-        Some(reader.last_flush(end, dirty_end)?)
-    };
+    let again = if mended { None } else { Some(reader.last_flush(end, dirty_end)?) };
     let mut segment = Segment::existing(header, reader.file, reader.location, reader.size);
     if let Some(bytes) = again {
         segment.write_durably(&bytes, end.last_flush, options.growth_bytes)?;
     }
     // The crash may have come between the creation of the file and the sync of its name.
-    device.sync_dir().map_err(|source| {
-        device_error("sync the directory".to_string(), device.location(), source)
-    })?;
+    device.sync_dir().map_err(|source| device_error("sync the directory".to_string(), device.location(), source))?;
     let settled = recovered.closed;
-    Ok((
-        Resume {
-            segment,
-            end: end.offset,
-            settled,
-        },
-        recovered,
-    ))
+    Ok((Resume { segment, end: end.offset, settled }, recovered))
 }
 
 /// All segments in order, without a gap.
 fn find_segments(device: &dyn Device) -> Result<Vec<Reader>> {
     let fail = |source| device_error("list the files".to_string(), device.location(), source);
-    let mut numbers: Vec<u64> = device
-        .list()
-        .map_err(fail)?
-        .iter()
-        .filter_map(|name| segment::parse_name(name))
-        .collect();
+    let mut numbers: Vec<u64> =
+        device.list().map_err(fail)?.iter().filter_map(|name| segment::parse_name(name)).collect();
     numbers.sort_unstable();
     for (&number, expected) in numbers.iter().zip(1..) {
         if number != expected {
-            return Err(corrupt(
-                &file_name(expected),
-                0,
-                "the file is missing, though a later segment is there",
-            ));
+            return Err(corrupt(&file_name(expected), 0, "the file is missing, though a later segment is there"));
         }
     }
-    numbers
-        .into_iter()
-        .map(|number| Reader::open(device, number))
-        .collect()
+    numbers.into_iter().map(|number| Reader::open(device, number)).collect()
 }
 
 /// Removes the last segment if its creation was interrupted. Returns whether it was.
@@ -182,40 +142,26 @@ fn remove_interrupted(device: &dyn Device, found: &mut Vec<Reader>) -> Result<bo
 }
 
 /// Checks that a segment follows the one before it.
-fn check_row(
-    header: &segment::Header,
-    last: Option<&(Reader, segment::Header, End)>,
-) -> Result<()> {
+fn check_row(header: &segment::Header, last: Option<&(Reader, segment::Header, End)>) -> Result<()> {
     let Some((reader, previous, end)) = last else {
         if (header.previous_end, header.previous_salt) == (0, 0) {
             return Ok(());
         }
-        return Err(corrupt(
-            &file_name(header.number),
-            0,
-            "its header says that another segment comes before it",
-        ));
+        return Err(corrupt(&file_name(header.number), 0, "its header says that another segment comes before it"));
     };
     if header.previous_salt != previous.salt {
         let detail = format!("it does not belong to the same log as {}", reader.name);
         return Err(corrupt(&file_name(header.number), 0, &detail));
     }
     if header.previous_end != end.offset {
-        let detail = format!(
-            "no valid frame stands here, but the frames go on up to byte {}",
-            header.previous_end
-        );
+        let detail = format!("no valid frame stands here, but the frames go on up to byte {}", header.previous_end);
         return Err(corrupt(&reader.name, end.offset, &detail));
     }
     Ok(())
 }
 
 fn corrupt(file: &str, offset: u64, detail: &str) -> LogError {
-    LogError::Corrupt {
-        file: file.to_string(),
-        offset,
-        detail: detail.to_string(),
-    }
+    LogError::Corrupt { file: file.to_string(), offset, detail: detail.to_string() }
 }
 
 /// Where the valid frames of a segment end, and where the flush of the last one starts. Without a frame the latter
@@ -242,33 +188,18 @@ impl<E> Replay<'_, '_, E> {
         salt: u64,
         progress: &mut dyn FnMut(u64),
     ) -> std::result::Result<End, OpenError<E>> {
-        let mut end = End {
-            offset: FRAMES_START,
-            last_flush: 0,
-        };
+        let mut end = End { offset: FRAMES_START, last_flush: 0 };
         let mut reported = 0;
         self.recovered.segments += 1;
-        while let Some((header, payload)) = reader.frame(Place {
-            salt,
-            offset: end.offset,
-        })? {
+        while let Some((header, payload)) = reader.frame(Place { salt, offset: end.offset })? {
             let offset = end.offset;
             if header.tag == Tag::Commit && header.lsn != self.recovered.last_lsn + 1 {
                 let detail = format!("LSN {} follows LSN {}", header.lsn, self.recovered.last_lsn);
                 return Err(corrupt(&reader.name, offset, &detail).into());
             }
             if let Some(kind) = header.tag.kind() {
-                let frame = Frame {
-                    kind,
-                    txn: header.txn,
-                    lsn: header.lsn,
-                    payload,
-                };
-                (self.apply)(frame).map_err(|error| OpenError::Apply {
-                    file: reader.name.clone(),
-                    offset,
-                    error,
-                })?;
+                let frame = Frame { kind, txn: header.txn, lsn: header.lsn, payload };
+                (self.apply)(frame).map_err(|error| OpenError::Apply { file: reader.name.clone(), offset, error })?;
                 self.count(kind, header.lsn);
             }
             self.settled = header.tag == Tag::Mark;
@@ -308,15 +239,7 @@ impl Reader {
         let fail = |source| device_error(format!("open {name}"), device.location(), source);
         let file = device.open(&name).map_err(fail)?;
         let size = file.size().map_err(fail)?;
-        Ok(Reader {
-            number,
-            name,
-            location,
-            file,
-            size,
-            window: Vec::new(),
-            window_start: 0,
-        })
+        Ok(Reader { number, name, location, file, size, window: Vec::new(), window_start: 0 })
     }
 
     /// `bytes` bytes from `offset`; `None` if the file ends before.
@@ -329,9 +252,7 @@ impl Reader {
             let length = bytes.max(CHUNK_BYTES).min(self.size - offset);
             self.window.resize(length as usize, 0);
             let read = self.file.read_at(&mut self.window, offset);
-            read.map_err(|source| {
-                device_error(format!("read {}", self.name), self.location.clone(), source)
-            })?;
+            read.map_err(|source| device_error(format!("read {}", self.name), self.location.clone(), source))?;
             self.window_start = offset;
         }
         let from = (offset - self.window_start) as usize;
@@ -340,9 +261,7 @@ impl Reader {
 
     fn header(&mut self) -> Result<segment::Header> {
         let number = self.number;
-        let bytes = self
-            .view(0, FRAMES_START.min(self.size))?
-            .unwrap_or_default();
+        let bytes = self.view(0, FRAMES_START.min(self.size))?.unwrap_or_default();
         segment::Header::decode(bytes, number)
     }
 
@@ -378,9 +297,7 @@ impl Reader {
                 continue;
             };
             if offset - u64::from(header.flush_distance) > end {
-                let detail = format!(
-                    "no valid frame stands here, but one that was written later does at {offset}"
-                );
+                let detail = format!("no valid frame stands here, but one that was written later does at {offset}");
                 return Err(corrupt(&self.name, end, &detail));
             }
         }
@@ -389,9 +306,7 @@ impl Reader {
 
     /// Whether the next few bytes are zero.
     fn is_zero(&mut self, offset: u64) -> Result<bool> {
-        let bytes = self
-            .view(offset, STEP_BYTES.min(self.size - offset))?
-            .unwrap_or_default();
+        let bytes = self.view(offset, STEP_BYTES.min(self.size - offset))?.unwrap_or_default();
         Ok(bytes.iter().all(|&byte| byte == 0))
     }
 
@@ -408,10 +323,7 @@ impl Reader {
     /// The bytes of the last flush, with zeros for what follows it up to `dirty_end`.
     fn last_flush(&mut self, end: End, dirty_end: u64) -> Result<Vec<u8>> {
         let length = end.offset - end.last_flush;
-        let mut bytes = self
-            .view(end.last_flush, length)?
-            .unwrap_or_default()
-            .to_vec();
+        let mut bytes = self.view(end.last_flush, length)?.unwrap_or_default().to_vec();
         assert_eq!(bytes.len() as u64, length, "it was just read");
         bytes.resize((dirty_end - end.last_flush) as usize, 0);
         Ok(bytes)

@@ -43,11 +43,7 @@ pub(crate) fn file_name(number: u64) -> String {
 
 /// The segment number in a file name; `None` if the file is no segment.
 pub(crate) fn parse_name(name: &str) -> Option<u64> {
-    let number = name
-        .strip_prefix("redo-")?
-        .strip_suffix(".log")?
-        .parse()
-        .ok()?;
+    let number = name.strip_prefix("redo-")?.strip_suffix(".log")?.parse().ok()?;
     (file_name(number) == name).then_some(number)
 }
 
@@ -77,47 +73,28 @@ impl Header {
     /// The header in the first bytes of segment `number`; says what is wrong if it is none.
     pub(crate) fn decode(bytes: &[u8], number: u64) -> Result<Header> {
         let file = file_name(number);
-        let corrupt = |detail: &str| LogError::Corrupt {
-            file: file.clone(),
-            offset: 0,
-            detail: detail.to_string(),
-        };
+        let corrupt = |detail: &str| LogError::Corrupt { file: file.clone(), offset: 0, detail: detail.to_string() };
         if bytes.len() < HEADER_BYTES || bytes[..8] != MAGIC {
             return Err(corrupt("it does not begin like a redo log segment"));
         }
         // The version comes before the checksum, as another format may have another checksum.
         let found = u32_at(bytes, 8);
         if found != FORMAT_VERSION {
-            return Err(LogError::UnknownVersion {
-                file,
-                found,
-                supported: FORMAT_VERSION,
-            });
+            return Err(LogError::UnknownVersion { file, found, supported: FORMAT_VERSION });
         }
         if u32_at(bytes, CHECKSUM_OFFSET) != checksum(bytes) {
             return Err(corrupt("the checksum of its header does not match"));
         }
-        let (salt, previous_end, previous_salt) =
-            (u64_at(bytes, 24), u64_at(bytes, 32), u64_at(bytes, 40));
+        let (salt, previous_end, previous_salt) = (u64_at(bytes, 24), u64_at(bytes, 32), u64_at(bytes, 40));
         if u64_at(bytes, 16) != number {
-            return Err(corrupt(
-                "its header names another segment, was the file renamed?",
-            ));
+            return Err(corrupt("its header names another segment, was the file renamed?"));
         }
-        Ok(Header {
-            number,
-            salt,
-            previous_end,
-            previous_salt,
-        })
+        Ok(Header { number, salt, previous_end, previous_salt })
     }
 }
 
 fn checksum(bytes: &[u8]) -> u32 {
-    crc32c::crc32c_append(
-        crc32c::crc32c(&bytes[..CHECKSUM_OFFSET]),
-        &bytes[CHECKSUM_OFFSET + 4..HEADER_BYTES],
-    )
+    crc32c::crc32c_append(crc32c::crc32c(&bytes[..CHECKSUM_OFFSET]), &bytes[CHECKSUM_OFFSET + 4..HEADER_BYTES])
 }
 
 /// An open segment: its file, and how far it is allocated.
@@ -136,12 +113,7 @@ impl Segment {
         (previous_end, previous_salt): (u64, u64),
         allocate_bytes: u64,
     ) -> Result<Segment> {
-        let header = Header {
-            number,
-            salt: random_salt(),
-            previous_end,
-            previous_salt,
-        };
+        let header = Header { number, salt: random_salt(), previous_end, previous_salt };
         let location = device.location();
         let name = file_name(number);
         let fail = |source| device_error(format!("create {name}"), location.clone(), source);
@@ -151,58 +123,28 @@ impl Segment {
         file.sync().map_err(fail)?;
         device.sync_dir().map_err(fail)?;
         let allocated_bytes = allocate_bytes.max(FRAMES_START);
-        Ok(Segment {
-            header,
-            file,
-            location,
-            allocated_bytes,
-        })
+        Ok(Segment { header, file, location, allocated_bytes })
     }
 
     /// A segment found on the device.
-    pub(crate) fn existing(
-        header: Header,
-        file: Box<dyn DeviceFile>,
-        location: String,
-        size: u64,
-    ) -> Segment {
-        Segment {
-            header,
-            file,
-            location,
-            allocated_bytes: size,
-        }
+    pub(crate) fn existing(header: Header, file: Box<dyn DeviceFile>, location: String, size: u64) -> Segment {
+        Segment { header, file, location, allocated_bytes: size }
     }
 
     /// Writes at `offset`, allocates in steps of `growth_bytes` what was passed, and syncs.
-    pub(crate) fn write_durably(
-        &mut self,
-        bytes: &[u8],
-        offset: u64,
-        growth_bytes: u64,
-    ) -> Result<()> {
+    pub(crate) fn write_durably(&mut self, bytes: &[u8], offset: u64, growth_bytes: u64) -> Result<()> {
         let end = offset + bytes.len() as u64;
-        self.file
-            .write_at(bytes, offset)
-            .map_err(|source| self.failed("write", source))?;
+        self.file.write_at(bytes, offset).map_err(|source| self.failed("write", source))?;
         if end > self.allocated_bytes {
             let size = end.next_multiple_of(growth_bytes);
-            self.file
-                .preallocate(size)
-                .map_err(|source| self.failed("extend", source))?;
+            self.file.preallocate(size).map_err(|source| self.failed("extend", source))?;
             self.allocated_bytes = size;
         }
-        self.file
-            .sync()
-            .map_err(|source| self.failed("sync", source))
+        self.file.sync().map_err(|source| self.failed("sync", source))
     }
 
     fn failed(&self, verb: &str, source: std::io::Error) -> LogError {
-        device_error(
-            format!("{verb} {}", file_name(self.header.number)),
-            self.location.clone(),
-            source,
-        )
+        device_error(format!("{verb} {}", file_name(self.header.number)), self.location.clone(), source)
     }
 }
 
@@ -215,24 +157,14 @@ fn random_salt() -> u64 {
 mod tests {
     use super::*;
 
-    const HEADER: Header = Header {
-        number: 3,
-        salt: 11,
-        previous_end: 4096,
-        previous_salt: 5,
-    };
+    const HEADER: Header = Header { number: 3, salt: 11, previous_end: 4096, previous_salt: 5 };
 
     #[test]
     fn names() {
         assert_eq!(file_name(1), "redo-00000001.log");
         assert_eq!(parse_name("redo-00000017.log"), Some(17));
         assert_eq!(parse_name("redo-123456789.log"), Some(123_456_789));
-        for other in [
-            "LOCK",
-            "redo-1.log",
-            "redo-+0000001.log",
-            "redo-00000001.log.bak",
-        ] {
+        for other in ["LOCK", "redo-1.log", "redo-+0000001.log", "redo-00000001.log.bak"] {
             assert_eq!(parse_name(other), None, "{other}");
         }
     }
@@ -244,10 +176,7 @@ mod tests {
 
     #[test]
     fn renamed_or_flipped_is_refused() {
-        assert!(matches!(
-            Header::decode(&HEADER.encode(), 4),
-            Err(LogError::Corrupt { .. })
-        ));
+        assert!(matches!(Header::decode(&HEADER.encode(), 4), Err(LogError::Corrupt { .. })));
         for bit in 0..HEADER_BYTES * 8 {
             let mut bytes = HEADER.encode();
             bytes[bit / 8] ^= 1 << (bit % 8);

@@ -32,10 +32,7 @@ pub(crate) struct Turn<T> {
 
 impl<T: Copy> Turn<T> {
     pub(crate) fn new() -> Turn<T> {
-        Turn {
-            taken: AtomicBool::new(false),
-            sleepers: Mutex::new(Vec::new()),
-        }
+        Turn { taken: AtomicBool::new(false), sleepers: Mutex::new(Vec::new()) }
     }
 
     /// Returns once `reached(target)`, leading by `lead` whenever nobody else does. `reached` must never become
@@ -48,10 +45,7 @@ impl<T: Copy> Turn<T> {
     ) -> Result<(), E> {
         while !reached(target) {
             if !self.taken.swap(true, Ordering::AcqRel) {
-                let _lead = Lead {
-                    turn: self,
-                    reached: &reached,
-                };
+                let _lead = Lead { turn: self, reached: &reached };
                 // The leader before may have done our work between our look and our election.
                 if !reached(target) {
                     lead()?;
@@ -146,10 +140,7 @@ mod tests {
             }
         });
         assert!(number.into_inner() >= 199 * 8 + 7);
-        assert!(
-            leads.into_inner() <= 1600 / 5 + 1,
-            "leads never overlap or happen for nothing"
-        );
+        assert!(leads.into_inner() <= 1600 / 5 + 1, "leads never overlap or happen for nothing");
     }
 
     #[test]

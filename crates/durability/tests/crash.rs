@@ -39,13 +39,7 @@ fn scripted(device: &FaultyDevice, acked: &mut Vec<Acked>) -> Result<(), LogErro
         }
         if round % 2 == 0 {
             log.wait_stable(lsn)?;
-            acked.extend([
-                Acked {
-                    lsn: lsn - 1,
-                    txn: txn + 3,
-                },
-                Acked { lsn, txn: txn + 4 },
-            ]);
+            acked.extend([Acked { lsn: lsn - 1, txn: txn + 3 }, Acked { lsn, txn: txn + 4 }]);
         }
     }
     log.close()
@@ -53,8 +47,7 @@ fn scripted(device: &FaultyDevice, acked: &mut Vec<Acked>) -> Result<(), LogErro
 
 /// What the crash left must open and hold `acked`; then the log goes on, and loses power once more.
 fn survives(image: &FaultyDevice, acked: &[Acked], seed: u64) {
-    let (log, recovered, found) =
-        open(image).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let (log, recovered, found) = open(image).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     found.holds(acked);
     let (more, result) = commit_and_wait(&log, LATER_TXN, recovered.last_lsn + 1, 5);
     result.unwrap();
@@ -62,18 +55,13 @@ fn survives(image: &FaultyDevice, acked: &[Acked], seed: u64) {
     log.append_data(2 * LATER_TXN, b"xxxx").ok();
     let again = image.after_power_loss(seed);
     drop(log);
-    let (_, _, found) =
-        open(&again).unwrap_or_else(|error| panic!("seed {seed}, second crash: {error}"));
+    let (_, _, found) = open(&again).unwrap_or_else(|error| panic!("seed {seed}, second crash: {error}"));
     found.holds(acked);
     found.holds(&more);
 }
 
 /// Cuts the power at every step of the recovery of `image()`, then recovers from that.
-fn survives_crashes_of_recovery(
-    image: impl Fn() -> FaultyDevice,
-    acked: &[Acked],
-    seed: u64,
-) -> u64 {
+fn survives_crashes_of_recovery(image: impl Fn() -> FaultyDevice, acked: &[Acked], seed: u64) -> u64 {
     for step in 1.. {
         let device = image();
         device.cut_power_at(step);
@@ -93,10 +81,7 @@ fn at_every_step_of_a_script() {
     let mut all = Vec::new();
     scripted(&rehearsal, &mut all).unwrap();
     let steps = rehearsal.steps();
-    assert!(
-        rehearsal.contents("redo-00000003.log").len() > 1024,
-        "the script should fill segments"
-    );
+    assert!(rehearsal.contents("redo-00000003.log").len() > 1024, "the script should fill segments");
     let (mut images, mut recoveries) = (0, 0);
     for step in 1..=steps {
         let device = FaultyDevice::new(0);
@@ -111,8 +96,7 @@ fn at_every_step_of_a_script() {
         }
         for seed in 0..4 {
             let seed = step << 16 | seed;
-            recoveries +=
-                survives_crashes_of_recovery(|| device.after_power_loss(seed), &acked, seed);
+            recoveries += survives_crashes_of_recovery(|| device.after_power_loss(seed), &acked, seed);
         }
     }
     println!("{steps} crash points, {images} images, {recoveries} crashes during recovery");
@@ -239,10 +223,7 @@ fn what_recovery_shows_is_durable() {
             let image = device.after_power_loss(seed);
             drop(log);
             let (_, _, found) = open(&image).unwrap();
-            assert!(
-                found.commits.starts_with(&shown.commits),
-                "step {step}: shown, then lost"
-            );
+            assert!(found.commits.starts_with(&shown.commits), "step {step}: shown, then lost");
             images += 1;
         }
     }

@@ -29,19 +29,12 @@ fn written(close: bool) -> (FaultyDevice, Vec<Acked>) {
 
 fn segments(device: &FaultyDevice) -> BTreeMap<String, Vec<u8>> {
     use durability::Device;
-    device
-        .list()
-        .unwrap()
-        .into_iter()
-        .map(|name| (name.clone(), device.contents(&name)))
-        .collect()
+    device.list().unwrap().into_iter().map(|name| (name.clone(), device.contents(&name))).collect()
 }
 
 fn put(files: &BTreeMap<String, Vec<u8>>) -> FaultyDevice {
     let device = FaultyDevice::new(0);
-    files
-        .iter()
-        .for_each(|(name, bytes)| device.put(name, bytes.clone()));
+    files.iter().for_each(|(name, bytes)| device.put(name, bytes.clone()));
     device
 }
 
@@ -61,9 +54,7 @@ fn every_flipped_byte_of_a_closed_log_is_noticed_or_harmless() {
                     found.holds(&acked);
                     harmless += 1;
                 }
-                Err(LogError::Corrupt {
-                    file, offset: told, ..
-                }) => {
+                Err(LogError::Corrupt { file, offset: told, .. }) => {
                     assert_eq!(file, *name);
                     assert!(told <= offset, "{told} {offset}");
                     refused += 1;
@@ -76,10 +67,7 @@ fn every_flipped_byte_of_a_closed_log_is_noticed_or_harmless() {
         }
     }
     assert!(refused > 5_000 && harmless > 0);
-    println!(
-        "{} flips: {refused} refused, {harmless} harmless",
-        refused + harmless
-    );
+    println!("{} flips: {refused} refused, {harmless} harmless", refused + harmless);
 }
 
 /// After a crash only the last flush is without a witness.
@@ -127,14 +115,7 @@ fn an_unknown_version_is_refused() {
     bytes[8] = 9;
     device.put(FIRST, bytes);
     let error = open(&device).unwrap_err();
-    assert!(matches!(
-        error,
-        LogError::UnknownVersion {
-            found: 9,
-            supported: 1,
-            ..
-        }
-    ));
+    assert!(matches!(error, LogError::UnknownVersion { found: 9, supported: 1, .. }));
     assert!(error.to_string().contains("format version 9"), "{error}");
 }
 
@@ -154,8 +135,7 @@ fn torn_frames_do_not_come_back() {
     let device = FaultyDevice::new(0);
     let (log, _, _) = open(&device).unwrap();
     for txn in 1..=3 {
-        log.append_commit(txn, &0_u32.to_le_bytes(), || txn)
-            .unwrap();
+        log.append_commit(txn, &0_u32.to_le_bytes(), || txn).unwrap();
     }
     log.flush().unwrap();
     let image = device.after_power_loss(0);

@@ -22,12 +22,7 @@ fn rehearse() -> (u64, u64) {
 fn a_failed_step_poisons_the_log() {
     let (opening, steps) = rehearse();
     for step in opening + 1..=steps {
-        for (failure, seed) in [
-            (Failure::Io, 0),
-            (Failure::DiskFull, 1),
-            (Failure::Io, 2),
-            (Failure::DiskFull, 3),
-        ] {
+        for (failure, seed) in [(Failure::Io, 0), (Failure::DiskFull, 1), (Failure::Io, 2), (Failure::DiskFull, 3)] {
             let device = FaultyDevice::new(step << 8 | seed);
             device.fail_at(step, failure);
             let (log, _, _) = open(&device).unwrap();
@@ -42,30 +37,18 @@ fn a_failed_step_poisons_the_log() {
             }
             // The device works again; the log does not.
             let last = acked.last().map_or(0, |acked| acked.lsn);
-            assert!(matches!(
-                log.append_data(99, b"late"),
-                Err(LogError::Poisoned { .. })
-            ));
-            assert!(matches!(
-                log.append_commit(99, b"late", || unreachable!()),
-                Err(LogError::Poisoned { .. })
-            ));
+            assert!(matches!(log.append_data(99, b"late"), Err(LogError::Poisoned { .. })));
+            assert!(matches!(log.append_commit(99, b"late", || unreachable!()), Err(LogError::Poisoned { .. })));
             assert!(log.is_stable(last));
             log.wait_stable(last).unwrap();
             assert!(!log.is_stable(last + 1));
             log.wait_stable(last + 1).unwrap_err();
             let steps = device.steps();
             drop(log);
-            assert_eq!(
-                device.steps(),
-                steps,
-                "a poisoned log touches the disk no more"
-            );
+            assert_eq!(device.steps(), steps, "a poisoned log touches the disk no more");
             let (log, recovered, found) = open(&device.after_power_loss(seed)).unwrap();
             found.holds(&acked);
-            commit_and_wait(&log, 100, recovered.last_lsn + 1, 3)
-                .1
-                .unwrap();
+            commit_and_wait(&log, 100, recovered.last_lsn + 1, 3).1.unwrap();
         }
     }
     println!("{} points of failure, 4 failures at each", steps - opening);
@@ -82,10 +65,7 @@ fn a_failed_opening_leaves_no_trace() {
         let (acked, result) = commit_and_wait(&log, 1, 1, 3);
         result.unwrap();
         drop(log);
-        open(&device.after_power_loss(step))
-            .unwrap()
-            .2
-            .holds(&acked);
+        open(&device.after_power_loss(step)).unwrap().2.holds(&acked);
     }
 }
 
@@ -113,10 +93,7 @@ fn followers_learn_of_the_failure() {
             }
         });
         drop(log);
-        open(&device.after_power_loss(seed))
-            .unwrap()
-            .2
-            .holds(&acked.into_inner().unwrap());
+        open(&device.after_power_loss(seed)).unwrap().2.holds(&acked.into_inner().unwrap());
     }
 }
 
@@ -144,15 +121,9 @@ fn a_read_only_directory_is_told() {
 fn misuse_is_refused() {
     let (log, _, _) = open(&FaultyDevice::new(0)).unwrap();
     log.wait_stable(0).unwrap();
-    assert!(matches!(
-        log.wait_stable(1),
-        Err(LogError::NotAppended { lsn: 1, last: 0 })
-    ));
+    assert!(matches!(log.wait_stable(1), Err(LogError::NotAppended { lsn: 1, last: 0 })));
     let huge = vec![0; MAX_PAYLOAD_BYTES + 1];
-    assert!(matches!(
-        log.append_data(1, &huge),
-        Err(LogError::FrameTooLarge { .. })
-    ));
+    assert!(matches!(log.append_data(1, &huge), Err(LogError::FrameTooLarge { .. })));
     commit_and_wait(&log, 1, 1, 1).1.unwrap();
 }
 
@@ -160,9 +131,7 @@ fn misuse_is_refused() {
 #[test]
 fn a_gap_between_lsns_is_a_bug_of_the_caller() {
     let (log, _, _) = open(&FaultyDevice::new(0)).unwrap();
-    let wrong = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        log.append_commit(1, b"", || 7)
-    }));
+    let wrong = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| log.append_commit(1, b"", || 7)));
     assert!(wrong.is_err());
     commit_and_wait(&log, 1, 1, 1).1.unwrap();
 }
@@ -211,8 +180,5 @@ fn a_refused_frame_is_reported() {
     let mut refuse = |_: durability::Frame<'_>| Err(std::fmt::Error);
     let opened = durability::Log::open(Arc::new(device), SMALL, &mut refuse, &mut |_, _| {});
     let message = opened.unwrap_err().to_string();
-    assert!(
-        message.contains("byte 512 of redo-00000001.log"),
-        "{message}"
-    );
+    assert!(message.contains("byte 512 of redo-00000001.log"), "{message}");
 }

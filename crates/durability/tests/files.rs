@@ -11,21 +11,13 @@ use support::{Found, commit, commit_and_wait};
 
 fn open(directory: &Path) -> Result<(Log, Recovered, Found), OpenError<Infallible>> {
     let device = Arc::new(FsDevice::new(directory).unwrap());
-    let options = LogOptions {
-        segment_bytes: 256 << 10,
-        ..LogOptions::default()
-    };
+    let options = LogOptions { segment_bytes: 256 << 10, ..LogOptions::default() };
     let (mut found, mut seen) = (Found::default(), (0, 0));
     let mut progress = |done, total| {
         assert!(seen.0 <= done && done <= total);
         seen = (done, total);
     };
-    let (log, recovered) = Log::open(
-        device,
-        options,
-        &mut |frame| found.apply(frame),
-        &mut progress,
-    )?;
+    let (log, recovered) = Log::open(device, options, &mut |frame| found.apply(frame), &mut progress)?;
     assert_eq!(seen.0, seen.1, "progress ends at the end");
     Ok((log, recovered, found))
 }
@@ -35,13 +27,7 @@ fn commits_are_found_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a/b");
     let (log, recovered, _) = open(&path).unwrap();
-    assert_eq!(
-        recovered,
-        Recovered {
-            closed: true,
-            ..Recovered::default()
-        }
-    );
+    assert_eq!(recovered, Recovered { closed: true, ..Recovered::default() });
     let (acked, result) = commit_and_wait(&log, 1, 1, 50);
     result.unwrap();
     for lsn in 51..=5_000 {
@@ -50,10 +36,7 @@ fn commits_are_found_again() {
     log.close().unwrap();
     let (log, recovered, found) = open(&path).unwrap();
     found.holds(&acked);
-    assert_eq!(
-        (recovered.last_lsn, recovered.commits, recovered.closed),
-        (5_000, 5_000, true)
-    );
+    assert_eq!((recovered.last_lsn, recovered.commits, recovered.closed), (5_000, 5_000, true));
     assert!(recovered.segments > 1 && recovered.torn_bytes == 0);
     drop(log);
     assert!(open(&path).unwrap().1.closed);
@@ -65,12 +48,7 @@ fn a_second_opening_is_refused() {
     let _log = open(directory.path()).unwrap();
     let error = open(directory.path()).unwrap_err();
     assert!(matches!(error, OpenError::Log(LogError::Locked { .. })));
-    assert!(
-        error
-            .to_string()
-            .contains(directory.path().to_str().unwrap()),
-        "{error}"
-    );
+    assert!(error.to_string().contains(directory.path().to_str().unwrap()), "{error}");
 }
 
 #[test]
@@ -78,10 +56,7 @@ fn the_device_keeps_its_contract() {
     let directory = tempfile::tempdir().unwrap();
     let device = FsDevice::new(directory.path()).unwrap();
     let file = device.create("x").unwrap();
-    assert_eq!(
-        device.create("x").err().unwrap().kind(),
-        std::io::ErrorKind::AlreadyExists
-    );
+    assert_eq!(device.create("x").err().unwrap().kind(), std::io::ErrorKind::AlreadyExists);
     file.write_at(b"hello", 3).unwrap();
     file.preallocate(200_000).unwrap();
     file.preallocate(10).unwrap();
@@ -90,10 +65,7 @@ fn the_device_keeps_its_contract() {
     let mut bytes = [9; 10];
     device.open("x").unwrap().read_at(&mut bytes, 0).unwrap();
     assert_eq!(&bytes, b"\0\0\0hello\0\0");
-    assert_eq!(
-        file.read_at(&mut bytes, 199_995).unwrap_err().kind(),
-        std::io::ErrorKind::UnexpectedEof
-    );
+    assert_eq!(file.read_at(&mut bytes, 199_995).unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
     assert_eq!(device.list().unwrap(), ["x"]);
     device.remove("x").unwrap();
     device.sync_dir().unwrap();
@@ -110,10 +82,7 @@ fn a_read_only_directory_is_told() {
         return;
     }
     let error = open(directory.path()).unwrap_err();
-    assert!(
-        matches!(error, OpenError::Log(LogError::ReadOnly { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, OpenError::Log(LogError::ReadOnly { .. })), "{error}");
 }
 
 /// Threads commit on a real disk; prints what a durable commit costs there.

@@ -104,9 +104,7 @@ impl FaultyDevice {
             state.files.push(file);
         }
         state.durable_names = state.names.clone();
-        FaultyDevice {
-            state: Arc::new(Mutex::new(state)),
-        }
+        FaultyDevice { state: Arc::new(Mutex::new(state)) }
     }
 
     /// Power is lost during step `step`.
@@ -146,8 +144,7 @@ impl FaultyDevice {
                 None => drop(names.remove(name)),
             }
         }
-        let contents =
-            |(name, file): (String, usize)| (name, state.files[file].after_power_loss(&mut random));
+        let contents = |(name, file): (String, usize)| (name, state.files[file].after_power_loss(&mut random));
         FaultyDevice::with_files(seed, names.into_iter().map(contents).collect())
     }
 
@@ -200,11 +197,7 @@ impl FaultyDevice {
 
 impl State {
     fn on(&self) -> io::Result<()> {
-        if self.off {
-            Err(io::Error::other("the power is off"))
-        } else {
-            Ok(())
-        }
+        if self.off { Err(io::Error::other("the power is off")) } else { Ok(()) }
     }
 
     /// Counts a step and decides what becomes of it.
@@ -267,9 +260,7 @@ impl Device for FaultyDevice {
         if std::mem::replace(&mut state.locked, true) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        Ok(Box::new(Lock {
-            device: self.clone(),
-        }))
+        Ok(Box::new(Lock { device: self.clone() }))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -282,10 +273,7 @@ impl Device for FaultyDevice {
         let state = self.state.lock();
         state.on()?;
         let file = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
-        Ok(Box::new(FaultyFile {
-            device: self.clone(),
-            file,
-        }))
+        Ok(Box::new(FaultyFile { device: self.clone(), file }))
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DeviceFile>> {
@@ -301,10 +289,7 @@ impl Device for FaultyDevice {
         }
         fate.outcome()?;
         drop(state);
-        Ok(Box::new(FaultyFile {
-            device: self.clone(),
-            file,
-        }))
+        Ok(Box::new(FaultyFile { device: self.clone(), file }))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -346,9 +331,7 @@ impl DeviceFile for FaultyFile {
         let state = self.device.state.lock();
         state.on()?;
         let from = offset as usize;
-        let source = state.files[self.file]
-            .visible()
-            .get(from..from + bytes.len());
+        let source = state.files[self.file].visible().get(from..from + bytes.len());
         bytes.copy_from_slice(source.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }

@@ -31,10 +31,7 @@ impl Write {
         let mut from = 0;
         std::iter::from_fn(move || {
             let offset = self.offset + from;
-            let to = self
-                .bytes
-                .len()
-                .min((offset / SECTOR_BYTES + 1) * SECTOR_BYTES - self.offset);
+            let to = self.bytes.len().min((offset / SECTOR_BYTES + 1) * SECTOR_BYTES - self.offset);
             let piece = &self.bytes[from..to];
             from = to;
             (!piece.is_empty()).then_some((offset, piece))
@@ -57,10 +54,7 @@ impl File {
 
     pub(crate) fn write(&mut self, bytes: &[u8], offset: usize) {
         apply(&mut self.visible, bytes, offset);
-        self.pending.push(Write {
-            offset,
-            bytes: bytes.to_vec(),
-        });
+        self.pending.push(Write { offset, bytes: bytes.to_vec() });
     }
 
     /// A write that failed on the way: some of its sectors arrived.
@@ -93,21 +87,14 @@ impl File {
 
     /// Makes `bytes` the contents of the file, durably.
     pub(crate) fn replace(&mut self, bytes: Vec<u8>) {
-        *self = File {
-            visible: bytes.clone(),
-            durable: bytes,
-            pending: Vec::new(),
-        };
+        *self = File { visible: bytes.clone(), durable: bytes, pending: Vec::new() };
     }
 
     /// What the medium may hold if power is lost now.
     pub(crate) fn after_power_loss(&self, random: &mut StdRng) -> Vec<u8> {
         let mut bytes = self.durable.clone();
         match random.random_range(0..5) {
-            0 => self
-                .pending
-                .iter()
-                .for_each(|write| apply(&mut bytes, &write.bytes, write.offset)),
+            0 => self.pending.iter().for_each(|write| apply(&mut bytes, &write.bytes, write.offset)),
             1 => {}
             2 => self.tear(&mut bytes, random),
             _ => self.reorder(&mut bytes, random),
@@ -131,10 +118,7 @@ impl File {
     fn reorder(&self, bytes: &mut Vec<u8>, random: &mut StdRng) {
         let mut versions: BTreeMap<usize, Vec<(usize, &[u8])>> = BTreeMap::new();
         for (offset, piece) in self.pending.iter().flat_map(Write::sectors) {
-            versions
-                .entry(offset / SECTOR_BYTES)
-                .or_default()
-                .push((offset, piece));
+            versions.entry(offset / SECTOR_BYTES).or_default().push((offset, piece));
         }
         for pieces in versions.values() {
             for (offset, piece) in &pieces[..random.random_range(0..=pieces.len())] {
@@ -172,14 +156,8 @@ mod tests {
 
     #[test]
     fn a_write_is_cut_at_sectors() {
-        let write = Write {
-            offset: 100,
-            bytes: vec![0; 1000],
-        };
-        let cuts: Vec<_> = write
-            .sectors()
-            .map(|(offset, piece)| (offset, piece.len()))
-            .collect();
+        let write = Write { offset: 100, bytes: vec![0; 1000] };
+        let cuts: Vec<_> = write.sectors().map(|(offset, piece)| (offset, piece.len())).collect();
         assert_eq!(cuts, [(100, 412), (512, 512), (1024, 76)]);
     }
 
@@ -189,16 +167,8 @@ mod tests {
         for seed in 0..500 {
             let image = file().after_power_loss(&mut random(seed));
             assert_eq!(image.len(), 2048);
-            assert!(
-                image[..100]
-                    .iter()
-                    .chain(&image[1500..])
-                    .all(|&byte| byte == 1)
-            );
-            assert!(
-                image[100..512].windows(2).all(|pair| pair[0] == pair[1]),
-                "a sector is torn"
-            );
+            assert!(image[..100].iter().chain(&image[1500..]).all(|&byte| byte == 1));
+            assert!(image[100..512].windows(2).all(|pair| pair[0] == pair[1]), "a sector is torn");
             images.insert(image);
         }
         // Sectors with two, three and three versions.

@@ -12,11 +12,7 @@ use durability::{Frame, FrameKind, Log, LogError, LogOptions, OpenError, Recover
 use testkit::FaultyDevice;
 
 /// Sizes that make segments, buffers and growth steps change hands often.
-pub const SMALL: LogOptions = LogOptions {
-    segment_bytes: 8192,
-    buffer_bytes: 2048,
-    growth_bytes: 1024,
-};
+pub const SMALL: LogOptions = LogOptions { segment_bytes: 8192, buffer_bytes: 2048, growth_bytes: 1024 };
 
 /// An acknowledged commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +36,7 @@ pub fn payload(txn: u64, index: u32) -> Vec<u8> {
         0 => 3000,
         class => (mix >> 32) % (class * 8) + 4,
     };
-    let mut bytes: Vec<u8> = (0..length)
-        .map(|i| (mix >> (i % 8 * 8)) as u8 ^ i as u8)
-        .collect();
+    let mut bytes: Vec<u8> = (0..length).map(|i| (mix >> (i % 8 * 8)) as u8 ^ i as u8).collect();
     bytes[..4].copy_from_slice(&index.to_le_bytes());
     bytes
 }
@@ -53,27 +47,13 @@ impl Found {
         let next = self.open.entry(frame.txn).or_default();
         match frame.kind {
             FrameKind::Data => {
-                assert_eq!(
-                    frame.payload,
-                    payload(frame.txn, *next),
-                    "transaction {}",
-                    frame.txn
-                );
+                assert_eq!(frame.payload, payload(frame.txn, *next), "transaction {}", frame.txn);
                 *next += 1;
             }
             FrameKind::Commit => {
-                assert_eq!(
-                    frame.payload,
-                    next.to_le_bytes(),
-                    "frames of {} are missing",
-                    frame.txn
-                );
+                assert_eq!(frame.payload, next.to_le_bytes(), "frames of {} are missing", frame.txn);
                 self.commits.push(frame.txn);
-                assert_eq!(
-                    frame.lsn,
-                    self.commits.len() as u64,
-                    "LSN order without a gap"
-                );
+                assert_eq!(frame.lsn, self.commits.len() as u64, "LSN order without a gap");
                 self.open.remove(&frame.txn);
             }
             FrameKind::Abort => drop(self.open.remove(&frame.txn)),
@@ -84,11 +64,7 @@ impl Found {
     /// Checks that every acknowledged commit is there.
     pub fn holds(&self, acked: &[Acked]) {
         for &Acked { lsn, txn } in acked {
-            assert_eq!(
-                self.commits.get(lsn as usize - 1),
-                Some(&txn),
-                "LSN {lsn} was acknowledged and is lost"
-            );
+            assert_eq!(self.commits.get(lsn as usize - 1), Some(&txn), "LSN {lsn} was acknowledged and is lost");
         }
     }
 }
@@ -99,17 +75,11 @@ pub fn open(device: &FaultyDevice) -> Result<(Log, Recovered, Found), LogError> 
 }
 
 /// Opens the log with other sizes.
-pub fn open_with(
-    device: &FaultyDevice,
-    options: LogOptions,
-) -> Result<(Log, Recovered, Found), LogError> {
+pub fn open_with(device: &FaultyDevice, options: LogOptions) -> Result<(Log, Recovered, Found), LogError> {
     let mut found = Found::default();
-    let opened = Log::open(
-        Arc::new(device.clone()),
-        options,
-        &mut |frame| found.apply(frame),
-        &mut |done, total| assert!(done <= total),
-    );
+    let opened = Log::open(Arc::new(device.clone()), options, &mut |frame| found.apply(frame), &mut |done, total| {
+        assert!(done <= total)
+    });
     match opened {
         Ok((log, recovered)) => {
             assert_eq!(recovered.last_lsn, found.commits.len() as u64);
@@ -121,12 +91,7 @@ pub fn open_with(
 }
 
 /// Writes a transaction of `frames` data frames and commits it without waiting.
-pub fn commit(
-    log: &Log,
-    txn: u64,
-    frames: u32,
-    next_lsn: impl FnOnce() -> u64,
-) -> Result<u64, LogError> {
+pub fn commit(log: &Log, txn: u64, frames: u32, next_lsn: impl FnOnce() -> u64) -> Result<u64, LogError> {
     for index in 0..frames {
         log.append_data(txn, &payload(txn, index))?;
     }
@@ -135,17 +100,11 @@ pub fn commit(
 
 /// Commits `count` transactions one by one from LSN `lsn` on, waiting for each; returns those acknowledged.
 /// Their transaction numbers start at `txn`.
-pub fn commit_and_wait(
-    log: &Log,
-    txn: u64,
-    lsn: u64,
-    count: u64,
-) -> (Vec<Acked>, Result<(), LogError>) {
+pub fn commit_and_wait(log: &Log, txn: u64, lsn: u64, count: u64) -> (Vec<Acked>, Result<(), LogError>) {
     let mut acked = Vec::new();
     for i in 0..count {
         let lsn = lsn + i;
-        let waited =
-            commit(log, txn + i, 1 + (i % 3) as u32, || lsn).and_then(|lsn| log.wait_stable(lsn));
+        let waited = commit(log, txn + i, 1 + (i % 3) as u32, || lsn).and_then(|lsn| log.wait_stable(lsn));
         match waited {
             Ok(()) => acked.push(Acked { lsn, txn: txn + i }),
             Err(error) => return (acked, Err(error)),
