@@ -25,8 +25,8 @@
 //!
 //! The flush distance names the flush that a frame belongs to. A flush begins only after the sync of the flush
 //! before it, so a valid frame testifies that every byte before the first frame of its flush was once on disk.
-//! Recovery tells a torn tail from corruption by it. The mark, a frame without meaning to the reader of the log,
-//! is written in a flush of its own when a log is closed: it testifies for all that stands before it.
+//! Recovery tells a torn tail from corruption by it. The mark of a clean end, a frame without meaning to the reader
+//! of the log, is written in a flush of its own when a log is closed: it testifies for all that stands before it.
 
 /// The largest payload of one frame.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 30;

@@ -54,7 +54,7 @@ pub struct Recovered {
     /// Bytes of an interrupted write that were dropped at the end.
     pub torn_bytes: u64,
     /// The log had been closed, not left by a crash; true of a new log as well.
-    pub closed: bool,
+    pub was_closed: bool,
 }
 
 /// Where the log goes on.
@@ -87,7 +87,7 @@ pub(crate) fn recover<E>(
         last = Some((reader, header, end));
     }
     progress(bytes_total, bytes_total);
-    let mut recovered = Recovered { closed: replay.settled, ..replay.recovered };
+    let mut recovered = Recovered { was_closed: replay.settled, ..replay.recovered };
     let Some((mut reader, header, end)) = last else {
         let allocate = options.growth_bytes.min(options.segment_bytes);
         let segment = Segment::create(device, 1, (0, 0), allocate)?;
@@ -100,7 +100,7 @@ pub(crate) fn recover<E>(
         return Err(corrupt(&reader.name, end.offset, detail).into());
     }
     recovered.torn_bytes = dirty_end - end.offset;
-    let mended = recovered.closed && recovered.torn_bytes == 0;
+    let mended = recovered.was_closed && recovered.torn_bytes == 0;
     let again = if mended { None } else { Some(reader.last_flush(end, dirty_end)?) };
     let mut segment = Segment::existing(header, reader.file, reader.location, reader.size);
     if let Some(bytes) = again {
@@ -108,7 +108,7 @@ pub(crate) fn recover<E>(
     }
     // The crash may have come between the creation of the file and the sync of its name.
     device.sync_dir().map_err(|source| device_error("sync the directory".to_string(), device.location(), source))?;
-    let settled = recovered.closed;
+    let settled = recovered.was_closed;
     Ok((Resume { segment, end: end.offset, settled }, recovered))
 }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use durability::{Log, LogError};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use support::{Acked, commit, commit_and_wait, open};
+use support::{Acked, Run, commit, commit_and_wait, open};
 use testkit::FaultyDevice;
 
 /// Numbers free for the transactions of a second and third life of a log.
@@ -45,9 +45,11 @@ fn scripted(device: &FaultyDevice, acked: &mut Vec<Acked>) -> Result<(), LogErro
     log.close()
 }
 
-/// What the crash left must open and hold `acked`; then the log goes on, and loses power once more.
-fn survives(image: &FaultyDevice, acked: &[Acked], seed: u64) {
-    let (log, recovered, found) = open(image).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+/// What the crash left must open and hold `acked`; then the log goes on, and loses power once more. `step` and
+/// `seed` name the run and the image.
+fn survives(image: &FaultyDevice, acked: &[Acked], step: u64, seed: u64) {
+    let _run = Run { step, seed };
+    let (log, recovered, found) = open(image).unwrap();
     found.holds(acked);
     let (more, result) = commit_and_wait(&log, LATER_TXN, recovered.last_lsn + 1, 5);
     result.unwrap();
@@ -55,7 +57,7 @@ fn survives(image: &FaultyDevice, acked: &[Acked], seed: u64) {
     log.append_data(2 * LATER_TXN, b"xxxx").ok();
     let again = image.after_power_loss(seed);
     drop(log);
-    let (_, _, found) = open(&again).unwrap_or_else(|error| panic!("seed {seed}, second crash: {error}"));
+    let (_, _, found) = open(&again).unwrap();
     found.holds(acked);
     found.holds(&more);
 }
@@ -70,7 +72,7 @@ fn survives_crashes_of_recovery(image: impl Fn() -> FaultyDevice, acked: &[Acked
             return step - 1;
         }
         assert!(opened.is_err());
-        survives(&device.after_power_loss(seed ^ step), acked, seed);
+        survives(&device.after_power_loss(seed ^ step), acked, step, seed ^ step);
     }
     unreachable!()
 }
@@ -91,7 +93,7 @@ fn at_every_step_of_a_script() {
         assert!(device.is_off());
         for seed in 0..24 {
             let seed = step << 16 | seed;
-            survives(&device.after_power_loss(seed), &acked, seed);
+            survives(&device.after_power_loss(seed), &acked, step, seed);
             images += 1;
         }
         for seed in 0..4 {
@@ -133,16 +135,16 @@ fn random_sequence(log: &Log, seed: u64, acked: &mut Vec<Acked>) -> Result<(), L
 #[test]
 fn random_sequences_of_one_thread() {
     let (mut images, mut cuts) = (0, 0);
-    for seed in 0..600 {
-        let mut random = StdRng::seed_from_u64(seed);
-        let device = FaultyDevice::new(seed);
+    for run in 0..600 {
+        let mut random = StdRng::seed_from_u64(run);
+        let device = FaultyDevice::new(run);
         device.cut_power_at(random.random_range(1..80));
         let mut acked = Vec::new();
-        let result = open(&device).and_then(|(log, _, _)| random_sequence(&log, seed, &mut acked));
+        let result = open(&device).and_then(|(log, _, _)| random_sequence(&log, run, &mut acked));
         cuts += u64::from(result.is_err());
         for _ in 0..4 {
             let seed = random.random();
-            survives(&device.after_power_loss(seed), &acked, seed);
+            survives(&device.after_power_loss(seed), &acked, run, seed);
             images += 1;
         }
     }
@@ -185,15 +187,15 @@ fn threads(device: &FaultyDevice, workers: u64, each: u64) -> Vec<Acked> {
 #[test]
 fn random_cuts_of_many_threads() {
     let (mut images, mut acks) = (0, 0);
-    for seed in 0..250 {
-        let mut random = StdRng::seed_from_u64(seed);
-        let device = FaultyDevice::new(seed);
+    for run in 0..250 {
+        let mut random = StdRng::seed_from_u64(run);
+        let device = FaultyDevice::new(run);
         device.cut_power_at(random.random_range(1..200));
         let acked = threads(&device, random.random_range(2..6), 40);
         acks += acked.len();
         for _ in 0..4 {
             let seed = random.random();
-            survives(&device.after_power_loss(seed), &acked, seed);
+            survives(&device.after_power_loss(seed), &acked, run, seed);
             images += 1;
         }
     }
@@ -209,6 +211,7 @@ fn what_recovery_shows_is_durable() {
     let mut images = 0;
     for step in 1..=rehearsal.steps() {
         for (failure, seed) in (0..6).map(|seed| (seed % 2 == 0, seed)) {
+            let _run = Run { step, seed };
             let device = FaultyDevice::new(seed);
             if failure {
                 device.fail_at(step, testkit::Failure::Io);

@@ -119,6 +119,24 @@ fn an_unknown_version_is_refused() {
     assert!(error.to_string().contains("format version 9"), "{error}");
 }
 
+/// A segment is begun only after the one before is on disk, so the beginning of one testifies too.
+#[test]
+fn a_damaged_end_before_an_interrupted_segment_is_refused() {
+    let (device, acked) = written(false);
+    let mut files = segments(&device);
+    let last = files.keys().next_back().unwrap().clone();
+    let next = format!("redo-{:08}.log", files.len() + 1);
+    files.insert(next.clone(), vec![0; 700]);
+    open(&put(&files)).unwrap().2.holds(&acked);
+    let device = put(&files);
+    let end = files[&last].iter().rposition(|&byte| byte != 0).unwrap();
+    device.flip_bit(&last, end as u64, 0);
+    assert!(matches!(open(&device), Err(LogError::Corrupt { file, .. }) if file == last));
+    // Anything but zeros is no interrupted creation.
+    files.insert(next.clone(), vec![1; 700]);
+    assert!(matches!(open(&put(&files)), Err(LogError::Corrupt { file, .. }) if file == next));
+}
+
 /// Frames cut off by a shorter file are missed if anything testifies to them.
 #[test]
 fn a_shortened_segment_is_refused() {

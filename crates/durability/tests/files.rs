@@ -27,7 +27,7 @@ fn commits_are_found_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a/b");
     let (log, recovered, _) = open(&path).unwrap();
-    assert_eq!(recovered, Recovered { closed: true, ..Recovered::default() });
+    assert_eq!(recovered, Recovered { was_closed: true, ..Recovered::default() });
     let (acked, result) = commit_and_wait(&log, 1, 1, 50);
     result.unwrap();
     for lsn in 51..=5_000 {
@@ -36,10 +36,10 @@ fn commits_are_found_again() {
     log.close().unwrap();
     let (log, recovered, found) = open(&path).unwrap();
     found.holds(&acked);
-    assert_eq!((recovered.last_lsn, recovered.commits, recovered.closed), (5_000, 5_000, true));
+    assert_eq!((recovered.last_lsn, recovered.commits, recovered.was_closed), (5_000, 5_000, true));
     assert!(recovered.segments > 1 && recovered.torn_bytes == 0);
     drop(log);
-    assert!(open(&path).unwrap().1.closed);
+    assert!(open(&path).unwrap().1.was_closed);
 }
 
 #[test]

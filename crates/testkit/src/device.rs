@@ -27,6 +27,8 @@ use rand::rngs::StdRng;
 
 use crate::image::{self, File};
 
+const SYNC_YIELDS: usize = 8;
+
 /// How a step fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -348,6 +350,10 @@ impl DeviceFile for FaultyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        // A sync takes its time; other threads must be able to do harm meanwhile.
+        for _ in 0..SYNC_YIELDS {
+            std::thread::yield_now();
+        }
         let mut guard = self.device.state.lock();
         let state = &mut *guard;
         let fate = state.step()?;

@@ -21,6 +21,20 @@ pub struct Acked {
     pub txn: u64,
 }
 
+/// Names the run that failed, so that it can be replayed.
+pub struct Run {
+    pub step: u64,
+    pub seed: u64,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("failed with step {} and seed {}", self.step, self.seed);
+        }
+    }
+}
+
 /// What recovery handed over.
 #[derive(Debug, Default)]
 pub struct Found {
