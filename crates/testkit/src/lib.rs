@@ -1,1 +1,9 @@
-//! Placeholder.
+//! Test equipment for the other crates: a device with faults on demand. A dev-dependency only.
+//!
+//! Everything here is deterministic: one seed replays one failure.
+#![forbid(unsafe_code)]
+
+mod device;
+mod image;
+
+pub use device::{Failure, FaultyDevice};

@@ -1,0 +1,136 @@
+//! [`FsDevice`]: the device on a directory of the file system.
+//!
+//! Positional reads and writes, `fdatasync` for files, `fsync` for the directory, and an advisory lock on the
+//! file `LOCK` that the kernel releases when the process ends, however it ends. Preallocation writes real zeros:
+//! blocks reserved by `fallocate` still cost a metadata update when they are first written.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::device::{Device, DeviceFile, DirectoryLock};
+
+const LOCK_FILE: &str = "LOCK";
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+/// A [`Device`] on a directory of the file system.
+#[derive(Debug)]
+pub struct FsDevice {
+    directory: PathBuf,
+}
+
+impl FsDevice {
+    /// A device on `directory`, which is created (with its parents) if it does not exist.
+    pub fn new(directory: impl Into<PathBuf>) -> io::Result<FsDevice> {
+        let directory = directory.into();
+        create_durably(&directory)?;
+        Ok(FsDevice { directory })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        debug_assert!(!name.contains('/'), "a name, not a path: {name}");
+        self.directory.join(name)
+    }
+}
+
+/// Creates the missing directories from the top down, each made durable in its parent.
+fn create_durably(directory: &Path) -> io::Result<()> {
+    if directory.as_os_str().is_empty() || directory.is_dir() {
+        return Ok(());
+    }
+    let parent = match directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    create_durably(parent)?;
+    match std::fs::create_dir(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !directory.is_dir() => {
+            return Err(error);
+        }
+        _ => {}
+    }
+    File::open(parent)?.sync_all()
+}
+
+impl Device for FsDevice {
+    fn location(&self) -> String {
+        self.directory.display().to_string()
+    }
+
+    fn lock(&self) -> io::Result<Box<dyn DirectoryLock>> {
+        let file = File::options().create(true).truncate(false).write(true).open(self.path(LOCK_FILE))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(FsLock { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.directory)? {
+            // A name that is not UTF-8 is none of ours.
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DeviceFile>> {
+        let file = File::options().read(true).write(true).open(self.path(name))?;
+        Ok(Box::new(FsFile { file }))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DeviceFile>> {
+        let file = File::options().read(true).write(true).create_new(true).open(self.path(name))?;
+        Ok(Box::new(FsFile { file }))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        std::fs::remove_file(self.path(name))
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        File::open(&self.directory)?.sync_all()
+    }
+}
+
+#[derive(Debug)]
+struct FsFile {
+    file: File,
+}
+
+impl DeviceFile for FsFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn preallocate(&self, size: u64) -> io::Result<()> {
+        let mut end = self.size()?;
+        while end < size {
+            let chunk = (ZEROS.len() as u64).min(size - end);
+            self.file.write_all_at(&ZEROS[..chunk as usize], end)?;
+            end += chunk;
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+/// Holds the `LOCK` file open; closing it releases the lock.
+struct FsLock {
+    _file: File,
+}
+
+impl DirectoryLock for FsLock {}

@@ -1,0 +1,152 @@
+//! Whose turn it is to flush: leader and followers of the group commit.
+//!
+//! ```text
+//!   until my target is reached:
+//!     nobody leads      -> lead: flush for all, give up the lead, wake whom the flush satisfied
+//!                          and one of those it did not, who leads next
+//!     somebody leads    -> look again for some microseconds, then sleep
+//! ```
+//!
+//! Followers look before they sleep, because being woken costs as much as a good part of a sync. A sleeper is on
+//! the list of sleepers; it enters the list only while somebody leads, and whoever leads empties the list of
+//! everybody satisfied after giving up the lead, under the latch of the list: no wake-up is lost. A thread that
+//! woke for another reason may stay on the list. That does no harm: targets are only ever reached, never lost,
+//! so an entry whose target is not reached belongs to a thread that still waits, and will lead when woken.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// How long a follower looks before it sleeps.
+const LOOK: Duration = Duration::from_micros(50);
+/// Looks between two glances at the clock, after which the processor is offered to others.
+const LOOKS_PER_YIELD: u32 = 32;
+
+/// Elects the leader and lets the others wait. `T` is what a thread waits for.
+pub(crate) struct Turn<T> {
+    taken: AtomicBool,
+    sleepers: Mutex<Vec<(Thread, T)>>,
+}
+
+impl<T: Copy> Turn<T> {
+    pub(crate) fn new() -> Turn<T> {
+        Turn { taken: AtomicBool::new(false), sleepers: Mutex::new(Vec::new()) }
+    }
+
+    /// Returns once `reached(target)`, leading by `lead` whenever nobody else does. `reached` must never become
+    /// false again, and must be true for every target once a `lead` has failed.
+    pub(crate) fn wait_for<E>(
+        &self,
+        target: T,
+        reached: impl Fn(T) -> bool,
+        mut lead: impl FnMut() -> Result<(), E>,
+    ) -> Result<(), E> {
+        while !reached(target) {
+            if !self.taken.swap(true, Ordering::AcqRel) {
+                let _lead = Lead { turn: self, reached: &reached };
+                // The leader before may have done our work between our look and our election.
+                if !reached(target) {
+                    lead()?;
+                }
+            } else if !self.look(target, &reached) && self.enter(target, &reached) {
+                std::thread::park();
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for a while; true if there is something to do other than to sleep.
+    fn look(&self, target: T, reached: &impl Fn(T) -> bool) -> bool {
+        let start = Instant::now();
+        while start.elapsed() < LOOK {
+            for _ in 0..LOOKS_PER_YIELD {
+                if reached(target) || !self.taken.load(Ordering::Acquire) {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            std::thread::yield_now();
+        }
+        false
+    }
+
+    /// Enters the list of sleepers unless there is something else to do.
+    fn enter(&self, target: T, reached: &impl Fn(T) -> bool) -> bool {
+        let mut sleepers = self.sleepers.lock();
+        if reached(target) || !self.taken.load(Ordering::Acquire) {
+            return false;
+        }
+        sleepers.push((std::thread::current(), target));
+        true
+    }
+
+    /// Gives up the lead; wakes the satisfied, and one more to lead.
+    fn give_up(&self, reached: &impl Fn(T) -> bool) {
+        let mut woken = Vec::new();
+        {
+            let mut sleepers = self.sleepers.lock();
+            self.taken.store(false, Ordering::Release);
+            woken.extend(sleepers.extract_if(.., |(_, target)| reached(*target)));
+            if !sleepers.is_empty() {
+                woken.push(sleepers.swap_remove(0));
+            }
+        }
+        for (thread, _) in woken {
+            thread.unpark();
+        }
+    }
+}
+
+/// The lead, given up on every way out, a panic included.
+struct Lead<'a, T: Copy, R: Fn(T) -> bool> {
+    turn: &'a Turn<T>,
+    reached: &'a R,
+}
+
+impl<T: Copy, R: Fn(T) -> bool> Drop for Lead<'_, T, R> {
+    fn drop(&mut self) {
+        self.turn.give_up(self.reached);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    /// Many threads wait for ever higher numbers; each lead raises the number by a few.
+    #[test]
+    fn everybody_is_woken() {
+        let (turn, number, leads) = (Turn::new(), AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let (turn, number, leads) = (&turn, &number, &leads);
+                scope.spawn(move || {
+                    for round in 0..200 {
+                        let target = round * 8 + thread;
+                        let reached = |target| number.load(Ordering::Acquire) >= target;
+                        let lead = || {
+                            leads.fetch_add(1, Ordering::Relaxed);
+                            std::thread::sleep(Duration::from_micros(70));
+                            number.fetch_add(5, Ordering::Release);
+                            Ok::<(), ()>(())
+                        };
+                        turn.wait_for(target, reached, lead).unwrap();
+                    }
+                });
+            }
+        });
+        assert!(number.into_inner() >= 199 * 8 + 7);
+        assert!(leads.into_inner() <= 1600 / 5 + 1, "leads never overlap or happen for nothing");
+    }
+
+    #[test]
+    fn a_failed_lead_is_reported() {
+        let turn = Turn::new();
+        assert_eq!(turn.wait_for((), |()| false, || Err("no")), Err("no"));
+        assert_eq!(turn.wait_for((), |()| true, || Err("no")), Ok(()));
+    }
+}

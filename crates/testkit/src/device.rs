@@ -1,0 +1,380 @@
+//! [`FaultyDevice`]: a device in memory that fails when and how a test says.
+//!
+//! Every operation that changes something (create, write, preallocate, sync, remove, sync of the directory) is a
+//! numbered step, counted from 1. A test runs a workload once to learn the number of its steps, then once more for
+//! each step, cutting the power there or making the step fail.
+//!
+//! ```text
+//!   running --- cut_power_at(n): step n does not complete, nothing works any more ---> off
+//!      |                                                                                |
+//!      +--- after_process_crash(): the page cache survives      after_power_loss(seed): what the seed
+//!           |                                                   leaves of unsynced writes and names
+//!           v                                                                           v
+//!        a new device                                                             a new device
+//! ```
+//!
+//! What power loss leaves of a file is told in `image.rs`; a created or removed name that was not synced may have
+//! arrived or not.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use durability::{Device, DeviceFile, DirectoryLock};
+use parking_lot::Mutex;
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use crate::image::{self, File};
+
+const SYNC_YIELDS: usize = 8;
+
+/// How a step fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The medium reports an error (EIO).
+    Io,
+    /// The disk is full (ENOSPC).
+    DiskFull,
+    /// The file system is read-only (EROFS).
+    ReadOnly,
+}
+
+impl Failure {
+    fn error(self) -> io::Error {
+        io::Error::from_raw_os_error(match self {
+            Failure::Io => 5,
+            Failure::DiskFull => 28,
+            Failure::ReadOnly => 30,
+        })
+    }
+}
+
+/// A device in memory with faults on demand. Clones share the same device.
+#[derive(Clone)]
+pub struct FaultyDevice {
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    files: Vec<File>,
+    names: BTreeMap<String, usize>,
+    durable_names: BTreeMap<String, usize>,
+    /// Names created or removed since the last sync of the directory.
+    pending_names: Vec<(String, Option<usize>)>,
+    steps: u64,
+    cut_at: Option<u64>,
+    fail_at: Option<(u64, Failure)>,
+    off: bool,
+    locked: bool,
+    read_only: bool,
+    random: StdRng,
+}
+
+/// What becomes of a step.
+enum Fate {
+    Done,
+    /// Power is lost during the step: it may have begun.
+    Cut,
+    Fails(Failure),
+}
+
+impl FaultyDevice {
+    /// An empty directory. The seed decides how far a failing step gets.
+    pub fn new(seed: u64) -> FaultyDevice {
+        FaultyDevice::with_files(seed, Vec::new())
+    }
+
+    fn with_files(seed: u64, contents: Vec<(String, Vec<u8>)>) -> FaultyDevice {
+        let mut state = State {
+            files: Vec::new(),
+            names: BTreeMap::new(),
+            durable_names: BTreeMap::new(),
+            pending_names: Vec::new(),
+            steps: 0,
+            cut_at: None,
+            fail_at: None,
+            off: false,
+            locked: false,
+            read_only: false,
+            random: image::random(seed),
+        };
+        for (name, bytes) in contents {
+            state.names.insert(name, state.files.len());
+            let mut file = File::default();
+            file.replace(bytes);
+            state.files.push(file);
+        }
+        state.durable_names = state.names.clone();
+        FaultyDevice { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Power is lost during step `step`.
+    pub fn cut_power_at(&self, step: u64) {
+        self.state.lock().cut_at = Some(step);
+    }
+
+    /// Step `step` fails; the steps after it work again.
+    pub fn fail_at(&self, step: u64, failure: Failure) {
+        self.state.lock().fail_at = Some((step, failure));
+    }
+
+    /// From now on every step and the lock fail as on a read-only file system.
+    pub fn make_read_only(&self) {
+        self.state.lock().read_only = true;
+    }
+
+    /// Steps so far.
+    pub fn steps(&self) -> u64 {
+        self.state.lock().steps
+    }
+
+    /// Whether the power was cut.
+    pub fn is_off(&self) -> bool {
+        self.state.lock().off
+    }
+
+    /// A device with what power loss at this moment leaves; `seed` chooses among the possibilities.
+    pub fn after_power_loss(&self, seed: u64) -> FaultyDevice {
+        let state = self.state.lock();
+        let mut random = image::random(seed);
+        let mut names = state.durable_names.clone();
+        for (name, change) in &state.pending_names {
+            match change {
+                _ if random.random_bool(0.5) => {}
+                Some(file) => drop(names.insert(name.clone(), *file)),
+                None => drop(names.remove(name)),
+            }
+        }
+        let contents = |(name, file): (String, usize)| (name, state.files[file].after_power_loss(&mut random));
+        FaultyDevice::with_files(seed, names.into_iter().map(contents).collect())
+    }
+
+    /// A device with all that was written, synced or not, as a crash of the process alone leaves it. What was
+    /// pending still is; the old device is off.
+    pub fn after_process_crash(&self, seed: u64) -> FaultyDevice {
+        let mut state = self.state.lock();
+        state.off = true;
+        let next = FaultyDevice::new(seed);
+        {
+            let mut next = next.state.lock();
+            next.files.clone_from(&state.files);
+            next.names.clone_from(&state.names);
+            next.durable_names.clone_from(&state.durable_names);
+            next.pending_names.clone_from(&state.pending_names);
+        }
+        next
+    }
+
+    /// Flips bit `bit` (0..8) of the byte at `offset`; does nothing beyond the end of the file.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn flip_bit(&self, name: &str, offset: u64, bit: u32) {
+        let mut state = self.state.lock();
+        let file = state.names[name];
+        state.files[file].flip(offset as usize, bit);
+    }
+
+    /// The bytes of a file as reads show them.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn contents(&self, name: &str) -> Vec<u8> {
+        let state = self.state.lock();
+        state.files[state.names[name]].visible().to_vec()
+    }
+
+    /// Puts a file with these bytes on the medium, replacing any other.
+    pub fn put(&self, name: &str, bytes: Vec<u8>) {
+        let mut state = self.state.lock();
+        let mut file = File::default();
+        file.replace(bytes);
+        let number = state.files.len();
+        state.files.push(file);
+        state.names.insert(name.to_string(), number);
+        state.durable_names.insert(name.to_string(), number);
+    }
+}
+
+impl State {
+    fn on(&self) -> io::Result<()> {
+        if self.off { Err(io::Error::other("the power is off")) } else { Ok(()) }
+    }
+
+    /// Counts a step and decides what becomes of it.
+    fn step(&mut self) -> io::Result<Fate> {
+        self.on()?;
+        if self.read_only {
+            return Err(Failure::ReadOnly.error());
+        }
+        self.steps += 1;
+        if self.cut_at == Some(self.steps) {
+            self.off = true;
+            return Ok(Fate::Cut);
+        }
+        match self.fail_at {
+            Some((step, failure)) if step == self.steps => Ok(Fate::Fails(failure)),
+            _ => Ok(Fate::Done),
+        }
+    }
+
+    fn write(&mut self, file: usize, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let fate = self.step()?;
+        let offset = offset as usize;
+        match fate {
+            Fate::Done | Fate::Cut => self.files[file].write(bytes, offset),
+            Fate::Fails(_) => self.files[file].write_in_part(bytes, offset, &mut self.random),
+        }
+        fate.outcome()
+    }
+
+    fn rename(&mut self, name: &str, file: Option<usize>) {
+        match file {
+            Some(file) => drop(self.names.insert(name.to_string(), file)),
+            None => drop(self.names.remove(name)),
+        }
+        self.pending_names.push((name.to_string(), file));
+    }
+}
+
+impl Fate {
+    fn outcome(self) -> io::Result<()> {
+        match self {
+            Fate::Done => Ok(()),
+            Fate::Cut => Err(io::Error::other("the power went off")),
+            Fate::Fails(failure) => Err(failure.error()),
+        }
+    }
+}
+
+impl Device for FaultyDevice {
+    fn location(&self) -> String {
+        "memory".to_string()
+    }
+
+    fn lock(&self) -> io::Result<Box<dyn DirectoryLock>> {
+        let mut state = self.state.lock();
+        state.on()?;
+        if state.read_only {
+            return Err(Failure::ReadOnly.error());
+        }
+        if std::mem::replace(&mut state.locked, true) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(Box::new(Lock { device: self.clone() }))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let state = self.state.lock();
+        state.on()?;
+        Ok(state.names.keys().cloned().collect())
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DeviceFile>> {
+        let state = self.state.lock();
+        state.on()?;
+        let file = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(FaultyFile { device: self.clone(), file }))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DeviceFile>> {
+        let mut state = self.state.lock();
+        if state.names.contains_key(name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let fate = state.step()?;
+        let file = state.files.len();
+        if !matches!(fate, Fate::Fails(_)) {
+            state.files.push(File::default());
+            state.rename(name, Some(file));
+        }
+        fate.outcome()?;
+        drop(state);
+        Ok(Box::new(FaultyFile { device: self.clone(), file }))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if !state.names.contains_key(name) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let fate = state.step()?;
+        if !matches!(fate, Fate::Fails(_)) {
+            state.rename(name, None);
+        }
+        fate.outcome()
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let fate = state.step()?;
+        if matches!(fate, Fate::Done) {
+            state.durable_names = state.names.clone();
+            state.pending_names.clear();
+        }
+        fate.outcome()
+    }
+}
+
+struct FaultyFile {
+    device: FaultyDevice,
+    file: usize,
+}
+
+impl DeviceFile for FaultyFile {
+    fn size(&self) -> io::Result<u64> {
+        let state = self.device.state.lock();
+        state.on()?;
+        Ok(state.files[self.file].visible().len() as u64)
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let state = self.device.state.lock();
+        state.on()?;
+        let from = offset as usize;
+        let source = state.files[self.file].visible().get(from..from + bytes.len());
+        bytes.copy_from_slice(source.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.device.state.lock().write(self.file, bytes, offset)
+    }
+
+    fn preallocate(&self, size: u64) -> io::Result<()> {
+        let mut state = self.device.state.lock();
+        let end = state.files[self.file].visible().len() as u64;
+        let zeros = vec![0; size.saturating_sub(end) as usize];
+        state.write(self.file, &zeros, end)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        // A sync takes its time; other threads must be able to do harm meanwhile.
+        for _ in 0..SYNC_YIELDS {
+            std::thread::yield_now();
+        }
+        let mut guard = self.device.state.lock();
+        let state = &mut *guard;
+        let fate = state.step()?;
+        match fate {
+            Fate::Done => state.files[self.file].sync(),
+            Fate::Cut => {}
+            Fate::Fails(_) => state.files[self.file].sync_in_part(&mut state.random),
+        }
+        fate.outcome()
+    }
+}
+
+/// The lock of the directory, released when dropped.
+struct Lock {
+    device: FaultyDevice,
+}
+
+impl DirectoryLock for Lock {}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.device.state.lock().locked = false;
+    }
+}
