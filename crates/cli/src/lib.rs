@@ -1,1 +1,21 @@
-//! Placeholder.
+//! The `lstore` program: an interactive shell, scripts, and the benchmarks.
+//!
+//! [`run`] is all of it. Below stand the rooms: [`args`] reads the command line; [`input`] cuts what comes in into
+//! statements and backslash commands; [`shell`] runs them, [`output`] writes rows and [`diagnostics`] errors;
+//! [`interactive`] is the shell at a terminal; [`tpch`] is the benchmark of that name and its loader.
+#![forbid(unsafe_code)]
+
+pub mod args;
+mod complete;
+pub mod diagnostics;
+mod editor;
+pub mod input;
+pub mod interactive;
+mod meta;
+pub mod output;
+mod progress;
+mod run;
+pub mod shell;
+pub mod tpch;
+
+pub use run::run;

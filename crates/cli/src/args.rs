@@ -1,0 +1,162 @@
+//! The command line: what may stand on it, and its help.
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::output::Format;
+
+const EXAMPLES: &str = "\
+Examples:
+  lstore                              a shell on a database in memory
+  lstore data                         a shell on the database in the directory data, made if it is missing
+  lstore data -c 'select 1'           run a statement and leave
+  lstore data -f load.sql -c '\\dt'    run a script, then list the tables
+  lstore data --format csv < q.sql    run the script on standard input, rows as CSV
+  lstore bench tpch --sf 0.1          the 22 queries of TPC-H, idle and under updates
+
+Without -c and -f, and with a terminal on standard input, lstore is an interactive shell: \\? there tells its commands.";
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  lstore bench tpch                          scale 0.1, in memory
+  lstore bench tpch --sf 1 --dir data        scale 1 in the directory data; a second run finds it loaded
+  lstore bench tpch --json > tpch.jsonl      one JSON object a line";
+
+/// A real-time OLTP + OLAP database: transactions and analytical queries on one copy of the data.
+#[derive(Parser, Debug)]
+#[command(name = "lstore", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do instead of running SQL.
+    #[command(subcommand)]
+    pub task: Option<Task>,
+    /// How to run SQL.
+    #[command(flatten)]
+    pub sql: SqlArgs,
+}
+
+/// How to run SQL.
+#[derive(Args, Debug)]
+pub struct SqlArgs {
+    /// The directory of the database, made if it is missing; without it the database lives in memory
+    pub dir: Option<PathBuf>,
+    /// Run this SQL or backslash command and leave (may be repeated, in order with -f)
+    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    pub commands: Vec<String>,
+    /// Run this script and leave; - is standard input (may be repeated, in order with -c)
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How rows are written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Leave out the line of column names (and the row count under a table)
+    #[arg(long)]
+    pub no_header: bool,
+    /// What -c and -f ask for, in the order of the command line
+    #[arg(skip)]
+    pub steps: Vec<Step>,
+}
+
+/// One `-c` or `-f`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// SQL text.
+    Command(String),
+    /// A script.
+    File(PathBuf),
+}
+
+/// What else the program can do.
+#[derive(Subcommand, Debug)]
+pub enum Task {
+    /// Measure the database
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+/// The benchmarks.
+#[derive(Subcommand, Debug)]
+pub enum Bench {
+    /// The 22 queries of TPC-H, idle and while a writer changes the data at full speed
+    Tpch(TpchArgs),
+}
+
+/// How `bench tpch` runs.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = BENCH_EXAMPLES)]
+pub struct TpchArgs {
+    /// The scale factor: 1 is about 8.7 million rows
+    #[arg(long, default_value_t = 0.1, value_parser = scale_factor)]
+    pub sf: f64,
+    /// The directory of the database, made if it is missing; without it the database lives in memory
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Throw away complete TPC-H tables of another scale factor found in DIR, instead of refusing to go on
+    #[arg(long)]
+    pub reload: bool,
+    /// How often each query runs, idle and under updates; the median counts
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// How often the consistency of orders with their lines is checked while the writer runs
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub checks: u32,
+    /// Print one JSON object a line instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// The command that opens a shell on DIR, as told at the end
+    #[arg(long, value_name = "COMMAND", hide = true)]
+    pub shell_command: Option<String>,
+}
+
+fn scale_factor(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(sf) if (0.001..=100.0).contains(&sf) => Ok(sf),
+        _ => Err("a scale factor is a number from 0.001 to 100".to_owned()),
+    }
+}
+
+/// Reads the command line, the program's name first.
+pub fn parse(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Cli, clap::Error> {
+    let matches = Cli::command().try_get_matches_from(args)?;
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    cli.sql.steps = steps(&cli.sql, &matches);
+    Ok(cli)
+}
+
+/// Brings `-c` and `-f` back into the one order that they were given in.
+fn steps(sql: &SqlArgs, matches: &ArgMatches) -> Vec<Step> {
+    let places = |id| matches.indices_of(id).into_iter().flatten();
+    let commands = places("commands").zip(sql.commands.iter().cloned().map(Step::Command));
+    let files = places("files").zip(sql.files.iter().cloned().map(Step::File));
+    let mut steps: Vec<(usize, Step)> = commands.chain(files).collect();
+    steps.sort_by_key(|(place, _)| *place);
+    steps.into_iter().map(|(_, step)| step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn commands_and_files_keep_their_order() {
+        let cli = parse(["lstore", "data", "-f", "a.sql", "-c", "select 1", "-f", "b.sql"]).unwrap();
+        let file = |name: &str| Step::File(PathBuf::from(name));
+        assert_eq!(cli.sql.steps, [file("a.sql"), Step::Command("select 1".into()), file("b.sql")]);
+        assert_eq!(cli.sql.dir, Some(PathBuf::from("data")));
+    }
+
+    #[test]
+    fn the_benchmark_has_its_own_arguments() {
+        let cli = parse(["lstore", "bench", "tpch", "--sf", "0.01", "--dir", "d", "--json"]).unwrap();
+        let Some(Task::Bench(Bench::Tpch(tpch))) = cli.task else { panic!("not the benchmark") };
+        assert_eq!((tpch.sf, tpch.dir, tpch.json), (0.01, Some(PathBuf::from("d")), true));
+        for bad in ["0", "-1", "nan", "1000", "x"] {
+            assert!(parse(["lstore", "bench", "tpch", "--sf", bad]).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Lines from a terminal: editing, history and completion by rustyline.
+use std::env;
+use std::io;
+use std::path::PathBuf;
+
+use engine::Database;
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::history::DefaultHistory;
+use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter, Validator};
+
+use crate::complete;
+use crate::interactive::{Line, LineSource};
+
+/// How many entries the history keeps.
+const HISTORY_ENTRIES: usize = 10_000;
+
+/// A line editor on the terminal.
+pub(crate) struct TerminalEditor {
+    editor: Editor<Assistant, DefaultHistory>,
+    history: Option<PathBuf>,
+}
+
+impl TerminalEditor {
+    /// An editor that completes the names of `db`.
+    pub(crate) fn new(db: &Database) -> io::Result<TerminalEditor> {
+        let config = Config::builder()
+            .completion_type(CompletionType::List)
+            .history_ignore_space(true)
+            .max_history_size(HISTORY_ENTRIES)
+            .map_err(io::Error::other)?
+            .build();
+        let mut editor = Editor::with_config(config).map_err(io::Error::other)?;
+        editor.set_helper(Some(Assistant { db: db.clone(), files: FilenameCompleter::new() }));
+        let history = history_path();
+        if let Some(path) = &history {
+            // There is none before the first session ends; one that can't be read is no reason not to start.
+            let _ = editor.load_history(path);
+        }
+        Ok(TerminalEditor { editor, history })
+    }
+}
+
+/// Where the history is kept: `$LSTORE_HISTORY`, else `.lstore_history` at home; nowhere if that is set but empty.
+fn history_path() -> Option<PathBuf> {
+    match env::var_os("LSTORE_HISTORY") {
+        Some(path) => (!path.is_empty()).then(|| PathBuf::from(path)),
+        None => env::home_dir().map(|home| home.join(".lstore_history")),
+    }
+}
+
+impl LineSource for TerminalEditor {
+    fn read_line(&mut self, prompt: &str) -> io::Result<Line> {
+        match self.editor.readline(prompt) {
+            Ok(line) => Ok(Line::Text(line)),
+            Err(ReadlineError::Interrupted) => Ok(Line::Interrupted),
+            Err(ReadlineError::Eof) => Ok(Line::End),
+            Err(ReadlineError::Io(error)) => Err(error),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    fn remember(&mut self, entry: &str) {
+        if matches!(self.editor.add_history_entry(entry), Ok(true))
+            && let Some(path) = &self.history
+        {
+            // Kept after each entry, so that a session that is killed loses none. A full disk must not end the shell.
+            let _ = self.editor.append_history(path);
+        }
+    }
+}
+
+/// What the editor asks while the user types.
+#[derive(Helper, Hinter, Highlighter, Validator)]
+struct Assistant {
+    db: Database,
+    files: FilenameCompleter,
+}
+
+impl Completer for Assistant {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, cursor: usize, context: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        if ["\\i ", "\\o "].iter().any(|command| line.trim_start().starts_with(command)) {
+            return self.files.complete(line, cursor, context);
+        }
+        let (start, names) = complete::candidates(&self.db, line, cursor);
+        let pair = |name: String| Pair { display: name.clone(), replacement: name };
+        Ok((start, names.into_iter().map(pair).collect()))
+    }
+}

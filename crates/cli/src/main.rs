@@ -1,0 +1,7 @@
+//! The `lstore` program. Everything it does is in the library beside it.
+#![forbid(unsafe_code)]
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run(std::env::args_os())
+}

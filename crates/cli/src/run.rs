@@ -1,0 +1,116 @@
+//! From the command line to an exit status: 0 done, 1 something failed, 2 bad usage.
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use engine::{Database, OpenOptions};
+
+use crate::args::{self, Bench, SqlArgs, Step, Task};
+use crate::editor::TerminalEditor;
+use crate::interactive;
+use crate::output::Style;
+use crate::progress;
+use crate::shell::{Settings, Shell, Stop};
+use crate::tpch;
+
+/// Runs the program with its command line, the program's name first.
+pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitCode {
+    let cli = match args::parse(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come this way too, with the status 0. If they can't be written, nobody is listening.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match cli.task {
+        Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
+        None => run_sql(&cli.sql),
+    }
+}
+
+fn end_of_bench(outcome: Result<(), tpch::BenchError>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(tpch::BenchError::Output(error)) => end_of_output(&error),
+        Err(error) => {
+            eprintln!("lstore: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The status when the output takes no more: quiet where the reader has gone away, as after `| head`.
+fn end_of_output(error: &io::Error) -> ExitCode {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("lstore: can't write: {error}");
+    ExitCode::FAILURE
+}
+
+/// Opens the database in a directory, or makes one in memory; tells the user if that fails.
+pub(crate) fn open(dir: Option<&Path>) -> Result<Database, String> {
+    let Some(dir) = dir else { return Ok(Database::in_memory()) };
+    let options = OpenOptions { progress: progress::replay_progress() };
+    Database::open_with(dir, options).map_err(|error| format!("can't open {}: {error}", dir.display()))
+}
+
+/// Whether escape sequences for colour may go to a stream that is, or is not, a terminal.
+fn color(is_terminal: bool) -> bool {
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    is_terminal && !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+fn run_sql(args: &SqlArgs) -> ExitCode {
+    let db = match open(args.dir.as_deref()) {
+        Ok(db) => db,
+        Err(message) => {
+            eprintln!("lstore: {message}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let (out_terminal, err_terminal) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+    let is_interactive = args.steps.is_empty() && io::stdin().is_terminal();
+    let settings = Settings {
+        out: Box::new(BufWriter::new(io::stdout())),
+        err: Box::new(io::stderr()),
+        style: Style { format: args.format, header: !args.no_header, color: color(out_terminal) },
+        err_color: color(err_terminal),
+        interactive: is_interactive,
+        bars: err_terminal,
+    };
+    let mut shell = Shell::new(&db, settings);
+    let done = if is_interactive { at_terminal(&mut shell, args) } else { run_steps(&mut shell, &args.steps) };
+    match done {
+        Ok(()) | Err(Stop::Quit) => ExitCode::SUCCESS,
+        Err(Stop::Failed) => ExitCode::FAILURE,
+        Err(Stop::Output(error)) => end_of_output(&error),
+    }
+}
+
+fn run_steps(shell: &mut Shell, steps: &[Step]) -> Result<(), Stop> {
+    if steps.is_empty() {
+        return shell.run_file(Path::new("-"));
+    }
+    for step in steps {
+        match step {
+            Step::Command(text) => shell.run_text(text)?,
+            Step::File(path) => shell.run_file(path)?,
+        }
+    }
+    Ok(())
+}
+
+fn at_terminal(shell: &mut Shell, args: &SqlArgs) -> Result<(), Stop> {
+    let place = match &args.dir {
+        Some(dir) => format!("the database in {}", dir.display()),
+        None => "a database in memory, gone when you leave".to_owned(),
+    };
+    let mut out = io::stdout();
+    writeln!(out, "lstore {}: {place}. \\? lists commands, \\q leaves.", env!("CARGO_PKG_VERSION"))?;
+    let mut editor = TerminalEditor::new(&shell.db)?;
+    Ok(interactive::run(shell, &mut editor)?)
+}

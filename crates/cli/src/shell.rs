@@ -1,0 +1,250 @@
+//! Runs statements and scripts on one session and writes what comes of them.
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::Database;
+use sql::{Command, FileAccess, Outcome, Session, SessionOptions, SqlError};
+
+use crate::diagnostics::{self, Place};
+use crate::input::{Input, Item};
+use crate::output::{RowsError, Style, write_rows};
+use crate::progress::CopyBars;
+
+/// How deep scripts may include scripts.
+const INCLUDE_DEPTH_MAX: usize = 32;
+
+/// Why running did not go on.
+#[derive(Debug)]
+pub enum Stop {
+    /// A statement or command failed; the user has been told.
+    Failed,
+    /// `\q`
+    Quit,
+    /// The output does not take more.
+    Output(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        Stop::Output(error)
+    }
+}
+
+/// Where a shell writes, and how.
+pub struct Settings {
+    /// Where rows and tags go.
+    pub out: Box<dyn Write>,
+    /// Where errors and notices go.
+    pub err: Box<dyn Write>,
+    /// How rows look.
+    pub style: Style,
+    /// Whether errors may be coloured.
+    pub err_color: bool,
+    /// Whether someone types the statements: tags are then written in every format.
+    pub interactive: bool,
+    /// Whether long statements that read or write files show a bar.
+    pub bars: bool,
+}
+
+/// A session with what surrounds it.
+pub struct Shell {
+    pub(crate) db: Database,
+    session: Session,
+    pub(crate) settings: Settings,
+    /// the file that `\o` named, which then takes the place of `settings.out`
+    pub(crate) redirected: Option<Box<dyn Write>>,
+    pub(crate) timing: bool,
+    /// whether BEGIN has come and neither COMMIT nor ROLLBACK since
+    in_transaction: bool,
+    depth: usize,
+}
+
+impl Shell {
+    /// A shell on a database.
+    pub fn new(db: &Database, settings: Settings) -> Shell {
+        let mut session = Session::new(db, SessionOptions { files: FileAccess::Allowed, ..SessionOptions::default() });
+        if settings.bars {
+            session.set_progress(Arc::new(CopyBars::default()));
+        }
+        let db = db.clone();
+        Shell { db, session, settings, redirected: None, timing: false, in_transaction: false, depth: 0 }
+    }
+
+    /// Whether a transaction that the user began is open.
+    pub fn in_transaction(&self) -> bool {
+        self.in_transaction
+    }
+
+    /// Where rows go at present.
+    pub(crate) fn out(&mut self) -> &mut dyn Write {
+        self.redirected.as_mut().unwrap_or(&mut self.settings.out).as_mut()
+    }
+
+    /// Runs SQL text and backslash commands to the end or the first failure.
+    pub fn run_text(&mut self, text: &str) -> Result<(), Stop> {
+        self.run_lines(&mut text.as_bytes(), None)
+    }
+
+    /// Runs the script at `path`, `-` being standard input.
+    pub fn run_file(&mut self, path: &Path) -> Result<(), Stop> {
+        if path == Path::new("-") {
+            return self.run_lines(&mut io::stdin().lock(), Some("<stdin>"));
+        }
+        if self.depth == INCLUDE_DEPTH_MAX {
+            return Err(self.fail(&format!("{}: scripts include each other too deeply", path.display()), None));
+        }
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) => return Err(self.fail(&format!("{}: {error}", path.display()), None)),
+        };
+        self.depth += 1;
+        let done = self.run_lines(&mut BufReader::new(file), Some(&path.display().to_string()));
+        self.depth -= 1;
+        done
+    }
+
+    fn run_lines(&mut self, lines: &mut dyn BufRead, name: Option<&str>) -> Result<(), Stop> {
+        let mut input = Input::default();
+        let mut number = 0;
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            number += 1;
+            let place = |line| name.map(|file| Place { file: file.to_owned(), line });
+            let count = match lines.read_until(b'\n', &mut line) {
+                Ok(count) => count,
+                Err(error) => return Err(self.fail(&error.to_string(), place(number).as_ref())),
+            };
+            if count == 0 {
+                break;
+            }
+            let Ok(text) = std::str::from_utf8(&line) else {
+                return Err(self.fail("invalid byte sequence for encoding \"UTF8\"", place(number).as_ref()));
+            };
+            let text = text.strip_suffix('\n').unwrap_or(text);
+            let text = text.strip_suffix('\r').unwrap_or(text);
+            let text = if number == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
+            self.run_items(input.push_line(text), name)?;
+        }
+        self.run_items(input.finish(), name)
+    }
+
+    /// Runs items to the end or the first failure; `file` names where they come from.
+    pub(crate) fn run_items(&mut self, items: Vec<Item>, file: Option<&str>) -> Result<(), Stop> {
+        let place = |line| file.map(|file| Place { file: file.to_owned(), line });
+        for item in items {
+            match item {
+                Item::Statement { text, line } => self.run_statement(&text, place(line).as_ref())?,
+                Item::Command { text, line } => self.run_command(&text, place(line).as_ref())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn run_statement(&mut self, statement: &str, place: Option<&Place>) -> Result<(), Stop> {
+        let start = Instant::now();
+        let done = match self.session.execute(statement) {
+            Ok(Outcome::Rows(rows)) => {
+                let schema = rows.schema();
+                let style = self.settings.style;
+                let style = Style { color: style.color && self.redirected.is_none(), ..style };
+                write_rows(self.out(), &schema, rows, style).map(|_| ())
+            }
+            Ok(Outcome::Done(command)) => self.tell_done(statement, &command).map_err(RowsError::Output),
+            Err(error) => Err(RowsError::Query(error)),
+        };
+        match done {
+            Ok(()) => {}
+            Err(RowsError::Output(error)) => return Err(Stop::Output(error)),
+            Err(RowsError::Query(error)) => return Err(self.tell_error(&error, statement, place)),
+        }
+        if self.timing {
+            let line = timing_line(start.elapsed());
+            writeln!(self.out(), "{line}")?;
+        }
+        Ok(self.out().flush()?)
+    }
+
+    fn tell_done(&mut self, statement: &str, command: &Command) -> io::Result<()> {
+        match command.tag.as_str() {
+            "BEGIN" | "START TRANSACTION" => self.in_transaction = true,
+            "COMMIT" => self.in_transaction = false,
+            "ROLLBACK" if !is_partial_rollback(statement) => self.in_transaction = false,
+            _ => {}
+        }
+        if !command.notices.is_empty() {
+            self.out().flush()?;
+            for notice in &command.notices {
+                writeln!(self.settings.err, "NOTICE:  {notice}")?;
+            }
+            self.settings.err.flush()?;
+        }
+        if self.settings.interactive || self.settings.style.format == crate::output::Format::Table {
+            writeln!(self.out(), "{}", command.tag)?;
+        }
+        Ok(())
+    }
+
+    fn tell_error(&mut self, error: &SqlError, statement: &str, place: Option<&Place>) -> Stop {
+        let text = diagnostics::render(error, statement, place, self.settings.err_color);
+        // What was written before the failure comes before its message.
+        if let Err(error) = self.out().flush() {
+            return Stop::Output(error);
+        }
+        match self.settings.err.write_all(text.as_bytes()).and_then(|()| self.settings.err.flush()) {
+            Ok(()) => Stop::Failed,
+            Err(error) => Stop::Output(error),
+        }
+    }
+
+    /// Tells of a failure that no statement is to blame for.
+    pub(crate) fn fail(&mut self, message: &str, place: Option<&Place>) -> Stop {
+        self.tell_error(&SqlError::new("XX000", message), "", place)
+    }
+
+    /// Has rows go to the file at `path` from now on, or back to where they went at first.
+    pub(crate) fn redirect(&mut self, path: Option<&Path>) -> io::Result<()> {
+        self.out().flush()?;
+        self.redirected = match path {
+            Some(path) => Some(Box::new(BufWriter::new(File::create(path)?))),
+            None => None,
+        };
+        Ok(())
+    }
+}
+
+/// Whether a statement whose tag is ROLLBACK goes back to a savepoint only.
+fn is_partial_rollback(statement: &str) -> bool {
+    statement.split_whitespace().skip(1).take(2).any(|word| word.eq_ignore_ascii_case("to"))
+}
+
+/// How long a statement took, as psql tells it.
+fn timing_line(elapsed: Duration) -> String {
+    let ms = elapsed.as_secs_f64() * 1000.0;
+    if ms < 1000.0 {
+        return format!("Time: {ms:.3} ms");
+    }
+    let seconds = elapsed.as_secs_f64();
+    format!("Time: {ms:.3} ms ({:02}:{:06.3})", seconds as u64 / 60, seconds % 60.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timing_is_told_as_psql_does() {
+        assert_eq!(timing_line(Duration::from_micros(1_234)), "Time: 1.234 ms");
+        assert_eq!(timing_line(Duration::from_millis(61_500)), "Time: 61500.000 ms (01:01.500)");
+    }
+
+    #[test]
+    fn going_back_to_a_savepoint_does_not_end_the_transaction() {
+        assert!(is_partial_rollback("rollback to savepoint a"));
+        assert!(is_partial_rollback("ROLLBACK WORK TO a"));
+        assert!(!is_partial_rollback("rollback"));
+    }
+}

@@ -1,0 +1,242 @@
+//! The benchmark's course: load, measure idle, start the writer, measure again, check consistency, tell.
+use std::env;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use engine::{Database, TableStats};
+use sql::{Outcome, Session};
+
+use super::existing::{self, Existing};
+use super::queries::{CONSISTENCY, query};
+use super::report::{Report, Times, grouped};
+use super::writer::{Writer, Written};
+use super::{BenchError, Progress, TABLES, load, session};
+use crate::args::TpchArgs;
+use crate::progress::BenchProgress;
+use crate::run::open;
+
+/// A query that has taken this long in all is not run again: the others' turn.
+const QUERY_BUDGET: Duration = Duration::from_secs(2);
+/// Every so many checks of consistency, the sums are looked at too.
+const PLAUSIBILITY_EVERY: u32 = 10;
+
+/// Runs the benchmark and writes its report to standard output.
+pub fn bench(args: &TpchArgs) -> Result<(), BenchError> {
+    let db = open(args.dir.as_deref()).map_err(BenchError::Failed)?;
+    let progress = BenchProgress::on_stderr();
+    prepare(&db, args, &progress)?;
+    let before = stats(&db)?;
+    let mut session = session(&db);
+    let idle = time_queries(&mut session, args, "queries, idle", &progress)?;
+    let counts_before = live_counts(&db)?;
+    let last_loaded = existing::last_order_key(args.sf);
+    let last_key = single_number(&mut session, "largest order key", "select max(o_orderkey) from orders")?;
+    let writer = Writer::start(&db, args.sf, last_loaded, last_key)?;
+    let busy = time_queries(&mut session, args, "queries, under updates", &progress)?;
+    let checks_held = check_consistency(&mut session, &writer, args.checks, &progress)?;
+    let written = writer.stop()?;
+    check_counts(&db, counts_before, &written)?;
+    let after = stats(&db)?;
+    let report = Report {
+        sf: args.sf,
+        idle,
+        busy,
+        written,
+        merges: after.merges - before.merges,
+        tail_records_unmerged: after.tail_records_unmerged,
+        checks: args.checks,
+        checks_held,
+    };
+    let mut out = io::stdout().lock();
+    match args.json {
+        true => report.write_json(&mut out)?,
+        false => report.write_table(&mut out, shell_command(args).as_deref())?,
+    }
+    out.flush()?;
+    if checks_held < args.checks {
+        let broken = args.checks - checks_held;
+        return Err(BenchError::Failed(format!("{broken} checks saw orders that differ from their lines")));
+    }
+    Ok(())
+}
+
+/// Has the data there: loads it unless an earlier run did.
+fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -> Result<(), BenchError> {
+    match existing::look(db, args.sf)? {
+        Existing::Complete => {
+            progress.finish(&format!("TPC-H, scale factor {}, is loaded already", args.sf));
+            return Ok(());
+        }
+        Existing::Other(difference) if !args.reload => {
+            let why = format!(
+                "the TPC-H tables there are not those of scale factor {}: {difference}. Choose another directory \
+                 with --dir, or have the tables replaced with --reload",
+                args.sf
+            );
+            return Err(BenchError::Failed(why));
+        }
+        Existing::CutOff => {
+            progress.finish("an earlier load was cut off; loading again");
+            existing::drop_tables(db)?;
+        }
+        Existing::Other(_) => existing::drop_tables(db)?,
+        Existing::Nothing => {}
+    }
+    let start = Instant::now();
+    let rows = load(db, args.sf, progress)?;
+    progress.finish(&format!("loaded {} rows in {:.1} s", grouped(rows), start.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+/// Times each query a few times.
+fn time_queries(
+    session: &mut Session,
+    args: &TpchArgs,
+    stage: &str,
+    progress: &dyn Progress,
+) -> Result<Vec<Times>, BenchError> {
+    let start = Instant::now();
+    progress.start(stage, 22);
+    let mut all = Vec::new();
+    for number in 1..=22 {
+        let text = query(number, args.sf);
+        let query_start = Instant::now();
+        let mut times = Vec::new();
+        while times.len() < args.runs as usize && (times.is_empty() || query_start.elapsed() < QUERY_BUDGET) {
+            let run_start = Instant::now();
+            rows_of(session, &format!("q{number:02}"), &text)?;
+            times.push(run_start.elapsed().as_secs_f64() * 1000.0);
+        }
+        all.push(Times::new(times));
+        progress.advance(1);
+    }
+    progress.finish(&format!("{stage}: {:.1} s", start.elapsed().as_secs_f64()));
+    Ok(all)
+}
+
+/// Runs a query to its end.
+fn rows_of(session: &mut Session, name: &str, text: &str) -> Result<Vec<RecordBatch>, BenchError> {
+    let failed = |error| BenchError::Sql(name.to_owned(), Box::new(error));
+    match session.execute(text).map_err(failed)? {
+        Outcome::Rows(rows) => rows.collect::<Result<_, _>>().map_err(failed),
+        Outcome::Done(_) => Err(BenchError::Failed(format!("{name} is not a query"))),
+    }
+}
+
+/// The values of a query's one row, as text.
+fn single_row(session: &mut Session, name: &str, text: &str) -> Result<Vec<String>, BenchError> {
+    let batches = rows_of(session, name, text)?;
+    match batches.iter().find(|batch| batch.num_rows() > 0) {
+        Some(batch) => {
+            Ok(batch.columns().iter().map(|column| sql::text_value(column, 0).unwrap_or_default()).collect())
+        }
+        None => Err(BenchError::Failed(format!("{name}: no row came back"))),
+    }
+}
+
+fn single_number(session: &mut Session, name: &str, text: &str) -> Result<i64, BenchError> {
+    let row = single_row(session, name, text)?;
+    let number = row.first().and_then(|value| value.parse().ok());
+    number.ok_or_else(|| BenchError::Failed(format!("{name}: not a number: {row:?}")))
+}
+
+/// Looks for orders that differ from their lines, again and again while the writer runs; returns how often none was found.
+fn check_consistency(
+    session: &mut Session,
+    writer: &Writer,
+    checks: u32,
+    progress: &dyn Progress,
+) -> Result<u32, BenchError> {
+    let start = Instant::now();
+    progress.start("consistency under updates", u64::from(checks));
+    let mut held = 0;
+    let mut lines_before = 0;
+    for check in 0..checks {
+        if writer.has_failed() {
+            break;
+        }
+        let mut is_sound = single_number(session, "consistency", CONSISTENCY)? == 0;
+        if check % PLAUSIBILITY_EVERY == 0 {
+            is_sound &= are_sums_plausible(session, &mut lines_before)?;
+        }
+        held += u32::from(is_sound);
+        progress.advance(1);
+    }
+    progress.finish(&format!("consistency under updates: {:.1} s", start.elapsed().as_secs_f64()));
+    Ok(held)
+}
+
+/// Whether quantities stay within 1 to 50, average about 25, and no line that was there before is gone.
+fn are_sums_plausible(session: &mut Session, lines_before: &mut i64) -> Result<bool, BenchError> {
+    let text = "select count(*), cast(sum(l_quantity) as double precision), cast(min(l_quantity) as double precision), \
+                cast(max(l_quantity) as double precision) from lineitem";
+    let row = single_row(session, "sums", text)?;
+    let numbers: Vec<f64> = row.iter().filter_map(|value| value.parse().ok()).collect();
+    let [lines, sum, min, max] = numbers[..] else {
+        return Err(BenchError::Failed(format!("sums: not numbers: {row:?}")));
+    };
+    let has_lost_lines = (lines as i64) < *lines_before;
+    *lines_before = lines as i64;
+    Ok(!has_lost_lines && min >= 1.0 && max <= 50.0 && (20.0..=31.0).contains(&(sum / lines)))
+}
+
+/// How many orders and lines are there.
+fn live_counts(db: &Database) -> Result<(u64, u64), BenchError> {
+    Ok((existing::count(db, "orders", None)?, existing::count(db, "lineitem", None)?))
+}
+
+/// Every order and line that the writer committed is there once, and no other came or went.
+fn check_counts(db: &Database, before: (u64, u64), written: &Written) -> Result<(), BenchError> {
+    let after = live_counts(db)?;
+    let expected = (before.0 + written.new_orders, before.1 + written.new_lines);
+    if after != expected {
+        let why =
+            format!("{} orders and {} lines where {} and {} are expected", after.0, after.1, expected.0, expected.1);
+        return Err(BenchError::Failed(why));
+    }
+    Ok(())
+}
+
+/// The sums of all tables' statistics.
+fn stats(db: &Database) -> Result<TableStats, BenchError> {
+    let mut sum = TableStats::default();
+    for name in TABLES {
+        let stats = db.table(name)?.stats();
+        sum.merges += stats.merges;
+        sum.tail_records_unmerged += stats.tail_records_unmerged;
+    }
+    Ok(sum)
+}
+
+/// What opens a shell on the data, as it can be typed where the user is; none for data in memory.
+fn shell_command(args: &TpchArgs) -> Option<String> {
+    let dir = args.dir.as_ref()?;
+    if let Some(command) = &args.shell_command {
+        return Some(command.clone());
+    }
+    let program = env::args().next().unwrap_or_else(|| "lstore".to_owned());
+    Some(format!("{} {}", shell_word(Path::new(&program)), shell_word(dir)))
+}
+
+/// A path as a word for a shell.
+fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,=@%".contains(char);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_can_be_typed_as_they_are_printed() {
+        assert_eq!(shell_word(Path::new("../data/x-1")), "../data/x-1");
+        assert_eq!(shell_word(Path::new("my data's")), "'my data'\\''s'");
+    }
+}

@@ -1,0 +1,184 @@
+//! What the benchmark tells at its end: a table, or JSON objects.
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use super::writer::Written;
+use crate::output::table::Table;
+
+/// The times of one query, in milliseconds, ascending.
+#[derive(Clone, Debug)]
+pub(super) struct Times(Vec<f64>);
+
+impl Times {
+    /// Of at least one run.
+    pub(super) fn new(mut ms: Vec<f64>) -> Times {
+        assert!(!ms.is_empty(), "a query runs at least once");
+        ms.sort_by(f64::total_cmp);
+        Times(ms)
+    }
+
+    fn median(&self) -> f64 {
+        self.0[self.0.len() / 2]
+    }
+
+    fn min(&self) -> f64 {
+        self.0[0]
+    }
+
+    fn max(&self) -> f64 {
+        self.0[self.0.len() - 1]
+    }
+}
+
+/// All that was measured.
+pub(super) struct Report {
+    pub(super) sf: f64,
+    pub(super) idle: Vec<Times>,
+    pub(super) busy: Vec<Times>,
+    pub(super) written: Written,
+    pub(super) merges: u64,
+    pub(super) tail_records_unmerged: u64,
+    pub(super) checks: u32,
+    pub(super) checks_held: u32,
+}
+
+impl Report {
+    /// Writes the table for people; `shell_command` opens a shell on the data, where it outlives the program.
+    pub(super) fn write_table(&self, out: &mut dyn Write, shell_command: Option<&str>) -> io::Result<()> {
+        let columns = ["query", "idle ms", "under updates ms", "ratio"];
+        let mut table = Table::new(columns.into_iter().map(|name| (name, name != "query")));
+        let mut row = |name: String, idle: f64, busy: f64| {
+            table.push_texts([name, format!("{idle:.2}"), format!("{busy:.2}"), format!("{:.2}", idle / busy)]);
+        };
+        for (i, (idle, busy)) in self.idle.iter().zip(&self.busy).enumerate() {
+            row(format!("q{:02}", i + 1), idle.median(), busy.median());
+        }
+        let sum = |times: &[Times]| times.iter().map(Times::median).sum::<f64>();
+        row("all".to_owned(), sum(&self.idle), sum(&self.busy));
+        writeln!(out, "TPC-H, scale factor {}. ratio = idle / under updates; 1.00 is not slowed at all.\n", self.sf)?;
+        table.write(out, true, false, false)?;
+        let written = &self.written;
+        let seconds = written.elapsed.as_secs_f64();
+        let rate = |count: u64| grouped((count as f64 / seconds) as u64);
+        writeln!(
+            out,
+            "\n{} transactions in {seconds:.1} s, {} a second ({} new orders, {} changes of a line)",
+            grouped(written.new_orders + written.changes),
+            rate(written.new_orders + written.changes),
+            rate(written.new_orders),
+            rate(written.changes),
+        )?;
+        writeln!(
+            out,
+            "{} rows inserted, {} updated; {} conflicts",
+            grouped(written.new_orders + written.new_lines),
+            grouped(2 * written.changes),
+            grouped(written.conflicts),
+        )?;
+        let (merges, unmerged) = (grouped(self.merges), grouped(self.tail_records_unmerged));
+        writeln!(out, "{merges} merges done; {unmerged} tail records not merged yet")?;
+        writeln!(out, "consistency held {} of {}", self.checks_held, self.checks)?;
+        if let Some(command) = shell_command {
+            writeln!(out, "\nA shell on this data:  {command}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes one JSON object a line.
+    pub(super) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        for (i, (idle, busy)) in self.idle.iter().zip(&self.busy).enumerate() {
+            let name = format!("q{:02}", i + 1);
+            let ratio = idle.median() / busy.median();
+            writeln!(out, "{}", time_line(&format!("{name} idle"), idle, None))?;
+            writeln!(out, "{}", time_line(&format!("{name} under updates"), busy, Some(ratio)))?;
+        }
+        let seconds = self.written.elapsed.as_secs_f64();
+        let written = &self.written;
+        let lines = [
+            ("writer", "transactions", (written.new_orders + written.changes) as f64 / seconds, "1/s"),
+            ("writer", "new orders", written.new_orders as f64 / seconds, "1/s"),
+            ("writer", "changes", written.changes as f64 / seconds, "1/s"),
+            ("writer", "rows inserted", (written.new_orders + written.new_lines) as f64 / seconds, "1/s"),
+            ("writer", "conflicts", written.conflicts as f64, "count"),
+            ("storage", "merges", self.merges as f64, "count"),
+            ("storage", "tail records unmerged", self.tail_records_unmerged as f64, "count"),
+            ("consistency", "held", f64::from(self.checks_held), "count"),
+            ("consistency", "checks", f64::from(self.checks), "count"),
+        ];
+        for (case, metric, value, unit) in lines {
+            let line = json!({
+                "bench": "tpch", "case": case, "metric": metric, "value": value, "unit": unit,
+                "min": value, "max": value, "runs": 1, "baseline": null, "ratio": null,
+            });
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+}
+
+fn time_line(case: &str, times: &Times, ratio: Option<f64>) -> serde_json::Value {
+    json!({
+        "bench": "tpch", "case": case, "metric": "time", "value": times.median(), "unit": "ms",
+        "min": times.min(), "max": times.max(), "runs": times.0.len(),
+        "baseline": ratio.map(|_| "idle"), "ratio": ratio,
+    })
+}
+
+/// A number with its digits in groups of three.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn report() -> Report {
+        let written =
+            Written { new_orders: 1000, new_lines: 4000, changes: 3000, conflicts: 1, elapsed: Duration::from_secs(2) };
+        Report {
+            sf: 0.1,
+            idle: vec![Times::new(vec![2.0, 1.0, 9.0])],
+            busy: vec![Times::new(vec![4.0])],
+            written,
+            merges: 12_345,
+            tail_records_unmerged: 7,
+            checks: 100,
+            checks_held: 100,
+        }
+    }
+
+    #[test]
+    fn the_table_tells_medians_rates_and_consistency() {
+        let mut out = Vec::new();
+        report().write_table(&mut out, Some("lstore data")).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(" q01   |    2.00 |             4.00 |  0.50\n"), "{text}");
+        assert!(text.contains("4,000 transactions in 2.0 s, 2,000 a second (500 new orders, 1,500 changes"), "{text}");
+        assert!(text.contains("12,345 merges") && text.contains("consistency held 100 of 100\n"), "{text}");
+        assert!(text.ends_with("lstore data\n"), "{text}");
+    }
+
+    #[test]
+    fn each_json_line_has_every_field() {
+        let mut out = Vec::new();
+        report().write_json(&mut out).unwrap();
+        for line in String::from_utf8(out).unwrap().lines() {
+            let object: serde_json::Value = serde_json::from_str(line).unwrap();
+            for field in ["bench", "case", "metric", "value", "unit", "min", "max", "runs", "baseline", "ratio"] {
+                assert!(object.get(field).is_some(), "{field} in {line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The eight tables: columns, types and primary keys as the specification has them. No column takes NULL.
+use engine::{Column, DataType, Database, Result, Schema};
+
+/// The tables, in the order in which each comes after those that it refers to.
+pub const TABLES: [&str; 8] = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"];
+
+const MONEY: DataType = DataType::Decimal { precision: 15, scale: 2 };
+const KEY: DataType = DataType::Integer;
+const ORDER_KEY: DataType = DataType::BigInt;
+
+const fn text(max_chars: u32) -> DataType {
+    DataType::Text { max_chars: Some(max_chars) }
+}
+
+/// Makes the eight tables, empty.
+pub fn create_tables(db: &Database) -> Result<()> {
+    for name in TABLES {
+        db.create_table(name, schema(name))?;
+    }
+    Ok(())
+}
+
+/// The schema of one of [`TABLES`].
+///
+/// # Panics
+/// If there is no such table.
+pub fn schema(table: &str) -> Schema {
+    let (columns, key): (&[(&str, DataType)], &[&str]) = match table {
+        "region" => (&[("r_regionkey", KEY), ("r_name", text(25)), ("r_comment", text(152))], &["r_regionkey"]),
+        "nation" => (
+            &[("n_nationkey", KEY), ("n_name", text(25)), ("n_regionkey", KEY), ("n_comment", text(152))],
+            &["n_nationkey"],
+        ),
+        "supplier" => (&SUPPLIER, &["s_suppkey"]),
+        "customer" => (&CUSTOMER, &["c_custkey"]),
+        "part" => (&PART, &["p_partkey"]),
+        "partsupp" => (&PARTSUPP, &["ps_partkey", "ps_suppkey"]),
+        "orders" => (&ORDERS, &["o_orderkey"]),
+        "lineitem" => (&LINEITEM, &["l_orderkey", "l_linenumber"]),
+        other => panic!("TPC-H has no table {other}"),
+    };
+    let columns = columns.iter().map(|(name, data_type)| Column::new(*name, *data_type).not_null()).collect();
+    Schema::new(columns, key).expect("the tables of TPC-H are sound")
+}
+
+const SUPPLIER: [(&str, DataType); 7] = [
+    ("s_suppkey", KEY),
+    ("s_name", text(25)),
+    ("s_address", text(40)),
+    ("s_nationkey", KEY),
+    ("s_phone", text(15)),
+    ("s_acctbal", MONEY),
+    ("s_comment", text(101)),
+];
+
+const CUSTOMER: [(&str, DataType); 8] = [
+    ("c_custkey", KEY),
+    ("c_name", text(25)),
+    ("c_address", text(40)),
+    ("c_nationkey", KEY),
+    ("c_phone", text(15)),
+    ("c_acctbal", MONEY),
+    ("c_mktsegment", text(10)),
+    ("c_comment", text(117)),
+];
+
+const PART: [(&str, DataType); 9] = [
+    ("p_partkey", KEY),
+    ("p_name", text(55)),
+    ("p_mfgr", text(25)),
+    ("p_brand", text(10)),
+    ("p_type", text(25)),
+    ("p_size", DataType::Integer),
+    ("p_container", text(10)),
+    ("p_retailprice", MONEY),
+    ("p_comment", text(23)),
+];
+
+const PARTSUPP: [(&str, DataType); 5] = [
+    ("ps_partkey", KEY),
+    ("ps_suppkey", KEY),
+    ("ps_availqty", DataType::Integer),
+    ("ps_supplycost", MONEY),
+    ("ps_comment", text(199)),
+];
+
+const ORDERS: [(&str, DataType); 9] = [
+    ("o_orderkey", ORDER_KEY),
+    ("o_custkey", KEY),
+    ("o_orderstatus", text(1)),
+    ("o_totalprice", MONEY),
+    ("o_orderdate", DataType::Date),
+    ("o_orderpriority", text(15)),
+    ("o_clerk", text(15)),
+    ("o_shippriority", DataType::Integer),
+    ("o_comment", text(79)),
+];
+
+const LINEITEM: [(&str, DataType); 16] = [
+    ("l_orderkey", ORDER_KEY),
+    ("l_partkey", KEY),
+    ("l_suppkey", KEY),
+    ("l_linenumber", DataType::Integer),
+    ("l_quantity", MONEY),
+    ("l_extendedprice", MONEY),
+    ("l_discount", MONEY),
+    ("l_tax", MONEY),
+    ("l_returnflag", text(1)),
+    ("l_linestatus", text(1)),
+    ("l_shipdate", DataType::Date),
+    ("l_commitdate", DataType::Date),
+    ("l_receiptdate", DataType::Date),
+    ("l_shipinstruct", text(25)),
+    ("l_shipmode", text(10)),
+    ("l_comment", text(44)),
+];
