@@ -5,10 +5,10 @@
 //! (Start Time, Last Updated Time, and whether the record was deleted) are a page of their own, [`MetaPage`], merged
 //! like any other. Each page carries its TPS: the number of the last tail record that it has taken in.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use arrow_array::ArrayRef;
-use types::{DataType, StartTime, Timestamp};
+use types::{DataType, Timestamp};
 
 use crate::cell::{ArrayCells, Cell};
 use crate::insert::InsertPages;
@@ -103,10 +103,5 @@ impl MetaPage {
             MetaPage::Insert(pages) => pages.start(slot),
             MetaPage::Base(columns) => &columns.start[slot],
         }
-    }
-
-    /// Whether the slot is known to hold no record and never will.
-    pub fn is_tombstone(&self, slot: usize) -> bool {
-        self.start(slot).load(Ordering::Relaxed) == StartTime::TOMBSTONE
     }
 }

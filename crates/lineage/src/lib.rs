@@ -38,4 +38,4 @@ pub use merge::MergeReport;
 pub use scan::{BLOCK_ROWS, Projection};
 pub use table::{Table, TableOptions, TableStats};
 pub use view::{Outcome, Outcomes, View};
-pub use write::{Appended, Change, WriteError};
+pub use write::{Appended, Change, WriteError, Writer};

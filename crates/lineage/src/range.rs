@@ -37,7 +37,7 @@ use crate::view::{Outcomes, View, Visibility};
 pub(crate) const LATCH: u64 = 1 << 63;
 
 /// One update range of a table.
-pub struct Range {
+pub(crate) struct Range {
     pub(crate) types: Arc<[DataType]>,
     pub(crate) capacity: usize,
     /// Slots handed out; may run past `limit` when the range is full or closed.
@@ -97,14 +97,9 @@ impl Range {
 
     /// How many slots were handed out.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         // A closed range has run its counter past every limit before the limit was lowered.
         self.next_slot.load(Ordering::Acquire).min(self.limit.load(Ordering::Acquire))
-    }
-
-    /// Whether no slot was handed out.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Takes the next free slot, `None` if the range is full or closed.
@@ -156,7 +151,7 @@ impl Range {
     }
 
     /// Tail records that the base pages have not taken in yet.
-    pub fn unmerged(&self, guard: &Guard) -> u64 {
+    pub(crate) fn unmerged(&self, guard: &Guard) -> u64 {
         let tps = self.meta.load(guard).tps();
         self.tails.allocated().saturating_sub(tps)
     }

@@ -14,7 +14,7 @@ use crate::merge::MergeReport;
 use crate::range::Range;
 use crate::scan::Projection;
 use crate::view::{Outcomes, View};
-use crate::write::{Appended, Change, WriteError};
+use crate::write::{Appended, Change, WriteError, Writer};
 
 /// How a table's storage is laid out.
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +154,11 @@ impl Table {
         change: Change<'_>,
     ) -> Result<Appended, WriteError> {
         self.range(rid.range()).append(&sync::pin(), view, start, rid.slot(), change)
+    }
+
+    /// Who wrote the newest version of a record.
+    pub fn newest_writer<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Writer {
+        self.range(rid.range()).newest_writer(&sync::pin(), view, rid.slot())
     }
 
     /// Writes the outcome of transaction `owner` into a base or tail record of its: a commit timestamp's word, or

@@ -31,6 +31,17 @@ pub enum WriteError {
     Changed(Timestamp),
 }
 
+/// Who wrote the newest version of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Writer {
+    /// Another transaction, which still runs.
+    Running(TxnId),
+    /// Nobody: the transaction that inserted the record rolled back.
+    Tombstone,
+    /// A transaction that committed, or the view's own.
+    Settled,
+}
+
 /// What to append.
 #[derive(Clone, Copy)]
 pub enum Change<'a> {
@@ -89,6 +100,76 @@ struct Newest<'a> {
     ever: ColumnSet,
 }
 
+/// One append, with the record latched.
+struct Append<'a> {
+    range: &'a Range,
+    guard: &'a Guard,
+    start: u64,
+    slot: usize,
+    /// the newest tail record, whether it counts or not
+    prev: u64,
+    newest: Newest<'a>,
+}
+
+impl Append<'_> {
+    fn update<O: Outcomes>(&self, view: View<'_, O>, values: &[(usize, Cell<'_>)]) -> Appended {
+        let (range, guard, slot) = (self.range, self.guard, self.slot);
+        let originals: Vec<(usize, Cell<'_>)> = values
+            .iter()
+            .filter(|(column, _)| !self.newest.ever.contains(*column))
+            .map(|&(column, _)| (column, range.columns[column].load(guard).cell(column, range.types[column], slot)))
+            .collect();
+        let mut ever = self.newest.ever;
+        values.iter().for_each(|(column, _)| ever.insert(*column));
+        let cumulative = self.cumulative(values);
+
+        let first = range.tails.allocate(1 + u64::from(!originals.is_empty()));
+        let (mut sequence, mut prev) = (first, self.prev);
+        if !originals.is_empty() {
+            let start = match resolve(range.meta.load(guard).start(slot), view.outcomes) {
+                Resolved::Committed(at) => at.0,
+                // It was checked before: what is not committed is this transaction's own.
+                _ => self.start,
+            };
+            let values = &originals;
+            range.tails.write(sequence, &NewRecord { prev, slot, kind: Kind::Snapshot, start, ever, values });
+            (sequence, prev) = (sequence + 1, sequence);
+        }
+        let (start, values) = (self.start, &cumulative);
+        range.tails.write(sequence, &NewRecord { prev, slot, kind: Kind::Update, start, ever, values });
+        Appended { first, last: sequence }
+    }
+
+    /// `values` and what the version before holds for other columns, but for those merged into their base pages.
+    fn cumulative<'a>(&'a self, values: &[(usize, Cell<'a>)]) -> Vec<(usize, Cell<'a>)> {
+        let mut cumulative = values.to_vec();
+        if let Some(version) = &self.newest.version {
+            let changed = ColumnSet::of(values.iter().map(|(column, _)| *column));
+            let is_merged = |column: usize| self.range.columns[column].load(self.guard).tps() >= version.sequence;
+            let explicit = version.explicit();
+            let carried = explicit.iter().filter(|&column| !changed.contains(column) && !is_merged(column));
+            cumulative.extend(carried.map(|column| (column, version.cell(column))));
+        }
+        cumulative
+    }
+
+    fn delete(&self) -> Appended {
+        let sequence = self.range.tails.allocate(1);
+        self.range.tails.write(
+            sequence,
+            &NewRecord {
+                prev: self.prev,
+                slot: self.slot,
+                kind: Kind::Delete,
+                start: self.start,
+                ever: self.newest.ever,
+                values: &[],
+            },
+        );
+        Appended { first: sequence, last: sequence }
+    }
+}
+
 impl Range {
     /// Appends a version to the record at `slot` on behalf of the transaction whose Start Time word is `start`.
     pub(crate) fn append<O: Outcomes>(
@@ -102,12 +183,25 @@ impl Range {
         let latch = Latched::acquire(&self.indirection[slot]);
         let newest = self.newest(view, latch.sequence);
         self.check_writable(guard, view, start, slot, newest.version.as_ref())?;
+        let append = Append { range: self, guard, start, slot, prev: latch.sequence, newest };
         let appended = match change {
-            Change::Update(values) => self.append_update(guard, view, start, slot, latch.sequence, &newest, values),
-            Change::Delete => self.append_delete(start, slot, latch.sequence, &newest),
+            Change::Update(values) => append.update(view, values),
+            Change::Delete => append.delete(),
         };
         latch.publish(appended.last);
         Ok(appended)
+    }
+
+    /// Who wrote the newest version of the record at `slot`.
+    pub(crate) fn newest_writer<O: Outcomes>(&self, guard: &Guard, view: View<'_, O>, slot: usize) -> Writer {
+        let sequence = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        let newest = self.newest(view, sequence);
+        let start = newest.version.map_or_else(|| self.meta.load(guard).start(slot), |record| record.start());
+        match resolve(start, view.outcomes) {
+            Resolved::Active(owner) if view.snapshot.own != Some(owner) => Writer::Running(owner),
+            Resolved::Tombstone | Resolved::Unwritten => Writer::Tombstone,
+            Resolved::Active(_) | Resolved::Committed(_) => Writer::Settled,
+        }
     }
 
     fn newest<O: Outcomes>(&self, view: View<'_, O>, newest: u64) -> Newest<'_> {
@@ -149,58 +243,6 @@ impl Range {
             Some(record) if record.kind() == Kind::Delete => Err(WriteError::NotVisible),
             _ => Ok(()),
         }
-    }
-
-    fn append_update<O: Outcomes>(
-        &self,
-        guard: &Guard,
-        view: View<'_, O>,
-        start: u64,
-        slot: usize,
-        newest: u64,
-        seen: &Newest<'_>,
-        values: &[(usize, Cell<'_>)],
-    ) -> Appended {
-        let originals: Vec<(usize, Cell<'_>)> = values
-            .iter()
-            .filter(|(column, _)| !seen.ever.contains(*column))
-            .map(|&(column, _)| (column, self.columns[column].load(guard).cell(column, self.types[column], slot)))
-            .collect();
-        let mut cumulative = values.to_vec();
-        if let Some(version) = &seen.version {
-            let changed = ColumnSet::of(values.iter().map(|(column, _)| *column));
-            let explicit = version.explicit();
-            let carried = explicit.iter().filter(|&column| {
-                !changed.contains(column) && self.columns[column].load(guard).tps() < version.sequence
-            });
-            cumulative.extend(carried.map(|column| (column, version.cell(column))));
-        }
-        let mut ever = seen.ever;
-        values.iter().for_each(|(column, _)| ever.insert(*column));
-
-        let has_originals = !originals.is_empty();
-        let first = self.tails.allocate(1 + u64::from(has_originals));
-        let mut prev = newest;
-        if has_originals {
-            let inserted = match resolve(self.meta.load(guard).start(slot), view.outcomes) {
-                Resolved::Committed(at) => at.0,
-                // Checked before: if it is not committed it is this transaction's own.
-                _ => start,
-            };
-            let originals = NewRecord { prev, slot, kind: Kind::Snapshot, start: inserted, ever, values: &originals };
-            self.tails.write(first, &originals);
-            prev = first;
-        }
-        let last = first + u64::from(has_originals);
-        self.tails.write(last, &NewRecord { prev, slot, kind: Kind::Update, start, ever, values: &cumulative });
-        Appended { first, last }
-    }
-
-    fn append_delete(&self, start: u64, slot: usize, newest: u64, seen: &Newest<'_>) -> Appended {
-        let sequence = self.tails.allocate(1);
-        let record = NewRecord { prev: newest, slot, kind: Kind::Delete, start, ever: seen.ever, values: &[] };
-        self.tails.write(sequence, &record);
-        Appended { first: sequence, last: sequence }
     }
 
     /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended.

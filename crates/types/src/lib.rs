@@ -4,6 +4,7 @@
 //! world it names is Arrow's schema, as every column type has exactly one Arrow type (see [`DataType::to_arrow`]).
 #![forbid(unsafe_code)]
 
+mod calendar;
 mod data_type;
 mod rid;
 mod schema;

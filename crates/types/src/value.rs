@@ -2,6 +2,7 @@
 use std::fmt;
 
 use crate::DataType;
+use crate::calendar::{write_date, write_timestamp};
 
 /// An exact decimal number: `unscaled / 10^scale`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -95,15 +96,18 @@ impl Value {
     }
 }
 
-/// Writes the value as PostgreSQL's text form, NULL as `NULL`; dates and times as their day or microsecond number.
+/// Writes the value in PostgreSQL's text form, NULL as `NULL`.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Null => f.write_str("NULL"),
             Value::Boolean(value) => f.write_str(if *value { "t" } else { "f" }),
             Value::SmallInt(value) => write!(f, "{value}"),
-            Value::Integer(value) | Value::Date(value) => write!(f, "{value}"),
-            Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) => write!(f, "{value}"),
+            Value::Integer(value) => write!(f, "{value}"),
+            Value::BigInt(value) => write!(f, "{value}"),
+            Value::Date(days) => write_date(f, i64::from(*days)),
+            Value::Timestamp(micros) => write_timestamp(f, *micros, ""),
+            Value::TimestampTz(micros) => write_timestamp(f, *micros, "+00"),
             Value::Real(value) => write!(f, "{value}"),
             Value::Double(value) => write!(f, "{value}"),
             Value::Decimal(value) => write!(f, "{value}"),

@@ -1,0 +1,229 @@
+//! A database: its tables, its transactions, its log and its background merge.
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use durability::Log;
+use lineage::TableOptions;
+use parking_lot::{Mutex, RwLock};
+use txn::{Handle, TransactionTable};
+use types::{Schema, Snapshot, Timestamp};
+
+use crate::error::{Error, Result};
+use crate::merger::{self, Merger};
+use crate::outcomes::Transactions;
+use crate::recovery;
+use crate::redo::{self, TableId};
+use crate::table::{Table, TableData};
+use crate::transaction::Transaction;
+
+/// A database. Clones are handles to the same one; it is closed when the last handle, of the database, a table, a
+/// scan or a transaction, is dropped.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all handles of a database share.
+pub(crate) struct Shared {
+    // Dropped first: the merge thread ends before the log is closed.
+    pub(crate) merger: Merger,
+    pub(crate) core: Arc<Core>,
+    pub(crate) log: Option<Log>,
+    /// Held by the one statement that changes the catalog, so that the log has the changes in their order.
+    changing_catalog: Mutex<()>,
+}
+
+/// What the merge thread needs of a database.
+pub(crate) struct Core {
+    pub(crate) transactions: Transactions,
+    pub(crate) tables: RwLock<BTreeMap<String, Arc<TableData>>>,
+    next_table: AtomicU32,
+    table_options: TableOptions,
+}
+
+/// How a database is opened.
+#[derive(Default)]
+pub struct OpenOptions {
+    /// Told (bytes done, bytes in all) while the log is replayed.
+    pub progress: Option<Box<dyn FnMut(u64, u64)>>,
+    /// Records in an update range, a power of two up to 65,536, the default.
+    pub range_records: Option<usize>,
+    /// Unmerged tail records at which a range is merged in the background; by default an eighth of a full range.
+    pub merge_tail_records: Option<u64>,
+}
+
+impl OpenOptions {
+    pub(crate) fn table_options(&self) -> TableOptions {
+        let defaults = TableOptions::default();
+        let range_records = self.range_records.unwrap_or(defaults.range_records);
+        let merge_tail_records = self.merge_tail_records.unwrap_or((range_records as u64 / 8).max(1));
+        TableOptions { range_records, merge_tail_records, ..defaults }
+    }
+}
+
+impl Core {
+    pub(crate) fn new(
+        newest: Timestamp,
+        tables: BTreeMap<String, Arc<TableData>>,
+        next_table: TableId,
+        table_options: TableOptions,
+    ) -> Arc<Core> {
+        Arc::new(Core {
+            transactions: Transactions(TransactionTable::starting_at(newest)),
+            tables: RwLock::new(tables),
+            next_table: AtomicU32::new(next_table),
+            table_options,
+        })
+    }
+}
+
+impl Database {
+    /// A database in memory, which lives as long as its handles.
+    pub fn in_memory() -> Database {
+        Self::in_memory_with(&OpenOptions::default())
+    }
+
+    /// A database in memory with options.
+    pub fn in_memory_with(options: &OpenOptions) -> Database {
+        Self::assemble(Core::new(Timestamp::ZERO, BTreeMap::new(), 1, options.table_options()), None)
+    }
+
+    /// Opens the database in a directory, which is made if it is missing. One process at a time may have it open.
+    ///
+    /// Every commit that was acknowledged before is there: its redo log is replayed.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Database> {
+        Self::open_with(directory, OpenOptions::default())
+    }
+
+    /// The same with options.
+    pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
+        let (core, log) = recovery::open(directory.as_ref(), &mut options)?;
+        Ok(Self::assemble(core, Some(log)))
+    }
+
+    fn assemble(core: Arc<Core>, log: Option<Log>) -> Database {
+        let merger = Merger::start(core.clone());
+        Database { shared: Arc::new(Shared { merger, core, log, changing_catalog: Mutex::new(()) }) }
+    }
+
+    /// Makes a table.
+    pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
+        let core = &self.shared.core;
+        let _changing = self.shared.changing_catalog.lock();
+        if core.tables.read().contains_key(name) {
+            return Err(Error::TableExists(name.into()));
+        }
+        let data = self.new_table(name, schema);
+        let mut redo = Vec::new();
+        redo::put_create(&mut redo, data.id, name, data.schema());
+        self.log_change(&redo)?;
+        core.tables.write().insert(name.into(), data.clone());
+        Ok(self.handle(data))
+    }
+
+    /// Removes a table. Transactions and scans that use it go on with what they see.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        let core = &self.shared.core;
+        let _changing = self.shared.changing_catalog.lock();
+        let data = core.tables.read().get(name).cloned().ok_or_else(|| Error::NoSuchTable(name.into()))?;
+        let mut redo = Vec::new();
+        redo::put_drop(&mut redo, data.id);
+        self.log_change(&redo)?;
+        core.tables.write().remove(name);
+        Ok(())
+    }
+
+    /// Removes all rows of a table at once, history included, by putting an empty table in its place.
+    pub fn truncate_table(&self, name: &str) -> Result<()> {
+        let core = &self.shared.core;
+        let _changing = self.shared.changing_catalog.lock();
+        let old = core.tables.read().get(name).cloned().ok_or_else(|| Error::NoSuchTable(name.into()))?;
+        let data = self.new_table(name, old.schema().clone());
+        let mut redo = Vec::new();
+        redo::put_drop(&mut redo, old.id);
+        redo::put_create(&mut redo, data.id, name, data.schema());
+        self.log_change(&redo)?;
+        core.tables.write().insert(name.into(), data);
+        Ok(())
+    }
+
+    fn new_table(&self, name: &str, schema: Schema) -> Arc<TableData> {
+        let id = self.shared.core.next_table.fetch_add(1, Ordering::Relaxed);
+        Arc::new(TableData::new(id, name, schema, self.shared.core.table_options))
+    }
+
+    /// Commits a change of the catalog to the log.
+    fn log_change(&self, redo: &[u8]) -> Result<()> {
+        let handle = self.begin_handle()?;
+        let committed = self.shared.commit_to_log(&handle, redo);
+        self.shared.core.transactions.0.release(handle);
+        self.shared.wait_stable(committed?)
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        let data = self.shared.core.tables.read().get(name).cloned();
+        data.map(|data| self.handle(data)).ok_or_else(|| Error::NoSuchTable(name.into()))
+    }
+
+    /// The names of all tables, sorted.
+    pub fn table_names(&self) -> Vec<String> {
+        self.shared.core.tables.read().keys().cloned().collect()
+    }
+
+    fn handle(&self, data: Arc<TableData>) -> Table {
+        Table { database: self.clone(), data }
+    }
+
+    fn begin_handle(&self) -> Result<Handle> {
+        let begun = self.shared.core.transactions.0.begin();
+        begun.map_err(|error| Error::TooManyTransactions(error.limit))
+    }
+
+    /// Starts a transaction that reads the newest snapshot.
+    pub fn begin(&self) -> Result<Transaction> {
+        Ok(Transaction::new(self.clone(), self.begin_handle()?))
+    }
+
+    /// The newest snapshot, for reads outside a transaction.
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared.core.transactions.0.snapshot()
+    }
+
+    /// Runs every merge that has something to do, here and now, and returns how many ran. Merging goes on in the
+    /// background anyway; this is for measurements and tests.
+    pub fn merge_now(&self) -> usize {
+        merger::merge_all(&self.shared.core)
+    }
+}
+
+impl Shared {
+    /// Takes the transaction from running to committed; its redo is in the log's buffer then, and its writes are
+    /// visible.
+    pub(crate) fn commit_to_log(&self, handle: &Handle, redo: &[u8]) -> Result<Timestamp> {
+        let transactions = &self.core.transactions.0;
+        transactions.start_commit(handle);
+        let at = match &self.log {
+            None => Ok(transactions.next_timestamp()),
+            Some(log) => {
+                let lsn = log.append_commit(handle.id().number(), redo, || transactions.next_timestamp().0);
+                lsn.map(Timestamp)
+            }
+        };
+        match at {
+            Ok(at) => transactions.finish_commit(handle, at),
+            Err(_) => transactions.abort(handle),
+        }
+        Ok(at?)
+    }
+
+    /// Waits until the commit at `at` is on disk.
+    pub(crate) fn wait_stable(&self, at: Timestamp) -> Result<()> {
+        match &self.log {
+            Some(log) => Ok(log.wait_stable(at.0)?),
+            None => Ok(()),
+        }
+    }
+}

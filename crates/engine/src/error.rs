@@ -1,0 +1,93 @@
+//! What can go wrong, in PostgreSQL's words and with its codes where it has them.
+use durability::{LogError, OpenError};
+use types::{DataType, SchemaError};
+
+/// The result of everything here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the engine could not do what was asked. Nothing of a failed call stays behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum Error {
+    /// No table of this name.
+    #[error("table \"{0}\" does not exist")]
+    NoSuchTable(String),
+    /// The name is taken.
+    #[error("table \"{0}\" already exists")]
+    TableExists(String),
+    /// No column of this name.
+    #[error("column \"{column}\" of table \"{table}\" does not exist")]
+    NoSuchColumn { table: String, column: String },
+    /// The columns make no table.
+    #[error("{0}")]
+    BadSchema(#[from] SchemaError),
+    /// Another record has this primary key.
+    #[error("duplicate key value violates unique constraint \"{table}_pkey\": key {key} already exists")]
+    DuplicateKey { table: String, key: String },
+    /// NULL where it may not stand.
+    #[error("null value in column \"{column}\" of table \"{table}\" violates not-null constraint")]
+    NullInColumn { table: String, column: String },
+    /// The value is not one of the column's type.
+    #[error("value {value} does not fit column \"{column}\" of table \"{table}\", which is {data_type}")]
+    BadValue { table: String, column: String, data_type: DataType, value: String },
+    /// The row or key has another number of values than the table has columns for it.
+    #[error("table \"{table}\" takes {expected} values here, not {found}")]
+    WrongWidth { table: String, expected: usize, found: usize },
+    /// Another transaction changed the record first; the transaction can be tried again from the start.
+    #[error("could not serialize access due to concurrent update")]
+    Conflict,
+    /// Access by key to a table without one.
+    #[error("table \"{0}\" has no primary key")]
+    NoPrimaryKey(String),
+    /// Too many transactions at once.
+    #[error("too many transactions are running; the limit is {0}")]
+    TooManyTransactions(usize),
+    /// The redo log failed.
+    #[error("{0}")]
+    Log(#[from] LogError),
+    /// The log's bytes are sound but say what this version does not understand.
+    #[error("the redo log can't be replayed: {0}; it was written by another version of lstore, or by none")]
+    BadRedo(String),
+    /// The database's directory can't be used.
+    #[error("can't open the database directory {path}: {source}")]
+    Directory { path: String, source: std::io::Error },
+}
+
+impl Error {
+    /// The five-character SQLSTATE that PostgreSQL gives this kind of error.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            Error::NoSuchTable(_) => "42P01",
+            Error::TableExists(_) => "42P07",
+            Error::NoSuchColumn { .. } => "42703",
+            Error::BadSchema(SchemaError::DuplicateColumn(_)) => "42701",
+            Error::BadSchema(SchemaError::NoSuchKeyColumn(_)) => "42703",
+            Error::BadSchema(SchemaError::TooManyColumns(_)) => "54011",
+            Error::BadSchema(SchemaError::BadDecimal(..)) => "22023",
+            Error::BadSchema(_) => "42P16",
+            Error::DuplicateKey { .. } => "23505",
+            Error::NullInColumn { .. } => "23502",
+            Error::BadValue { .. } => "22003",
+            Error::WrongWidth { .. } => "42601",
+            Error::Conflict => "40001",
+            Error::NoPrimaryKey(_) => "42P10",
+            Error::TooManyTransactions(_) => "53300",
+            Error::Log(LogError::DiskFull { .. }) => "53100",
+            Error::Log(LogError::Locked { .. }) => "55006",
+            Error::Log(LogError::ReadOnly { .. }) => "25006",
+            Error::Log(LogError::Corrupt { .. }) | Error::BadRedo(_) => "XX001",
+            Error::Log(_) | Error::Directory { .. } => "58030",
+        }
+    }
+}
+
+impl From<OpenError<Error>> for Error {
+    fn from(error: OpenError<Error>) -> Self {
+        match error {
+            OpenError::Apply { error, .. } => error,
+            OpenError::Log(error) => Error::Log(error),
+            other => Error::BadRedo(other.to_string()),
+        }
+    }
+}

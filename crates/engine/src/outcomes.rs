@@ -1,0 +1,32 @@
+//! The storage asks what became of a transaction; the transaction table answers.
+use lineage::{Outcome, Outcomes, View};
+use txn::{State, TransactionTable};
+use types::{Snapshot, Timestamp, TxnId};
+
+/// The database's transactions, as the storage sees them.
+pub(crate) struct Transactions(pub(crate) TransactionTable);
+
+impl Outcomes for Transactions {
+    #[inline]
+    fn outcome(&self, txn: TxnId) -> Outcome {
+        match self.0.state(txn) {
+            State::Active => Outcome::Active,
+            State::Committed(at) => Outcome::Committed(at),
+            State::Aborted => Outcome::Aborted,
+            State::Released => Outcome::Stamped,
+        }
+    }
+}
+
+impl Transactions {
+    /// The storage seen through a snapshot.
+    #[inline]
+    pub(crate) fn view(&self, snapshot: Snapshot) -> View<'_, Transactions> {
+        View { snapshot, outcomes: self }
+    }
+
+    /// The storage's newest state: every commit, and what `own` wrote.
+    pub(crate) fn newest(&self, own: Option<TxnId>) -> View<'_, Transactions> {
+        self.view(Snapshot { at: Timestamp::MAX, own })
+    }
+}

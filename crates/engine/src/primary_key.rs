@@ -1,0 +1,118 @@
+//! Primary keys: how a key is made of a row's cells, where it is indexed, and who has it.
+//!
+//! A key of one or two columns that fit a word each is a 128-bit integer; any other is a byte string.
+use index::{HashIndex, Holder};
+use lineage::Cell;
+use types::{Rid, Schema};
+
+/// A primary key's value in the form that the index hashes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Key {
+    Words(u128),
+    Bytes(Box<[u8]>),
+}
+
+/// The index of a table's primary key.
+pub(crate) struct PrimaryKey {
+    /// the key's columns, in key order
+    pub(crate) columns: Box<[usize]>,
+    words: HashIndex<u128>,
+    bytes: HashIndex<Box<[u8]>>,
+}
+
+impl PrimaryKey {
+    /// The index for a schema that has a primary key.
+    pub(crate) fn new(schema: &Schema) -> Option<PrimaryKey> {
+        let columns = schema.primary_key();
+        (!columns.is_empty()).then(|| PrimaryKey {
+            columns: columns.into(),
+            words: HashIndex::new(),
+            bytes: HashIndex::new(),
+        })
+    }
+
+    /// The key made of these cells, which come in key order and are not NULL.
+    pub(crate) fn key(&self, cells: &[Cell<'_>]) -> Key {
+        debug_assert_eq!(cells.len(), self.columns.len());
+        match *cells {
+            [Cell::Word(word)] => Key::Words(u128::from(word)),
+            [Cell::Word(first), Cell::Word(second)] => Key::Words(u128::from(first) << 64 | u128::from(second)),
+            _ => Key::Bytes(cells.iter().flat_map(bytes_of_cell).collect()),
+        }
+    }
+
+    /// The key of a whole row.
+    pub(crate) fn key_of_row(&self, row: &[Cell<'_>]) -> Key {
+        let cells: smallvec::SmallVec<[Cell<'_>; 4]> = self.columns.iter().map(|column| row[*column]).collect();
+        self.key(&cells)
+    }
+
+    /// The first record, newest first, that had the key at some time and for which `accept` returns something.
+    pub(crate) fn find<T>(&self, key: &Key, accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
+        match key {
+            Key::Words(key) => self.words.find(key, accept),
+            Key::Bytes(key) => self.bytes.find(key, accept),
+        }
+    }
+
+    /// See [`HashIndex::insert_unique`].
+    pub(crate) fn insert_unique(&self, key: Key, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
+        match key {
+            Key::Words(key) => self.words.insert_unique(key, rid, holder),
+            Key::Bytes(key) => self.bytes.insert_unique(key, rid, holder),
+        }
+    }
+
+    /// Adds an entry, whoever else has the key.
+    pub(crate) fn insert(&self, key: Key, rid: Rid) {
+        match key {
+            Key::Words(key) => self.words.insert(key, rid),
+            Key::Bytes(key) => self.bytes.insert(key, rid),
+        }
+    }
+
+    /// Removes an entry.
+    pub(crate) fn remove(&self, key: &Key, rid: Rid) {
+        match key {
+            Key::Words(key) => self.words.remove(key, rid),
+            Key::Bytes(key) => self.bytes.remove(key, rid),
+        }
+    }
+}
+
+/// A cell's bytes with their length in front, so that no two lists of cells have the same bytes.
+fn bytes_of_cell(cell: &Cell<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match cell {
+        Cell::Null => bytes.push(0),
+        Cell::Word(word) => {
+            bytes.push(1);
+            bytes.extend(word.to_le_bytes());
+        }
+        Cell::Bytes(value) => {
+            bytes.push(2);
+            bytes.extend((value.len() as u32).to_le_bytes());
+            bytes.extend(*value);
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{Column, DataType};
+
+    #[test]
+    fn different_rows_have_different_keys() {
+        let columns = ["a", "b", "c"].map(|name| Column::new(name, DataType::TEXT)).to_vec();
+        let schema = Schema::new(columns, &["a", "c"]).unwrap();
+        let primary_key = PrimaryKey::new(&schema).unwrap();
+        let key = |a: &'static str, c: &'static str| {
+            primary_key.key_of_row(&[Cell::Bytes(a.as_bytes()), Cell::Null, Cell::Bytes(c.as_bytes())])
+        };
+        assert_eq!(key("x", "y"), key("x", "y"));
+        assert_ne!(key("x", "yz"), key("xy", "z"));
+        assert_ne!(key("", "x"), key("x", ""));
+    }
+}

@@ -1,0 +1,117 @@
+//! Opening a database: replaying its log.
+//!
+//! The operations of a transaction are applied when its commit frame is read, in the order of commits; data frames
+//! that come before are kept until then. Records go back to the Rids that the log names, so later operations find
+//! them. Slots of transactions that did not commit become tombstones. Transactions that the log leaves open are
+//! closed by an abort frame, so that their ids can be used again.
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use durability::{Frame, FrameKind, FsDevice, Log, LogOptions};
+use lineage::{Change, TableOptions};
+use txn::TransactionTable;
+use types::{Snapshot, Timestamp};
+
+use crate::database::{Core, OpenOptions};
+use crate::error::{Error, Result};
+use crate::outcomes::Transactions;
+use crate::redo::{self, Operation, TableId};
+use crate::table::TableData;
+
+/// Opens the log in `directory` and builds what it describes.
+pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<Core>, Log)> {
+    let device = FsDevice::new(directory)
+        .map_err(|source| Error::Directory { path: directory.display().to_string(), source })?;
+    let table_options = options.table_options();
+    let mut replay = Replay {
+        tables: HashMap::new(),
+        open: HashMap::new(),
+        next_table: 1,
+        table_options,
+        transactions: Transactions(TransactionTable::default()),
+    };
+    let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
+    let (log, recovered) =
+        Log::open(Arc::new(device), LogOptions::default(), &mut |frame| replay.frame(frame), &mut *progress)?;
+    for txn in replay.open.keys() {
+        log.append_abort(*txn)?;
+    }
+    let mut tables = BTreeMap::new();
+    for table in replay.tables.into_values() {
+        table.storage.finish_recovery();
+        tables.insert(table.name.clone(), table);
+    }
+    Ok((Core::new(Timestamp(recovered.last_lsn), tables, replay.next_table, table_options), log))
+}
+
+/// The database as far as the log was read.
+struct Replay {
+    tables: HashMap<TableId, Arc<TableData>>,
+    /// the redo of transactions whose commit was not read yet
+    open: HashMap<u64, Vec<u8>>,
+    next_table: TableId,
+    table_options: TableOptions,
+    /// No transaction runs during recovery; the storage asks all the same.
+    transactions: Transactions,
+}
+
+impl Replay {
+    fn frame(&mut self, frame: Frame<'_>) -> Result<()> {
+        match frame.kind {
+            FrameKind::Data => self.open.entry(frame.txn).or_default().extend(frame.payload),
+            FrameKind::Abort => drop(self.open.remove(&frame.txn)),
+            FrameKind::Commit => {
+                let at = Timestamp(frame.lsn);
+                if let Some(earlier) = self.open.remove(&frame.txn) {
+                    redo::read(&earlier, |operation| self.apply(operation, at))?;
+                }
+                redo::read(frame.payload, |operation| self.apply(operation, at))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, operation: Operation<'_>, at: Timestamp) -> Result<()> {
+        match operation {
+            Operation::Create { table, name, schema } => {
+                self.next_table = self.next_table.max(table + 1);
+                self.tables.insert(table, Arc::new(TableData::new(table, &name, schema, self.table_options)));
+                Ok(())
+            }
+            Operation::Drop { table } => {
+                self.tables.remove(&table);
+                Ok(())
+            }
+            // Work on a table that was dropped before the commit has nothing to go to.
+            Operation::Insert { table, rid, cells } => self.tables.get(&table).map_or(Ok(()), |table| {
+                if cells.len() != table.schema.columns().len() {
+                    return Err(Error::BadRedo(format!("a row of \"{}\" has {} values", table.name, cells.len())));
+                }
+                table.storage.insert_at(rid, &cells, at.0);
+                if let Some(primary_key) = &table.primary_key {
+                    primary_key.insert(primary_key.key_of_row(&cells), rid);
+                }
+                Ok(())
+            }),
+            Operation::Update { table, rid, values } => self.change(table, at, rid, Change::Update(&values)),
+            Operation::Delete { table, rid } => self.change(table, at, rid, Change::Delete),
+        }
+    }
+
+    fn change(&self, table: TableId, at: Timestamp, rid: types::Rid, change: Change<'_>) -> Result<()> {
+        let Some(table) = self.tables.get(&table) else { return Ok(()) };
+        let view = self.transactions.view(Snapshot::at(at));
+        table
+            .storage
+            .append(view, at.0, rid, change)
+            .map_err(|error| Error::BadRedo(format!("record {rid:?} of \"{}\": {error:?}", table.name)))?;
+        if let (Some(primary_key), Change::Update(values)) = (&table.primary_key, change)
+            && values.iter().any(|(column, _)| primary_key.columns.contains(column))
+        {
+            let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells));
+            key.into_iter().for_each(|key| primary_key.insert(key, rid));
+        }
+        Ok(())
+    }
+}

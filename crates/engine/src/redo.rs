@@ -1,0 +1,231 @@
+//! What the payload of a log frame says: the operations of one transaction, one after the other.
+//!
+//! ```text
+//! insert  1 | table (4) | rid (8) | cells (2) | cell ...
+//! update  2 | table (4) | rid (8) | cells (2) | (column (2) | cell) ...
+//! delete  3 | table (4) | rid (8)
+//! create  4 | table (4) | length (4) | name and schema as JSON
+//! drop    5 | table (4)
+//! cell    0                                  NULL
+//!         1 | zigzag varint                  word
+//!         2 | length (4) | bytes             bytes
+//! ```
+//!
+//! Numbers are little-endian. Records are named by base Rid, which recovery gives back to them.
+use lineage::Cell;
+use types::{Rid, Schema};
+
+use crate::error::{Error, Result};
+
+const INSERT: u8 = 1;
+const UPDATE: u8 = 2;
+const DELETE: u8 = 3;
+const CREATE: u8 = 4;
+const DROP: u8 = 5;
+
+/// The number of a table, never used again.
+pub(crate) type TableId = u32;
+
+/// One operation as it was read from a frame.
+pub(crate) enum Operation<'a> {
+    Insert { table: TableId, rid: Rid, cells: Vec<Cell<'a>> },
+    Update { table: TableId, rid: Rid, values: Vec<(usize, Cell<'a>)> },
+    Delete { table: TableId, rid: Rid },
+    Create { table: TableId, name: String, schema: Schema },
+    Drop { table: TableId },
+}
+
+fn put_head(out: &mut Vec<u8>, operation: u8, table: TableId, rid: Rid) {
+    out.push(operation);
+    out.extend(table.to_le_bytes());
+    out.extend(rid.word().to_le_bytes());
+}
+
+fn put_cell(out: &mut Vec<u8>, cell: &Cell<'_>) {
+    match cell {
+        Cell::Null => out.push(0),
+        Cell::Word(word) => {
+            out.push(1);
+            let mut rest = (word << 1) ^ ((*word as i64) >> 63) as u64;
+            while rest >= 0x80 {
+                out.push(rest as u8 | 0x80);
+                rest >>= 7;
+            }
+            out.push(rest as u8);
+        }
+        Cell::Bytes(bytes) => {
+            out.push(2);
+            out.extend((bytes.len() as u32).to_le_bytes());
+            out.extend(*bytes);
+        }
+    }
+}
+
+/// Appends the insertion of a row.
+pub(crate) fn put_insert(out: &mut Vec<u8>, table: TableId, rid: Rid, cells: &[Cell<'_>]) {
+    put_head(out, INSERT, table, rid);
+    out.extend((cells.len() as u16).to_le_bytes());
+    cells.iter().for_each(|cell| put_cell(out, cell));
+}
+
+/// Appends an update.
+pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[(usize, Cell<'_>)]) {
+    put_head(out, UPDATE, table, rid);
+    out.extend((values.len() as u16).to_le_bytes());
+    for (column, cell) in values {
+        out.extend((*column as u16).to_le_bytes());
+        put_cell(out, cell);
+    }
+}
+
+/// Appends a delete.
+pub(crate) fn put_delete(out: &mut Vec<u8>, table: TableId, rid: Rid) {
+    put_head(out, DELETE, table, rid);
+}
+
+/// Appends the creation of a table.
+pub(crate) fn put_create(out: &mut Vec<u8>, table: TableId, name: &str, schema: &Schema) {
+    let json = serde_json::to_vec(&(name, schema)).expect("names and schemas are plain data");
+    out.push(CREATE);
+    out.extend(table.to_le_bytes());
+    out.extend((json.len() as u32).to_le_bytes());
+    out.extend(json);
+}
+
+/// Appends the end of a table.
+pub(crate) fn put_drop(out: &mut Vec<u8>, table: TableId) {
+    out.push(DROP);
+    out.extend(table.to_le_bytes());
+}
+
+/// Reads the operations of a payload, passing each to `apply`.
+pub(crate) fn read(payload: &[u8], mut apply: impl FnMut(Operation<'_>) -> Result<()>) -> Result<()> {
+    let mut reader = Reader { rest: payload };
+    while !reader.rest.is_empty() {
+        apply(reader.operation()?)?;
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let (taken, rest) =
+            self.rest.split_at_checked(len).ok_or_else(|| Error::BadRedo("an operation ends early".into()))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(self.take(N)?);
+        Ok(bytes)
+    }
+
+    fn u16(&mut self) -> Result<usize> {
+        Ok(u16::from_le_bytes(self.array()?).into())
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn rid(&mut self) -> Result<Rid> {
+        Ok(Rid::from_word(u64::from_le_bytes(self.array()?)))
+    }
+
+    fn cell(&mut self) -> Result<Cell<'a>> {
+        match self.array::<1>()?[0] {
+            0 => Ok(Cell::Null),
+            1 => Ok(Cell::Word(self.word()?)),
+            2 => {
+                let len = self.u32()? as usize;
+                Ok(Cell::Bytes(self.take(len)?))
+            }
+            other => Err(Error::BadRedo(format!("unknown cell {other}"))),
+        }
+    }
+
+    fn word(&mut self) -> Result<u64> {
+        let (mut zigzag, mut shift) = (0u64, 0);
+        loop {
+            let byte = self.array::<1>()?[0];
+            if shift > 63 {
+                return Err(Error::BadRedo("a number is too long".into()));
+            }
+            zigzag |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return Ok((zigzag >> 1) ^ (zigzag & 1).wrapping_neg());
+            }
+        }
+    }
+
+    fn operation(&mut self) -> Result<Operation<'a>> {
+        let operation = self.array::<1>()?[0];
+        let table = self.u32()?;
+        Ok(match operation {
+            INSERT => {
+                let (rid, count) = (self.rid()?, self.u16()?);
+                Operation::Insert { table, rid, cells: (0..count).map(|_| self.cell()).collect::<Result<_>>()? }
+            }
+            UPDATE => {
+                let (rid, count) = (self.rid()?, self.u16()?);
+                let values = (0..count).map(|_| Ok((self.u16()?, self.cell()?))).collect::<Result<_>>()?;
+                Operation::Update { table, rid, values }
+            }
+            DELETE => Operation::Delete { table, rid: self.rid()? },
+            CREATE => {
+                let len = self.u32()? as usize;
+                let (name, schema) = serde_json::from_slice(self.take(len)?)
+                    .map_err(|error| Error::BadRedo(format!("the description of a table: {error}")))?;
+                Operation::Create { table, name, schema }
+            }
+            DROP => Operation::Drop { table },
+            other => return Err(Error::BadRedo(format!("unknown operation {other}"))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_come_back_as_they_were_written() {
+        let cells = [Cell::Null, Cell::Word(0), Cell::Word(u64::MAX), Cell::Word(1 << 62), Cell::Bytes(b"abc")];
+        let values: Vec<(usize, Cell<'_>)> = cells.iter().copied().enumerate().collect();
+        let mut payload = Vec::new();
+        put_insert(&mut payload, 7, Rid::base(3, 4), &cells);
+        put_update(&mut payload, 8, Rid::base(3, 5), &values);
+        put_delete(&mut payload, 9, Rid::base(0, 0));
+        let mut seen = 0;
+        read(&payload, |operation| {
+            match operation {
+                Operation::Insert { table, rid, cells: read } => {
+                    assert_eq!((table, rid, read.as_slice()), (7, Rid::base(3, 4), &cells[..]));
+                }
+                Operation::Update { table, rid, values: read } => {
+                    assert_eq!((table, rid, read), (8, Rid::base(3, 5), values.clone()));
+                }
+                Operation::Delete { table, rid } => assert_eq!((table, rid), (9, Rid::base(0, 0))),
+                _ => panic!("no other was written"),
+            }
+            seen += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, 3);
+        for cut in 1..payload.len() {
+            let mut operations = 0;
+            let outcome = read(&payload[..cut], |_| {
+                operations += 1;
+                Ok(())
+            });
+            assert!(outcome.is_err() || operations < 3, "a payload cut at {cut} is not whole");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Checking values against a table's columns, and turning them into what the storage takes.
+use std::borrow::Cow;
+
+use lineage::{Cell, VALUE_BYTES_MAX};
+use smallvec::SmallVec;
+use types::{Column, DataType, Schema, Value};
+
+use crate::error::{Error, Result};
+
+/// The cells of one row; most tables have few enough columns to need no allocation.
+pub(crate) type Cells<'a> = SmallVec<[Cell<'a>; 16]>;
+
+/// The value as the column takes it: integers change width where they lose nothing, all else must fit as it is.
+pub(crate) fn fit<'a>(table: &str, column: &Column, value: &'a Value) -> Result<Cow<'a, Value>> {
+    if value.is_null() && !column.nullable {
+        return Err(Error::NullInColumn { table: table.into(), column: column.name.clone() });
+    }
+    if value.fits(column.data_type) && !is_too_long(value) {
+        return Ok(Cow::Borrowed(value));
+    }
+    widen(value, column.data_type).map(Cow::Owned).ok_or_else(|| Error::BadValue {
+        table: table.into(),
+        column: column.name.clone(),
+        data_type: column.data_type,
+        value: shorten(value.to_string()),
+    })
+}
+
+fn is_too_long(value: &Value) -> bool {
+    match value {
+        Value::Text(text) => text.len() > VALUE_BYTES_MAX,
+        Value::Bytea(bytes) => bytes.len() > VALUE_BYTES_MAX,
+        _ => false,
+    }
+}
+
+fn widen(value: &Value, data_type: DataType) -> Option<Value> {
+    let integer = match value {
+        Value::SmallInt(value) => i64::from(*value),
+        Value::Integer(value) => i64::from(*value),
+        Value::BigInt(value) => *value,
+        _ => return None,
+    };
+    match data_type {
+        DataType::SmallInt => i16::try_from(integer).ok().map(Value::SmallInt),
+        DataType::Integer => i32::try_from(integer).ok().map(Value::Integer),
+        DataType::BigInt => Some(Value::BigInt(integer)),
+        DataType::Decimal { scale, .. } => {
+            let unscaled = i128::from(integer).checked_mul(10i128.checked_pow(u32::try_from(scale).ok()?)?)?;
+            Some(Value::decimal(unscaled, scale)).filter(|value| value.fits(data_type))
+        }
+        _ => None,
+    }
+}
+
+/// A value as it may stand in a message.
+pub(crate) fn shorten(text: String) -> String {
+    const CHARS_MAX: usize = 100;
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text,
+    }
+}
+
+/// Refuses rows of the wrong width.
+pub(crate) fn check_width(table: &str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::WrongWidth { table: table.into(), expected, found }) }
+}
+
+/// Refuses NULL where a column does not take it, in rows that come as cells.
+pub(crate) fn check_nulls(table: &str, schema: &Schema, cells: &[(usize, Cell<'_>)]) -> Result<()> {
+    for (column, cell) in cells {
+        let column = &schema.columns()[*column];
+        if *cell == Cell::Null && !column.nullable {
+            return Err(Error::NullInColumn { table: table.into(), column: column.name.clone() });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_change_width_without_loss() {
+        let column = |data_type| Column::new("c", data_type);
+        let fit = |value: Value, data_type| fit("t", &column(data_type), &value).map(Cow::into_owned);
+        assert_eq!(fit(Value::from(5i64), DataType::SmallInt).unwrap(), Value::SmallInt(5));
+        assert_eq!(fit(Value::from(5i16), DataType::BigInt).unwrap(), Value::BigInt(5));
+        let money = DataType::Decimal { precision: 5, scale: 2 };
+        assert_eq!(fit(Value::from(5i32), money).unwrap(), Value::decimal(500, 2));
+        let out_of_range = fit(Value::from(40_000i64), DataType::SmallInt).unwrap_err();
+        assert_eq!(out_of_range.sqlstate(), "22003");
+        assert_eq!(out_of_range.to_string(), "value 40000 does not fit column \"c\" of table \"t\", which is smallint");
+        assert!(fit(Value::from(1_000i64), money).is_err());
+        assert!(fit(Value::from("5"), DataType::BigInt).is_err());
+    }
+}

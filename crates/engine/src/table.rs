@@ -1,0 +1,202 @@
+//! One table: its storage, its primary key, and reading it without a transaction.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
+use lineage::{Cell, ColumnBuilder, Projection, Scratch, TableOptions, TableStats, cell_of_value};
+use types::{Rid, Schema, Snapshot, Value};
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::primary_key::{Key, PrimaryKey};
+use crate::redo::TableId;
+use crate::row::{Cells, check_width, fit};
+
+/// A handle to one table; cheap to clone.
+#[derive(Clone)]
+pub struct Table {
+    pub(crate) database: Database,
+    pub(crate) data: Arc<TableData>,
+}
+
+/// What all handles of a table share.
+pub(crate) struct TableData {
+    pub(crate) id: TableId,
+    pub(crate) name: String,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) storage: lineage::Table,
+    pub(crate) primary_key: Option<PrimaryKey>,
+}
+
+/// What a scan reads.
+#[derive(Clone, Debug, Default)]
+pub struct ScanOptions {
+    /// positions of the columns to read, in output order
+    pub columns: Vec<usize>,
+    /// whether to add a last column `__rid` (uint64) holding each row's Rid word
+    pub with_rid: bool,
+}
+
+impl TableData {
+    pub(crate) fn new(id: TableId, name: &str, schema: Schema, options: TableOptions) -> TableData {
+        let primary_key = PrimaryKey::new(&schema);
+        let storage = lineage::Table::new(schema.clone(), options);
+        TableData { id, name: name.into(), schema: Arc::new(schema), storage, primary_key }
+    }
+
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub(crate) fn primary_key(&self) -> Result<&PrimaryKey> {
+        self.primary_key.as_ref().ok_or_else(|| Error::NoPrimaryKey(self.name.clone()))
+    }
+
+    /// The index form of a key given as values, one for each key column.
+    pub(crate) fn key_of_values(&self, values: &[Value]) -> Result<Option<Key>> {
+        let primary_key = self.primary_key()?;
+        check_width(&self.name, primary_key.columns.len(), values.len())?;
+        if values.iter().any(Value::is_null) {
+            return Ok(None);
+        }
+        let mut fitted = Vec::with_capacity(values.len());
+        for (value, column) in values.iter().zip(&primary_key.columns) {
+            fitted.push(fit(&self.name, &self.schema.columns()[*column], value)?);
+        }
+        let mut scratch: Vec<Scratch> = values.iter().map(|_| Scratch::default()).collect();
+        let types = primary_key.columns.iter().map(|column| self.schema.columns()[*column].data_type);
+        let cells: Cells<'_> = fitted
+            .iter()
+            .zip(types)
+            .zip(&mut scratch)
+            .map(|((value, data_type), scratch)| cell_of_value(value, data_type, scratch))
+            .collect();
+        Ok(Some(primary_key.key(&cells)))
+    }
+
+    /// The record that has this key in the version that the snapshot sees.
+    pub(crate) fn find(&self, database: &Database, snapshot: Snapshot, key: &Key) -> Option<Rid> {
+        let primary_key = self.primary_key.as_ref()?;
+        let view = database.shared.core.transactions.view(snapshot);
+        primary_key.find(key, |rid| {
+            let has_key = |cells: &[Cell<'_>]| primary_key.key(cells) == *key;
+            self.storage.read(view, rid, &primary_key.columns, has_key)?.then_some(rid)
+        })
+    }
+
+    /// The position of a column.
+    pub(crate) fn position(&self, column: &str) -> Result<usize> {
+        self.schema
+            .position(column)
+            .ok_or_else(|| Error::NoSuchColumn { table: self.name.clone(), column: column.into() })
+    }
+
+    fn projection(&self, options: &ScanOptions) -> Projection {
+        let field = |column: &usize| {
+            let column = &self.schema.columns()[*column];
+            Field::new(&column.name, column.data_type.to_arrow(), column.nullable)
+        };
+        let mut fields: Vec<Field> = options.columns.iter().map(field).collect();
+        if options.with_rid {
+            fields.push(Field::new("__rid", ArrowType::UInt64, false));
+        }
+        Projection {
+            columns: options.columns.clone(),
+            with_rid: options.with_rid,
+            schema: Arc::new(ArrowSchema::new(fields)),
+        }
+    }
+}
+
+impl Table {
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.data.name
+    }
+
+    /// The columns and the primary key.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.data.schema
+    }
+
+    /// What the table holds now.
+    pub fn stats(&self) -> TableStats {
+        self.data.storage.stats()
+    }
+
+    /// A scan of what the snapshot sees.
+    pub fn scan(&self, snapshot: Snapshot, options: ScanOptions) -> TableScan {
+        TableScan {
+            projection: self.data.projection(&options),
+            ranges: self.data.storage.range_count(),
+            next: AtomicUsize::new(0),
+            snapshot,
+            table: self.clone(),
+        }
+    }
+
+    /// The visible row with this primary key as one batch of zero or one row, shaped as a scan's batches are. A key
+    /// with a NULL in it has no row.
+    pub fn lookup(&self, snapshot: Snapshot, key: &[Value], options: &ScanOptions) -> Result<RecordBatch> {
+        let projection = self.data.projection(options);
+        let key = self.data.key_of_values(key)?;
+        let rid = key.and_then(|key| self.data.find(&self.database, snapshot, &key));
+        let view = self.database.shared.core.transactions.view(snapshot);
+        let types = options.columns.iter().map(|column| self.schema().columns()[*column].data_type);
+        let mut builders: Vec<ColumnBuilder> = types.map(|data_type| ColumnBuilder::new(data_type, 1)).collect();
+        let found = rid.filter(|rid| {
+            let push =
+                |cells: &[Cell<'_>]| builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
+            self.data.storage.read(view, *rid, &options.columns, push).is_some()
+        });
+        let mut arrays: Vec<_> = builders.iter_mut().map(ColumnBuilder::finish).collect();
+        if options.with_rid {
+            arrays.push(Arc::new(arrow_array::UInt64Array::from_iter_values(found.map(Rid::word))));
+        }
+        let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(usize::from(found.is_some())));
+        Ok(RecordBatch::try_new_with_options(projection.schema, arrays, &rows)
+            .expect("the arrays have the projection's types and visible rows obey NOT NULL"))
+    }
+}
+
+/// A scan in progress, an iterator over batches of at most 8,192 rows. Several threads may pull from one scan by
+/// [`TableScan::next_range`]; each range goes to one of them.
+pub struct TableScan {
+    table: Table,
+    snapshot: Snapshot,
+    projection: Projection,
+    ranges: usize,
+    next: AtomicUsize,
+}
+
+impl TableScan {
+    /// The Arrow schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.projection.schema
+    }
+
+    /// How many ranges the scan has, the most threads that it can keep busy.
+    pub fn range_count(&self) -> usize {
+        self.ranges
+    }
+
+    /// The batches of the next range that nobody has taken, `None` when all are taken.
+    pub fn next_range(&self) -> Option<Vec<RecordBatch>> {
+        let range = self.next.fetch_add(1, Ordering::Relaxed);
+        if range >= self.ranges {
+            return None;
+        }
+        let view = self.table.database.shared.core.transactions.view(self.snapshot);
+        Some(self.table.data.storage.scan_range(range, view, &self.projection))
+    }
+}
+
+/// Iterates over the batches of each range.
+impl Iterator for TableScan {
+    type Item = Vec<RecordBatch>;
+
+    fn next(&mut self) -> Option<Vec<RecordBatch>> {
+        self.next_range()
+    }
+}
