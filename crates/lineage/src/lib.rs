@@ -25,6 +25,8 @@ mod column_set;
 mod heap;
 mod insert;
 mod merge;
+#[cfg(test)]
+mod paper;
 mod range;
 mod scan;
 mod table;

@@ -76,21 +76,14 @@ impl Range {
 
 impl<'g, O: Outcomes> RangeScan<'_, 'g, O> {
     fn mark_pending(&mut self) {
-        let tps = self.pages.iter().map(|page| page.tps()).chain([self.meta.tps()]);
-        let (tps_min, tps_max) = tps.fold((u64::MAX, 0), |(min, max), tps| (min.min(tps), max.max(tps)));
+        let tps_min = self.pages.iter().map(|page| page.tps()).fold(self.meta.tps(), u64::min);
         for sequence in tps_min + 1..=self.range.tails.allocated() {
             let Some(record) = self.range.tails.get(sequence) else { continue };
-            let visibility = self.view.visibility(record.start());
-            let counts = match visibility {
-                Visibility::Visible => true,
-                // Pages that have taken it in are too new for this snapshot.
-                Visibility::Invisible => sequence <= tps_max,
-                Visibility::Absent => false,
-            };
-            if counts && record.kind() != Kind::Snapshot {
+            if self.view.visibility(record.start()) == Visibility::Visible && record.kind() != Kind::Snapshot {
                 self.mark(record.slot());
             }
         }
+        // Versions that the pages have taken in and that are too new for this snapshot.
         if let MetaPage::Base(meta) = self.meta
             && meta.newest > self.view.snapshot.at
         {

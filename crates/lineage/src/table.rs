@@ -87,7 +87,7 @@ impl Table {
         self.range_count.load(Ordering::Acquire)
     }
 
-    fn range(&self, index: usize) -> &Range {
+    pub(crate) fn range(&self, index: usize) -> &Range {
         self.ranges.get(index).expect("a Rid names a range of its table")
     }
 

@@ -1,0 +1,185 @@
+//! What the typed API promises: one outcome for each situation that an application meets.
+
+use engine::{Column, DataType, Database, Error, Schema, Table, Value};
+
+fn table(db: &Database) -> Table {
+    let columns =
+        vec![Column::new("a", DataType::Integer), Column::new("b", DataType::TEXT), Column::new("n", DataType::BigInt)];
+    db.create_table("t", Schema::new(columns, &["a", "b"]).unwrap()).unwrap()
+}
+
+fn key(a: i32, b: &str) -> [Value; 2] {
+    [Value::from(a), Value::from(b)]
+}
+
+fn row(a: i32, b: &str, n: i64) -> [Value; 3] {
+    [Value::from(a), Value::from(b), Value::from(n)]
+}
+
+fn n_of(db: &Database, table: &Table, a: i32, b: &str) -> Option<Value> {
+    db.begin().unwrap().get(table, &key(a, b)).unwrap().map(|row| row[2].clone())
+}
+
+fn put(db: &Database, table: &Table, a: i32, b: &str, n: i64) {
+    let mut transaction = db.begin().unwrap();
+    transaction.insert(table, &row(a, b, n)).unwrap();
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn a_duplicate_key_is_refused_and_the_transaction_goes_on() {
+    let db = Database::in_memory();
+    let table = table(&db);
+    put(&db, &table, 1, "x", 10);
+    let mut transaction = db.begin().unwrap();
+    let error = transaction.insert(&table, &row(1, "x", 11)).unwrap_err();
+    assert_eq!(error.sqlstate(), "23505");
+    assert_eq!(
+        error.to_string(),
+        "duplicate key value violates unique constraint \"t_pkey\": key (a, b)=(1, x) already exists"
+    );
+    transaction.insert(&table, &row(1, "y", 12)).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(n_of(&db, &table, 1, "x"), Some(Value::from(10i64)));
+    assert_eq!(n_of(&db, &table, 1, "y"), Some(Value::from(12i64)));
+}
+
+#[test]
+fn a_key_is_free_again_after_delete_and_after_rollback() {
+    let db = Database::in_memory();
+    let table = table(&db);
+    put(&db, &table, 1, "x", 10);
+    let before = db.snapshot();
+    let mut transaction = db.begin().unwrap();
+    assert!(transaction.delete(&table, &key(1, "x")).unwrap());
+    assert!(!transaction.delete(&table, &key(1, "x")).unwrap());
+    transaction.insert(&table, &row(1, "x", 20)).unwrap();
+    transaction.rollback();
+    assert_eq!(n_of(&db, &table, 1, "x"), Some(Value::from(10i64)));
+    let mut transaction = db.begin().unwrap();
+    transaction.delete(&table, &key(1, "x")).unwrap();
+    transaction.commit().unwrap();
+    put(&db, &table, 1, "x", 30);
+    assert_eq!(n_of(&db, &table, 1, "x"), Some(Value::from(30i64)));
+    let options = engine::ScanOptions { columns: vec![2], with_rid: false };
+    assert_eq!(table.lookup(before, &key(1, "x"), &options).unwrap().num_rows(), 1, "the old row at the old time");
+}
+
+#[test]
+fn of_two_inserters_of_a_key_one_waits_for_the_other() {
+    let db = Database::in_memory();
+    let table = table(&db);
+    let (mut first, mut second) = (db.begin().unwrap(), db.begin().unwrap());
+    first.insert(&table, &row(1, "x", 1)).unwrap();
+    assert!(matches!(second.insert(&table, &row(1, "x", 2)), Err(Error::Conflict)));
+    first.rollback();
+    second.insert(&table, &row(1, "x", 2)).unwrap();
+    second.commit().unwrap();
+    assert_eq!(n_of(&db, &table, 1, "x"), Some(Value::from(2i64)));
+}
+
+#[test]
+fn the_second_of_two_writers_gets_a_conflict() {
+    let db = Database::in_memory();
+    let table = table(&db);
+    put(&db, &table, 1, "x", 10);
+    let (mut first, mut second) = (db.begin().unwrap(), db.begin().unwrap());
+    let change = |n: i64| [("n", Value::from(n))];
+    assert!(first.update(&table, &key(1, "x"), &change(11)).unwrap());
+    let while_it_runs = second.update(&table, &key(1, "x"), &change(12)).unwrap_err();
+    assert_eq!(while_it_runs.sqlstate(), "40001");
+    first.commit().unwrap();
+    assert!(matches!(second.update(&table, &key(1, "x"), &change(12)), Err(Error::Conflict)));
+    second.rollback();
+    assert_eq!(n_of(&db, &table, 1, "x"), Some(Value::from(11i64)));
+}
+
+#[test]
+fn a_changed_key_is_found_under_its_new_value_only() {
+    let db = Database::in_memory();
+    let table = table(&db);
+    put(&db, &table, 1, "x", 10);
+    put(&db, &table, 2, "x", 20);
+    let before = db.begin().unwrap();
+    let mut transaction = db.begin().unwrap();
+    let taken = transaction.update(&table, &key(1, "x"), &[("a", Value::from(2))]).unwrap_err();
+    assert!(matches!(taken, Error::DuplicateKey { .. }));
+    assert!(transaction.update(&table, &key(1, "x"), &[("a", Value::from(3))]).unwrap());
+    assert_eq!(transaction.get(&table, &key(1, "x")).unwrap(), None);
+    transaction.commit().unwrap();
+    assert_eq!(n_of(&db, &table, 1, "x"), None);
+    assert_eq!(n_of(&db, &table, 3, "x"), Some(Value::from(10i64)));
+    assert!(before.get(&table, &key(1, "x")).unwrap().is_some());
+    assert!(before.get(&table, &key(3, "x")).unwrap().is_none());
+    put(&db, &table, 1, "x", 30);
+    let mut back = db.begin().unwrap();
+    assert!(matches!(back.update(&table, &key(3, "x"), &[("a", Value::from(1))]), Err(Error::DuplicateKey { .. })));
+}
+
+#[test]
+fn bad_values_are_refused_by_name() {
+    let db = Database::in_memory();
+    let table = table(&db);
+    let mut transaction = db.begin().unwrap();
+    let error = |row: &[Value], transaction: &mut engine::Transaction| transaction.insert(&table, row).unwrap_err();
+    let null = error(&[Value::Null, Value::from("x"), Value::Null], &mut transaction);
+    assert_eq!(null.to_string(), "null value in column \"a\" of table \"t\" violates not-null constraint");
+    let wide = error(&[Value::from(1i64 << 40), Value::from("x"), Value::Null], &mut transaction);
+    assert_eq!(wide.sqlstate(), "22003");
+    assert_eq!(error(&[Value::from(1)], &mut transaction).sqlstate(), "42601");
+    let unknown = transaction.update(&table, &key(1, "x"), &[("zz", Value::Null)]).unwrap_err();
+    assert_eq!(unknown.to_string(), "column \"zz\" of table \"t\" does not exist");
+    assert_eq!(table.stats().records, 0);
+}
+
+#[test]
+fn tables_come_and_go_and_survive() {
+    let directory = tempfile::tempdir().unwrap();
+    {
+        let db = Database::open(directory.path()).unwrap();
+        let table = table(&db);
+        put(&db, &table, 1, "x", 10);
+        db.create_table("gone", Schema::new(vec![Column::new("a", DataType::Date)], &[]).unwrap()).unwrap();
+        db.drop_table("gone").unwrap();
+        assert_eq!(db.drop_table("gone").unwrap_err().sqlstate(), "42P01");
+        assert!(matches!(Database::open(directory.path()), Err(Error::Log(_))), "in use");
+    }
+    let db = Database::open(directory.path()).unwrap();
+    assert_eq!(db.table_names(), ["t"]);
+    let t = db.table("t").unwrap();
+    assert_eq!(n_of(&db, &t, 1, "x"), Some(Value::from(10i64)));
+    db.truncate_table("t").unwrap();
+    drop((t, db));
+    let db = Database::open(directory.path()).unwrap();
+    let t = db.table("t").unwrap();
+    assert_eq!((n_of(&db, &t, 1, "x"), t.schema().columns().len()), (None, 3));
+    put(&db, &t, 1, "x", 11);
+}
+
+/// A transaction so large that its redo goes to the log in parts, cut off before its commit, then its id used again.
+#[test]
+fn parts_of_a_transaction_that_never_committed_do_not_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = tempfile::tempdir().unwrap();
+    let text = "x".repeat(100_000);
+    {
+        let db = Database::open(directory.path()).unwrap();
+        let table = table(&db);
+        let mut lost = db.begin().unwrap();
+        for a in 0..30 {
+            lost.insert(&table, &row(a, &text, 1)).unwrap();
+        }
+        put(&db, &table, -1, "x", 2);
+        for entry in std::fs::read_dir(directory.path()).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+        }
+    }
+    for round in 0..3 {
+        let db = Database::open(copy.path()).unwrap();
+        let table = db.table("t").unwrap();
+        let rows: usize = db.begin().unwrap().scan(&table, &[]).unwrap().flatten().map(|batch| batch.num_rows()).sum();
+        assert_eq!(rows, 1 + round, "round {round}");
+        put(&db, &table, 100 + round as i32, "x", 3);
+    }
+}
