@@ -165,3 +165,19 @@ fn table_3_indirection_and_reset_of_cumulation() {
     assert_eq!(table.merge_range(0, &OnlyDeleteRuns).unwrap().tail_records, 5);
     check(&table);
 }
+
+/// The end of section 4.2: whoever still reads base pages of TPS 0 must read both t5 and t12.
+#[test]
+fn a_reader_of_outdated_pages_walks_past_the_reset() {
+    let table = table_1();
+    let (range, guard) = (table.range(0), sync::pin());
+    let columns = [0, A, B, C];
+    let outdated = range.load_pages(&guard, &columns);
+    table.merge_range(0, &OnlyDeleteRuns).unwrap();
+    update(&table, 1, 2125, &[(B, word(B, 2, 1))]);
+    update(&table, 1, 2155, &[(A, word(A, 2, 3))]);
+    let mut cells = [Cell::Null; 4];
+    let newest = range.indirection[1].load(std::sync::atomic::Ordering::Acquire);
+    assert!(range.read_chain(&outdated, view(2200), 1, newest, &columns, &mut cells));
+    assert_eq!(cells[1..], [word(A, 2, 3), word(B, 2, 1), word(C, 2, 1)]);
+}

@@ -60,7 +60,7 @@ pub(crate) struct MergeProgress {
 }
 
 /// The pages that one read of a record uses, loaded once.
-struct LoadedPages<'g> {
+pub(crate) struct LoadedPages<'g> {
     columns: SmallVec<[&'g ColumnPage; 16]>,
     meta: &'g MetaPage,
     tps_min: u64,
@@ -181,7 +181,7 @@ impl Range {
         self.read_chain(&pages, view, slot, newest, columns, out)
     }
 
-    fn load_pages<'g>(&'g self, guard: &'g Guard, columns: &[usize]) -> LoadedPages<'g> {
+    pub(crate) fn load_pages<'g>(&'g self, guard: &'g Guard, columns: &[usize]) -> LoadedPages<'g> {
         let loaded: SmallVec<[&ColumnPage; 16]> =
             columns.iter().map(|&column| self.columns[column].load(guard)).collect();
         // The merge publishes this page before the columns, so that here it is at least as new as they are.
@@ -202,7 +202,7 @@ impl Range {
         matches!(pages.meta, MetaPage::Base(meta) if meta.is_deleted(slot))
     }
 
-    fn read_chain<'g, O: Outcomes>(
+    pub(crate) fn read_chain<'g, O: Outcomes>(
         &'g self,
         pages: &LoadedPages<'g>,
         view: View<'_, O>,

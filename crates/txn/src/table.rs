@@ -228,6 +228,22 @@ mod tests {
         });
     }
 
+    /// Between the first and the third step nobody is told that the transaction is active: its timestamp may be older
+    /// than the snapshot of whoever asks.
+    #[test]
+    fn who_asks_during_a_commit_waits_for_its_timestamp() {
+        let table = TransactionTable::default();
+        let handle = table.begin().unwrap();
+        table.start_commit(&handle);
+        let at = table.next_timestamp();
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| table.state(handle.id()));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            table.finish_commit(&handle, at);
+            assert_eq!(asking.join().unwrap(), State::Committed(at));
+        });
+    }
+
     /// A reader that finds a transaction active must not have a snapshot that includes its commit.
     #[test]
     fn active_means_after_my_snapshot() {
