@@ -16,10 +16,62 @@ pub struct SqlError {
     pub detail: Option<String>,
 }
 
+/// What most functions here return.
+pub(crate) type Result<T, E = SqlError> = std::result::Result<T, E>;
+
 impl SqlError {
     /// An error with this SQLSTATE and message.
     pub fn new(sqlstate: &'static str, message: impl Into<String>) -> SqlError {
         SqlError { message: message.into(), sqlstate, position: None, hint: None, detail: None }
+    }
+
+    /// `feature_not_supported`: "... is not supported".
+    pub(crate) fn unsupported(what: impl fmt::Display) -> SqlError {
+        SqlError::new("0A000", format!("{what} is not supported"))
+    }
+
+    /// `syntax_error`.
+    pub(crate) fn syntax(message: impl Into<String>) -> SqlError {
+        SqlError::new("42601", message)
+    }
+
+    /// `datatype_mismatch`.
+    pub(crate) fn mismatch(message: impl Into<String>) -> SqlError {
+        SqlError::new("42804", message)
+    }
+
+    /// An I/O error of `path`, in the words of the operating system.
+    pub(crate) fn io(doing: &str, path: &str, error: &std::io::Error) -> SqlError {
+        let sqlstate = match error.kind() {
+            std::io::ErrorKind::NotFound => "58P01",
+            std::io::ErrorKind::PermissionDenied => "42501",
+            std::io::ErrorKind::StorageFull => "53100",
+            _ => "58030",
+        };
+        SqlError::new(sqlstate, format!("could not {doing} file \"{path}\": {error}"))
+    }
+
+    /// The same error, pointing at this byte of the statement unless it points somewhere already.
+    pub(crate) fn at(mut self, position: Option<usize>) -> SqlError {
+        self.position = self.position.or(position);
+        self
+    }
+
+    /// The same error with a hint.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> SqlError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with a detail.
+    pub(crate) fn detail(mut self, detail: impl Into<String>) -> SqlError {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Whether running the statement again may succeed.
+    pub(crate) fn is_conflict(&self) -> bool {
+        self.sqlstate == "40001"
     }
 }
 
@@ -30,3 +82,21 @@ impl fmt::Display for SqlError {
 }
 
 impl std::error::Error for SqlError {}
+
+impl From<engine::Error> for SqlError {
+    fn from(error: engine::Error) -> SqlError {
+        let message = match &error {
+            engine::Error::NoSuchTable(name) => format!("relation \"{name}\" does not exist"),
+            engine::Error::TableExists(name) => format!("relation \"{name}\" already exists"),
+            engine::Error::DuplicateKey { table, key } => {
+                return SqlError::new(
+                    error.sqlstate(),
+                    format!("duplicate key value violates unique constraint \"{table}_pkey\""),
+                )
+                .detail(format!("Key {key} already exists."));
+            }
+            other => other.to_string(),
+        };
+        SqlError::new(error.sqlstate(), message)
+    }
+}

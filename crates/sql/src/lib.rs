@@ -5,12 +5,36 @@
 //! database goes through the engine's transactions.
 #![forbid(unsafe_code)]
 
+mod block;
+mod catalog;
+mod change;
+mod check;
+mod copy;
+mod create_as;
+mod ddl;
+mod diagnose;
 mod error;
+mod explain;
+mod headings;
+mod insert;
+mod literals;
+mod names;
 mod outcome;
+mod parse;
+mod planner;
 mod progress;
+mod references;
+mod scan;
 mod session;
+mod settings;
 mod split;
+mod table;
+mod target;
 mod text;
+mod types;
+mod values;
+mod values_list;
+mod wait;
 
 pub use error::SqlError;
 pub use outcome::{Command, Outcome, Rows};

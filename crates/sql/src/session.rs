@@ -1,7 +1,19 @@
 //! One connection: its settings, its open transaction, and the dispatch of statements.
 use std::sync::Arc;
 
-use crate::{Outcome, Progress, SqlError};
+use arrow_array::{ArrayRef, RecordBatch, StringViewArray};
+use arrow_schema::{DataType, Field, Schema};
+use datafusion::sql::sqlparser::ast::{Query, Statement};
+use engine::{Database, Table};
+
+use crate::block::{Block, Write};
+use crate::catalog::View;
+use crate::error::{Result, SqlError};
+use crate::outcome::{Command, Outcome, Rows};
+use crate::parse::{Parsed, Source, parse};
+use crate::planner::{Plan, Planner};
+use crate::settings::Settings;
+use crate::{Progress, change, copy, create_as, ddl, explain, headings, insert};
 
 /// Whether `COPY` may touch files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,20 +35,33 @@ pub struct SessionOptions {
 }
 
 /// One connection to a database.
+///
+/// Statements outside of `BEGIN ... COMMIT` are transactions of their own, and are tried again for a while when they
+/// meet another transaction's writes. Calls block; call from a thread that may.
 pub struct Session {
-    db: engine::Database,
-    options: SessionOptions,
-    progress: Option<Arc<dyn Progress>>,
+    pub(crate) db: Database,
+    pub(crate) files: FileAccess,
+    pub(crate) progress: Option<Arc<dyn Progress>>,
+    pub(crate) planner: Planner,
+    block: Block,
+    settings: Settings,
 }
 
 impl Session {
     /// A connection to `db`.
-    pub fn new(db: &engine::Database, options: SessionOptions) -> Session {
-        Session { db: db.clone(), options, progress: None }
+    pub fn new(db: &Database, options: SessionOptions) -> Session {
+        Session {
+            db: db.clone(),
+            files: options.files,
+            progress: None,
+            planner: Planner::new(options.target_partitions),
+            block: Block::None,
+            settings: Settings::new(),
+        }
     }
 
     /// The database that this session is connected to.
-    pub fn database(&self) -> &engine::Database {
+    pub fn database(&self) -> &Database {
         &self.db
     }
 
@@ -45,9 +70,146 @@ impl Session {
         self.progress = Some(progress);
     }
 
-    /// Runs exactly one statement (a trailing `;` is allowed) and blocks until its first rows or its end.
+    /// Runs exactly one statement (a trailing `;` is allowed) and blocks until it is done, or until its rows can be
+    /// read.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the statement or its data. Nothing of a statement that failed stays behind; in a
+    /// transaction block all that is left to do is `ROLLBACK`.
     pub fn execute(&mut self, statement: &str) -> Result<Outcome, SqlError> {
-        let _ = (statement, &self.options, &self.progress);
-        Err(SqlError::new("0A000", "not supported yet"))
+        self.block.refresh();
+        let source = Source { text: statement };
+        let done = parse(statement).and_then(|parsed| self.dispatch(parsed, &source));
+        if done.is_err() {
+            self.block.fail();
+        }
+        done
     }
+
+    fn dispatch(&mut self, parsed: Parsed, source: &Source) -> Result<Outcome> {
+        if let Parsed::Statement(statement) = &parsed
+            && let Some(command) = self.end_block(statement)
+        {
+            return Ok(command?.into());
+        }
+        if self.block.has_failed() {
+            let message = "current transaction is aborted, commands ignored until end of transaction block";
+            return Err(SqlError::new("25P02", message));
+        }
+        match parsed {
+            Parsed::Empty => Ok(Command::new("").into()),
+            Parsed::Copy(statement) => copy::run(self, statement, source),
+            Parsed::Statement(statement) => self.run(*statement, source),
+        }
+    }
+
+    /// `COMMIT` and `ROLLBACK`, which work in a failed block too.
+    fn end_block(&mut self, statement: &Statement) -> Option<Result<Command>> {
+        match statement {
+            Statement::Commit { chain: true, .. } | Statement::Rollback { chain: true, .. } => {
+                Some(Err(SqlError::unsupported("AND CHAIN")))
+            }
+            Statement::Rollback { savepoint: Some(_), .. } => Some(Err(SqlError::unsupported("ROLLBACK TO SAVEPOINT"))),
+            Statement::Commit { modifier: None, .. } => Some(self.block.commit()),
+            Statement::Rollback { .. } => Some(Ok(self.block.rollback())),
+            _ => None,
+        }
+    }
+
+    fn run(&mut self, statement: Statement, source: &Source) -> Result<Outcome> {
+        match statement {
+            Statement::Query(query) => self.query(query, source),
+            Statement::Explain { .. } => {
+                let plan = self.plan(explain::read(statement)?, source)?;
+                self.start(plan)
+            }
+            Statement::Insert(statement) => Ok(insert::run(self, &statement, source)?.into()),
+            Statement::Update(statement) => Ok(change::update(self, &statement, source)?.into()),
+            Statement::Delete(statement) => Ok(change::delete(self, &statement, source)?.into()),
+            Statement::StartTransaction { .. } => Ok(self.block.begin(&self.db, &statement)?.into()),
+            Statement::Set(set) => Ok(self.settings.set(&set)?.into()),
+            Statement::Reset(reset) => Ok(self.settings.reset(&reset.reset)?.into()),
+            Statement::ShowVariable { variable } => self.show(&variable),
+            Statement::ShowTables { .. } => Ok(Outcome::Rows(texts(&["table_name"], vec![self.db.table_names()])?)),
+            Statement::CreateTable(_) | Statement::Drop { .. } | Statement::Truncate(_) if self.block.is_open() => {
+                Err(SqlError::unsupported("changing the catalog inside a transaction block"))
+            }
+            Statement::CreateTable(create) if create.query.is_some() => {
+                Ok(create_as::run(self, create, source)?.into())
+            }
+            Statement::CreateTable(create) => Ok(ddl::create_table(&self.db, &create, source)?.into()),
+            Statement::Drop { .. } => Ok(ddl::drop(&self.db, &statement, source)?.into()),
+            Statement::Truncate(truncate) => Ok(ddl::truncate(&self.db, &truncate, source)?.into()),
+            other => Err(SqlError::unsupported(command_of(&other))),
+        }
+    }
+
+    fn query(&mut self, query: Box<Query>, source: &Source) -> Result<Outcome> {
+        let names = headings::of(&query);
+        let plan = self.plan(Statement::Query(query), source)?;
+        let schema = headings::apply(&plan.schema(), &names);
+        let outcome = self.start(plan)?;
+        Ok(match outcome {
+            Outcome::Rows(rows) => Outcome::Rows(rows.renamed(schema)),
+            done => done,
+        })
+    }
+
+    /// Plans a query that reads what the session sees now.
+    pub(crate) fn plan(&self, statement: Statement, source: &Source) -> Result<Plan> {
+        self.planner.plan(statement, self.view(self.block.snapshot(&self.db), None), *source)
+    }
+
+    fn start(&mut self, plan: Plan) -> Result<Outcome> {
+        let rows = plan.start()?;
+        self.block.watch(&rows.link());
+        Ok(Outcome::Rows(rows))
+    }
+
+    /// What a statement sees at a snapshot; `target` is the table that it changes.
+    pub(crate) fn view(&self, snapshot: engine::Snapshot, target: Option<Table>) -> View {
+        View { db: self.db.clone(), snapshot, partitions: self.planner.partitions(), target }
+    }
+
+    /// Runs work that writes: see [`Block::write`].
+    pub(crate) fn write<T>(
+        &mut self,
+        command: &str,
+        work: impl Fn(&Session, &mut Write<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut block = std::mem::take(&mut self.block);
+        let done = block.write(&self.db, command, |write| work(self, write));
+        self.block = block;
+        done
+    }
+
+    fn show(&self, words: &[datafusion::sql::sqlparser::ast::Ident]) -> Result<Outcome> {
+        let shown = self.settings.show(words)?;
+        let rows = match &shown[..] {
+            [(name, value)] if words.len() > 1 || !words[0].value.eq_ignore_ascii_case("all") => {
+                texts(&[name], vec![vec![value.clone()]])?
+            }
+            _ => {
+                let (names, values) = shown.into_iter().map(|(name, value)| (name.to_owned(), value)).unzip();
+                texts(&["name", "setting"], vec![names, values])?
+            }
+        };
+        Ok(Outcome::Rows(rows))
+    }
+}
+
+/// The words with which a statement that has no place here starts.
+fn command_of(statement: &Statement) -> String {
+    let text = statement.to_string();
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    words.join(" ").trim_end_matches(['(', ';', ',']).to_uppercase()
+}
+
+/// Rows of texts, given by columns.
+pub(crate) fn texts(names: &[&str], columns: Vec<Vec<String>>) -> Result<Rows> {
+    let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, DataType::Utf8View, false)).collect();
+    let array = |texts: Vec<String>| Arc::new(texts.into_iter().map(Some).collect::<StringViewArray>()) as ArrayRef;
+    let columns = columns.into_iter().map(array).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
+    batch.map(Rows::ready).map_err(|error| SqlError::new("XX000", error.to_string()))
 }

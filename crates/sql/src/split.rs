@@ -1,4 +1,4 @@
-//! Splits a script into statements.
+//! Splits a script into statements, knowing PostgreSQL's quotes and comments.
 
 /// One statement of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,5 +14,155 @@ pub struct Piece<'a> {
 /// Splits a script at its top-level semicolons: those outside of quotes, dollar quotes and comments.
 /// Pieces that hold nothing but blanks and comments are left out.
 pub fn split(script: &str) -> Vec<Piece<'_>> {
-    vec![Piece { text: script, offset: 0, complete: true }]
+    let bytes = script.as_bytes();
+    let mut pieces = Vec::new();
+    let (mut start, mut at, mut holds_something) = (0, 0, false);
+    while at < bytes.len() {
+        let next = skip(bytes, at);
+        match next {
+            Skipped::Blank(end) => at = end,
+            Skipped::Token(end) => {
+                holds_something = true;
+                at = end;
+            }
+            Skipped::Semicolon => {
+                if holds_something {
+                    pieces.push(piece(script, start, at, true));
+                }
+                at += 1;
+                (start, holds_something) = (at, false);
+            }
+        }
+    }
+    if holds_something {
+        pieces.push(piece(script, start, bytes.len(), false));
+    }
+    pieces
+}
+
+fn piece(script: &str, start: usize, end: usize, complete: bool) -> Piece<'_> {
+    let text = &script[start..end];
+    let offset = start + (text.len() - text.trim_start().len());
+    Piece { text: text.trim(), offset, complete }
+}
+
+/// What stands at a position, and where it ends.
+enum Skipped {
+    Blank(usize),
+    Token(usize),
+    Semicolon,
+}
+
+fn skip(bytes: &[u8], at: usize) -> Skipped {
+    match (bytes[at], bytes.get(at + 1)) {
+        (b';', _) => Skipped::Semicolon,
+        (b'-', Some(b'-')) => Skipped::Blank(find(bytes, at, b'\n')),
+        (b'/', Some(b'*')) => Skipped::Blank(skip_comment(bytes, at)),
+        (b'\'', _) => Skipped::Token(skip_quoted(bytes, at + 1, b'\'', false)),
+        (b'"', _) => Skipped::Token(skip_quoted(bytes, at + 1, b'"', false)),
+        (b'e' | b'E', Some(b'\'')) => Skipped::Token(skip_quoted(bytes, at + 2, b'\'', true)),
+        (b'$', _) => Skipped::Token(skip_dollar(bytes, at)),
+        (byte, _) if byte.is_ascii_whitespace() => Skipped::Blank(at + 1),
+        (byte, _) if is_word(byte) => Skipped::Token(skip_word(bytes, at)),
+        _ => Skipped::Token(at + 1),
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+/// A word may hold `$` and may end in `e` before a quote, neither of which then starts anything.
+fn skip_word(bytes: &[u8], at: usize) -> usize {
+    let rest = &bytes[at..];
+    at + rest.iter().position(|byte| !is_word(*byte) && *byte != b'$').unwrap_or(rest.len())
+}
+
+fn find(bytes: &[u8], at: usize, wanted: u8) -> usize {
+    bytes[at..].iter().position(|byte| *byte == wanted).map_or(bytes.len(), |found| at + found)
+}
+
+fn skip_comment(bytes: &[u8], mut at: usize) -> usize {
+    let mut depth = 0usize;
+    while at < bytes.len() {
+        match (bytes[at], bytes.get(at + 1)) {
+            (b'/', Some(b'*')) => {
+                depth += 1;
+                at += 2;
+            }
+            (b'*', Some(b'/')) => {
+                depth -= 1;
+                at += 2;
+                if depth == 0 {
+                    return at;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn skip_quoted(bytes: &[u8], mut at: usize, quote: u8, backslash_escapes: bool) -> usize {
+    while at < bytes.len() {
+        if bytes[at] == b'\\' && backslash_escapes {
+            at += 2;
+        } else if bytes[at] != quote {
+            at += 1;
+        } else if bytes.get(at + 1) == Some(&quote) {
+            at += 2;
+        } else {
+            return at + 1;
+        }
+    }
+    bytes.len()
+}
+
+/// `$tag$ ... $tag$`; a `$` that starts no tag (as in `$1`) stands for itself.
+fn skip_dollar(bytes: &[u8], at: usize) -> usize {
+    let name = &bytes[at + 1..];
+    let name_len = name.iter().position(|byte| !is_word(*byte)).unwrap_or(name.len());
+    let starts_tag = name.get(name_len) == Some(&b'$') && !name.first().is_some_and(u8::is_ascii_digit);
+    if !starts_tag {
+        return at + 1;
+    }
+    let tag = &bytes[at..at + name_len + 2];
+    let body = at + tag.len();
+    bytes[body..].windows(tag.len()).position(|window| window == tag).map_or(bytes.len(), |end| body + end + tag.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(script: &str) -> Vec<&str> {
+        split(script).into_iter().map(|piece| piece.text).collect()
+    }
+
+    #[test]
+    fn semicolons_inside_quotes_and_comments_split_nothing() {
+        assert_eq!(texts("select ';'; select \";\""), ["select ';'", "select \";\""]);
+        assert_eq!(texts("select 'it''s;'; x"), ["select 'it''s;'", "x"]);
+        assert_eq!(texts("select E'\\';'; x"), ["select E'\\';'", "x"]);
+        assert_eq!(texts("select 'a\\'; x"), ["select 'a\\'", "x"]);
+        assert_eq!(texts("select $a$;$$;$a$; x"), ["select $a$;$$;$a$", "x"]);
+        assert_eq!(texts("select $$;$$; x"), ["select $$;$$", "x"]);
+        assert_eq!(texts("select 1 -- a;b\n+ 2; x"), ["select 1 -- a;b\n+ 2", "x"]);
+        assert_eq!(texts("select /* a; /* b; */ ; */ 1; x"), ["select /* a; /* b; */ ; */ 1", "x"]);
+    }
+
+    #[test]
+    fn a_dollar_or_an_e_inside_a_word_starts_nothing() {
+        assert_eq!(texts("select a$b;c$b"), ["select a$b", "c$b"]);
+        assert_eq!(texts("select $1; select $2"), ["select $1", "select $2"]);
+        assert_eq!(texts("select date'\\'; x"), ["select date'\\'", "x"]);
+    }
+
+    #[test]
+    fn pieces_know_where_they_stand_and_whether_they_ended() {
+        let pieces = split(" ; -- nothing\n ;\n  select 1 ;\n select 'ä;");
+        let complete = Piece { text: "select 1", offset: 19, complete: true };
+        assert_eq!(pieces, [complete, Piece { text: "select 'ä;", offset: 31, complete: false }]);
+        assert!(split("").is_empty() && split("/* only */ -- this").is_empty());
+    }
 }

@@ -1,10 +1,253 @@
 //! PostgreSQL's text form of values.
-use arrow_array::Array;
+use std::fmt::Write;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType,
+    DurationMicrosecondType, Float16Type, Float32Type, Float64Type, Int64Type, IntervalDayTimeType,
+    IntervalMonthDayNanoType, IntervalYearMonthType, TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+
+use crate::values::datetime::{MICROS_PER_DAY, format_date, format_time, format_timestamp};
 
 /// The text form that PostgreSQL gives the value in this row of `array`; `None` for NULL.
 pub fn text_value(array: &dyn Array, row: usize) -> Option<String> {
-    if array.is_null(row) {
+    if array.is_null(row) || array.data_type() == &DataType::Null {
         return None;
     }
-    arrow_cast::display::array_value_to_string(array, row).ok()
+    Some(match array.data_type() {
+        DataType::Boolean => if array.as_boolean().value(row) { "t" } else { "f" }.to_owned(),
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
+        DataType::Float16 => float_text(f64::from(array.as_primitive::<Float16Type>().value(row)), 6),
+        DataType::Float32 => float32_text(array.as_primitive::<Float32Type>().value(row)),
+        DataType::Float64 => float_text(array.as_primitive::<Float64Type>().value(row), 15),
+        DataType::Decimal32(p, s) => {
+            Decimal32Type::format_decimal(array.as_primitive::<Decimal32Type>().value(row), *p, *s)
+        }
+        DataType::Decimal64(p, s) => {
+            Decimal64Type::format_decimal(array.as_primitive::<Decimal64Type>().value(row), *p, *s)
+        }
+        DataType::Decimal128(p, s) => {
+            Decimal128Type::format_decimal(array.as_primitive::<Decimal128Type>().value(row), *p, *s)
+        }
+        DataType::Decimal256(p, s) => {
+            Decimal256Type::format_decimal(array.as_primitive::<Decimal256Type>().value(row), *p, *s)
+        }
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_owned(),
+        DataType::Utf8View => array.as_string_view().value(row).to_owned(),
+        DataType::Binary => bytes_text(array.as_binary::<i32>().value(row)),
+        DataType::LargeBinary => bytes_text(array.as_binary::<i64>().value(row)),
+        DataType::BinaryView => bytes_text(array.as_binary_view().value(row)),
+        DataType::FixedSizeBinary(_) => bytes_text(array.as_fixed_size_binary().value(row)),
+        DataType::List(_) => list_text(&array.as_list::<i32>().value(row)),
+        DataType::LargeList(_) => list_text(&array.as_list::<i64>().value(row)),
+        DataType::FixedSizeList(..) => list_text(&array.as_fixed_size_list().value(row)),
+        DataType::ListView(_) => list_text(&array.as_list_view::<i32>().value(row)),
+        DataType::LargeListView(_) => list_text(&array.as_list_view::<i64>().value(row)),
+        DataType::Struct(_) => struct_text(array, row),
+        DataType::Dictionary(_, values) => return text_value(&cast(&array.slice(row, 1), values).ok()?, 0),
+        other => return temporal_text(array, row, other),
+    })
+}
+
+fn temporal_text(array: &dyn Array, row: usize, data_type: &DataType) -> Option<String> {
+    Some(match data_type {
+        DataType::Date32 => format_date(array.as_primitive::<Date32Type>().value(row).into()),
+        DataType::Date64 => format_date(array.as_primitive::<Date64Type>().value(row).div_euclid(86_400_000)),
+        DataType::Timestamp(unit, zone) => {
+            let micros = timestamp_micros(array, row, *unit)?;
+            format_timestamp(micros, if zone.is_some() { "+00" } else { "" })
+        }
+        DataType::Time32(_) | DataType::Time64(_) => {
+            let micros = cast(&array.slice(row, 1), &DataType::Time64(TimeUnit::Microsecond)).ok()?;
+            format_time(arrow_cast::cast(&micros, &DataType::Int64).ok()?.as_primitive::<Int64Type>().value(0))
+        }
+        DataType::Duration(_) => {
+            let micros = cast(&array.slice(row, 1), &DataType::Duration(TimeUnit::Microsecond)).ok()?;
+            let micros = micros.as_primitive::<DurationMicrosecondType>().value(0);
+            interval_text(0, micros / MICROS_PER_DAY, micros % MICROS_PER_DAY)
+        }
+        DataType::Interval(unit) => interval_value(array, row, *unit),
+        _ => arrow_cast::display::array_value_to_string(array, row).ok()?,
+    })
+}
+
+/// A timestamp of any unit in microseconds, cut towards the past.
+fn timestamp_micros(array: &dyn Array, row: usize, unit: TimeUnit) -> Option<i64> {
+    if unit == TimeUnit::Microsecond {
+        return Some(array.as_primitive::<TimestampMicrosecondType>().value(row));
+    }
+    let raw = cast(&array.slice(row, 1), &DataType::Int64).ok()?;
+    let raw = raw.as_primitive::<Int64Type>().value(0);
+    match unit {
+        TimeUnit::Second => raw.checked_mul(1_000_000),
+        TimeUnit::Millisecond => raw.checked_mul(1_000),
+        TimeUnit::Microsecond => Some(raw),
+        TimeUnit::Nanosecond => Some(raw.div_euclid(1_000)),
+    }
+}
+
+fn interval_value(array: &dyn Array, row: usize, unit: IntervalUnit) -> String {
+    match unit {
+        IntervalUnit::YearMonth => interval_text(array.as_primitive::<IntervalYearMonthType>().value(row).into(), 0, 0),
+        IntervalUnit::DayTime => {
+            let value = array.as_primitive::<IntervalDayTimeType>().value(row);
+            interval_text(0, value.days.into(), i64::from(value.milliseconds) * 1_000)
+        }
+        IntervalUnit::MonthDayNano => {
+            let value = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
+            interval_text(value.months.into(), value.days.into(), value.nanoseconds / 1_000)
+        }
+    }
+}
+
+/// PostgreSQL's style: `1 year 2 mons 3 days 04:05:06.7`.
+fn interval_text(months: i64, days: i64, micros: i64) -> String {
+    let mut parts = Vec::new();
+    for (count, unit) in [(months / 12, "year"), (months % 12, "mon"), (days, "day")] {
+        if count != 0 {
+            parts.push(format!("{count} {unit}{}", if count == 1 { "" } else { "s" }));
+        }
+    }
+    if micros != 0 || parts.is_empty() {
+        let sign = if micros < 0 { "-" } else { "" };
+        parts.push(format!("{sign}{}", format_time(micros.abs())));
+    }
+    parts.join(" ")
+}
+
+/// A float with `digits` digits after the first, for casts to numeric.
+pub(crate) fn float_digits(value: f64, digits: usize) -> String {
+    format!("{value:.digits$e}")
+}
+
+fn float32_text(value: f32) -> String {
+    special(f64::from(value)).unwrap_or_else(|| scientific(&format!("{value:e}"), 6))
+}
+
+fn float_text(value: f64, digits: i32) -> String {
+    special(value).unwrap_or_else(|| scientific(&format!("{value:e}"), digits))
+}
+
+fn special(value: f64) -> Option<String> {
+    match value {
+        _ if value.is_nan() => Some("NaN".to_owned()),
+        f64::INFINITY => Some("Infinity".to_owned()),
+        f64::NEG_INFINITY => Some("-Infinity".to_owned()),
+        _ => None,
+    }
+}
+
+/// The shortest digits that read back as the same float, given as `d.ddde5`, in the form of C's `%g`: with an exponent
+/// below -4 or from `digits` on.
+fn scientific(shortest: &str, digits: i32) -> String {
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if exponent < -4 || exponent >= digits {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", exponent.abs());
+    }
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(mantissa) => ("-", mantissa),
+        None => ("", mantissa),
+    };
+    let all: String = mantissa.chars().filter(|c| *c != '.').collect();
+    match usize::try_from(exponent) {
+        Err(_) => format!("{sign}0.{}{all}", "0".repeat(exponent.unsigned_abs() as usize - 1)),
+        Ok(exponent) if all.len() <= exponent + 1 => format!("{sign}{all:0<width$}", width = exponent + 1),
+        Ok(exponent) => format!("{sign}{}.{}", &all[..=exponent], &all[exponent + 1..]),
+    }
+}
+
+fn bytes_text(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(2 + 2 * bytes.len());
+    out.push_str("\\x");
+    for byte in bytes {
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+fn list_text(items: &ArrayRef) -> String {
+    let is_nested = items.data_type().is_nested();
+    let item = |row| match text_value(items, row) {
+        None => "NULL".to_owned(),
+        Some(text) if is_nested => text,
+        Some(text) => quoted_item(text),
+    };
+    let items: Vec<String> = (0..items.len()).map(item).collect();
+    format!("{{{}}}", items.join(","))
+}
+
+/// Items that hold what means something in a list are quoted.
+fn quoted_item(text: String) -> String {
+    let means_something = |c: char| matches!(c, '{' | '}' | ',' | '"' | '\\') || c.is_ascii_whitespace();
+    if !text.is_empty() && !text.contains(means_something) && !text.eq_ignore_ascii_case("null") {
+        return text;
+    }
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn struct_text(array: &dyn Array, row: usize) -> String {
+    let field = |column: &ArrayRef| match text_value(column, row) {
+        None => String::new(),
+        Some(text) if text.is_empty() || text.contains(['(', ')', ',', '"', '\\', ' ']) => {
+            format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\"\""))
+        }
+        Some(text) => text,
+    };
+    let fields: Vec<String> = array.as_struct().columns().iter().map(field).collect();
+    format!("({})", fields.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::IntervalMonthDayNano;
+    use arrow_array::{
+        BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int32Array, IntervalMonthDayNanoArray,
+        ListArray, NullArray, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+    };
+
+    use super::*;
+
+    fn show(array: impl Array) -> Vec<String> {
+        (0..array.len()).map(|row| text_value(&array, row).unwrap_or("NULL".to_owned())).collect()
+    }
+
+    #[test]
+    fn floats_are_written_as_postgresql_does() {
+        let values = [1.0, -0.1, 1e14, 1e15, 123_456_789_012_345_680.0, 1e-4, 1e-5, 1e300, f64::NAN, f64::NEG_INFINITY];
+        let texts = ["1", "-0.1", "100000000000000", "1e+15", "1.2345678901234568e+17", "0.0001", "1e-05", "1e+300"];
+        let shown = show(Float64Array::from(values.to_vec()));
+        assert_eq!(shown[..8], texts);
+        assert_eq!(shown[8..], ["NaN", "-Infinity"]);
+        let shown = show(Float32Array::from(vec![0.1, 123_456.0, 1_234_567.0, -0.0]));
+        assert_eq!(shown, ["0.1", "123456", "1.234567e+06", "-0"]);
+    }
+
+    #[test]
+    fn every_kind_has_its_form() {
+        assert_eq!(show(BooleanArray::from(vec![Some(true), Some(false), None])), ["t", "f", "NULL"]);
+        assert_eq!(show(BinaryArray::from(vec![&b"\x00\xff"[..], b""])), ["\\x00ff", "\\x"]);
+        assert_eq!(show(NullArray::new(1)), ["NULL"]);
+        let decimals = Decimal128Array::from(vec![-5, 1234]).with_precision_and_scale(10, 2).unwrap();
+        assert_eq!(show(decimals), ["-0.05", "12.34"]);
+        let times = TimestampMicrosecondArray::from(vec![1_577_934_245_600_000]);
+        assert_eq!(show(times.clone()), ["2020-01-02 03:04:05.6"]);
+        assert_eq!(show(times.with_timezone("UTC")), ["2020-01-02 03:04:05.6+00"]);
+        assert_eq!(show(TimestampNanosecondArray::from(vec![-1])), ["1969-12-31 23:59:59.999999"]);
+        let interval = IntervalMonthDayNano::new(14, -3, 3_600_000_000_000);
+        assert_eq!(show(IntervalMonthDayNanoArray::from(vec![interval])), ["1 year 2 mons -3 days 01:00:00"]);
+        let list = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>([Some([Some(1), None])]);
+        assert_eq!(show(list), ["{1,NULL}"]);
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b c", "", "null", "\"\\"]));
+        assert_eq!(list_text(&texts), r#"{a,"b c","","null","\"\\"}"#);
+        assert_eq!(show(Int32Array::from(vec![i32::MIN])), ["-2147483648"]);
+    }
 }

@@ -1,0 +1,100 @@
+//! `COPY` between a table or query and a file.
+pub(crate) mod csv_reader;
+mod csv_writer;
+mod from_csv;
+mod from_parquet;
+pub(crate) mod options;
+mod to_file;
+
+use std::sync::Arc;
+
+use crate::error::{Result, SqlError};
+use crate::names::{find_table, fold};
+use crate::outcome::{Command, Outcome};
+use crate::parse::Source;
+use crate::session::{FileAccess, Session};
+use crate::target::Target;
+use crate::{Progress, headings};
+
+use options::{CopyStatement, Format, Subject};
+
+/// Runs a `COPY`.
+pub(crate) fn run(session: &mut Session, copy: CopyStatement, source: &Source) -> Result<Outcome> {
+    let Some(path) = &copy.path else {
+        return Err(SqlError::unsupported("COPY FROM STDIN or TO STDOUT").at(copy.path_position));
+    };
+    if session.files == FileAccess::Denied {
+        let message = "permission denied to COPY to or from a file";
+        return Err(SqlError::new("42501", message).at(copy.path_position));
+    }
+    let format = copy.format()?;
+    let progress = session.progress.clone();
+    let command = match copy.is_from {
+        false => to_file::run(session, &copy, path, format, source)?,
+        true => {
+            let (rows, notices) = session.write("COPY FROM", |session, write| {
+                let target = target(session, &copy, source)?;
+                match format {
+                    Format::Csv => from_csv::run(write, &target, path, &copy.options, progress.clone()),
+                    Format::Parquet => from_parquet::run(write, &target, path, progress.clone()),
+                }
+            })?;
+            Command { tag: format!("COPY {rows}"), notices }
+        }
+    };
+    Ok(command.into())
+}
+
+fn target(session: &Session, copy: &CopyStatement, source: &Source) -> Result<Target> {
+    let Subject::Table { name, columns } = &copy.subject else {
+        return Err(SqlError::syntax("COPY FROM needs a table"));
+    };
+    let table = find_table(&session.db, name, source)?;
+    let columns: Vec<_> = columns.iter().map(|column| (fold(column), source.start(column.span))).collect();
+    Target::new(table, &columns)
+}
+
+/// Tells of progress while it lives.
+pub(crate) struct Meter {
+    progress: Option<Arc<dyn Progress>>,
+    told: u64,
+}
+
+impl Meter {
+    fn start(progress: Option<Arc<dyn Progress>>, label: &str, total_bytes: Option<u64>) -> Meter {
+        if let Some(progress) = &progress {
+            progress.start(label, total_bytes);
+        }
+        Meter { progress, told: 0 }
+    }
+
+    /// So many bytes are done since the start.
+    fn reach(&mut self, bytes: u64) {
+        if let Some(progress) = &self.progress
+            && bytes > self.told
+        {
+            progress.advance(bytes - self.told);
+            self.told = bytes;
+        }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if let Some(progress) = &self.progress {
+            progress.finish();
+        }
+    }
+}
+
+/// Opens a file that is to be read, and tells its size.
+fn open(path: &str) -> Result<(std::fs::File, u64)> {
+    let opened = std::fs::File::open(path).and_then(|file| {
+        let metadata = file.metadata()?;
+        match metadata.is_dir() {
+            true => Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "it is a directory")),
+            false => Ok((file, metadata.len())),
+        }
+    });
+    opened.map_err(|error| SqlError::io("open", path, &error))
+}

@@ -1,0 +1,207 @@
+//! `CREATE TABLE`, `DROP TABLE` and `TRUNCATE`.
+use datafusion::sql::sqlparser::ast::{
+    ColumnDef, ColumnOption, CreateTable, Expr, IndexColumn, ObjectName, ObjectType, PrimaryKeyConstraint, Spanned,
+    Statement, TableConstraint, Truncate,
+};
+use engine::{Column, Database, Schema};
+
+use crate::error::{Result, SqlError};
+use crate::names::{find_table, fold, position, table_name};
+use crate::outcome::Command;
+use crate::parse::Source;
+use crate::types::column_type;
+
+/// What a `CREATE TABLE` asks for.
+pub(crate) struct NewTable {
+    pub(crate) name: String,
+    pub(crate) if_not_exists: bool,
+    pub(crate) position: Option<usize>,
+}
+
+impl NewTable {
+    /// Reads the name, and refuses every clause that has no meaning here.
+    pub(crate) fn read(create: &CreateTable, source: &Source) -> Result<NewTable> {
+        let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
+        match create {
+            _ if create.temporary || create.global.is_some() => refuse("a temporary table", "temp")?,
+            _ if create.or_replace => refuse("CREATE OR REPLACE TABLE", "replace")?,
+            _ if create.external || create.file_format.is_some() || create.location.is_some() => {
+                refuse("an external table", "external")?;
+            }
+            _ if create.like.is_some() || create.clone.is_some() => refuse("CREATE TABLE LIKE", "like")?,
+            _ if create.inherits.is_some() => refuse("INHERITS", "inherits")?,
+            _ if create.partition_of.is_some() || create.partition_by.is_some() => {
+                refuse("a partitioned table", "partition")?;
+            }
+            _ if create.on_commit.is_some() => refuse("ON COMMIT", "commit")?,
+            _ if create.without_rowid || create.strict => refuse("a table option", "table")?,
+            _ => {}
+        }
+        let options = create.table_options.to_string();
+        if !options.trim().is_empty() {
+            refuse(&format!("table option {options}"), "with")?;
+        }
+        let name = table_name(&create.name, source)?;
+        Ok(NewTable { name, if_not_exists: create.if_not_exists, position: position(&create.name, source) })
+    }
+
+    /// The answer where the table is there already, if it is.
+    pub(crate) fn skip(&self, db: &Database, tag: &str) -> Option<Command> {
+        let exists = self.if_not_exists && db.table(&self.name).is_ok();
+        let notice = || format!("relation \"{}\" already exists, skipping", self.name);
+        exists.then(|| Command::new(tag).with_notice(notice()))
+    }
+
+    pub(crate) fn create(&self, db: &Database, schema: Schema) -> Result<engine::Table> {
+        db.create_table(&self.name, schema).map_err(|error| SqlError::from(error).at(self.position))
+    }
+}
+
+/// `CREATE TABLE` with a list of columns.
+pub(crate) fn create_table(db: &Database, create: &CreateTable, source: &Source) -> Result<Command> {
+    let new = NewTable::read(create, source)?;
+    let mut command = Command::new("CREATE TABLE");
+    let mut columns = Vec::with_capacity(create.columns.len());
+    let mut key: Option<Vec<String>> = None;
+    for definition in &create.columns {
+        let (column, is_key, notice) = read_column(definition, source)?;
+        if is_key {
+            set_key(&mut key, vec![column.name.clone()], &new.name)?;
+        }
+        if let Some(notice) = notice {
+            command = command.with_notice(format!("column \"{}\": {notice}", column.name));
+        }
+        columns.push(column);
+    }
+    for constraint in &create.constraints {
+        set_key(&mut key, key_columns(constraint, source)?, &new.name)?;
+    }
+    if let Some(skipped) = new.skip(db, "CREATE TABLE") {
+        return Ok(skipped);
+    }
+    let key = key.unwrap_or_default();
+    let key: Vec<&str> = key.iter().map(String::as_str).collect();
+    let schema = Schema::new(columns, &key).map_err(|error| SqlError::from(engine::Error::from(error)))?;
+    new.create(db, schema)?;
+    Ok(command)
+}
+
+fn set_key(key: &mut Option<Vec<String>>, columns: Vec<String>, table: &str) -> Result<()> {
+    match key.replace(columns) {
+        None => Ok(()),
+        Some(_) => Err(SqlError::new("42P16", format!("multiple primary keys for table \"{table}\" are not allowed"))),
+    }
+}
+
+/// A column, whether it is the primary key, and what there is to say about its type.
+fn read_column(definition: &ColumnDef, source: &Source) -> Result<(Column, bool, Option<&'static str>)> {
+    let position = source.start(definition.span());
+    let name = fold(&definition.name);
+    let (data_type, notice) = column_type(&definition.data_type).map_err(|error| error.at(position))?;
+    let mut column = Column::new(name, data_type);
+    let (mut is_key, mut says_null) = (false, false);
+    for option in &definition.options {
+        match &option.option {
+            ColumnOption::Null => says_null = true,
+            ColumnOption::NotNull => column.nullable = false,
+            ColumnOption::PrimaryKey(constraint) => {
+                check_key(constraint, position)?;
+                is_key = true;
+            }
+            other => {
+                let what = refused_option(other);
+                let word = what.split(' ').next().unwrap_or(what);
+                let position = source.find_word(word).or(position);
+                let message = format!("{what} of column \"{}\"", column.name);
+                return Err(SqlError::unsupported(message).at(position));
+            }
+        }
+    }
+    if says_null && (is_key || !column.nullable) {
+        let message = format!("conflicting NULL/NOT NULL declarations for column \"{}\"", column.name);
+        return Err(SqlError::syntax(message).at(position));
+    }
+    Ok((column, is_key, notice))
+}
+
+fn refused_option(option: &ColumnOption) -> &'static str {
+    match option {
+        ColumnOption::Default(_) => "DEFAULT",
+        ColumnOption::Unique(_) => "UNIQUE",
+        ColumnOption::Check(_) => "CHECK",
+        ColumnOption::ForeignKey(_) => "REFERENCES",
+        ColumnOption::Generated { .. } | ColumnOption::Identity(_) => "GENERATED",
+        ColumnOption::Collation(_) => "COLLATE",
+        _ => "this option",
+    }
+}
+
+fn check_key(constraint: &PrimaryKeyConstraint, position: Option<usize>) -> Result<()> {
+    let is_plain = constraint.index_type.is_none()
+        && constraint.index_options.is_empty()
+        && constraint.characteristics.is_none()
+        && constraint.index_name.is_none();
+    match is_plain {
+        true => Ok(()),
+        false => Err(SqlError::unsupported("an option of PRIMARY KEY").at(position)),
+    }
+}
+
+/// The columns of a table-level `PRIMARY KEY`; other constraints are refused.
+fn key_columns(constraint: &TableConstraint, source: &Source) -> Result<Vec<String>> {
+    let refuse = |word: &str| Err(SqlError::unsupported(word).at(source.find_word(word)));
+    let constraint = match constraint {
+        TableConstraint::PrimaryKey(constraint) => constraint,
+        TableConstraint::Unique(_) => return refuse("UNIQUE"),
+        TableConstraint::ForeignKey(_) => return refuse("FOREIGN KEY"),
+        TableConstraint::Check(_) => return refuse("CHECK"),
+        _ => return refuse("this constraint"),
+    };
+    check_key(constraint, source.find_word("primary"))?;
+    let name = |column: &IndexColumn| match &column.column.expr {
+        Expr::Identifier(ident) if column.operator_class.is_none() => Ok(fold(ident)),
+        other => Err(SqlError::syntax(format!("{other} can't be part of a primary key"))),
+    };
+    constraint.columns.iter().map(name).collect()
+}
+
+/// `DROP TABLE`; any other `DROP` is refused.
+pub(crate) fn drop(db: &Database, statement: &Statement, source: &Source) -> Result<Command> {
+    let Statement::Drop { object_type, if_exists, names, purge, temporary, .. } = statement else {
+        return Err(SqlError::new("XX000", "not a DROP"));
+    };
+    if *object_type != ObjectType::Table || *purge || *temporary {
+        return Err(SqlError::unsupported(format!("DROP {object_type}")));
+    }
+    let mut command = Command::new("DROP TABLE");
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        let table = table_name(name, source)?;
+        if db.table(&table).is_ok() {
+            found.push((table, position(name, source)));
+        } else if *if_exists {
+            command = command.with_notice(format!("table \"{table}\" does not exist, skipping"));
+        } else {
+            let message = format!("table \"{table}\" does not exist");
+            return Err(SqlError::new("42P01", message).at(position(name, source)));
+        }
+    }
+    found.dedup();
+    for (table, position) in found {
+        db.drop_table(&table).map_err(|error| SqlError::from(error).at(position))?;
+    }
+    Ok(command)
+}
+
+/// `TRUNCATE`.
+pub(crate) fn truncate(db: &Database, truncate: &Truncate, source: &Source) -> Result<Command> {
+    if truncate.partitions.is_some() || truncate.identity.is_some() || truncate.on_cluster.is_some() {
+        return Err(SqlError::unsupported("this form of TRUNCATE"));
+    }
+    let names: Vec<&ObjectName> = truncate.table_names.iter().map(|target| &target.name).collect();
+    let tables: Result<Vec<_>> = names.iter().map(|name| find_table(db, name, source)).collect();
+    for table in tables? {
+        db.truncate_table(table.name())?;
+    }
+    Ok(Command::new("TRUNCATE TABLE"))
+}

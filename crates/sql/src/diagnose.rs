@@ -1,0 +1,241 @@
+//! DataFusion's errors in PostgreSQL's words: SQLSTATE, message, and where in the statement.
+use arrow_schema::ArrowError;
+use datafusion::common::{Diagnostic, SchemaError};
+use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::tokenizer::Location;
+
+use crate::error::SqlError;
+use crate::names::with_suggestion;
+use crate::parse::Source;
+
+/// The error that a user sees for one that DataFusion gave.
+pub(crate) fn diagnose(error: &DataFusionError, source: &Source) -> SqlError {
+    match error {
+        DataFusionError::Diagnostic(diagnostic, inner) => diagnose(inner, source).at(place(diagnostic, source)),
+        DataFusionError::Context(_, inner) => diagnose(inner, source),
+        DataFusionError::Shared(inner) => diagnose(inner, source),
+        DataFusionError::Collection(errors) => match errors.first() {
+            Some(first) => diagnose(first, source),
+            None => SqlError::new("XX000", "the query failed"),
+        },
+        DataFusionError::External(inner) => external(inner.as_ref(), source),
+        DataFusionError::ArrowError(inner, _) => arrow(inner),
+        DataFusionError::SchemaError(inner, _) => schema(inner, source),
+        DataFusionError::SQL(inner, _) => source.parser_error((**inner).clone()),
+        DataFusionError::Plan(text) => planning(text, source),
+        DataFusionError::NotImplemented(text) => SqlError::new("0A000", format!("not supported: {}", clean(text))),
+        DataFusionError::ResourcesExhausted(text) => SqlError::new("53200", format!("out of memory: {}", clean(text))),
+        DataFusionError::Execution(text) => by_text(text).unwrap_or_else(|| SqlError::new("22000", clean(text))),
+        DataFusionError::IoError(inner) => SqlError::new("58030", format!("could not spill to disk: {inner}")),
+        DataFusionError::ExecutionJoin(inner) => SqlError::new("XX000", format!("internal error: {inner}")),
+        other => {
+            let text = clean(&other.strip_backtrace());
+            planning_or(&text, source).unwrap_or_else(|| SqlError::new("XX000", text))
+        }
+    }
+}
+
+fn place(diagnostic: &Diagnostic, source: &Source) -> Option<usize> {
+    let start = diagnostic.span?.start;
+    source.offset(Location { line: start.line, column: start.column })
+}
+
+/// Errors that travelled through DataFusion in a box.
+fn external(error: &(dyn std::error::Error + 'static), source: &Source) -> SqlError {
+    if let Some(error) = error.downcast_ref::<DataFusionError>() {
+        return diagnose(error, source);
+    }
+    if let Some(error) = error.downcast_ref::<ArrowError>() {
+        return arrow(error);
+    }
+    match error.downcast_ref::<engine::Error>() {
+        Some(error) => SqlError::new(error.sqlstate(), error.to_string()),
+        None => SqlError::new("XX000", clean(&error.to_string())),
+    }
+}
+
+fn arrow(error: &ArrowError) -> SqlError {
+    match error {
+        ArrowError::DivideByZero => SqlError::new("22012", "division by zero"),
+        ArrowError::ArithmeticOverflow(text) => out_of_range(text),
+        ArrowError::ExternalError(inner) => match inner.downcast_ref::<DataFusionError>() {
+            Some(inner) => diagnose(inner, &Source { text: "" }),
+            None => SqlError::new("XX000", clean(&inner.to_string())),
+        },
+        ArrowError::CastError(text) | ArrowError::ParseError(text) | ArrowError::ComputeError(text) => {
+            by_text(text).unwrap_or_else(|| SqlError::new("22P02", clean(text)))
+        }
+        other => {
+            let text = other.to_string();
+            by_text(&text).unwrap_or_else(|| SqlError::new("22000", clean(&text)))
+        }
+    }
+}
+
+fn out_of_range(text: &str) -> SqlError {
+    SqlError::new("22003", "value out of range").detail(clean(text))
+}
+
+fn schema(error: &SchemaError, source: &Source) -> SqlError {
+    match error {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            if let Some(relation) = &field.relation
+                && !valid_fields.iter().any(|valid| valid.relation.as_ref() == Some(relation))
+            {
+                let message = format!("missing FROM-clause entry for table \"{}\"", relation.table());
+                return SqlError::new("42P01", message).at(source.find_word(relation.table()));
+            }
+            let name = match &field.relation {
+                Some(relation) => format!("{}.{}", relation.table(), field.name),
+                None => format!("\"{}\"", field.name),
+            };
+            let names: Vec<String> = valid_fields.iter().map(|valid| valid.name.clone()).collect();
+            let error = SqlError::new("42703", format!("column {name} does not exist"));
+            with_suggestion(error, &field.name, &names).at(source.find_word(&field.name))
+        }
+        SchemaError::AmbiguousReference { field } => {
+            let message = format!("column reference \"{}\" is ambiguous", field.name);
+            SqlError::new("42702", message).at(source.find_word(&field.name))
+        }
+        SchemaError::DuplicateQualifiedField { qualifier, name } => SqlError::new(
+            "42712",
+            format!("column \"{name}\" of \"{}\" is there twice: give each table its own alias", qualifier.table()),
+        ),
+        SchemaError::DuplicateUnqualifiedField { name } => {
+            SqlError::new("42701", format!("column \"{name}\" specified more than once"))
+        }
+    }
+}
+
+fn planning(text: &str, source: &Source) -> SqlError {
+    planning_or(text, source).unwrap_or_else(|| SqlError::new("42601", clean(text)))
+}
+
+fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(before)?;
+    Some(rest.split_once(after)?.0)
+}
+
+/// Errors of the planner that are known by their text only.
+fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
+    if let Some(name) = between(text, "table function '", "' not found") {
+        let message = format!("function {name} does not exist");
+        return Some(SqlError::new("42883", message).at(source.find_word(name)));
+    }
+    if let Some(name) = between(text, "table '", "' not found") {
+        return Some(unknown_table(name, source));
+    }
+    if let Some(name) = between(text, "Invalid function '", "'") {
+        let error = SqlError::new("42883", format!("function {name} does not exist")).at(source.find_word(name));
+        return Some(match between(text, "Did you mean '", "'") {
+            Some(near) if near.len().abs_diff(name.len()) < 3 => error.hint(format!("Perhaps you meant {near}.")),
+            _ => error,
+        });
+    }
+    if text.contains("Failed to coerce arguments") || text.contains("No function matches") {
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or(text);
+        return Some(SqlError::new("42883", clean(first)));
+    }
+    if text.contains("Cannot coerce")
+        || text.contains("Cannot infer common")
+        || text.contains("There isn't result type")
+    {
+        return Some(SqlError::new("42883", clean(text)).hint("You might need to add explicit type casts."));
+    }
+    if text.contains("must be in the GROUP BY") || text.contains("must appear in the GROUP BY") {
+        return Some(SqlError::new("42803", clean(text)));
+    }
+    by_text(text)
+}
+
+fn unknown_table(name: &str, source: &Source) -> SqlError {
+    let parts: Vec<&str> = name.split('.').collect();
+    match parts[..] {
+        [_, schema, table] if schema != crate::catalog::SCHEMA => {
+            let message = format!("relation \"{schema}.{table}\" does not exist");
+            SqlError::new("42P01", message).at(source.find_word(schema).or_else(|| source.find_word(table)))
+        }
+        _ => {
+            // The catalog's and the schema's name were put in front by the planner.
+            let table = name.strip_prefix("lstore.public.").unwrap_or(name);
+            SqlError::new("42P01", format!("relation \"{table}\" does not exist")).at(source.find_word(table))
+        }
+    }
+}
+
+/// Errors of values, whoever reports them.
+fn by_text(text: &str) -> Option<SqlError> {
+    let lower = text.to_ascii_lowercase();
+    if lower.contains("divide by zero") || lower.contains("division by zero") {
+        return Some(SqlError::new("22012", "division by zero"));
+    }
+    if let Some(value) = between(text, "Cannot cast string '", "' to value of ") {
+        let arrow = text.split("' to value of ").nth(1).and_then(|rest| rest.split_whitespace().next())?;
+        return Some(bad_text(sql_name(arrow), value));
+    }
+    if let Some(rest) = text.split("Error parsing timestamp from '").nth(1) {
+        return Some(bad_text("timestamp", rest.split('\'').next().unwrap_or(rest)));
+    }
+    if lower.contains("overflow") || lower.contains("can't cast value") || lower.contains("out of range") {
+        return Some(out_of_range(text));
+    }
+    if lower.contains("is too large to store") || lower.contains("is too small to store") {
+        return Some(SqlError::new("22003", "numeric field overflow").detail(clean(text)));
+    }
+    if lower.contains("scalar subquery") && lower.contains("more than one row")
+        || lower.contains("returned more than one row")
+    {
+        return Some(SqlError::new("21000", "more than one row returned by a subquery used as an expression"));
+    }
+    None
+}
+
+fn bad_text(data_type: &str, value: &str) -> SqlError {
+    SqlError::new("22P02", format!("invalid input syntax for type {data_type}: \"{value}\""))
+}
+
+fn sql_name(arrow: &str) -> &str {
+    match arrow {
+        "Boolean" => "boolean",
+        "Int8" | "Int16" => "smallint",
+        "Int32" => "integer",
+        "Int64" => "bigint",
+        "Float32" => "real",
+        "Float64" => "double precision",
+        "Date32" | "Date64" => "date",
+        name if name.starts_with("Decimal") => "numeric",
+        name if name.starts_with("Timestamp") => "timestamp",
+        name if name.starts_with("Interval") => "interval",
+        name if name.starts_with("Time") => "time",
+        other => other,
+    }
+}
+
+/// The first paragraph of a message without the prefixes that wrapping put in front and without a stack trace.
+fn clean(text: &str) -> String {
+    const PREFIXES: [&str; 15] = [
+        "External error: ",
+        "Arrow error: ",
+        "Execution error: ",
+        "Error during planning: ",
+        "Internal error: ",
+        "Schema error: ",
+        "Optimizer rule ",
+        "This feature is not implemented: ",
+        "Cast error: ",
+        "Compute error: ",
+        "Parser error: ",
+        "Invalid argument error: ",
+        "Arithmetic overflow: ",
+        "Not yet implemented: ",
+        "type_coercion\ncaused by\n",
+    ];
+    let mut text = text.split("\n\nbacktrace:").next().unwrap_or(text);
+    if let Some(end) = text.find(".\nThis issue was likely caused by a bug") {
+        text = &text[..end];
+    }
+    while let Some(rest) = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)) {
+        text = rest;
+    }
+    text.trim().to_owned()
+}

@@ -1,0 +1,171 @@
+//! Planning and running queries in DataFusion, on the one runtime of the process.
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion::error::DataFusionError;
+use datafusion::execution::context::SQLOptions;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::SessionConfig;
+use datafusion::sql::parser::Statement as DataFusionStatement;
+use datafusion::sql::sqlparser::ast::Statement;
+use futures::StreamExt;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use tokio::task::JoinError;
+
+use crate::catalog::{CATALOG, Names, SCHEMA, View};
+use crate::check;
+use crate::diagnose::diagnose;
+use crate::error::{Result, SqlError};
+use crate::outcome::Rows;
+use crate::parse::Source;
+use crate::types::CastTypes;
+use crate::wait::wait;
+
+/// The stack of the threads that plan and run queries. Expressions are trees that are walked by recursion; the memory
+/// is only touched when a deep one comes.
+const STACK_BYTES: usize = 256 << 20;
+
+/// How many batches a query may be ahead of its reader.
+const BATCHES_AHEAD: usize = 2;
+
+fn runtime() -> Result<&'static Runtime> {
+    static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
+    let build = || Builder::new_multi_thread().thread_name("query").thread_stack_size(STACK_BYTES).build();
+    RUNTIME
+        .get_or_init(build)
+        .as_ref()
+        .map_err(|error| SqlError::new("53000", format!("could not start the threads for queries: {error}")))
+}
+
+/// Runs a future on the runtime and blocks until it is done. A panic inside becomes an error.
+fn run<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    let task = runtime()?.spawn(work);
+    wait(task).unwrap_or_else(|error| Err(internal(error)))
+}
+
+fn internal(error: JoinError) -> SqlError {
+    let why = match error.try_into_panic() {
+        Ok(panic) => match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+            (Some(text), _) => (*text).to_owned(),
+            (_, Some(text)) => text.clone(),
+            _ => "a panic".to_owned(),
+        },
+        Err(_) => return SqlError::new("57014", "canceling statement due to user request"),
+    };
+    SqlError::new("XX000", format!("internal error: {why}"))
+}
+
+/// Plans queries for one session.
+pub(crate) struct Planner {
+    template: SessionState,
+    partitions: usize,
+}
+
+/// A query that is planned and not yet started.
+pub(crate) struct Plan {
+    physical: Arc<dyn ExecutionPlan>,
+    state: SessionState,
+    text: Arc<str>,
+}
+
+impl Planner {
+    pub(crate) fn new(partitions: Option<usize>) -> Planner {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let partitions = partitions.unwrap_or_else(cores).max(1);
+        let mut config = SessionConfig::new()
+            .with_create_default_catalog_and_schema(false)
+            .with_default_catalog_and_schema(CATALOG, SCHEMA)
+            .with_information_schema(true)
+            .with_target_partitions(partitions);
+        let options = config.options_mut();
+        options.sql_parser.parse_float_as_decimal = true;
+        options.sql_parser.collect_spans = true;
+        options.execution.time_zone = Some("UTC".to_owned());
+        let template = SessionStateBuilder::new()
+            .with_config(config)
+            .with_default_features()
+            .with_table_factories(Default::default())
+            .with_file_formats(Vec::new())
+            .with_type_planner(Arc::new(CastTypes))
+            .build();
+        Planner { template, partitions }
+    }
+
+    /// How many partitions a query runs in.
+    pub(crate) fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
+    pub(crate) fn plan(&self, statement: Statement, view: View, source: Source) -> Result<Plan> {
+        check::query(&statement, &source)?;
+        let mut state = self.template.clone();
+        state.mark_start_execution();
+        state.register_catalog_list(Arc::new(Names::new(view)));
+        let text: Arc<str> = Arc::from(source.text);
+        run(async move {
+            let planned = plan(&state, statement).await;
+            let physical = planned.map_err(|error| diagnose(&error, &Source { text: &text }))?;
+            Ok(Plan { physical, state, text })
+        })
+    }
+}
+
+async fn plan(state: &SessionState, statement: Statement) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    let statement = DataFusionStatement::Statement(Box::new(statement));
+    let logical = state.statement_to_plan(statement).await?;
+    // The dispatch by syntax tree never sends anything else here; this holds should that ever change.
+    SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&logical)?;
+    state.create_physical_plan(&logical).await
+}
+
+impl Plan {
+    /// The names and types of the columns.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.physical.schema()
+    }
+
+    /// Starts the query; its rows come as they are computed.
+    pub(crate) fn start(self) -> Result<Rows> {
+        let schema = self.schema();
+        let (sender, batches) = mpsc::channel(BATCHES_AHEAD);
+        let runtime = runtime()?;
+        let task = runtime.spawn(pump(self, sender.clone()));
+        let abort = task.abort_handle();
+        // A panic ends the pump without a word; its watcher says what happened.
+        runtime.spawn(async move {
+            if let Err(error) = task.await {
+                let _ = sender.send(Err(internal(error))).await;
+            }
+        });
+        Ok(Rows::running(schema, batches, abort))
+    }
+
+    /// Runs the query to its end.
+    pub(crate) fn collect(self) -> Result<Vec<RecordBatch>> {
+        self.start()?.collect()
+    }
+}
+
+/// Sends a query's batches until it ends, fails, or nobody listens any more.
+async fn pump(plan: Plan, sender: mpsc::Sender<Result<RecordBatch>>) {
+    let source = Source { text: &plan.text };
+    let mut stream = match execute_stream(plan.physical, plan.state.task_ctx()) {
+        Ok(stream) => stream,
+        Err(error) => {
+            let _ = sender.send(Err(diagnose(&error, &source))).await;
+            return;
+        }
+    };
+    while let Some(batch) = stream.next().await {
+        let batch = batch.map_err(|error| diagnose(&error, &source));
+        let is_last = batch.is_err();
+        if sender.send(batch).await.is_err() || is_last {
+            return;
+        }
+    }
+}

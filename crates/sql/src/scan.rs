@@ -1,0 +1,218 @@
+//! Reading a table in DataFusion's execution: partitions that pull ranges from one shared scan, or one key lookup.
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use engine::{ScanOptions, Snapshot, Table, TableScan, Value};
+
+/// What is read of the table.
+#[derive(Clone, Debug)]
+pub(crate) enum ScanSource {
+    /// Every row, in at most this many partitions.
+    All { partitions: usize },
+    /// The row with this primary key.
+    Key(Vec<Value>),
+}
+
+/// Reads columns of a table at a snapshot.
+pub(crate) struct ScanExec {
+    table: Table,
+    snapshot: Snapshot,
+    source: ScanSource,
+    options: ScanOptions,
+    /// For every output column, its position among the columns that the engine gives.
+    order: Vec<usize>,
+    schema: SchemaRef,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+    runs: Mutex<Runs>,
+}
+
+/// The scans started so far. The partitions of one run share a scan; a plan that runs again gets a new one.
+#[derive(Default)]
+struct Runs {
+    scans: Vec<Arc<TableScan>>,
+    started: Vec<usize>,
+}
+
+impl ScanExec {
+    /// `columns` are positions in the table, the one after the last meaning the row id; `schema` is theirs.
+    pub(crate) fn new(
+        table: Table,
+        snapshot: Snapshot,
+        source: ScanSource,
+        columns: Vec<usize>,
+        schema: SchemaRef,
+    ) -> ScanExec {
+        let rid = table.schema().columns().len();
+        let stored: Vec<usize> = columns.iter().copied().filter(|column| *column != rid).collect();
+        let mut next = 0;
+        let place = |column: &usize| match *column == rid {
+            true => stored.len(),
+            false => {
+                next += 1;
+                next - 1
+            }
+        };
+        let order = columns.iter().map(place).collect();
+        let options = ScanOptions { with_rid: columns.contains(&rid), columns: stored };
+        let partitions = match &source {
+            ScanSource::Key(_) => 1,
+            ScanSource::All { partitions } => {
+                let ranges = usize::try_from(table.stats().ranges).unwrap_or(usize::MAX);
+                ranges.clamp(1, *partitions)
+            }
+        };
+        let properties = Arc::new(PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            Partitioning::UnknownPartitioning(partitions),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        ));
+        let (metrics, runs) = Default::default();
+        ScanExec { table, snapshot, source, options, order, schema, properties, metrics, runs }
+    }
+
+    /// The scan that this execution of a partition takes part in.
+    fn join_run(&self, partition: usize) -> Arc<TableScan> {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if runs.started.len() <= partition {
+            runs.started.resize(partition + 1, 0);
+        }
+        let run = runs.started[partition];
+        runs.started[partition] += 1;
+        if run == runs.scans.len() {
+            runs.scans.push(Arc::new(self.table.scan(self.snapshot, self.options.clone())));
+        }
+        runs.scans[run].clone()
+    }
+
+    fn batches(&self, partition: usize) -> Box<dyn Iterator<Item = Result<RecordBatch>> + Send> {
+        match &self.source {
+            ScanSource::Key(key) => {
+                let found = self.table.lookup(self.snapshot, key, &self.options);
+                Box::new(std::iter::once(found.map_err(|error| DataFusionError::External(error.into()))))
+            }
+            ScanSource::All { .. } => {
+                let scan = self.join_run(partition);
+                let mut ready = VecDeque::new();
+                Box::new(std::iter::from_fn(move || {
+                    while ready.is_empty() {
+                        ready.extend(scan.next_range()?);
+                    }
+                    ready.pop_front().map(Ok)
+                }))
+            }
+        }
+    }
+}
+
+/// Puts the engine's columns into the plan's order and under its names.
+fn arrange(batch: &RecordBatch, order: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns = order.iter().map(|at| batch.column(*at).clone()).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+}
+
+impl ExecutionPlan for ScanExec {
+    fn name(&self) -> &str {
+        match self.source {
+            ScanSource::All { .. } => "ScanExec",
+            ScanSource::Key(_) => "LookupExec",
+        }
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let (order, schema) = (self.order.clone(), self.schema.clone());
+        let mut batches = self.batches(partition);
+        let next = move || {
+            let timer = metrics.elapsed_compute().timer();
+            let batch = batches.next().map(|batch| arrange(&batch?, &order, &schema));
+            timer.done();
+            if let Some(Ok(batch)) = &batch {
+                metrics.record_output(batch.num_rows());
+            }
+            batch
+        };
+        let stream = futures::stream::iter(std::iter::from_fn(next));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        let records = match self.source {
+            ScanSource::Key(_) => 1,
+            ScanSource::All { .. } => usize::try_from(self.table.stats().records).unwrap_or(usize::MAX),
+        };
+        let parts = if partition.is_some() { self.properties.partitioning.partition_count().max(1) } else { 1 };
+        let width: usize =
+            self.schema.fields().iter().map(|field| field.data_type().primitive_width().unwrap_or(24)).sum();
+        statistics.num_rows = Precision::Inexact(records / parts);
+        statistics.total_byte_size = Precision::Inexact((records / parts).saturating_mul(width));
+        Ok(Arc::new(statistics))
+    }
+}
+
+impl DisplayAs for ScanExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns: Vec<&str> =
+            self.schema.fields().iter().map(|field| field.name().trim_start_matches('\0')).collect();
+        let partitions = self.properties.partitioning.partition_count();
+        let (name, columns) = (self.table.name(), columns.join(", "));
+        match &self.source {
+            ScanSource::All { .. } => {
+                write!(f, "ScanExec: table={name}, columns=[{columns}], partitions={partitions}")
+            }
+            ScanSource::Key(key) => {
+                let key: Vec<String> = key.iter().map(Value::to_string).collect();
+                write!(f, "LookupExec: table={name}, columns=[{columns}], key=({})", key.join(", "))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ScanExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScanExec").field("table", &self.table.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,162 @@
+//! Type names of SQL as column types, and as the types that expressions are cast to.
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{Field, FieldRef};
+use datafusion::error::{DataFusionError, Result as DataFusionResult};
+use datafusion::logical_expr::planner::TypePlanner;
+use datafusion::sql::sqlparser::ast::{CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo};
+use engine::DataType;
+
+use crate::error::{Result, SqlError};
+use crate::table::TYPE_KEY;
+
+/// What `numeric` without precision and scale means here: storage is exact to 38 digits, so some scale must be chosen.
+const BARE_NUMERIC: DataType = DataType::Decimal { precision: 38, scale: 10 };
+
+/// The column type that a type's name stands for, and a notice where it means less than it says.
+pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static str>)> {
+    let data_type = match name {
+        SqlType::Boolean | SqlType::Bool => DataType::Boolean,
+        SqlType::SmallInt(None) | SqlType::Int2(None) => DataType::SmallInt,
+        SqlType::Int(None) | SqlType::Integer(None) | SqlType::Int4(None) => DataType::Integer,
+        SqlType::BigInt(None) | SqlType::Int8(None) => DataType::BigInt,
+        SqlType::Real | SqlType::Float4 => DataType::Real,
+        SqlType::DoublePrecision | SqlType::Float8 | SqlType::Double(ExactNumberInfo::None) => DataType::Double,
+        SqlType::Float(info) => float(info)?,
+        SqlType::Numeric(info) | SqlType::Decimal(info) | SqlType::Dec(info) => match info {
+            ExactNumberInfo::None => {
+                let notice = "numeric without precision is kept as numeric(38,10)";
+                return Ok((BARE_NUMERIC, Some(notice)));
+            }
+            ExactNumberInfo::Precision(precision) => decimal(*precision, 0)?,
+            ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(*precision, *scale)?,
+        },
+        SqlType::Text => DataType::TEXT,
+        SqlType::Varchar(length) | SqlType::CharacterVarying(length) | SqlType::CharVarying(length) => {
+            text(length.as_ref(), None)?
+        }
+        SqlType::Char(length) | SqlType::Character(length) => text(length.as_ref(), Some(1))?,
+        SqlType::Bytea | SqlType::Blob(None) => DataType::Bytea,
+        SqlType::Date => DataType::Date,
+        SqlType::Timestamp(None | Some(6), zone) => match zone {
+            TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => DataType::Timestamp,
+            TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => DataType::TimestampTz,
+        },
+        SqlType::Uuid => DataType::Uuid,
+        other => return Err(SqlError::unsupported(format!("type {}", other.to_string().to_lowercase()))),
+    };
+    Ok((data_type, None))
+}
+
+fn float(info: &ExactNumberInfo) -> Result<DataType> {
+    match info {
+        ExactNumberInfo::None | ExactNumberInfo::Precision(25..=53) => Ok(DataType::Double),
+        ExactNumberInfo::Precision(1..=24) => Ok(DataType::Real),
+        _ => Err(SqlError::new("22023", "precision for type float must be between 1 and 53 bits")),
+    }
+}
+
+fn decimal(precision: u64, scale: i64) -> Result<DataType> {
+    let fits = (1..=38).contains(&precision) && scale >= 0 && scale.unsigned_abs() <= precision;
+    match (u8::try_from(precision), i8::try_from(scale)) {
+        (Ok(precision), Ok(scale)) if fits => Ok(DataType::Decimal { precision, scale }),
+        _ => Err(SqlError::new("22023", format!("numeric({precision},{scale}) is out of range"))
+            .hint("precision is 1 to 38, scale 0 to precision")),
+    }
+}
+
+fn text(length: Option<&CharacterLength>, otherwise: Option<u32>) -> Result<DataType> {
+    match length {
+        None => Ok(DataType::Text { max_chars: otherwise }),
+        Some(CharacterLength::IntegerLength { length, unit: None }) => match u32::try_from(*length) {
+            Ok(0) => Err(SqlError::new("22023", "length for type varchar must be at least 1")),
+            Ok(length) if length <= 10_485_760 => Ok(DataType::Text { max_chars: Some(length) }),
+            _ => Err(SqlError::new("22023", "length for type varchar cannot exceed 10485760")),
+        },
+        Some(other) => Err(SqlError::unsupported(format!("length {other} of a character type"))),
+    }
+}
+
+/// Gives DataFusion's casts our types: microseconds, double precision for `float`, no silently ignored lengths.
+#[derive(Debug)]
+pub(crate) struct CastTypes;
+
+impl TypePlanner for CastTypes {
+    fn plan_type_field(&self, sql_type: &SqlType) -> DataFusionResult<Option<FieldRef>> {
+        if let SqlType::Varchar(Some(_)) | SqlType::CharacterVarying(Some(_)) | SqlType::Char(_) = sql_type {
+            let message = format!("a cast to {sql_type}; cast to text and use left()");
+            return Err(DataFusionError::NotImplemented(message));
+        }
+        // Types that columns do not have (time, interval, lists) are left to DataFusion.
+        let Ok((data_type, _)) = column_type(sql_type) else { return Ok(None) };
+        let field = Field::new("", data_type.to_arrow(), true);
+        Ok(Some(Arc::new(match data_type {
+            DataType::Uuid => field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "uuid".to_owned())])),
+            _ => field,
+        })))
+    }
+}
+
+/// The column type that holds a query's column; `None` for types that no column has.
+pub(crate) fn type_of_field(field: &Field) -> Option<DataType> {
+    match field.metadata().get(TYPE_KEY).map(String::as_str) {
+        Some("uuid") => Some(DataType::Uuid),
+        _ => DataType::from_arrow(field.data_type()),
+    }
+}
+
+/// PostgreSQL's name for the type of a query's column.
+pub(crate) fn type_name(arrow: &arrow_schema::DataType) -> String {
+    match DataType::from_arrow(arrow) {
+        Some(DataType::Timestamp) => "timestamp without time zone".to_owned(),
+        Some(DataType::TimestampTz) => "timestamp with time zone".to_owned(),
+        Some(DataType::Decimal { .. }) => "numeric".to_owned(),
+        Some(data_type) => data_type.to_string(),
+        None => match arrow {
+            arrow_schema::DataType::Interval(_) => "interval".to_owned(),
+            arrow_schema::DataType::Decimal256(..) => "numeric".to_owned(),
+            arrow_schema::DataType::Time32(_) | arrow_schema::DataType::Time64(_) => "time".to_owned(),
+            arrow_schema::DataType::List(item) => format!("{}[]", type_name(item.data_type())),
+            other => other.to_string().to_lowercase(),
+        },
+    }
+}
+
+/// The name of a column that is nothing but a cast, which is PostgreSQL's internal name of the type.
+pub(crate) fn type_name_of_sql(name: &SqlType) -> String {
+    let known = column_type(name).map(|(data_type, _)| match data_type {
+        DataType::Boolean => "bool",
+        DataType::SmallInt => "int2",
+        DataType::Integer => "int4",
+        DataType::BigInt => "int8",
+        DataType::Real => "float4",
+        DataType::Double => "float8",
+        DataType::Decimal { .. } => "numeric",
+        DataType::Text { max_chars: None } => "text",
+        DataType::Text { .. } => "varchar",
+        DataType::Bytea => "bytea",
+        DataType::Date => "date",
+        DataType::Timestamp => "timestamp",
+        DataType::TimestampTz => "timestamptz",
+        DataType::Uuid => "uuid",
+    });
+    known.map_or_else(|_| name.to_string().to_lowercase(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_column_types() {
+        let of = |name: SqlType| column_type(&name).unwrap().0;
+        assert_eq!(of(SqlType::Char(None)), DataType::Text { max_chars: Some(1) });
+        assert_eq!(of(SqlType::Float(ExactNumberInfo::Precision(24))), DataType::Real);
+        assert_eq!(of(SqlType::Numeric(ExactNumberInfo::Precision(9))), DataType::Decimal { precision: 9, scale: 0 });
+        assert_eq!(of(SqlType::Timestamp(None, TimezoneInfo::Tz)), DataType::TimestampTz);
+        let wide = SqlType::Numeric(ExactNumberInfo::Precision(39));
+        assert_eq!(column_type(&wide).unwrap_err().sqlstate, "22023");
+        assert_eq!(column_type(&SqlType::JSON).unwrap_err().message, "type json is not supported");
+    }
+}

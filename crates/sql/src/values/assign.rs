@@ -1,0 +1,262 @@
+//! Assignment casts: arrays of a query's or a file's type into arrays of a column's type.
+//!
+//! As in PostgreSQL an assignment goes between numbers, between dates and timestamps, and from anything to text;
+//! what else there is needs a cast in the statement. Nothing is lost silently: what does not fit is an error.
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, StringViewArray, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType as ArrowType, Field};
+use engine::DataType;
+
+use super::Misfit;
+use super::builder::ColumnBuilder;
+use super::input;
+use crate::error::{Result, SqlError};
+use crate::text::{float_digits, text_value};
+use crate::types::{type_name, type_of_field};
+
+/// What texts may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Texts {
+    /// Texts only: an expression of type text.
+    Stay,
+    /// Anything, by its input syntax: an untyped literal.
+    AreRead,
+}
+
+/// A misfit and the row where it is.
+type Misplaced = (Option<usize>, Misfit);
+
+/// Casts a query's column for assignment to the table's column `name`.
+pub(crate) fn assign(array: &ArrayRef, from: &Field, name: &str, to: DataType, texts: Texts) -> Result<ArrayRef> {
+    convert(array, from, to, texts).map_err(|(row, misfit)| misplaced(array, row, misfit, name, to))
+}
+
+fn misplaced(array: &ArrayRef, row: Option<usize>, misfit: Misfit, name: &str, to: DataType) -> SqlError {
+    let value = row.and_then(|row| text_value(array, row)).unwrap_or_default();
+    misfit.error(name, to, &value, &type_name(array.data_type()))
+}
+
+/// Whether values of this type may be assigned to such a column at all.
+pub(crate) fn is_assignable(from: &Field, to: DataType, texts: Texts) -> bool {
+    let empty = new_null_array(from.data_type(), 0);
+    convert(&empty, from, to, texts).is_ok()
+}
+
+fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result<ArrayRef, Misplaced> {
+    if let ArrowType::Dictionary(_, values) = array.data_type() {
+        let plain = Field::new(from.name(), values.as_ref().clone(), true).with_metadata(from.metadata().clone());
+        return convert(&kernel(array, values)?, &plain, to, texts);
+    }
+    let target = to.to_arrow();
+    match (array.data_type(), to) {
+        (ArrowType::Null, _) => Ok(new_null_array(&target, array.len())),
+        (ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View, _) => {
+            let is_uuid = type_of_field(from) == Some(DataType::Uuid);
+            from_text(&kernel(array, &ArrowType::Utf8View)?, is_uuid, to, texts)
+        }
+        (from_type, DataType::Text { .. }) if !is_binary(from_type) => {
+            let texts = (0..array.len()).map(|row| long_text(array, row));
+            let texts: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
+            from_text(&texts, false, to, Texts::Stay)
+        }
+        (ArrowType::Boolean, DataType::Boolean) => Ok(array.clone()),
+        (from_type, DataType::SmallInt | DataType::Integer | DataType::BigInt) if is_number(from_type) => {
+            into_integers(array, &target)
+        }
+        (from_type, DataType::Real | DataType::Double) if is_number(from_type) => into_floats(array, &target),
+        (from_type, DataType::Decimal { .. }) if from_type.is_floating() => floats_into_decimals(array, to),
+        (from_type, DataType::Decimal { .. }) if is_number(from_type) => checked(array, &target),
+        (from_type, DataType::Bytea) if is_binary(from_type) => kernel(array, &target),
+        (ArrowType::Date32 | ArrowType::Date64 | ArrowType::Timestamp(..), _)
+            if matches!(to, DataType::Date | DataType::Timestamp | DataType::TimestampTz) =>
+        {
+            checked(array, &target)
+        }
+        _ => Err((None, Misfit::Kind)),
+    }
+}
+
+fn is_number(data_type: &ArrowType) -> bool {
+    data_type.is_numeric()
+}
+
+fn is_binary(data_type: &ArrowType) -> bool {
+    matches!(
+        data_type,
+        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_)
+    )
+}
+
+/// The text that a value becomes when assigned; booleans are spelled out then.
+fn long_text(array: &ArrayRef, row: usize) -> Option<String> {
+    match array.as_boolean_opt() {
+        Some(values) => (!array.is_null(row)).then(|| values.value(row).to_string()),
+        None => text_value(array, row),
+    }
+}
+
+/// Arrow's cast where it can't fail.
+fn kernel(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> {
+    if array.data_type() == target {
+        return Ok(array.clone());
+    }
+    cast_with_options(array, target, &CastOptions::default()).map_err(|_| (None, Misfit::Kind))
+}
+
+/// Arrow's cast where what does not fit becomes NULL, which is how it is found.
+fn checked(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> {
+    let cast = kernel(array, target)?;
+    match cast.logical_null_count() > array.logical_null_count() {
+        false => Ok(cast),
+        true => {
+            let row = (0..array.len()).find(|row| cast.is_null(*row) && !array.is_null(*row));
+            Err((row, Misfit::Range))
+        }
+    }
+}
+
+fn into_integers(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> {
+    let whole: ArrayRef = match array.data_type() {
+        // To the even neighbour when just between two, as PostgreSQL's rint does.
+        ArrowType::Float64 => {
+            Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(f64::round_ties_even))
+        }
+        ArrowType::Float32 => {
+            Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(f32::round_ties_even))
+        }
+        ArrowType::Decimal128(..) | ArrowType::Decimal256(..) | ArrowType::Decimal64(..) | ArrowType::Decimal32(..) => {
+            checked(array, &ArrowType::Decimal128(38, 0))?
+        }
+        _ => array.clone(),
+    };
+    checked(&whole, target)
+}
+
+fn into_floats(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> {
+    let cast = checked(array, target)?;
+    if let (ArrowType::Float64, Some(narrow)) = (array.data_type(), cast.as_primitive_opt::<Float32Type>()) {
+        let wide = array.as_primitive::<Float64Type>();
+        let lost = |row: &usize| {
+            let (before, after) = (wide.value(*row), narrow.value(*row));
+            !wide.is_null(*row) && ((after.is_infinite() && before.is_finite()) || (after == 0.0 && before != 0.0))
+        };
+        if let Some(row) = (0..array.len()).find(lost) {
+            return Err((Some(row), Misfit::Range));
+        }
+    }
+    Ok(cast)
+}
+
+/// PostgreSQL takes as many digits of a float as it holds for sure: 15, and 6 of a `real`.
+fn floats_into_decimals(array: &ArrayRef, to: DataType) -> Result<ArrayRef, Misplaced> {
+    let digits = if array.data_type() == &ArrowType::Float64 { 14 } else { 5 };
+    let wide = kernel(array, &ArrowType::Float64)?;
+    let mut builder = ColumnBuilder::new(to);
+    for (row, value) in wide.as_primitive::<Float64Type>().iter().enumerate() {
+        let appended = match value {
+            None => Ok(builder.append_null()),
+            Some(value) if !value.is_finite() => Err(Misfit::Range),
+            Some(value) => builder.append_text(&float_digits(value, digits)),
+        };
+        appended.map_err(|misfit| (Some(row), misfit))?;
+    }
+    Ok(builder.finish())
+}
+
+fn from_text(array: &ArrayRef, is_uuid: bool, to: DataType, texts: Texts) -> Result<ArrayRef, Misplaced> {
+    match to {
+        DataType::Text { max_chars } => into_text(array, max_chars),
+        DataType::Uuid if is_uuid => Ok(array.clone()),
+        _ if texts == Texts::Stay => Err((None, Misfit::Kind)),
+        _ => {
+            let mut builder = ColumnBuilder::new(to);
+            for (row, text) in array.as_string_view().iter().enumerate() {
+                let appended = match text {
+                    None => Ok(builder.append_null()),
+                    Some(text) => builder.append_text(text),
+                };
+                appended.map_err(|misfit| (Some(row), misfit))?;
+            }
+            Ok(builder.finish())
+        }
+    }
+}
+
+/// Texts go on as they are; only where one is too long by blanks a copy is made.
+fn into_text(array: &ArrayRef, max_chars: Option<u32>) -> Result<ArrayRef, Misplaced> {
+    let texts = array.as_string_view();
+    let mut is_cut = false;
+    for (row, text) in texts.iter().enumerate() {
+        if let Some(text) = text {
+            let fitted = input::text(text, max_chars).map_err(|misfit| (Some(row), misfit))?;
+            is_cut |= fitted.len() < text.len();
+        }
+    }
+    if !is_cut {
+        return Ok(array.clone());
+    }
+    let fitted = texts.iter().map(|text| text.map(|text| input::text(text, max_chars).unwrap_or(text)));
+    Ok(Arc::new(fitted.collect::<StringViewArray>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{
+        BooleanArray, Decimal128Array, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    };
+
+    use super::*;
+
+    fn try_assign(array: impl Array + 'static, to: DataType, texts: Texts) -> Result<ArrayRef> {
+        let array: ArrayRef = Arc::new(array);
+        assign(&array, &Field::new("", array.data_type().clone(), true), "c", to, texts)
+    }
+
+    fn first(array: impl Array + 'static, to: DataType) -> Result<String, &'static str> {
+        let assigned = try_assign(array, to, Texts::Stay).map_err(|error| error.sqlstate)?;
+        assert_eq!(assigned.data_type(), &to.to_arrow());
+        Ok(text_value(&assigned, 0).unwrap())
+    }
+
+    #[test]
+    fn numbers_round_or_fail() {
+        let float = |value| Float64Array::from(vec![value]);
+        assert_eq!(first(float(2.5), DataType::Integer).as_deref(), Ok("2"));
+        assert_eq!(first(float(3e9), DataType::Integer), Err("22003"));
+        assert_eq!(first(float(f64::NAN), DataType::BigInt), Err("22003"));
+        assert_eq!(first(float(1e300), DataType::Real), Err("22003"));
+        let money = DataType::Decimal { precision: 5, scale: 2 };
+        assert_eq!(first(float(1.005), money).as_deref(), Ok("1.01"));
+        assert_eq!(first(float(1e5), money), Err("22003"));
+        assert_eq!(first(Int64Array::from(vec![1000]), money), Err("22003"));
+        let decimal = |value| Decimal128Array::from(vec![value]).with_precision_and_scale(10, 3).unwrap();
+        assert_eq!(first(decimal(2500), DataType::Integer).as_deref(), Ok("3"));
+        assert_eq!(first(decimal(-2500), DataType::SmallInt).as_deref(), Ok("-3"));
+        assert_eq!(first(decimal(1005), money).as_deref(), Ok("1.01"));
+        assert_eq!(first(Int64Array::from(vec![i64::MAX]), DataType::SmallInt), Err("22003"));
+        assert_eq!(first(decimal(-1005), money).as_deref(), Ok("-1.01"));
+    }
+
+    #[test]
+    fn the_first_row_that_does_not_fit_is_named() {
+        let error = try_assign(Int64Array::from(vec![Some(1), None, Some(70_000)]), DataType::SmallInt, Texts::Stay);
+        let error = error.unwrap_err();
+        assert_eq!(error.message, "value \"70000\" is out of range for type smallint");
+        assert_eq!(error.detail.as_deref(), Some("Column \"c\", value \"70000\"."));
+    }
+
+    #[test]
+    fn kinds_do_not_mix_without_a_cast() {
+        assert_eq!(first(BooleanArray::from(vec![true]), DataType::Integer), Err("42804"));
+        assert_eq!(first(BooleanArray::from(vec![true]), DataType::TEXT).as_deref(), Ok("true"));
+        assert_eq!(first(StringArray::from(vec!["1"]), DataType::Integer), Err("42804"));
+        assert_eq!(first(StringArray::from(vec!["abc"]), DataType::Text { max_chars: Some(2) }), Err("22001"));
+        assert_eq!(first(TimestampMicrosecondArray::from(vec![-1]), DataType::Date).as_deref(), Ok("1969-12-31"));
+        let read = try_assign(StringArray::from(vec!["2020-01-02"]), DataType::Date, Texts::AreRead).unwrap();
+        assert_eq!(text_value(&read, 0).as_deref(), Some("2020-01-02"));
+    }
+}

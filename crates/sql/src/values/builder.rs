@@ -1,0 +1,192 @@
+//! Builds a column from single values: texts of a CSV file, literals of a `VALUES` list, or cells of other arrays.
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BinaryViewBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder, Float64Builder, Int16Builder,
+    Int32Builder, Int64Builder, StringViewBuilder, TimestampMicrosecondBuilder,
+};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef};
+use engine::DataType;
+
+use super::{Misfit, datetime, input};
+
+/// A column in the making.
+pub(crate) struct ColumnBuilder {
+    data_type: DataType,
+    values: Values,
+}
+
+enum Values {
+    Boolean(BooleanBuilder),
+    Int16(Int16Builder),
+    Int32(Int32Builder),
+    Int64(Int64Builder),
+    Float32(Float32Builder),
+    Float64(Float64Builder),
+    Decimal(Decimal128Builder),
+    Text(StringViewBuilder),
+    Bytes(BinaryViewBuilder),
+    Date(Date32Builder),
+    Timestamp(TimestampMicrosecondBuilder),
+}
+
+macro_rules! each {
+    ($values:expr, $builder:ident => $do:expr) => {
+        match $values {
+            Values::Boolean($builder) => $do,
+            Values::Int16($builder) => $do,
+            Values::Int32($builder) => $do,
+            Values::Int64($builder) => $do,
+            Values::Float32($builder) => $do,
+            Values::Float64($builder) => $do,
+            Values::Decimal($builder) => $do,
+            Values::Text($builder) => $do,
+            Values::Bytes($builder) => $do,
+            Values::Date($builder) => $do,
+            Values::Timestamp($builder) => $do,
+        }
+    };
+}
+
+impl ColumnBuilder {
+    pub(crate) fn new(data_type: DataType) -> ColumnBuilder {
+        let values = match data_type {
+            DataType::Boolean => Values::Boolean(BooleanBuilder::new()),
+            DataType::SmallInt => Values::Int16(Int16Builder::new()),
+            DataType::Integer => Values::Int32(Int32Builder::new()),
+            DataType::BigInt => Values::Int64(Int64Builder::new()),
+            DataType::Real => Values::Float32(Float32Builder::new()),
+            DataType::Double => Values::Float64(Float64Builder::new()),
+            DataType::Decimal { .. } => Values::Decimal(Decimal128Builder::new().with_data_type(data_type.to_arrow())),
+            DataType::Text { .. } | DataType::Uuid => Values::Text(StringViewBuilder::new()),
+            DataType::Bytea => Values::Bytes(BinaryViewBuilder::new()),
+            DataType::Date => Values::Date(Date32Builder::new()),
+            DataType::Timestamp | DataType::TimestampTz => {
+                Values::Timestamp(TimestampMicrosecondBuilder::new().with_data_type(data_type.to_arrow()))
+            }
+        };
+        ColumnBuilder { data_type, values }
+    }
+
+    pub(crate) fn append_null(&mut self) {
+        each!(&mut self.values, builder => builder.append_null());
+    }
+
+    /// Appends the value whose text this is in the type's input syntax.
+    pub(crate) fn append_text(&mut self, text: &str) -> Result<(), Misfit> {
+        match (&mut self.values, self.data_type) {
+            (Values::Boolean(builder), _) => builder.append_value(input::boolean(text)?),
+            (Values::Int16(builder), _) => builder.append_value(input::integer(text)?),
+            (Values::Int32(builder), _) => builder.append_value(input::integer(text)?),
+            (Values::Int64(builder), _) => builder.append_value(input::integer(text)?),
+            (Values::Float32(builder), _) => builder.append_value(input::real(text)?),
+            (Values::Float64(builder), _) => builder.append_value(input::double(text)?),
+            (Values::Decimal(builder), DataType::Decimal { precision, scale }) => {
+                builder.append_value(input::decimal(text, precision, scale)?);
+            }
+            (Values::Text(builder), DataType::Text { max_chars }) => {
+                builder.append_value(input::text(text, max_chars)?);
+            }
+            (Values::Text(builder), _) => builder.append_value(input::uuid(text)?),
+            (Values::Bytes(builder), _) => builder.append_value(input::bytea(text)?),
+            (Values::Date(builder), _) => builder.append_value(datetime::parse_date(text)?),
+            (Values::Timestamp(builder), data_type) => {
+                builder.append_value(datetime::parse_timestamp(text, data_type == DataType::TimestampTz)?);
+            }
+            (Values::Decimal(_), _) => return Err(Misfit::Kind),
+        }
+        Ok(())
+    }
+
+    /// Appends a numeric literal: integers round it, texts take it as it stands, other types refuse it.
+    pub(crate) fn append_number(&mut self, number: &str) -> Result<(), Misfit> {
+        let rounded =
+            || input::decimal(number, 38, 0).and_then(|value| i64::try_from(value).map_err(|_| Misfit::Range));
+        match &mut self.values {
+            Values::Int16(builder) => builder.append_value(i16::try_from(rounded()?).map_err(|_| Misfit::Range)?),
+            Values::Int32(builder) => builder.append_value(i32::try_from(rounded()?).map_err(|_| Misfit::Range)?),
+            Values::Int64(builder) => builder.append_value(rounded()?),
+            Values::Float32(_) | Values::Float64(_) | Values::Decimal(_) => return self.append_text(number),
+            Values::Text(_) if self.data_type != DataType::Uuid => return self.append_text(number),
+            _ => return Err(Misfit::Kind),
+        }
+        Ok(())
+    }
+
+    /// Appends a boolean literal.
+    pub(crate) fn append_boolean(&mut self, value: bool) -> Result<(), Misfit> {
+        match &mut self.values {
+            Values::Boolean(builder) => builder.append_value(value),
+            Values::Text(_) if self.data_type != DataType::Uuid => {
+                return self.append_text(if value { "true" } else { "false" });
+            }
+            _ => return Err(Misfit::Kind),
+        }
+        Ok(())
+    }
+
+    /// Appends one cell of an array that has the column's Arrow type already.
+    pub(crate) fn append_cell(&mut self, array: &dyn Array, row: usize) {
+        if array.is_null(row) {
+            return self.append_null();
+        }
+        match &mut self.values {
+            Values::Boolean(builder) => builder.append_value(array.as_boolean().value(row)),
+            Values::Int16(builder) => builder.append_value(array.as_primitive::<Int16Type>().value(row)),
+            Values::Int32(builder) => builder.append_value(array.as_primitive::<Int32Type>().value(row)),
+            Values::Int64(builder) => builder.append_value(array.as_primitive::<Int64Type>().value(row)),
+            Values::Float32(builder) => builder.append_value(array.as_primitive::<Float32Type>().value(row)),
+            Values::Float64(builder) => builder.append_value(array.as_primitive::<Float64Type>().value(row)),
+            Values::Decimal(builder) => builder.append_value(array.as_primitive::<Decimal128Type>().value(row)),
+            Values::Text(builder) => builder.append_value(array.as_string_view().value(row)),
+            Values::Bytes(builder) => builder.append_value(array.as_binary_view().value(row)),
+            Values::Date(builder) => builder.append_value(array.as_primitive::<Date32Type>().value(row)),
+            Values::Timestamp(builder) => {
+                builder.append_value(array.as_primitive::<TimestampMicrosecondType>().value(row));
+            }
+        }
+    }
+
+    /// The column; the builder is empty again.
+    pub(crate) fn finish(&mut self) -> ArrayRef {
+        each!(&mut self.values, builder => Arc::new(builder.finish()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text_value;
+
+    fn show(data_type: DataType, append: impl Fn(&mut ColumnBuilder) -> Result<(), Misfit>) -> String {
+        let mut builder = ColumnBuilder::new(data_type);
+        match append(&mut builder) {
+            Ok(()) => text_value(&builder.finish(), 0).unwrap_or("NULL".to_owned()),
+            Err(misfit) => format!("{misfit:?}"),
+        }
+    }
+
+    #[test]
+    fn number_literals_are_assigned_as_numbers() {
+        let show = |data_type, number| show(data_type, |builder| builder.append_number(number));
+        assert_eq!(show(DataType::Integer, "2.5"), "3");
+        assert_eq!(show(DataType::Integer, "-2.5"), "-3");
+        assert_eq!(show(DataType::SmallInt, "40000"), "Range");
+        assert_eq!(show(DataType::TEXT, "1.50"), "1.50");
+        assert_eq!(show(DataType::Boolean, "1"), "Kind");
+        assert_eq!(show(DataType::Date, "20200101"), "Kind");
+        assert_eq!(show(DataType::Decimal { precision: 4, scale: 1 }, "1.25"), "1.3");
+    }
+
+    #[test]
+    fn text_literals_are_read_in_the_columns_syntax() {
+        let show = |data_type, text| show(data_type, |builder| builder.append_text(text));
+        assert_eq!(show(DataType::Integer, "2.5"), "Syntax");
+        assert_eq!(show(DataType::Bytea, "\\xAB"), "\\xab");
+        assert_eq!(show(DataType::TimestampTz, "2020-01-02 03:04:05-01"), "2020-01-02 04:04:05+00");
+    }
+}

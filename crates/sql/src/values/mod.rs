@@ -1,0 +1,77 @@
+//! Values on their way into columns: PostgreSQL's input syntax and assignment casts.
+pub(crate) mod assign;
+pub(crate) mod builder;
+pub(crate) mod datetime;
+pub(crate) mod input;
+
+use engine::DataType;
+
+use crate::error::SqlError;
+
+/// Why a value does not go into a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// The text is no value of the type.
+    Syntax,
+    /// The value lies outside of the type's range.
+    Range,
+    /// A field of a date or time (month 13, hour 25) lies outside of its range.
+    DateField,
+    /// The text has more characters than the column takes.
+    TooLong,
+    /// The text holds a zero byte or is not UTF-8.
+    Encoding,
+    /// Values of this kind need an explicit cast.
+    Kind,
+}
+
+/// PostgreSQL's long name of a column's type, as its error messages write it.
+pub(crate) fn long_name(data_type: DataType) -> String {
+    match data_type {
+        DataType::Decimal { .. } => "numeric".to_owned(),
+        DataType::Text { max_chars: Some(max) } => format!("character varying({max})"),
+        DataType::Timestamp => "timestamp without time zone".to_owned(),
+        DataType::TimestampTz => "timestamp with time zone".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+impl Misfit {
+    /// The error for a value (of the type named `from`, where it has one) that was meant for a column.
+    pub(crate) fn error(self, column: &str, data_type: DataType, value: &str, from: &str) -> SqlError {
+        let name = long_name(data_type);
+        let shown = abbreviate(value);
+        let error = match self {
+            Misfit::Syntax => {
+                let name = name.split(" with").next().unwrap_or(&name);
+                SqlError::new("22P02", format!("invalid input syntax for type {name}: \"{shown}\""))
+            }
+            Misfit::Range => match data_type {
+                DataType::Decimal { precision, scale } => {
+                    return SqlError::new("22003", "numeric field overflow").detail(format!(
+                        "Column \"{column}\", value {shown}: a field with precision {precision}, scale {scale} must \
+                         round to an absolute value less than 10^{}.",
+                        i16::from(precision) - i16::from(scale)
+                    ));
+                }
+                _ => SqlError::new("22003", format!("value \"{shown}\" is out of range for type {name}")),
+            },
+            Misfit::DateField => SqlError::new("22008", format!("date/time field value out of range: \"{shown}\"")),
+            Misfit::TooLong => SqlError::new("22001", format!("value too long for type {name}")),
+            Misfit::Encoding => SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\""),
+            Misfit::Kind => {
+                let message = format!("column \"{column}\" is of type {name} but expression is of type {from}");
+                return SqlError::mismatch(message).hint("You will need to rewrite or cast the expression.");
+            }
+        };
+        error.detail(format!("Column \"{column}\", value \"{shown}\"."))
+    }
+}
+
+/// Long values are cut in messages.
+fn abbreviate(value: &str) -> String {
+    match value.char_indices().nth(100) {
+        Some((end, _)) => format!("{}...", &value[..end]),
+        None => value.to_owned(),
+    }
+}
