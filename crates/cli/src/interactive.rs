@@ -50,7 +50,7 @@ pub fn run(shell: &mut Shell, source: &mut dyn LineSource) -> io::Result<()> {
         }
         entry.push_str(&line);
         let items = input.push_line(&line);
-        if !input.is_midway() {
+        if input.is_empty() {
             source.remember(&std::mem::take(&mut entry));
         }
         if run_items(shell, items)? {

@@ -26,12 +26,17 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 9] = [
 impl Shell {
     /// Runs one backslash command.
     pub(crate) fn run_command(&mut self, text: &str, place: Option<&Place>) -> Result<(), Stop> {
+        self.dispatch(text, place)?;
+        Ok(self.out().flush()?)
+    }
+
+    fn dispatch(&mut self, text: &str, place: Option<&Place>) -> Result<(), Stop> {
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         // A semicolon is a habit, not part of a name.
         let name = name.trim_end_matches(';');
         let argument = rest.trim().trim_end_matches(';').trim_end();
         let done = match name {
-            "\\q" | "\\quit" | "exit" => return Err(Stop::Quit),
+            "\\q" | "\\quit" => return Err(Stop::Quit),
             "\\?" | "\\h" | "\\help" => self.help(),
             "\\dt" => self.list_tables(),
             "\\d" if argument.is_empty() => self.list_tables(),
@@ -47,7 +52,7 @@ impl Shell {
                 return Err(self.fail(&message, place));
             }
         };
-        Ok(done.and_then(|()| self.out().flush())?)
+        Ok(done?)
     }
 
     fn help(&mut self) -> io::Result<()> {
@@ -92,12 +97,8 @@ impl Shell {
             writeln!(out, "Primary key: ({key})")?;
         }
         writeln!(out, "Records: {} in {} ranges", stats.records, stats.ranges)?;
-        writeln!(
-            out,
-            "Tail records: {}, {} of them not merged yet; merges: {}\n",
-            stats.tail_records, stats.tail_records_unmerged, stats.merges
-        )?;
-        Ok(out.flush()?)
+        let (tails, unmerged) = (stats.tail_records, stats.tail_records_unmerged);
+        Ok(writeln!(out, "Tail records: {tails}, {unmerged} of them not merged yet; merges: {}\n", stats.merges)?)
     }
 
     fn set_timing(&mut self, argument: &str, place: Option<&Place>) -> Result<(), Stop> {

@@ -54,7 +54,7 @@ fn end_of_output(error: &io::Error) -> ExitCode {
 /// Opens the database in a directory, or makes one in memory; tells the user if that fails.
 pub(crate) fn open(dir: Option<&Path>) -> Result<Database, String> {
     let Some(dir) = dir else { return Ok(Database::in_memory()) };
-    let options = OpenOptions { progress: progress::replay_progress() };
+    let options = OpenOptions { progress: progress::replay_progress(), ..OpenOptions::default() };
     Database::open_with(dir, options).map_err(|error| format!("can't open {}: {error}", dir.display()))
 }
 

@@ -104,7 +104,7 @@ fn every_table_has_the_rows_of_its_scale_factor() {
 /// Runs the benchmark on a directory, small.
 fn bench(dir: &Path, more: &[&str]) -> common::Ran {
     let dir = dir.to_str().unwrap();
-    let args = ["bench", "tpch", "--sf", "0.001", "--runs", "1", "--checks", "5", "--dir", dir];
+    let args = ["bench", "tpch", "--sf", "0.0031", "--runs", "1", "--checks", "5", "--dir", dir];
     lstore(args.iter().chain(more))
 }
 
@@ -113,11 +113,11 @@ fn the_benchmark_loads_measures_and_finds_its_data_again() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("db");
     let first = bench(&dir, &[]).ok();
-    assert!(first.err.contains("loaded 8,"), "{first:?}");
+    assert!(first.err.contains("loaded 26,"), "{first:?}");
     assert!(first.out.contains(" q22   |") && first.out.contains("consistency held 5 of 5\n"), "{first:?}");
     assert!(first.out.ends_with(&format!("lstore {}\n", dir.display())), "{first:?}");
     let orders = answer(&dir, "select count(*) from orders");
-    assert!(orders.trim().parse::<u64>().unwrap() >= 1500, "{orders}");
+    assert!(orders.trim().parse::<u64>().unwrap() >= 4650, "{orders}");
 
     let second = bench(&dir, &["--json"]).ok();
     assert!(second.err.contains("is loaded already"), "{second:?}");
@@ -151,9 +151,9 @@ fn the_tables_of_others_are_left_alone() {
 fn another_scale_factor_is_replaced_only_if_the_user_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("db");
-    let other = ["bench", "tpch", "--sf", "0.002", "--runs", "1", "--checks", "1", "--dir", dir.to_str().unwrap()];
+    let other = ["bench", "tpch", "--sf", "0.0037", "--runs", "1", "--checks", "1", "--dir", dir.to_str().unwrap()];
     lstore(other).ok();
     assert!(bench(&dir, &[]).failed(1).contains("--reload"));
     bench(&dir, &["--reload"]).ok();
-    assert_eq!(answer(&dir, "select count(*) from part"), "200\n");
+    assert_eq!(answer(&dir, "select count(*) from part"), "620\n");
 }

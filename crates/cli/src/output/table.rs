@@ -150,13 +150,12 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_by_display_width() {
-        let expected = "\
-         id          |    name     | money |  ok
----------------------+-------------+-------+------
+        let expected = "         id          |    name    | money |  ok
+---------------------+------------+-------+------
                    1 | a \"b\", c|d |  1.50 | t
- 1152921504606846976 |             | -0.05 | f
-                NULL | 日本       +|  NULL | NULL
-                     | line        |       |
+ 1152921504606846976 |            | -0.05 | f
+                NULL | 日本      +|  NULL | NULL
+                     | line       |       |
 (3 rows)
 
 ";

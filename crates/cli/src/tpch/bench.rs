@@ -11,7 +11,7 @@ use sql::{Outcome, Session};
 use super::existing::{self, Existing};
 use super::queries::{CONSISTENCY, query};
 use super::report::{Report, Times, grouped};
-use super::writer::{Writer, Written};
+use super::writer::{Writers, Written};
 use super::{BenchError, Progress, TABLES, load, session};
 use crate::args::TpchArgs;
 use crate::progress::BenchProgress;
@@ -33,14 +33,15 @@ pub fn bench(args: &TpchArgs) -> Result<(), BenchError> {
     let counts_before = live_counts(&db)?;
     let last_loaded = existing::last_order_key(args.sf);
     let last_key = single_number(&mut session, "largest order key", "select max(o_orderkey) from orders")?;
-    let writer = Writer::start(&db, args.sf, last_loaded, last_key)?;
+    let writers = Writers::start(&db, args.writers, args.sf, last_loaded, last_key)?;
     let busy = time_queries(&mut session, args, "queries, under updates", &progress)?;
-    let checks_held = check_consistency(&mut session, &writer, args.checks, &progress)?;
-    let written = writer.stop()?;
+    let checks_held = check_consistency(&mut session, &writers, args.checks, &progress)?;
+    let written = writers.stop()?;
     check_counts(&db, counts_before, &written)?;
     let after = stats(&db)?;
     let report = Report {
         sf: args.sf,
+        writer_count: args.writers,
         idle,
         busy,
         written,
@@ -145,7 +146,7 @@ fn single_number(session: &mut Session, name: &str, text: &str) -> Result<i64, B
 /// Looks for orders that differ from their lines, again and again while the writer runs; returns how often none was found.
 fn check_consistency(
     session: &mut Session,
-    writer: &Writer,
+    writers: &Writers,
     checks: u32,
     progress: &dyn Progress,
 ) -> Result<u32, BenchError> {
@@ -154,7 +155,7 @@ fn check_consistency(
     let mut held = 0;
     let mut lines_before = 0;
     for check in 0..checks {
-        if writer.has_failed() {
+        if writers.has_failed() {
             break;
         }
         let mut is_sound = single_number(session, "consistency", CONSISTENCY)? == 0;

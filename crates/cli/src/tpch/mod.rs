@@ -17,7 +17,7 @@ mod writer;
 
 pub use bench::bench;
 pub use load::load;
-pub use tables::{TABLES, create_tables, schema};
+pub use tables::{TABLES, check_scale_factor, create_tables, schema};
 
 /// Told how far a long stage has come.
 pub trait Progress: Sync {

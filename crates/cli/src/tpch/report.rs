@@ -34,6 +34,7 @@ impl Times {
 /// All that was measured.
 pub(super) struct Report {
     pub(super) sf: f64,
+    pub(super) writer_count: u32,
     pub(super) idle: Vec<Times>,
     pub(super) busy: Vec<Times>,
     pub(super) written: Written,
@@ -71,10 +72,11 @@ impl Report {
         )?;
         writeln!(
             out,
-            "{} rows inserted, {} updated; {} conflicts",
+            "{} rows inserted, {} updated; {} conflicts; writers: {}",
             grouped(written.new_orders + written.new_lines),
             grouped(2 * written.changes),
             grouped(written.conflicts),
+            self.writer_count,
         )?;
         let (merges, unmerged) = (grouped(self.merges), grouped(self.tail_records_unmerged));
         writeln!(out, "{merges} merges done; {unmerged} tail records not merged yet")?;
@@ -149,6 +151,7 @@ mod tests {
             Written { new_orders: 1000, new_lines: 4000, changes: 3000, conflicts: 1, elapsed: Duration::from_secs(2) };
         Report {
             sf: 0.1,
+            writer_count: 2,
             idle: vec![Times::new(vec![2.0, 1.0, 9.0])],
             busy: vec![Times::new(vec![4.0])],
             written,

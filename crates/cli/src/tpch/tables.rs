@@ -1,5 +1,7 @@
 //! The eight tables: columns, types and primary keys as the specification has them. No column takes NULL.
-use engine::{Column, DataType, Database, Result, Schema};
+use engine::{Column, DataType, Database, Schema};
+
+use super::scaled;
 
 /// The tables, in the order in which each comes after those that it refers to.
 pub const TABLES: [&str; 8] = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"];
@@ -12,8 +14,27 @@ const fn text(max_chars: u32) -> DataType {
     DataType::Text { max_chars: Some(max_chars) }
 }
 
+/// Whether the generator can make data of this scale factor that keeps the primary keys; why not otherwise.
+///
+/// A part's four suppliers are a fixed step apart, round and round the list of all. With few suppliers some step
+/// leads back to one that the part has already.
+pub fn check_scale_factor(sf: f64) -> Result<(), String> {
+    if !(0.001..=100.0).contains(&sf) {
+        return Err("a scale factor is a number from 0.001 to 100".to_owned());
+    }
+    let suppliers = scaled(10_000, sf);
+    let parts_a_supplier = scaled(200_000, sf).div_ceil(suppliers);
+    let mut steps = (0..parts_a_supplier).map(|round| suppliers / 4 + round);
+    if steps.any(|step| (1..4).any(|times| (times * step).is_multiple_of(suppliers))) {
+        return Err("TPC-H has parts with the same supplier twice at this small scale factor; \
+                    0.01, 0.1 and 1 are sound"
+            .to_owned());
+    }
+    Ok(())
+}
+
 /// Makes the eight tables, empty.
-pub fn create_tables(db: &Database) -> Result<()> {
+pub fn create_tables(db: &Database) -> engine::Result<()> {
     for name in TABLES {
         db.create_table(name, schema(name))?;
     }
@@ -114,3 +135,18 @@ const LINEITEM: [(&str, DataType); 16] = [
     ("l_shipmode", text(10)),
     ("l_comment", text(44)),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_scale_factors_are_sound_and_those_with_duplicate_keys_are_refused() {
+        for sound in [0.0031, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 10.0, 100.0] {
+            assert_eq!(check_scale_factor(sound), Ok(()), "{sound}");
+        }
+        for refused in [0.0, -1.0, f64::NAN, 1000.0, 0.001, 0.002, 0.012] {
+            assert!(check_scale_factor(refused).is_err(), "{refused}");
+        }
+    }
+}

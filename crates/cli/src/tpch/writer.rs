@@ -1,11 +1,11 @@
-//! The writer beside the queries: one thread that runs small transactions through the typed API, at full speed.
+//! The writers beside the queries: threads that run small transactions through the typed API, at full speed.
 //!
-//! Half of them enter a new order with one to seven lines, half change a line of an existing order, and with it the
+//! Some enter a new order with one to seven lines; all others change a line of an existing order, and with it the
 //! order's total price in the same transaction. In every consistent state an order's total is therefore the sum of
-//! its lines, by the generator's formula. New orders stop when the data has grown by [`GROWTH_MAX`], so that a
-//! second run still measures about the same data; from then on all transactions are changes.
+//! its lines, by the generator's formula. New orders come at a steady pace, so that the data grows by no more than
+//! [`GROWTH_A_RUN`] and the queries still meet about the same data; changes take all the time that is left.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,15 @@ use tpchgen::generators::{OrderGenerator, PartGeneratorIterator, PartSuppGenerat
 
 use super::load::rows_expected;
 
-/// By how much new orders may let the data grow, over all runs together.
-const GROWTH_MAX: f64 = 0.25;
-/// By how much they may in any case in each run.
-const GROWTH_A_RUN: f64 = 0.02;
+/// By how much new orders let the data grow in a run.
+const GROWTH_A_RUN: f64 = 0.1;
+/// By how much they do in all runs together. From then on it is [`GROWTH_LATER`] in each.
+const GROWTH_MAX: f64 = 0.5;
+/// See [`GROWTH_MAX`].
+const GROWTH_LATER: f64 = 0.02;
+/// The time over which new orders are spread, about as long as the queries take. The pace does not change after it;
+/// orders just stop when they have grown enough.
+const PACE: Duration = Duration::from_secs(15);
 /// 1992-01-01, the first day of orders, as days since 1970-01-01.
 const FIRST_DAY: i32 = 8035;
 /// The days on which orders are placed; lines follow within 151 days, until the end of 1998.
@@ -36,16 +41,7 @@ const DISCOUNT: usize = 6;
 const TAX: usize = 7;
 const SHIPDATE: usize = 10;
 
-/// What a writer did.
-#[derive(Default)]
-pub(super) struct Counts {
-    pub(super) new_orders: AtomicU64,
-    pub(super) new_lines: AtomicU64,
-    pub(super) changes: AtomicU64,
-    pub(super) conflicts: AtomicU64,
-}
-
-/// What a writer did in all.
+/// What the writers did in all.
 pub(super) struct Written {
     pub(super) new_orders: u64,
     pub(super) new_lines: u64,
@@ -54,56 +50,87 @@ pub(super) struct Written {
     pub(super) elapsed: Duration,
 }
 
-/// A writer at work.
-pub(super) struct Writer {
-    stop: Arc<AtomicBool>,
-    counts: Arc<Counts>,
+/// What the writers share.
+struct Shared {
+    stop: AtomicBool,
+    new_orders: AtomicU64,
+    new_lines: AtomicU64,
+    changes: AtomicU64,
+    conflicts: AtomicU64,
+    /// keys from here on belong to orders entered by writers
+    first_new: i64,
+    /// where this run began
+    start_new: i64,
+    /// the key of the next new order
+    next_new: AtomicI64,
+    /// how many new orders this run enters at the most
+    budget: f64,
     start: Instant,
-    thread: JoinHandle<Result<()>>,
 }
 
-impl Writer {
-    /// Starts writing to the data of a scale factor; `last_key` is the largest order key there is, `last_loaded` the
-    /// largest that was loaded.
-    pub(super) fn start(db: &Database, sf: f64, last_loaded: i64, last_key: i64) -> Result<Writer> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let counts = Arc::new(Counts::default());
-        let mut desk = Desk::new(db, sf, last_loaded, last_key)?;
-        let (stopped, counted) = (stop.clone(), counts.clone());
-        let run = move || {
-            while !stopped.load(Ordering::Relaxed) {
-                desk.run_one(&counted)?;
-            }
-            Ok(())
-        };
-        let start = Instant::now();
-        Ok(Writer { stop, counts, start, thread: thread::spawn(run) })
+/// The writers at work.
+pub(super) struct Writers {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<Result<()>>>,
+}
+
+impl Writers {
+    /// Starts `count` writers on the data of a scale factor; `last_key` is the largest order key there is,
+    /// `last_loaded` the largest that was loaded.
+    pub(super) fn start(db: &Database, count: u32, sf: f64, last_loaded: i64, last_key: i64) -> Result<Writers> {
+        let loaded = rows_expected("orders", sf) as f64;
+        let growth_left = GROWTH_MAX - (last_key - last_loaded) as f64 / loaded;
+        let shared = Arc::new(Shared {
+            stop: AtomicBool::new(false),
+            new_orders: AtomicU64::new(0),
+            new_lines: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+            conflicts: AtomicU64::new(0),
+            first_new: last_loaded + 1,
+            start_new: last_key + 1,
+            next_new: AtomicI64::new(last_key + 1),
+            budget: loaded * growth_left.clamp(GROWTH_LATER, GROWTH_A_RUN),
+            start: Instant::now(),
+        });
+        let mut threads = Vec::new();
+        for number in 0..count {
+            let mut desk = Desk::new(db, sf, number, shared.clone())?;
+            threads.push(thread::spawn(move || {
+                while !desk.shared.stop.load(Ordering::Relaxed) {
+                    desk.run_one()?;
+                }
+                Ok(())
+            }));
+        }
+        Ok(Writers { shared, threads })
     }
 
-    /// Whether the writer has come to an end by itself, which only an error makes it do.
+    /// Whether a writer has come to an end by itself, which only an error makes it do.
     pub(super) fn has_failed(&self) -> bool {
-        self.thread.is_finished()
+        self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Has the writer stop; returns what it did.
+    /// Has the writers stop; returns what they did.
     pub(super) fn stop(self) -> Result<Written> {
-        self.stop.store(true, Ordering::Relaxed);
-        match self.thread.join() {
-            Ok(done) => done?,
-            Err(panic) => std::panic::resume_unwind(panic),
+        self.shared.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            match thread.join() {
+                Ok(done) => done?,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
         }
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Ok(Written {
-            new_orders: load(&self.counts.new_orders),
-            new_lines: load(&self.counts.new_lines),
-            changes: load(&self.counts.changes),
-            conflicts: load(&self.counts.conflicts),
-            elapsed: self.start.elapsed(),
+            new_orders: load(&self.shared.new_orders),
+            new_lines: load(&self.shared.new_lines),
+            changes: load(&self.shared.changes),
+            conflicts: load(&self.shared.conflicts),
+            elapsed: self.shared.start.elapsed(),
         })
     }
 }
 
-/// Where orders are entered and changed.
+/// Where one writer enters and changes orders.
 struct Desk {
     db: Database,
     orders: Table,
@@ -112,55 +139,54 @@ struct Desk {
     random: SplitMix,
     /// how many orders were loaded
     loaded: u64,
-    /// keys from here on belong to orders entered by writers, without gaps
-    first_new: i64,
-    next_new: i64,
-    /// where new orders stop
-    end_new: i64,
+    shared: Arc<Shared>,
 }
 
 impl Desk {
-    fn new(db: &Database, sf: f64, last_loaded: i64, last_key: i64) -> Result<Desk> {
-        let loaded = rows_expected("orders", sf);
-        let keys = |share: f64| (loaded as f64 * share) as i64;
-        let (first_new, next_new) = (last_loaded + 1, last_key + 1);
+    fn new(db: &Database, sf: f64, number: u32, shared: Arc<Shared>) -> Result<Desk> {
         Ok(Desk {
             db: db.clone(),
             orders: db.table("orders")?,
             lineitem: db.table("lineitem")?,
             sf,
-            random: SplitMix(last_key as u64),
-            loaded,
-            first_new,
-            next_new,
-            end_new: (first_new + keys(GROWTH_MAX)).max(next_new + keys(GROWTH_A_RUN)),
+            // Each run and each writer draws other orders.
+            random: SplitMix(shared.start_new as u64 ^ (u64::from(number) << 48)),
+            loaded: rows_expected("orders", sf),
+            shared,
         })
     }
 
     /// Runs one transaction, again and again until it does not conflict with another writer's.
-    fn run_one(&mut self, counts: &Counts) -> Result<()> {
-        let is_new = self.next_new < self.end_new && self.random.below(2) == 0;
+    fn run_one(&mut self) -> Result<()> {
+        let new_key = self.is_order_due().then(|| self.shared.next_new.fetch_add(1, Ordering::Relaxed));
+        let add = |count: &AtomicU64, more: u64| count.fetch_add(more, Ordering::Relaxed);
         loop {
-            let done = if is_new {
-                self.enter_order().map(|lines| {
-                    counts.new_orders.fetch_add(1, Ordering::Relaxed);
-                    counts.new_lines.fetch_add(lines, Ordering::Relaxed);
-                })
-            } else {
-                self.change_line().map(|done| {
-                    counts.changes.fetch_add(u64::from(done), Ordering::Relaxed);
-                })
+            let done = match new_key {
+                Some(key) => self.enter_order(key).map(|lines| {
+                    add(&self.shared.new_orders, 1);
+                    add(&self.shared.new_lines, lines);
+                }),
+                None => self.change_line().map(|is_done| {
+                    add(&self.shared.changes, u64::from(is_done));
+                }),
             };
             match done {
-                Err(Error::Conflict) => counts.conflicts.fetch_add(1, Ordering::Relaxed),
+                Err(Error::Conflict) => add(&self.shared.conflicts, 1),
                 other => return other,
             };
         }
     }
 
+    /// Whether the next transaction is a new order: every other one is while orders are behind their pace.
+    fn is_order_due(&mut self) -> bool {
+        let shared = &self.shared;
+        let share = shared.start.elapsed().as_secs_f64() / PACE.as_secs_f64();
+        let entered = shared.next_new.load(Ordering::Relaxed) - shared.start_new;
+        (entered as f64) < shared.budget * share.min(1.0) && self.random.below(2) == 0
+    }
+
     /// A new order with its lines; returns how many lines.
-    fn enter_order(&mut self) -> Result<u64> {
-        let key = self.next_new;
+    fn enter_order(&mut self, key: i64) -> Result<u64> {
         let day = FIRST_DAY + self.random.below(ORDER_DAYS) as i32;
         let line_count = 1 + self.random.below(7);
         let lines: Vec<Vec<Value>> = (1..=line_count).map(|number| self.line(key, number as i32, day)).collect();
@@ -187,7 +213,6 @@ impl Desk {
             transaction.insert(&self.lineitem, line)?;
         }
         transaction.commit()?;
-        self.next_new += 1;
         Ok(line_count)
     }
 
@@ -271,11 +296,11 @@ impl Desk {
     }
 
     fn some_order(&mut self) -> i64 {
-        let entered = (self.next_new - self.first_new) as u64;
+        let entered = (self.shared.next_new.load(Ordering::Relaxed) - self.shared.first_new) as u64;
         let number = self.random.below(self.loaded + entered);
         match number < self.loaded {
             true => OrderGenerator::make_order_key(number as i64 + 1),
-            false => self.first_new + (number - self.loaded) as i64,
+            false => self.shared.first_new + (number - self.loaded) as i64,
         }
     }
 }
