@@ -8,20 +8,21 @@ use crate::output::Format;
 
 const EXAMPLES: &str = "\
 Examples:
-  lstore                              a shell on a database in memory
-  lstore data                         a shell on the database in the directory data, made if it is missing
-  lstore data -c 'select 1'           run a statement and leave
-  lstore data -f load.sql -c '\\dt'    run a script, then list the tables
-  lstore data --format csv < q.sql    run the script on standard input, rows as CSV
-  lstore bench tpch --sf 0.1          the 22 queries of TPC-H, idle and under updates
+  lstore                            a shell on a database in memory
+  lstore data                       a shell on the database in directory data
+  lstore data -c 'select 1'         run a statement and leave
+  lstore data -f a.sql -c '\\dt'     run a script, then list the tables
+  lstore data --format csv < a.sql  run standard input, write rows as CSV
+  lstore bench tpch --sf 0.1        TPC-H's queries, idle and under updates
 
-Without -c and -f, and with a terminal on standard input, lstore is an interactive shell: \\? there tells its commands.";
+Without -c and -f, and with a terminal on standard input, lstore is an
+interactive shell. Type \\? there for its commands.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
-  lstore bench tpch                          scale 0.1, in memory
-  lstore bench tpch --sf 1 --dir data        scale 1 in the directory data; a second run finds it loaded
-  lstore bench tpch --json > tpch.jsonl      one JSON object a line";
+  lstore bench tpch                      scale factor 0.1, in memory
+  lstore bench tpch --sf 1 --dir data    in directory data, loaded once
+  lstore bench tpch --json > tpch.jsonl  one JSON object a line";
 
 /// A real-time OLTP + OLAP database: transactions and analytical queries on one copy of the data.
 #[derive(Parser, Debug)]

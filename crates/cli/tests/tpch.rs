@@ -5,7 +5,7 @@ use std::path::Path;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use cli::tpch::{Quiet, TABLES, load};
+use cli::tpch::{Quiet, TABLES, create_tables, load};
 use common::{answer, lstore, sql};
 use engine::Database;
 use sql::{Outcome, Session, SessionOptions, SqlError};
@@ -131,8 +131,7 @@ fn the_benchmark_loads_measures_and_finds_its_data_again() {
 fn a_load_that_was_cut_off_is_done_again() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("db");
-    bench(&dir, &[]).ok();
-    sql(&dir, "delete from region; delete from lineitem where l_orderkey < 100").ok();
+    create_tables(&Database::open(&dir).unwrap()).unwrap();
     let again = bench(&dir, &[]).ok();
     assert!(again.err.contains("an earlier load was cut off"), "{again:?}");
 }
@@ -151,8 +150,7 @@ fn the_tables_of_others_are_left_alone() {
 fn another_scale_factor_is_replaced_only_if_the_user_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("db");
-    let other = ["bench", "tpch", "--sf", "0.0037", "--runs", "1", "--checks", "1", "--dir", dir.to_str().unwrap()];
-    lstore(other).ok();
+    load(&Database::open(&dir).unwrap(), 0.0037, &Quiet).unwrap();
     assert!(bench(&dir, &[]).failed(1).contains("--reload"));
     bench(&dir, &["--reload"]).ok();
     assert_eq!(answer(&dir, "select count(*) from part"), "620\n");

@@ -1,6 +1,6 @@
 //! The TPC-H benchmark: its tables, its data (by the `tpchgen` crate), its queries, and a writer beside them.
 //!
-//! [`load`] fills a database; [`bench`] measures the 22 queries idle and while transactions change the data at full
+//! [`load()`] fills a database; [`bench()`] measures the 22 queries idle and while transactions change the data at full
 //! speed, and checks at every moment that what a query sees is one consistent state.
 use std::io;
 
