@@ -4,6 +4,7 @@
 //! replaced whole by a compare-and-swap, so whoever reads it sees it before or after a change.
 use std::hash::Hash;
 
+use foldhash::fast::RandomState;
 use papaya::{Compute, Operation};
 use smallvec::SmallVec;
 use types::Rid;
@@ -23,12 +24,12 @@ pub enum Holder {
 
 /// A hash index from `K` to base Rids.
 pub struct HashIndex<K> {
-    map: papaya::HashMap<K, Rids>,
+    map: papaya::HashMap<K, Rids, RandomState>,
 }
 
 impl<K: Hash + Eq> Default for HashIndex<K> {
     fn default() -> Self {
-        HashIndex { map: papaya::HashMap::new() }
+        HashIndex { map: papaya::HashMap::with_hasher(RandomState::default()) }
     }
 }
 
