@@ -68,9 +68,13 @@ pub(crate) fn check_width(table: &str, expected: usize, found: usize) -> Result<
 }
 
 /// Refuses NULL where a column does not take it, in rows that come as cells.
-pub(crate) fn check_nulls(table: &str, schema: &Schema, cells: &[(usize, Cell<'_>)]) -> Result<()> {
+pub(crate) fn check_nulls<'a>(
+    table: &str,
+    schema: &Schema,
+    cells: impl Iterator<Item = (usize, &'a Cell<'a>)>,
+) -> Result<()> {
     for (column, cell) in cells {
-        let column = &schema.columns()[*column];
+        let column = &schema.columns()[column];
         if *cell == Cell::Null && !column.nullable {
             return Err(Error::NullInColumn { table: table.into(), column: column.name.clone() });
         }

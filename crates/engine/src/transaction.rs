@@ -106,10 +106,11 @@ impl Transaction {
     pub fn insert_batch(&mut self, table: &Table, rows: &RecordBatch) -> Result<u64> {
         let data = &table.data;
         let columns = self.batch_columns(data, 0..data.schema.columns().len(), rows)?;
+        let mut cells = Cells::with_capacity(columns.len());
         for row in 0..rows.num_rows() {
-            let cells: Vec<(usize, Cell<'_>)> = columns.iter().map(|(at, array)| (*at, array.get(row))).collect();
-            check_nulls(&data.name, &data.schema, &cells)?;
-            let cells: Cells<'_> = cells.into_iter().map(|(_, cell)| cell).collect();
+            cells.clear();
+            cells.extend(columns.iter().map(|(_, array)| array.get(row)));
+            check_nulls(&data.name, &data.schema, cells.iter().enumerate())?;
             self.insert_cells(data, &cells)?;
         }
         Ok(rows.num_rows() as u64)
@@ -203,7 +204,7 @@ impl Transaction {
         let mut updated = 0;
         for (row, rid) in rids.values().iter().enumerate() {
             let cells: Vec<(usize, Cell<'_>)> = arrays.iter().map(|(at, array)| (*at, array.get(row))).collect();
-            check_nulls(&data.name, &data.schema, &cells)?;
+            check_nulls(&data.name, &data.schema, cells.iter().map(|(at, cell)| (*at, cell)))?;
             updated += u64::from(self.change(data, Rid::from_word(*rid), Change::Update(&cells))?);
         }
         Ok(updated)
