@@ -1,5 +1,5 @@
 //! Transaction blocks, and the transaction of a single statement with its retries.
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion::sql::sqlparser::ast::{Statement, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
@@ -29,8 +29,8 @@ pub(crate) enum Block {
 pub(crate) struct OpenBlock {
     transaction: Transaction,
     is_read_only: bool,
-    /// Queries whose rows may still be read.
-    queries: Vec<Weak<Link>>,
+    /// Queries whose rows may still be read, or could not be.
+    queries: Vec<Arc<Link>>,
 }
 
 /// A statement's transaction and what its own queries read.
@@ -50,9 +50,9 @@ impl Block {
     /// Notices that rows of an earlier query in the block could not be read to their end.
     pub(crate) fn refresh(&mut self) {
         if let Block::Open(open) = self {
-            open.queries.retain(|query| query.strong_count() > 0);
-            let failed = |query: &Weak<Link>| query.upgrade().is_some_and(|query| query.has_failed());
-            if open.queries.iter().any(failed) {
+            // Rows that nobody holds any more and that did not fail have nothing to tell.
+            open.queries.retain(|query| Arc::strong_count(query) > 1 || query.has_failed());
+            if open.queries.iter().any(|query| query.has_failed()) {
                 self.fail();
             }
         }
@@ -84,7 +84,7 @@ impl Block {
     /// Ties a query's rows to the block that it runs in.
     pub(crate) fn watch(&mut self, link: &Arc<Link>) {
         if let Block::Open(open) = self {
-            open.queries.push(Arc::downgrade(link));
+            open.queries.push(link.clone());
         }
     }
 
@@ -168,7 +168,7 @@ impl Block {
 
 impl OpenBlock {
     fn close_queries(&self) {
-        self.queries.iter().filter_map(Weak::upgrade).for_each(|query| query.close());
+        self.queries.iter().for_each(|query| query.close());
     }
 }
 

@@ -48,6 +48,9 @@ fn external(error: &(dyn std::error::Error + 'static), source: &Source) -> SqlEr
     if let Some(error) = error.downcast_ref::<ArrowError>() {
         return arrow(error);
     }
+    if let Some(error) = error.downcast_ref::<SqlError>() {
+        return error.clone();
+    }
     match error.downcast_ref::<engine::Error>() {
         Some(error) => SqlError::new(error.sqlstate(), error.to_string()),
         None => SqlError::new("XX000", clean(&error.to_string())),
@@ -131,6 +134,13 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
             Some(near) if near.len().abs_diff(name.len()) < 3 => error.hint(format!("Perhaps you meant {near}.")),
             _ => error,
         });
+    }
+    if let Some(name) = between(text, "Function '", "' failed to match any signature")
+        .or_else(|| between(text, "Failed to coerce arguments to satisfy a call to '", "' function"))
+    {
+        let message = format!("function {name} does not take arguments of these types");
+        let hint = "You might need to add explicit type casts.";
+        return Some(SqlError::new("42883", message).at(source.find_word(name)).hint(hint));
     }
     if text.contains("Failed to coerce arguments") || text.contains("No function matches") {
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or(text);

@@ -5,6 +5,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectNamePart, Query, SelectItem, SetExpr};
 
 use crate::names::fold;
+use crate::semantics::duplicates;
 use crate::types::type_name_of_sql;
 
 /// What is known of a query's column names from its text.
@@ -33,7 +34,7 @@ pub(crate) fn of(query: &Query) -> Headings {
         SetExpr::Select(select) => {
             for item in &select.projection {
                 let name = match item {
-                    SelectItem::UnnamedExpr(expr) => name_of(expr).unwrap_or_else(|| "?column?".to_owned()),
+                    SelectItem::UnnamedExpr(expr) => heading(expr).unwrap_or_else(|| "?column?".to_owned()),
                     SelectItem::ExprWithAlias { alias, .. } => fold(alias),
                     _ => {
                         headings.has_wildcard = true;
@@ -51,7 +52,7 @@ pub(crate) fn of(query: &Query) -> Headings {
 }
 
 /// The name that PostgreSQL derives from an expression, if it finds one.
-fn name_of(expr: &Expr) -> Option<String> {
+pub(crate) fn heading(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Identifier(ident) => Some(fold(ident)),
         Expr::CompoundIdentifier(parts) => parts.last().map(fold),
@@ -59,11 +60,11 @@ fn name_of(expr: &Expr) -> Option<String> {
             ObjectNamePart::Identifier(ident) => Some(fold(ident)),
             ObjectNamePart::Function(_) => None,
         },
-        Expr::Cast { expr, data_type, .. } => name_of(expr).or_else(|| Some(type_name_of_sql(data_type))),
+        Expr::Cast { expr, data_type, .. } => heading(expr).or_else(|| Some(type_name_of_sql(data_type))),
         Expr::TypedString(typed) => Some(type_name_of_sql(&typed.data_type)),
-        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => name_of(inner),
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => heading(inner),
         Expr::Case { else_result, .. } => {
-            Some(else_result.as_ref().and_then(|result| name_of(result)).unwrap_or_else(|| "case".to_owned()))
+            Some(else_result.as_ref().and_then(|result| heading(result)).unwrap_or_else(|| "case".to_owned()))
         }
         Expr::Exists { .. } => Some("exists".to_owned()),
         Expr::Subquery(query) => of(query).before.into_iter().next(),
@@ -84,6 +85,12 @@ fn name_of(expr: &Expr) -> Option<String> {
     }
 }
 
+/// Hidden names are shown as what they stand for.
+fn named(field: Field) -> Field {
+    let shown = duplicates::shown(field.name()).to_owned();
+    field.with_name(shown)
+}
+
 /// The schema under the names that the text gives. Planners promise more about NULL than their rows keep at times, so
 /// that every column is given as one that may hold it.
 pub(crate) fn apply(schema: &SchemaRef, headings: &Headings) -> SchemaRef {
@@ -94,10 +101,10 @@ pub(crate) fn apply(schema: &SchemaRef, headings: &Headings) -> SchemaRef {
     let rename = |(at, field): (usize, &Arc<Field>)| {
         let field = field.as_ref().clone().with_nullable(true);
         match at {
-            _ if !is_known => field,
+            _ if !is_known => named(field),
             _ if at < headings.before.len() => field.with_name(&headings.before[at]),
             _ if at >= first_after => field.with_name(&headings.after[at - first_after]),
-            _ => field,
+            _ => named(field),
         }
     };
     let fields: Vec<Field> = schema.fields().iter().enumerate().map(rename).collect();

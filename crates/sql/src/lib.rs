@@ -25,6 +25,7 @@ mod planner;
 mod progress;
 mod references;
 mod scan;
+mod semantics;
 mod session;
 mod settings;
 mod split;

@@ -77,7 +77,7 @@ fn column_names(schema: &Schema) -> Vec<String> {
 pub(crate) fn with_suggestion(error: SqlError, wrong: &str, names: &[String]) -> SqlError {
     let near = names.iter().map(|name| (distance(wrong, name), name)).min();
     match near {
-        Some((distance, name)) if distance > 0 && distance <= (wrong.chars().count() / 3).max(1) => {
+        Some((distance, name)) if distance > 0 && distance * 2 <= wrong.chars().count() => {
             error.hint(format!("Perhaps you meant to reference the column \"{name}\"."))
         }
         _ => error,

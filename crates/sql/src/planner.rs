@@ -5,8 +5,11 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::error::DataFusionError;
+use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as DataFusionStatement;
@@ -22,6 +25,7 @@ use crate::diagnose::diagnose;
 use crate::error::{Result, SqlError};
 use crate::outcome::Rows;
 use crate::parse::Source;
+use crate::semantics::{AdaptLiterals, CheckedIntegers, LiteralPlanner, duplicates, numbers};
 use crate::types::CastTypes;
 use crate::wait::wait;
 
@@ -84,13 +88,22 @@ impl Planner {
         let options = config.options_mut();
         options.sql_parser.parse_float_as_decimal = true;
         options.sql_parser.collect_spans = true;
+        // A row found by its key is not worth spreading over threads.
+        options.execution.use_row_number_estimates_to_optimize_partitioning = true;
         options.execution.time_zone = Some("UTC".to_owned());
+        let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
+        expr_planners.extend(SessionStateDefaults::default_expr_planners());
+        let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(AdaptLiterals)];
+        rules.extend(Analyzer::new().rules);
+        rules.push(Arc::new(CheckedIntegers));
         let template = SessionStateBuilder::new()
             .with_config(config)
             .with_default_features()
             .with_table_factories(Default::default())
             .with_file_formats(Vec::new())
             .with_type_planner(Arc::new(CastTypes))
+            .with_expr_planners(expr_planners)
+            .with_analyzer_rules(rules)
             .build();
         Planner { template, partitions }
     }
@@ -101,8 +114,10 @@ impl Planner {
     }
 
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
-    pub(crate) fn plan(&self, statement: Statement, view: View, source: Source) -> Result<Plan> {
+    pub(crate) fn plan(&self, mut statement: Statement, view: View, source: Source) -> Result<Plan> {
         check::query(&statement, &source)?;
+        numbers::widen(&mut statement);
+        duplicates::rename(&mut statement);
         let mut state = self.template.clone();
         state.mark_start_execution();
         state.register_catalog_list(Arc::new(Names::new(view)));

@@ -92,7 +92,7 @@ fn is_binary(data_type: &ArrowType) -> bool {
 }
 
 /// The text that a value becomes when assigned; booleans are spelled out then.
-fn long_text(array: &ArrayRef, row: usize) -> Option<String> {
+pub(crate) fn long_text(array: &ArrayRef, row: usize) -> Option<String> {
     match array.as_boolean_opt() {
         Some(values) => (!array.is_null(row)).then(|| values.value(row).to_string()),
         None => text_value(array, row),
@@ -158,9 +158,8 @@ fn floats_into_decimals(array: &ArrayRef, to: DataType) -> Result<ArrayRef, Misp
     let mut builder = ColumnBuilder::new(to);
     for (row, value) in wide.as_primitive::<Float64Type>().iter().enumerate() {
         let appended = match value {
-            None => Ok(builder.append_null()),
             Some(value) if !value.is_finite() => Err(Misfit::Range),
-            Some(value) => builder.append_text(&float_digits(value, digits)),
+            value => builder.append_option(value.map(|value| float_digits(value, digits)).as_deref()),
         };
         appended.map_err(|misfit| (Some(row), misfit))?;
     }
@@ -175,11 +174,7 @@ fn from_text(array: &ArrayRef, is_uuid: bool, to: DataType, texts: Texts) -> Res
         _ => {
             let mut builder = ColumnBuilder::new(to);
             for (row, text) in array.as_string_view().iter().enumerate() {
-                let appended = match text {
-                    None => Ok(builder.append_null()),
-                    Some(text) => builder.append_text(text),
-                };
-                appended.map_err(|misfit| (Some(row), misfit))?;
+                builder.append_option(text).map_err(|misfit| (Some(row), misfit))?;
             }
             Ok(builder.finish())
         }

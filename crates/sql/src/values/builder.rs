@@ -102,6 +102,17 @@ impl ColumnBuilder {
         Ok(())
     }
 
+    /// Appends NULL or a text as [`ColumnBuilder::append_text`] does.
+    pub(crate) fn append_option(&mut self, text: Option<&str>) -> Result<(), Misfit> {
+        match text {
+            Some(text) => self.append_text(text),
+            None => {
+                self.append_null();
+                Ok(())
+            }
+        }
+    }
+
     /// Appends a numeric literal: integers round it, texts take it as it stands, other types refuse it.
     pub(crate) fn append_number(&mut self, number: &str) -> Result<(), Misfit> {
         let rounded =
@@ -110,7 +121,10 @@ impl ColumnBuilder {
             Values::Int16(builder) => builder.append_value(i16::try_from(rounded()?).map_err(|_| Misfit::Range)?),
             Values::Int32(builder) => builder.append_value(i32::try_from(rounded()?).map_err(|_| Misfit::Range)?),
             Values::Int64(builder) => builder.append_value(rounded()?),
-            Values::Float32(_) | Values::Float64(_) | Values::Decimal(_) => return self.append_text(number),
+            // A literal is a numeric first, which knows no negative zero.
+            Values::Float32(builder) => builder.append_value(input::real(number)? + 0.0),
+            Values::Float64(builder) => builder.append_value(input::double(number)? + 0.0),
+            Values::Decimal(_) => return self.append_text(number),
             Values::Text(_) if self.data_type != DataType::Uuid => return self.append_text(number),
             _ => return Err(Misfit::Kind),
         }

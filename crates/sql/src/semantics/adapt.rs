@@ -1,0 +1,178 @@
+//! Untyped literals take the type of what they are compared with, as in PostgreSQL: `id = '5'` compares numbers.
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+use engine::DataType;
+
+use super::casts::{ReadText, WriteText};
+use crate::error::SqlError;
+use crate::types::type_of_field;
+use crate::values::builder::ColumnBuilder;
+use crate::values::{Misfit, input};
+
+/// Adapts the literals of comparisons while the planner still sees which operand is untyped.
+#[derive(Debug)]
+pub(crate) struct LiteralPlanner;
+
+impl ExprPlanner for LiteralPlanner {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let RawBinaryExpr { op, left, right } = expr;
+        let (left, right) = match op {
+            BinaryOperator::Eq
+            | BinaryOperator::NotEq
+            | BinaryOperator::Lt
+            | BinaryOperator::LtEq
+            | BinaryOperator::Gt
+            | BinaryOperator::GtEq => {
+                let (left, right) = (adapt(left, &right, schema)?, right);
+                let right = adapt(right, &left, schema)?;
+                (left, right)
+            }
+            _ => (left, right),
+        };
+        Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
+    }
+}
+
+/// Adapts the literals of `IN` and `BETWEEN`, and gives casts between text and other types PostgreSQL's syntax.
+#[derive(Debug)]
+pub(crate) struct AdaptLiterals;
+
+impl AnalyzerRule for AdaptLiterals {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(analyze_node).map(|transformed| transformed.data)
+    }
+
+    fn name(&self) -> &str {
+        "adapt_literals"
+    }
+}
+
+/// The columns that a plan's expressions may name.
+pub(super) fn visible(plan: &LogicalPlan) -> Result<DFSchema> {
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = plan {
+        schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
+    }
+    Ok(schema)
+}
+
+fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let schema = visible(&plan)?;
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let adapted = expr.transform_up(|expr| adapt_expr(expr, &schema))?;
+        Ok(adapted.update_data(|expr| name.restore(expr)))
+    })?
+    .map_data(LogicalPlan::recompute_schema)
+}
+
+fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(match expr {
+        Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| untyped(item).is_some()) => {
+            let list: Result<Vec<Expr>> = list.into_iter().map(|item| adapt(item, &expr, schema)).collect();
+            Transformed::yes(Expr::InList(InList { expr, list: list?, negated }))
+        }
+        Expr::Between(Between { expr, negated, low, high }) if untyped(&low).is_some() || untyped(&high).is_some() => {
+            let low = Box::new(adapt(*low, &expr, schema)?);
+            let high = Box::new(adapt(*high, &expr, schema)?);
+            Transformed::yes(Expr::Between(Between { expr, negated, low, high }))
+        }
+        Expr::Cast(cast) => adapt_cast(cast, schema)?,
+        other => Transformed::no(other),
+    })
+}
+
+/// The text of an untyped literal.
+fn untyped(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
+        _ => None,
+    }
+}
+
+fn is_text(data_type: &arrow_schema::DataType) -> bool {
+    matches!(
+        data_type,
+        arrow_schema::DataType::Utf8 | arrow_schema::DataType::Utf8View | arrow_schema::DataType::LargeUtf8
+    )
+}
+
+/// An untyped literal as a value of the type that `other` has; anything else as it is.
+fn adapt(literal: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
+    let Some(text) = untyped(&literal) else { return Ok(literal) };
+    let Ok((_, field)) = other.to_field(schema) else { return Ok(literal) };
+    match type_of_field(&field) {
+        Some(data_type) if data_type == DataType::Uuid || !is_text(field.data_type()) => {
+            if field.data_type().is_null() {
+                return Ok(literal);
+            }
+            read(text, data_type)
+        }
+        _ => Ok(literal),
+    }
+}
+
+/// A text as a literal of a type. Decimals keep their own scale, as nothing is assigned to a column here.
+fn read(text: &str, data_type: DataType) -> Result<Expr> {
+    let data_type = match data_type {
+        DataType::Decimal { .. } => own_scale(text),
+        other => other,
+    };
+    let mut builder = ColumnBuilder::new(data_type);
+    builder.append_text(text).map_err(|misfit| failed(misfit, data_type, text))?;
+    Ok(Expr::Literal(ScalarValue::try_from_array(&builder.finish(), 0)?, None))
+}
+
+fn own_scale(text: &str) -> DataType {
+    let digits = text.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end().len());
+    match i8::try_from(digits) {
+        Ok(scale @ 0..=38) if input::decimal(text, 38, scale).is_ok() => DataType::Decimal { precision: 38, scale },
+        _ => DataType::Decimal { precision: 38, scale: 10 },
+    }
+}
+
+/// PostgreSQL's error for a bad literal, on its way through DataFusion.
+pub(super) fn failed(misfit: Misfit, data_type: DataType, text: &str) -> DataFusionError {
+    let error = SqlError { detail: None, ..misfit.error("", data_type, text, "text") };
+    DataFusionError::External(Box::new(error))
+}
+
+fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let Ok((_, from)) = cast.expr.to_field(schema) else { return Ok(Transformed::no(Expr::Cast(cast))) };
+    let target = type_of_field(&cast.field);
+    let call = |function: ScalarUDF, expr: Expr| {
+        Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr])))
+    };
+    match target {
+        Some(DataType::Text { .. }) if is_text(cast.field.data_type()) => {
+            let differs = !is_text(from.data_type()) && !from.data_type().is_null() && !from.data_type().is_integer();
+            if differs { Ok(call(WriteText::function(), *cast.expr)) } else { Ok(Transformed::no(Expr::Cast(cast))) }
+        }
+        Some(data_type) if is_text(from.data_type()) && type_of_field(&from) != Some(data_type) => {
+            match (untyped(&cast.expr), data_type) {
+                // A numeric cast rounds to the scale that it names.
+                (Some(text), DataType::Decimal { precision, scale }) => {
+                    let unscaled = input::decimal(text, precision, scale);
+                    let unscaled = unscaled.map_err(|misfit| failed(misfit, data_type, text))?;
+                    let value = ScalarValue::Decimal128(Some(unscaled), precision, scale);
+                    Ok(Transformed::yes(Expr::Literal(value, None)))
+                }
+                (Some(text), _) => Ok(Transformed::yes(read(text, data_type)?)),
+                (None, _) => Ok(call(ReadText::function(data_type), *cast.expr)),
+            }
+        }
+        _ => Ok(Transformed::no(Expr::Cast(cast))),
+    }
+}

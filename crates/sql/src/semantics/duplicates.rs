@@ -1,0 +1,52 @@
+//! Output columns may have the same name, as in `SELECT 1, 1` or `SELECT *, id`; the planner wants each once.
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, Statement, VisitMut, VisitorMut};
+
+use crate::headings::heading;
+use crate::names::fold;
+
+/// Gives hidden names to output columns that repeat another, in every part of a statement.
+pub(crate) fn rename(statement: &mut Statement) {
+    let _ = statement.visit(&mut Rename);
+}
+
+/// The name that a user sees for a column: of a hidden name what stands after its mark.
+pub(crate) fn shown(name: &str) -> &str {
+    match name.strip_prefix('\0').and_then(|rest| rest.split_once('\0')) {
+        Some((_, shown)) => shown,
+        None => name,
+    }
+}
+
+struct Rename;
+
+impl VisitorMut for Rename {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let is_wildcard =
+            |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+        let has_wildcard = select.projection.iter().any(is_wildcard);
+        let mut seen: Vec<String> = Vec::new();
+        for (at, item) in select.projection.iter_mut().enumerate() {
+            let (shown, name, expr) = match item {
+                SelectItem::UnnamedExpr(expr) => {
+                    let heading = heading(expr);
+                    let name = heading.clone().unwrap_or_else(|| expr.to_string());
+                    (heading.unwrap_or_else(|| "?column?".to_owned()), name, expr)
+                }
+                SelectItem::ExprWithAlias { expr, alias } => (fold(alias), fold(alias), expr),
+                _ => continue,
+            };
+            let may_repeat_wildcard = has_wildcard && matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+            let repeats = seen.contains(&name) || (matches!(expr, Expr::Subquery(_)) && !seen.is_empty());
+            seen.push(name);
+            if repeats || may_repeat_wildcard {
+                let alias = Ident::with_quote('"', format!("\0{at}\0{shown}"));
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
