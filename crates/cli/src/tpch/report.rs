@@ -1,7 +1,7 @@
 //! What the benchmark tells at its end: a table, or JSON objects.
 use std::io::{self, Write};
 
-use serde_json::json;
+use serde::Serialize;
 
 use super::writer::Written;
 use crate::output::table::Table;
@@ -92,8 +92,8 @@ impl Report {
         for (i, (idle, busy)) in self.idle.iter().zip(&self.busy).enumerate() {
             let name = format!("q{:02}", i + 1);
             let ratio = idle.median() / busy.median();
-            writeln!(out, "{}", time_line(&format!("{name} idle"), idle, None))?;
-            writeln!(out, "{}", time_line(&format!("{name} under updates"), busy, Some(ratio)))?;
+            write_times(out, &format!("{name} idle"), idle, None)?;
+            write_times(out, &format!("{name} under updates"), busy, Some(ratio))?;
         }
         let seconds = self.written.elapsed.as_secs_f64();
         let written = &self.written;
@@ -109,22 +109,53 @@ impl Report {
             ("consistency", "checks", f64::from(self.checks), "count"),
         ];
         for (case, metric, value, unit) in lines {
-            let line = json!({
-                "bench": "tpch", "case": case, "metric": metric, "value": value, "unit": unit,
-                "min": value, "max": value, "runs": 1, "baseline": null, "ratio": null,
-            });
-            writeln!(out, "{line}")?;
+            let (min, max) = (value, value);
+            write_line(out, &Line { case, metric, value, unit, min, max, runs: 1, ..Line::default() })?;
         }
         Ok(())
     }
 }
 
-fn time_line(case: &str, times: &Times, ratio: Option<f64>) -> serde_json::Value {
-    json!({
-        "bench": "tpch", "case": case, "metric": "time", "value": times.median(), "unit": "ms",
-        "min": times.min(), "max": times.max(), "runs": times.0.len(),
-        "baseline": ratio.map(|_| "idle"), "ratio": ratio,
-    })
+/// One measured value, its fields in the order in which they are written.
+#[derive(Serialize)]
+struct Line<'a> {
+    bench: &'a str,
+    case: &'a str,
+    metric: &'a str,
+    value: f64,
+    unit: &'a str,
+    min: f64,
+    max: f64,
+    runs: usize,
+    baseline: Option<&'a str>,
+    ratio: Option<f64>,
+}
+
+impl Default for Line<'_> {
+    fn default() -> Self {
+        Line {
+            bench: "tpch",
+            case: "",
+            metric: "time",
+            value: 0.0,
+            unit: "ms",
+            min: 0.0,
+            max: 0.0,
+            runs: 0,
+            baseline: None,
+            ratio: None,
+        }
+    }
+}
+
+fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
+    writeln!(out, "{}", serde_json::to_string(line)?)
+}
+
+fn write_times(out: &mut dyn Write, case: &str, times: &Times, ratio: Option<f64>) -> io::Result<()> {
+    let (value, min, max, runs) = (times.median(), times.min(), times.max(), times.0.len());
+    let baseline = ratio.map(|_| "idle");
+    write_line(out, &Line { case, value, min, max, runs, baseline, ratio, ..Line::default() })
 }
 
 /// A number with its digits in groups of three.
@@ -179,6 +210,7 @@ mod tests {
         report().write_json(&mut out).unwrap();
         for line in String::from_utf8(out).unwrap().lines() {
             let object: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(line.starts_with("{\"bench\":\"tpch\",\"case\":\""), "{line}");
             for field in ["bench", "case", "metric", "value", "unit", "min", "max", "runs", "baseline", "ratio"] {
                 assert!(object.get(field).is_some(), "{field} in {line}");
             }
