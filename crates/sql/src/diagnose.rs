@@ -53,7 +53,10 @@ fn external(error: &(dyn std::error::Error + 'static), source: &Source) -> SqlEr
     }
     match error.downcast_ref::<engine::Error>() {
         Some(error) => SqlError::new(error.sqlstate(), error.to_string()),
-        None => SqlError::new("XX000", clean(&error.to_string())),
+        None => {
+            let text = error.to_string();
+            by_text(&text).unwrap_or_else(|| SqlError::new("XX000", clean(&text)))
+        }
     }
 }
 
@@ -136,6 +139,7 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
         });
     }
     if let Some(name) = between(text, "Function '", "' failed to match any signature")
+        .or_else(|| between(text, "Function '", "' user-defined coercion failed"))
         .or_else(|| between(text, "Failed to coerce arguments to satisfy a call to '", "' function"))
     {
         let message = format!("function {name} does not take arguments of these types");
@@ -185,6 +189,10 @@ fn by_text(text: &str) -> Option<SqlError> {
     }
     if let Some(rest) = text.split("Error parsing timestamp from '").nth(1) {
         return Some(bad_text("timestamp", rest.split('\'').next().unwrap_or(rest)));
+    }
+    if let Some((_, why)) = text.split_once("regex parse error:") {
+        let why = why.rsplit_once("error: ").map_or(why, |(_, why)| why);
+        return Some(SqlError::new("2201B", format!("invalid regular expression: {}", why.trim())));
     }
     if lower.contains("overflow") || lower.contains("can't cast value") || lower.contains("out of range") {
         return Some(out_of_range(text));

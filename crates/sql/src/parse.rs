@@ -8,8 +8,9 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan
 use crate::copy::options::{CopyStatement, parse_copy};
 use crate::error::{Result, SqlError};
 
-/// How many levels of operators a statement may have. Every level costs stack in the planner.
-const DEPTH_MAX: usize = 5_000;
+/// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
+/// above it.
+const DEPTH_MAX: usize = 2_000;
 
 /// How many levels of parentheses and subqueries the parser follows.
 const NESTING_MAX: usize = 200;

@@ -1,6 +1,9 @@
 //! Integer arithmetic that fails when its result does not fit, where DataFusion's wraps around.
+use std::sync::Arc;
+
 use arrow_schema::DataType as ArrowType;
 use datafusion::arrow::compute::kernels::numeric::{add, mul, sub};
+use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::{DataFusionError, Result};
@@ -37,8 +40,10 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             left,
             op: op @ (Operator::Plus | Operator::Minus | Operator::Multiply),
             right,
-        }) if is_integer(&left, &schema) && is_integer(&right, &schema) => {
-            let function = std::sync::Arc::new(Checked::function(op));
+        }) if let Some(of) = integer(&left, &schema)
+            && integer(&right, &schema).is_some() =>
+        {
+            let function = Arc::new(Checked::function(op, of));
             Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![*left, *right])))
         }
         other => Transformed::no(other),
@@ -50,20 +55,36 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-fn is_integer(expr: &Expr, schema: &datafusion::common::DFSchema) -> bool {
-    matches!(expr.get_type(schema), Ok(ArrowType::Int16 | ArrowType::Int32 | ArrowType::Int64))
+/// The type of an integer expression. DataFusion finds a type by going through the whole tree below; in a long chain of
+/// operators that would be done once for each of them.
+fn integer(expr: &Expr, schema: &DFSchema) -> Option<ArrowType> {
+    let data_type = match expr {
+        Expr::ScalarFunction(call) => match call.func.inner().downcast_ref::<Checked>() {
+            Some(checked) => Some(checked.of.clone()),
+            None => expr.get_type(schema).ok(),
+        },
+        Expr::BinaryExpr(binary) if !matches!(binary.op, Operator::Plus | Operator::Minus | Operator::Multiply) => {
+            expr.get_type(schema).ok()
+        }
+        // What was not replaced is no integer.
+        Expr::BinaryExpr(_) => None,
+        other => other.get_type(schema).ok(),
+    };
+    data_type.filter(|found| matches!(found, ArrowType::Int16 | ArrowType::Int32 | ArrowType::Int64))
 }
 
 /// One operator as a function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     op: Operator,
+    /// The type of the operands and the result.
+    of: ArrowType,
     signature: Signature,
 }
 
 impl Checked {
-    fn function(op: Operator) -> ScalarUDF {
-        ScalarUDF::from(Checked { op, signature: Signature::any(2, Volatility::Immutable) })
+    fn function(op: Operator, of: ArrowType) -> ScalarUDF {
+        ScalarUDF::from(Checked { op, of, signature: Signature::any(2, Volatility::Immutable) })
     }
 }
 
@@ -80,8 +101,8 @@ impl ScalarUDFImpl for Checked {
         &self.signature
     }
 
-    fn return_type(&self, types: &[ArrowType]) -> Result<ArrowType> {
-        types.first().cloned().ok_or_else(|| DataFusionError::Internal("an operator without operands".to_owned()))
+    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
+        Ok(self.of.clone())
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
