@@ -1,11 +1,12 @@
-//! A hash index for primary keys, over a concurrent map whose readers take no latch.
+//! A hash index for primary keys, over a concurrent map whose readers take no latch where they find what they seek.
 //!
 //! Each key has the short list of the base Rids that ever had it, oldest first: nearly always one. The list is
-//! replaced whole by a compare-and-swap, so whoever reads it sees it before or after a change.
+//! replaced whole under the latch of its bucket. A reader peeks without a latch; only if that finds nothing, which
+//! may mean that the list was just being replaced, it looks again under the bucket's shared latch.
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
-use papaya::{Compute, Operation};
+use scc::hash_index::Entry;
 use smallvec::SmallVec;
 use types::Rid;
 
@@ -24,12 +25,12 @@ pub enum Holder {
 
 /// A hash index from `K` to base Rids.
 pub struct HashIndex<K> {
-    map: papaya::HashMap<K, Rids, RandomState>,
+    map: scc::HashIndex<K, Rids, RandomState>,
 }
 
 impl<K: Hash + Eq> Default for HashIndex<K> {
     fn default() -> Self {
-        HashIndex { map: papaya::HashMap::with_hasher(RandomState::default()) }
+        HashIndex { map: scc::HashIndex::with_hasher(RandomState::default()) }
     }
 }
 
@@ -39,10 +40,12 @@ impl<K: Hash + Eq + Clone> HashIndex<K> {
         Self::default()
     }
 
-    /// The first of the key's Rids, newest first, for which `accept` returns something.
-    pub fn find<T>(&self, key: &K, accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
-        let map = self.map.pin();
-        map.get(key)?.iter().rev().copied().find_map(accept)
+    /// The first of the key's Rids, newest first, for which `accept` returns something. `accept` may be asked twice
+    /// about a Rid, and must not use the index.
+    pub fn find<T>(&self, key: &K, mut accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
+        let mut first = |rids: &Rids| rids.iter().rev().copied().find_map(&mut accept);
+        let peeked = self.map.peek_with(key, |_, rids| first(rids)).flatten();
+        peeked.or_else(|| self.map.read_sync(key, |_, rids| first(rids)).flatten())
     }
 
     /// Adds an entry, whoever else has the key.
@@ -51,38 +54,36 @@ impl<K: Hash + Eq + Clone> HashIndex<K> {
     }
 
     /// Adds an entry unless a record that has the key already is there; returns that record then. `holder` is asked
-    /// about each other record of the key's list, perhaps more than once; of two callers with one key, one sees the
-    /// other's entry.
+    /// about each other record of the key's list, and must not use the index; of two callers with one key, one sees
+    /// the other's entry.
     pub fn insert_unique(&self, key: K, rid: Rid, mut holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
-        let map = self.map.pin();
-        let added = map.compute(key, |entry| {
-            let mut kept = Rids::new();
-            for &other in entry.map_or(&[][..], |(_, rids)| rids) {
-                match holder(other) {
-                    _ if other == rid => {}
-                    Holder::Void => {}
-                    Holder::Past => kept.push(other),
-                    Holder::Present => return Operation::Abort(other),
+        match self.map.entry_sync(key) {
+            Entry::Vacant(entry) => drop(entry.insert_entry(Rids::from_slice(&[rid]))),
+            Entry::Occupied(mut entry) => {
+                let mut kept = Rids::new();
+                for &other in entry.get().iter().filter(|other| **other != rid) {
+                    match holder(other) {
+                        Holder::Void => {}
+                        Holder::Past => kept.push(other),
+                        Holder::Present => return Err(other),
+                    }
                 }
+                kept.push(rid);
+                entry.update(kept);
             }
-            kept.push(rid);
-            Operation::Insert(kept)
-        });
-        match added {
-            Compute::Aborted(other) => Err(other),
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     /// Removes the entry of `rid` under `key`, if there is one.
     pub fn remove(&self, key: &K, rid: Rid) {
-        self.map.pin().compute(key.clone(), |entry| match entry {
-            Some((_, rids)) if rids.contains(&rid) => {
-                let rest: Rids = rids.iter().copied().filter(|other| *other != rid).collect();
-                if rest.is_empty() { Operation::Remove } else { Operation::Insert(rest) }
-            }
-            _ => Operation::Abort(()),
-        });
+        let Some(mut entry) = self.map.get_sync(key) else { return };
+        let rest: Rids = entry.get().iter().copied().filter(|other| *other != rid).collect();
+        if rest.is_empty() {
+            entry.remove_entry();
+        } else if rest.len() < entry.get().len() {
+            entry.update(rest);
+        }
     }
 
     /// How many keys there are.
@@ -99,19 +100,14 @@ impl<K: Hash + Eq + Clone> HashIndex<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     fn rid(slot: usize) -> Rid {
         Rid::base(0, slot)
     }
 
     fn all(index: &HashIndex<u64>, key: u64) -> Vec<Rid> {
-        let mut rids = Vec::new();
-        index.find(&key, |rid| -> Option<()> {
-            rids.push(rid);
-            None
-        });
-        rids
+        index.map.peek_with(&key, |_, rids| rids.iter().rev().copied().collect()).unwrap_or_default()
     }
 
     #[test]
@@ -150,5 +146,31 @@ mod tests {
             }
         });
         assert_eq!((wins.into_inner(), index.len()), (5_000, 5_000));
+    }
+
+    #[test]
+    fn a_reader_never_misses_an_entry_while_its_list_changes() {
+        let index = HashIndex::new();
+        for key in 0..64u64 {
+            index.insert(key, rid(0));
+        }
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 1..3_000 {
+                    let key = round as u64 % 64;
+                    index.insert(key, rid(round));
+                    index.insert(1_000_000 + round as u64, rid(round));
+                    index.remove(&key, rid(round));
+                }
+                done.store(true, Ordering::Relaxed);
+            });
+            while !done.load(Ordering::Relaxed) {
+                for key in 0..64 {
+                    let found = index.find(&key, |found| (found == rid(0)).then_some(found));
+                    assert_eq!(found, Some(rid(0)), "key {key}");
+                }
+            }
+        });
     }
 }
