@@ -23,6 +23,9 @@ pub(crate) fn diagnose(error: &DataFusionError, source: &Source) -> SqlError {
         DataFusionError::SchemaError(inner, _) => schema(inner, source),
         DataFusionError::SQL(inner, _) => source.parser_error((**inner).clone()),
         DataFusionError::Plan(text) => planning(text, source),
+        DataFusionError::NotImplemented(text) if text.contains("OuterReferenceColumn") => {
+            SqlError::unsupported("this form of a correlated or lateral subquery")
+        }
         DataFusionError::NotImplemented(text) => SqlError::new("0A000", format!("not supported: {}", clean(text))),
         DataFusionError::ResourcesExhausted(text) => SqlError::new("53200", format!("out of memory: {}", clean(text))),
         DataFusionError::Execution(text) => by_text(text).unwrap_or_else(|| SqlError::new("22000", clean(text))),

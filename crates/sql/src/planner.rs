@@ -96,16 +96,19 @@ impl Planner {
         let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(AdaptLiterals)];
         rules.extend(Analyzer::new().rules);
         rules.push(Arc::new(CheckedIntegers));
-        let template = SessionStateBuilder::new()
+        let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_default_features()
             .with_table_factories(Default::default())
             .with_file_formats(Vec::new())
             .with_type_planner(Arc::new(CastTypes))
             .with_expr_planners(expr_planners)
-            .with_analyzer_rules(rules)
-            .build();
-        Planner { template, partitions }
+            .with_analyzer_rules(rules);
+        // Its format strings are not PostgreSQL's, and what it does not know it copies out as it stands.
+        if let Some(functions) = builder.scalar_functions() {
+            functions.retain(|function| function.name() != "to_char");
+        }
+        Planner { template: builder.build(), partitions }
     }
 
     /// How many partitions a query runs in.

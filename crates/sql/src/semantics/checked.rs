@@ -10,15 +10,16 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility,
+    AggregateUDF, BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility, WindowFunctionDefinition,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
 use super::adapt::visible;
+use super::sum::IntegerSum;
 
-/// Replaces `+`, `-` and `*` of integers. Runs once the types of both sides are the same.
+/// Replaces `+`, `-`, `*` and `sum` of integers. Runs once the types of both sides are the same.
 #[derive(Debug)]
 pub(crate) struct CheckedIntegers;
 
@@ -46,6 +47,21 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             let function = Arc::new(Checked::function(op, of));
             Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![*left, *right])))
         }
+        Expr::AggregateFunction(mut call)
+            if is_integer_sum(&call.func, call.params.distinct, &call.params.args, &schema) =>
+        {
+            call.func = IntegerSum::function();
+            Transformed::yes(Expr::AggregateFunction(call))
+        }
+        Expr::WindowFunction(mut call) => match &call.fun {
+            WindowFunctionDefinition::AggregateUDF(function)
+                if is_integer_sum(function, call.params.distinct, &call.params.args, &schema) =>
+            {
+                call.fun = WindowFunctionDefinition::AggregateUDF(IntegerSum::function());
+                Transformed::yes(Expr::WindowFunction(call))
+            }
+            _ => Transformed::no(Expr::WindowFunction(call)),
+        },
         other => Transformed::no(other),
     };
     plan.map_expressions(|expr| {
@@ -53,6 +69,14 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let transformed = expr.transform_up(|expr| Ok(checked(expr)))?;
         Ok(transformed.update_data(|expr| name.restore(expr)))
     })
+}
+
+/// Whether this is the library's `sum` of 64-bit integers.
+fn is_integer_sum(function: &AggregateUDF, is_distinct: bool, args: &[Expr], schema: &DFSchema) -> bool {
+    function.name() == "sum"
+        && !function.inner().is::<IntegerSum>()
+        && !is_distinct
+        && args.first().and_then(|arg| integer(arg, schema)) == Some(ArrowType::Int64)
 }
 
 /// The type of an integer expression. DataFusion finds a type by going through the whole tree below; in a long chain of

@@ -1,7 +1,9 @@
 //! Output columns may have the same name, as in `SELECT 1, 1` or `SELECT *, id`; the planner wants each once.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, Statement, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Select, SelectItem, Statement, TableAliasColumnDef, TableFactor, VisitMut, VisitorMut,
+};
 
 use crate::headings::heading;
 use crate::names::fold;
@@ -23,6 +25,17 @@ struct Rename;
 
 impl VisitorMut for Rename {
     type Break = ();
+
+    /// The alias of a function in FROM names its column too, as in `generate_series(1, 3) AS i`.
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { alias: Some(alias), args: Some(_), .. } = table
+            && alias.columns.is_empty()
+        {
+            let name = alias.name.clone();
+            alias.columns.push(TableAliasColumnDef { name, data_type: None });
+        }
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let is_wildcard =

@@ -4,6 +4,7 @@ mod casts;
 mod checked;
 pub(crate) mod duplicates;
 pub(crate) mod numbers;
+mod sum;
 
 pub(crate) use adapt::{AdaptLiterals, LiteralPlanner};
 pub(crate) use checked::CheckedIntegers;
