@@ -48,7 +48,7 @@ pub(crate) struct Core {
 pub struct OpenOptions {
     /// Told (bytes done, bytes in all) while the log is replayed.
     pub progress: Option<Box<dyn FnMut(u64, u64)>>,
-    /// Records in an update range, a power of two up to 65,536, the default.
+    /// Records in an update range, rounded up to a power of two from 16 to 65,536, which is the default.
     pub range_records: Option<usize>,
     /// Unmerged tail records at which a range is merged in the background; by default an eighth of a full range.
     pub merge_tail_records: Option<u64>,
@@ -57,7 +57,7 @@ pub struct OpenOptions {
 impl OpenOptions {
     pub(crate) fn table_options(&self) -> TableOptions {
         let defaults = TableOptions::default();
-        let range_records = self.range_records.unwrap_or(defaults.range_records);
+        let range_records = self.range_records.unwrap_or(defaults.range_records).clamp(16, 1 << 16).next_power_of_two();
         let merge_tail_records = self.merge_tail_records.unwrap_or((range_records as u64 / 8).max(1));
         TableOptions { range_records, merge_tail_records, ..defaults }
     }
@@ -204,13 +204,15 @@ impl Shared {
     /// visible.
     pub(crate) fn commit_to_log(&self, handle: &Handle, redo: &[u8]) -> Result<Timestamp> {
         let transactions = &self.core.transactions.0;
-        transactions.start_commit(handle);
+        let take_timestamp = || {
+            transactions.start_commit(handle);
+            transactions.next_timestamp()
+        };
         let at = match &self.log {
-            None => Ok(transactions.next_timestamp()),
-            Some(log) => {
-                let lsn = log.append_commit(handle.id().number(), redo, || transactions.next_timestamp().0);
-                lsn.map(Timestamp)
-            }
+            None => Ok(take_timestamp()),
+            // The log calls back once there is room for the frame: nobody waits for this transaction's timestamp
+            // while the log waits for the disk.
+            Some(log) => log.append_commit(handle.id().number(), redo, || take_timestamp().0).map(Timestamp),
         };
         match at {
             Ok(at) => transactions.finish_commit(handle, at),

@@ -67,16 +67,28 @@ pub(crate) fn check_width(table: &str, expected: usize, found: usize) -> Result<
     if expected == found { Ok(()) } else { Err(Error::WrongWidth { table: table.into(), expected, found }) }
 }
 
-/// Refuses NULL where a column does not take it, in rows that come as cells.
-pub(crate) fn check_nulls<'a>(
+/// Checks rows that come as cells of the right types: refuses NULL where a column does not take it, and values too
+/// long to store.
+pub(crate) fn check_cells<'a>(
     table: &str,
     schema: &Schema,
     cells: impl Iterator<Item = (usize, &'a Cell<'a>)>,
 ) -> Result<()> {
     for (column, cell) in cells {
         let column = &schema.columns()[column];
-        if *cell == Cell::Null && !column.nullable {
-            return Err(Error::NullInColumn { table: table.into(), column: column.name.clone() });
+        match cell {
+            Cell::Null if !column.nullable => {
+                return Err(Error::NullInColumn { table: table.into(), column: column.name.clone() });
+            }
+            Cell::Bytes(bytes) if bytes.len() > VALUE_BYTES_MAX => {
+                return Err(Error::BadValue {
+                    table: table.into(),
+                    column: column.name.clone(),
+                    data_type: column.data_type,
+                    value: format!("of {} bytes", bytes.len()),
+                });
+            }
+            _ => {}
         }
     }
     Ok(())

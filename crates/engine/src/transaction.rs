@@ -17,7 +17,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::primary_key::Key;
 use crate::redo;
-use crate::row::{Cells, check_nulls, check_width, fit, shorten};
+use crate::row::{Cells, check_cells, check_width, fit, shorten};
 use crate::table::{ScanOptions, Table, TableData, TableScan};
 
 /// Redo beyond this size goes to the log before the commit.
@@ -110,7 +110,7 @@ impl Transaction {
         for row in 0..rows.num_rows() {
             cells.clear();
             cells.extend(columns.iter().map(|(_, array)| array.get(row)));
-            check_nulls(&data.name, &data.schema, cells.iter().enumerate())?;
+            check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
             self.insert_cells(data, &cells)?;
         }
         Ok(rows.num_rows() as u64)
@@ -204,7 +204,7 @@ impl Transaction {
         let mut updated = 0;
         for (row, rid) in rids.values().iter().enumerate() {
             let cells: Vec<(usize, Cell<'_>)> = arrays.iter().map(|(at, array)| (*at, array.get(row))).collect();
-            check_nulls(&data.name, &data.schema, cells.iter().map(|(at, cell)| (*at, cell)))?;
+            check_cells(&data.name, &data.schema, cells.iter().map(|(at, cell)| (*at, cell)))?;
             updated += u64::from(self.change(data, Rid::from_word(*rid), Change::Update(&cells))?);
         }
         Ok(updated)

@@ -20,8 +20,8 @@ const PREFIX: usize = size_of::<u32>();
 /// The value of `current` before the first chunk: a chunk number that is never reached, with no room left.
 const NO_CHUNK: u64 = (u32::MAX as u64) << 32 | u32::MAX as u64;
 
-/// The longest value that a heap takes, in bytes (PostgreSQL's limit of a field).
-pub const VALUE_BYTES_MAX: usize = 1 << 30;
+/// The longest value that a heap takes, in bytes: half of PostgreSQL's limit, so that it fits a log frame.
+pub const VALUE_BYTES_MAX: usize = 1 << 29;
 
 /// An append-only heap of byte strings.
 pub struct ByteHeap {
