@@ -5,6 +5,11 @@ use std::sync::{Arc, Mutex};
 use engine::Database;
 use sql::{FileAccess, Outcome, Progress, Session, SessionOptions, SqlError, text_value};
 
+/// A server moves sessions and their rows between threads.
+const fn moves_between_threads<T: Send>() {}
+const _: () = moves_between_threads::<Session>();
+const _: () = moves_between_threads::<sql::Rows>();
+
 fn open() -> (Database, Session) {
     let db = Database::in_memory();
     let session = Session::new(&db, SessionOptions::default());
