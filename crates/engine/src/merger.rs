@@ -1,8 +1,8 @@
 //! The background merge: one thread that looks after the ranges of all tables.
 //!
 //! It sweeps over the ranges and merges those that are due (see [`lineage::Table::is_merge_due`]). A writer whose
-//! range has just reached the bound wakes it; else it looks a few times a second, and then also takes in the tails of
-//! ranges that nobody writes any more, so that a table at rest is scanned at full speed.
+//! range has just reached the bound wakes it; else it looks many times a second. Every few seconds it also takes in the
+//! tails of ranges that nobody writes any more, so that a table at rest is scanned at full speed.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -13,8 +13,9 @@ use crate::table::TableData;
 
 /// How long the thread rests when nothing is due.
 const REST: Duration = Duration::from_millis(20);
-/// How long a range must have been left alone before its remaining tail is merged.
-const QUIET: Duration = Duration::from_millis(500);
+/// How long a range must have been left alone before its remaining tail is merged: long enough that ranges which
+/// are written now and then are not merged for each handful of tail records.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// The merge thread; it ends when this is dropped.
 pub(crate) struct Merger {
