@@ -88,6 +88,9 @@ impl Planner {
         let options = config.options_mut();
         options.sql_parser.parse_float_as_decimal = true;
         options.sql_parser.collect_spans = true;
+        // A table's ranges are spread over threads by its scan. Dealing out the batches of one range again would gain
+        // little, and show the rows of a small table in another order than they were put in.
+        options.optimizer.enable_round_robin_repartition = false;
         // A row found by its key is not worth spreading over threads.
         options.execution.use_row_number_estimates_to_optimize_partitioning = true;
         options.execution.time_zone = Some("UTC".to_owned());
