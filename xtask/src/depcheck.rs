@@ -24,16 +24,8 @@ struct Room {
     tests_may_use: &'static [&'static str],
 }
 
-const fn room(
-    name: &'static str,
-    may_use: &'static [&'static str],
-    tests_may_use: &'static [&'static str],
-) -> Room {
-    Room {
-        name,
-        may_use,
-        tests_may_use,
-    }
+const fn room(name: &'static str, may_use: &'static [&'static str], tests_may_use: &'static [&'static str]) -> Room {
+    Room { name, may_use, tests_may_use }
 }
 
 /// The allowed edges. Whatever is not here is forbidden.
@@ -44,18 +36,10 @@ const ROOMS: [Room; 16] = [
     room("lineage", &["types", "sync"], &[]),
     room("txn", &["types", "sync"], &[]),
     room("durability", &["types", "sync"], &[]),
-    room(
-        "engine",
-        &["types", "sync", "index", "lineage", "txn", "durability"],
-        &[],
-    ),
+    room("engine", &["types", "sync", "index", "lineage", "txn", "durability"], &[]),
     room("sql", &["types", "engine"], &["durability"]),
     room("server", &["types", "sql"], &["engine"]),
-    room(
-        "cli",
-        &["types", "engine", "sql", "server"],
-        &["durability"],
-    ),
+    room("cli", &["types", "engine", "sql", "server"], &["durability"]),
     room("python", &["types", "engine", "sql"], &[]),
     room("gpu", &[], &[]),
     room("sim", &["types"], &[]),
@@ -68,15 +52,7 @@ const ROOMS: [Room; 16] = [
 const TEST_ONLY: &str = "testkit";
 
 /// The crates that must stay free of [`HEAVY`].
-const STORAGE: [&str; 7] = [
-    "types",
-    "sync",
-    "index",
-    "lineage",
-    "txn",
-    "durability",
-    "engine",
-];
+const STORAGE: [&str; 7] = ["types", "sync", "index", "lineage", "txn", "durability", "engine"];
 
 /// DataFusion and the crates that it is made of.
 const HEAVY: &str = "datafusion";
@@ -95,14 +71,9 @@ pub fn run(root: &Path) -> Result<Verdict, String> {
     offences.extend(reach);
     let (fence, root_count) = check_fence(&manifests, &files);
     offences.extend(fence);
-    let ours: BTreeSet<&str> = manifests
-        .iter()
-        .map(|manifest| manifest.name.as_str())
-        .collect();
+    let ours: BTreeSet<&str> = manifests.iter().map(|manifest| manifest.name.as_str()).collect();
     let edges = manifests.iter().flat_map(|manifest| &manifest.dependencies);
-    let edge_count = edges
-        .filter(|dependency| ours.contains(dependency.package.as_str()))
-        .count();
+    let edge_count = edges.filter(|dependency| ours.contains(dependency.package.as_str())).count();
     let checked = format!(
         "{} crates, {edge_count} edges between them, {walked_count} packages under the storage crates, {root_count} crate roots",
         manifests.len()
@@ -122,23 +93,16 @@ fn read_manifests(files: &[TextFile]) -> Result<Vec<Manifest>, String> {
 /// The members of the workspace: `crates/NAME/Cargo.toml` and `xtask/Cargo.toml`.
 fn is_member_manifest(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
-    matches!(
-        parts.as_slice(),
-        ["crates", _, "Cargo.toml"] | ["xtask", "Cargo.toml"]
-    )
+    matches!(parts.as_slice(), ["crates", _, "Cargo.toml"] | ["xtask", "Cargo.toml"])
 }
 
 fn text_of<'a>(files: &'a [TextFile], path: &str) -> Result<&'a str, String> {
     let file = files.iter().find(|file| file.path == path);
-    file.map(|file| file.text.as_str())
-        .ok_or_else(|| format!("{path} is missing"))
+    file.map(|file| file.text.as_str()).ok_or_else(|| format!("{path} is missing"))
 }
 
 fn check_edges(manifests: &[Manifest]) -> Vec<Offence> {
-    let ours: BTreeSet<&str> = manifests
-        .iter()
-        .map(|manifest| manifest.name.as_str())
-        .collect();
+    let ours: BTreeSet<&str> = manifests.iter().map(|manifest| manifest.name.as_str()).collect();
     let mut offences = Vec::new();
     for manifest in manifests {
         let Some(room) = ROOMS.iter().find(|room| room.name == manifest.name) else {
@@ -151,10 +115,7 @@ fn check_edges(manifests: &[Manifest]) -> Vec<Offence> {
             ));
             continue;
         };
-        let inner = manifest
-            .dependencies
-            .iter()
-            .filter(|dependency| ours.contains(dependency.package.as_str()));
+        let inner = manifest.dependencies.iter().filter(|dependency| ours.contains(dependency.package.as_str()));
         offences.extend(inner.filter_map(|dependency| check_edge(manifest, room, dependency)));
     }
     offences
@@ -163,16 +124,12 @@ fn check_edges(manifests: &[Manifest]) -> Vec<Offence> {
 fn check_edge(manifest: &Manifest, room: &Room, dependency: &Dependency) -> Option<Offence> {
     let target = dependency.package.as_str();
     let is_test = dependency.kind == Kind::Dev;
-    let is_allowed = room.may_use.contains(&target)
-        || (is_test && (target == TEST_ONLY || room.tests_may_use.contains(&target)));
+    let is_allowed =
+        room.may_use.contains(&target) || (is_test && (target == TEST_ONLY || room.tests_may_use.contains(&target)));
     if is_allowed {
         return None;
     }
-    let what = format!(
-        "edge {} -> {target} ({}) is not allowed",
-        room.name,
-        dependency.kind.table()
-    );
+    let what = format!("edge {} -> {target} ({}) is not allowed", room.name, dependency.kind.table());
     let remedy = if target == TEST_ONLY {
         format!("move `{target}` to [dev-dependencies]")
     } else if room.may_use.is_empty() {
@@ -193,8 +150,7 @@ fn check_edge(manifest: &Manifest, room: &Room, dependency: &Dependency) -> Opti
 /// Walks from every storage crate through all that it links, tests included: DataFusion under the tests
 /// of a storage crate would cost minutes of every build as well. Also gives the number of packages seen.
 fn check_reach(manifests: &[Manifest], lock: &Lock) -> (Vec<Offence>, usize) {
-    let by_name: BTreeMap<&str, &Manifest> =
-        manifests.iter().map(|m| (m.name.as_str(), m)).collect();
+    let by_name: BTreeMap<&str, &Manifest> = manifests.iter().map(|m| (m.name.as_str(), m)).collect();
     let mut offences = Vec::new();
     let mut all_seen = BTreeSet::new();
     for manifest in STORAGE.iter().filter_map(|name| by_name.get(name)) {
@@ -236,18 +192,11 @@ fn linked_by<'a>(
     lock: &'a Lock,
 ) -> impl Iterator<Item = &'a str> {
     let own: Option<BTreeSet<String>> = by_name.get(package).map(|manifest| {
-        let counted = manifest
-            .dependencies
-            .iter()
-            .filter(|d| d.kind != Kind::Dev || package == start);
-        counted
-            .map(|dependency| dependency.package.clone())
-            .collect()
+        let counted = manifest.dependencies.iter().filter(|d| d.kind != Kind::Dev || package == start);
+        counted.map(|dependency| dependency.package.clone()).collect()
     });
-    lock.references(package).filter(move |reference| {
-        own.as_ref()
-            .is_none_or(|names| names.contains(package_of(reference)))
-    })
+    lock.references(package)
+        .filter(move |reference| own.as_ref().is_none_or(|names| names.contains(package_of(reference))))
 }
 
 fn package_of(reference: &str) -> &str {
@@ -258,27 +207,15 @@ fn is_heavy(reference: &str) -> bool {
     package_of(reference).split('-').next() == Some(HEAVY)
 }
 
-fn reach_offence(
-    manifest: &Manifest,
-    found: &str,
-    came_from: &BTreeMap<String, String>,
-) -> Offence {
+fn reach_offence(manifest: &Manifest, found: &str, came_from: &BTreeMap<String, String>) -> Offence {
     let mut way = vec![found];
     while let Some(previous) = came_from.get(way[way.len() - 1]) {
         way.push(previous);
     }
     way.reverse();
     let first = package_of(way.get(1).copied().unwrap_or(found));
-    let line = manifest
-        .dependencies
-        .iter()
-        .find(|d| d.package == first)
-        .map_or(1, |d| d.line);
-    let what = format!(
-        "storage crate `{}` links {HEAVY}: {}",
-        manifest.name,
-        way.join(" -> ")
-    );
+    let line = manifest.dependencies.iter().find(|d| d.package == first).map_or(1, |d| d.line);
+    let what = format!("storage crate `{}` links {HEAVY}: {}", manifest.name, way.join(" -> "));
     Offence::new(
         &manifest.path,
         line,
@@ -293,10 +230,7 @@ fn check_fence(manifests: &[Manifest], files: &[TextFile]) -> (Vec<Offence>, usi
     let mut root_count = 0;
     for manifest in manifests {
         let folder = manifest.path.trim_end_matches("Cargo.toml");
-        for file in files
-            .iter()
-            .filter(|file| is_crate_root(&file.path, folder))
-        {
+        for file in files.iter().filter(|file| is_crate_root(&file.path, folder)) {
             root_count += 1;
             if !UNSAFE_FENCE.contains(&manifest.name.as_str()) {
                 offences.extend(check_root(file));
@@ -314,9 +248,7 @@ fn is_crate_root(path: &str, folder: &str) -> bool {
     let parts: Vec<&str> = inner.split('/').collect();
     match parts.as_slice() {
         ["src", "lib.rs" | "main.rs"] | ["src", "bin", _, "main.rs"] => true,
-        ["src", "bin", file] => Path::new(file)
-            .extension()
-            .is_some_and(|extension| extension == "rs"),
+        ["src", "bin", file] => Path::new(file).extension().is_some_and(|extension| extension == "rs"),
         _ => false,
     }
 }
@@ -328,12 +260,7 @@ fn check_root(file: &TextFile) -> Option<Offence> {
         Err((line, reason)) => (line, format!("not readable as Rust: {reason}")),
     };
     let fence = UNSAFE_FENCE.join(", ");
-    Some(Offence::new(
-        &file.path,
-        line,
-        what,
-        format!("add it below the header; only {fence} may write unsafe code"),
-    ))
+    Some(Offence::new(&file.path, line, what, format!("add it below the header; only {fence} may write unsafe code")))
 }
 
 #[cfg(test)]

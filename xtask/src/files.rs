@@ -44,24 +44,14 @@ fn tracked_paths(root: &Path) -> Option<Vec<String>> {
     let output = Command::new("git")
         .arg("-C")
         .arg(root)
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .output()
         .ok()?;
     if !output.status.success() {
         return None;
     }
     let listing = String::from_utf8(output.stdout).ok()?;
-    let mut paths: Vec<String> = listing
-        .split('\0')
-        .filter(|path| !path.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let mut paths: Vec<String> = listing.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
     paths.sort();
     paths.dedup();
     Some(paths)
@@ -71,13 +61,10 @@ fn walked_paths(root: &Path) -> Result<Vec<String>, String> {
     let mut paths = Vec::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        let entries =
-            fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         for entry in entries {
             let entry = entry.map_err(|error| format!("{}: {error}", folder.display()))?;
-            let kind = entry
-                .file_type()
-                .map_err(|error| format!("{}: {error}", folder.display()))?;
+            let kind = entry.file_type().map_err(|error| format!("{}: {error}", folder.display()))?;
             let name = entry.file_name();
             if kind.is_dir() && !SKIPPED_FOLDERS.iter().any(|skipped| name == *skipped) {
                 folders.push(entry.path());
@@ -97,18 +84,13 @@ mod tests {
     use super::*;
 
     fn root() -> &'static Path {
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .expect("xtask lies in the repository")
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository")
     }
 
     #[test]
     fn finds_the_sources_of_this_crate() {
         let files = text_files(root()).expect("readable");
-        let own = files
-            .iter()
-            .find(|file| file.path == "xtask/src/files.rs")
-            .expect("this file");
+        let own = files.iter().find(|file| file.path == "xtask/src/files.rs").expect("this file");
         assert!(own.text.contains("finds_the_sources_of_this_crate"));
     }
 
@@ -116,10 +98,6 @@ mod tests {
     fn without_git_the_walk_finds_them_too_and_stays_out_of_build_folders() {
         let paths = walked_paths(root()).expect("readable");
         assert!(paths.iter().any(|path| path == "xtask/src/files.rs"));
-        assert!(
-            !paths
-                .iter()
-                .any(|path| path.starts_with("target/") || path.starts_with(".git/"))
-        );
+        assert!(!paths.iter().any(|path| path.starts_with("target/") || path.starts_with(".git/")));
     }
 }

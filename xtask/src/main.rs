@@ -46,11 +46,8 @@ fn main() -> ExitCode {
 /// The folder above `xtask/`. Cargo names it at run time; the compiled-in path serves a binary that is
 /// started by hand, and would be the wrong tree where two checkouts share a target folder.
 fn repository_root() -> PathBuf {
-    let xtask =
-        std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").into());
-    Path::new(&xtask)
-        .parent()
-        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+    let xtask = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&xtask).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
 fn conclude(check: &str, verdict: Result<Verdict, String>) -> ExitCode {

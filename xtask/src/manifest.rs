@@ -47,13 +47,8 @@ pub type Renames = BTreeMap<String, String>;
 pub fn parse_renames(path: &str, text: &str) -> Result<Renames, String> {
     let document = DeTable::parse(text).map_err(|error| format!("{path}: {error}"))?;
     let mut renames = Renames::new();
-    let workspace = document
-        .get_ref()
-        .get("workspace")
-        .and_then(|value| value.get_ref().as_table());
-    let table = workspace
-        .and_then(|table| table.get("dependencies"))
-        .and_then(|value| value.get_ref().as_table());
+    let workspace = document.get_ref().get("workspace").and_then(|value| value.get_ref().as_table());
+    let table = workspace.and_then(|table| table.get("dependencies")).and_then(|value| value.get_ref().as_table());
     for (key, value) in table.into_iter().flatten() {
         if let Some(package) = package_name(value.get_ref()) {
             renames.insert(key.get_ref().to_string(), package);
@@ -70,27 +65,15 @@ pub fn parse_manifest(path: &str, text: &str, renames: &Renames) -> Result<Manif
         .and_then(|package| package.get_ref().get("name"))
         .and_then(|name| name.get_ref().as_str())
         .ok_or_else(|| format!("{path}: no package.name"))?;
-    let mut manifest = Manifest {
-        name: name.to_owned(),
-        path: path.to_owned(),
-        dependencies: Vec::new(),
-    };
+    let mut manifest = Manifest { name: name.to_owned(), path: path.to_owned(), dependencies: Vec::new() };
     let reader = Reader { text, renames };
     reader.read_tables(root, &mut manifest.dependencies);
-    if let Some(targets) = root
-        .get("target")
-        .and_then(|value| value.get_ref().as_table())
-    {
-        for platform in targets
-            .values()
-            .filter_map(|value| value.get_ref().as_table())
-        {
+    if let Some(targets) = root.get("target").and_then(|value| value.get_ref().as_table()) {
+        for platform in targets.values().filter_map(|value| value.get_ref().as_table()) {
             reader.read_tables(platform, &mut manifest.dependencies);
         }
     }
-    manifest
-        .dependencies
-        .sort_by_key(|dependency| dependency.line);
+    manifest.dependencies.sort_by_key(|dependency| dependency.line);
     Ok(manifest)
 }
 
@@ -103,20 +86,13 @@ impl Reader<'_> {
     /// The three dependency tables of a manifest or of one `[target]` in it.
     fn read_tables(&self, parent: &DeTable<'_>, dependencies: &mut Vec<Dependency>) {
         for kind in [Kind::Normal, Kind::Build, Kind::Dev] {
-            let table = parent
-                .get(kind.table())
-                .and_then(|value| value.get_ref().as_table());
+            let table = parent.get(kind.table()).and_then(|value| value.get_ref().as_table());
             for (key, value) in table.into_iter().flatten() {
                 let name = key.get_ref().to_string();
-                let package = package_name(value.get_ref())
-                    .or_else(|| self.renames.get(&name).cloned())
-                    .unwrap_or(name);
+                let package =
+                    package_name(value.get_ref()).or_else(|| self.renames.get(&name).cloned()).unwrap_or(name);
                 let line = self.text[..key.span().start].matches('\n').count() + 1;
-                dependencies.push(Dependency {
-                    package,
-                    kind,
-                    line,
-                });
+                dependencies.push(Dependency { package, kind, line });
             }
         }
     }
@@ -143,33 +119,16 @@ impl Lock {
     pub fn parse(path: &str, text: &str) -> Result<Self, String> {
         let document = DeTable::parse(text).map_err(|error| format!("{path}: {error}"))?;
         let mut lock = Self::default();
-        let packages = document
-            .get_ref()
-            .get("package")
-            .and_then(|value| value.get_ref().as_array());
+        let packages = document.get_ref().get("package").and_then(|value| value.get_ref().as_array());
         for package in packages.into_iter().flatten() {
-            let field = |name: &str| {
-                package
-                    .get_ref()
-                    .get(name)
-                    .and_then(|value| value.get_ref().as_str())
-            };
+            let field = |name: &str| package.get_ref().get(name).and_then(|value| value.get_ref().as_str());
             let name = field("name").ok_or_else(|| format!("{path}: a package without a name"))?;
-            let references = package
-                .get_ref()
-                .get("dependencies")
-                .and_then(|value| value.get_ref().as_array());
-            let references = references
-                .into_iter()
-                .flatten()
-                .filter_map(|entry| entry.get_ref().as_str());
-            lock.packages
-                .entry(name.to_owned())
-                .or_default()
-                .push(LockedPackage {
-                    version: field("version").unwrap_or_default().to_owned(),
-                    references: references.map(str::to_owned).collect(),
-                });
+            let references = package.get_ref().get("dependencies").and_then(|value| value.get_ref().as_array());
+            let references = references.into_iter().flatten().filter_map(|entry| entry.get_ref().as_str());
+            lock.packages.entry(name.to_owned()).or_default().push(LockedPackage {
+                version: field("version").unwrap_or_default().to_owned(),
+                references: references.map(str::to_owned).collect(),
+            });
         }
         Ok(lock)
     }
@@ -183,14 +142,8 @@ impl Lock {
         let mut words = reference.split(' ');
         let name = words.next().unwrap_or_default();
         let version = words.next();
-        let versions = self
-            .packages
-            .get(name)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let chosen = versions
-            .iter()
-            .filter(move |package| version.is_none_or(|version| version == package.version));
+        let versions = self.packages.get(name).map(Vec::as_slice).unwrap_or_default();
+        let chosen = versions.iter().filter(move |package| version.is_none_or(|version| version == package.version));
         chosen.flat_map(|package| package.references.iter().map(String::as_str))
     }
 }
@@ -220,18 +173,11 @@ version = '1'
 
     #[test]
     fn reads_every_table_with_lines_and_true_names() {
-        let renames = parse_renames(
-            "Cargo.toml",
-            "[workspace.dependencies]\narrow = { package = 'arrow-array' }",
-        )
-        .expect("TOML");
-        let manifest =
-            parse_manifest("crates/engine/Cargo.toml", MANIFEST, &renames).expect("TOML");
-        let found: Vec<(&str, Kind, usize)> = manifest
-            .dependencies
-            .iter()
-            .map(|d| (d.package.as_str(), d.kind, d.line))
-            .collect();
+        let renames =
+            parse_renames("Cargo.toml", "[workspace.dependencies]\narrow = { package = 'arrow-array' }").expect("TOML");
+        let manifest = parse_manifest("crates/engine/Cargo.toml", MANIFEST, &renames).expect("TOML");
+        let found: Vec<(&str, Kind, usize)> =
+            manifest.dependencies.iter().map(|d| (d.package.as_str(), d.kind, d.line)).collect();
         let expected = [
             ("types", Kind::Normal, 5),
             ("lineage", Kind::Normal, 6),
@@ -246,8 +192,7 @@ version = '1'
 
     #[test]
     fn a_manifest_without_a_package_is_an_error_that_names_the_file() {
-        let error =
-            parse_manifest("a/Cargo.toml", "[dependencies]", &Renames::new()).expect_err("no name");
+        let error = parse_manifest("a/Cargo.toml", "[dependencies]", &Renames::new()).expect_err("no name");
         assert!(error.starts_with("a/Cargo.toml"));
     }
 

@@ -16,28 +16,14 @@ pub struct Offence {
 }
 
 impl Offence {
-    pub fn new(
-        path: &str,
-        line: usize,
-        what: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            what: what.into(),
-            remedy: remedy.into(),
-        }
+    pub fn new(path: &str, line: usize, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, what: what.into(), remedy: remedy.into() }
     }
 }
 
 impl fmt::Display for Offence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}: {}; {}",
-            self.path, self.line, self.what, self.remedy
-        )
+        write!(f, "{}:{}: {}; {}", self.path, self.line, self.what, self.remedy)
     }
 }
 
@@ -61,14 +47,9 @@ mod tests {
 
     #[test]
     fn sorts_by_path_then_by_line() {
-        let mut offences = [
-            Offence::new("b", 1, "", ""),
-            Offence::new("a", 10, "", ""),
-            Offence::new("a", 9, "", ""),
-        ];
+        let mut offences = [Offence::new("b", 1, "", ""), Offence::new("a", 10, "", ""), Offence::new("a", 9, "", "")];
         offences.sort();
-        let order: Vec<(&str, usize)> =
-            offences.iter().map(|o| (o.path.as_str(), o.line)).collect();
+        let order: Vec<(&str, usize)> = offences.iter().map(|o| (o.path.as_str(), o.line)).collect();
         assert_eq!(order, [("a", 9), ("a", 10), ("b", 1)]);
     }
 }

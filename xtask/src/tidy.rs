@@ -46,13 +46,7 @@ pub fn run(root: &Path) -> Result<Verdict, String> {
     }
     let checked = format!(
         "{} Rust files with {} functions and {} unsafe sites, {} documents with {} links, {} other files, {} lines",
-        counts.rust,
-        counts.functions,
-        counts.unsafe_sites,
-        counts.markdown,
-        counts.links,
-        counts.others,
-        counts.lines
+        counts.rust, counts.functions, counts.unsafe_sites, counts.markdown, counts.links, counts.others, counts.lines
     );
     Ok(Verdict { checked, offences })
 }
@@ -110,19 +104,13 @@ mod tests {
     use super::*;
 
     fn file(path: &str, text: &str) -> TextFile {
-        TextFile {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        }
+        TextFile { path: path.to_owned(), text: text.to_owned() }
     }
 
     fn offences(path: &str, text: &str) -> Vec<String> {
         let mut counts = Counts::default();
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        check(root, &file(path, text), &mut counts)
-            .into_iter()
-            .map(|offence| offence.what)
-            .collect()
+        check(root, &file(path, text), &mut counts).into_iter().map(|offence| offence.what).collect()
     }
 
     #[test]
@@ -137,35 +125,19 @@ mod tests {
     #[test]
     fn a_good_file_passes_every_rule() {
         assert_eq!(offences("src/a.rs", "//! Header.\n\nfn a() {}\n"), [""; 0]);
-        assert_eq!(
-            offences("a.md", "See [the manifest](Cargo.toml).\n"),
-            [""; 0]
-        );
-        assert_eq!(
-            offences("run", "#!/usr/bin/env bash\nset -euo pipefail\n"),
-            [""; 0]
-        );
+        assert_eq!(offences("a.md", "See [the manifest](Cargo.toml).\n"), [""; 0]);
+        assert_eq!(offences("run", "#!/usr/bin/env bash\nset -euo pipefail\n"), [""; 0]);
     }
 
     #[test]
     fn each_kind_meets_its_rules() {
         assert_eq!(offences("src/a.rs", "fn a() {} \n").len(), 2);
         assert_eq!(offences("a.md", "[gone](missing.md) \n").len(), 2);
-        assert_eq!(
-            offences(
-                "run",
-                &format!("#!/bin/sh\n# {}\n", "x".repeat(text::COLUMNS_MAX))
-            )
-            .len(),
-            1
-        );
+        assert_eq!(offences("run", &format!("#!/bin/sh\n# {}\n", "x".repeat(text::COLUMNS_MAX))).len(), 1);
     }
 
     #[test]
     fn what_a_program_wrote_keeps_its_white_space_and_width() {
-        assert_eq!(
-            offences("tests/expected.txt", &format!("{} \n", "x".repeat(300))),
-            [""; 0]
-        );
+        assert_eq!(offences("tests/expected.txt", &format!("{} \n", "x".repeat(300))), [""; 0]);
     }
 }

@@ -7,8 +7,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// The tokens of a whole file, or the line and the reason why it is no Rust.
 pub fn parse(text: &str) -> Result<TokenStream, (usize, String)> {
-    text.parse::<TokenStream>()
-        .map_err(|error| (error.span().start().line.max(1), error.to_string()))
+    text.parse::<TokenStream>().map_err(|error| (error.span().start().line.max(1), error.to_string()))
 }
 
 /// Shows `see` every position of every token list of the file: the list and the index in it.
@@ -56,11 +55,7 @@ pub fn forbids_unsafe(tokens: TokenStream) -> bool {
         let Some(TokenTree::Group(lints)) = parts.get(1) else {
             return false;
         };
-        is_word(parts.first(), "forbid")
-            && lints
-                .stream()
-                .into_iter()
-                .any(|lint| is_word(Some(&lint), "unsafe_code"))
+        is_word(parts.first(), "forbid") && lints.stream().into_iter().any(|lint| is_word(Some(&lint), "unsafe_code"))
     })
 }
 

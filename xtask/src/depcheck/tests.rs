@@ -5,128 +5,68 @@ use crate::manifest::Renames;
 
 fn crate_with(name: &str, body: &str) -> Manifest {
     let text = format!("[package]\nname = '{name}'\n{body}");
-    manifest::parse_manifest(&format!("crates/{name}/Cargo.toml"), &text, &Renames::new())
-        .expect("TOML")
+    manifest::parse_manifest(&format!("crates/{name}/Cargo.toml"), &text, &Renames::new()).expect("TOML")
 }
 
 fn house(crates: &[(&str, &str)]) -> Vec<Manifest> {
-    crates
-        .iter()
-        .map(|(name, body)| crate_with(name, body))
-        .collect()
+    crates.iter().map(|(name, body)| crate_with(name, body)).collect()
 }
 
 fn lock_of(packages: &[(&str, &[&str])]) -> Lock {
     let entry = |(name, uses): &(&str, &[&str])| {
         format!("[[package]]\nname = '{name}'\nversion = '1.0.0'\ndependencies = {uses:?}\n")
     };
-    Lock::parse(
-        "Cargo.lock",
-        &packages.iter().map(entry).collect::<String>(),
-    )
-    .expect("TOML")
+    Lock::parse("Cargo.lock", &packages.iter().map(entry).collect::<String>()).expect("TOML")
 }
 
 #[test]
 fn the_list_names_only_crates_that_it_knows_and_has_no_circle() {
     for (position, room) in ROOMS.iter().enumerate() {
         for target in room.may_use {
-            let below = ROOMS
-                .iter()
-                .position(|other| other.name == *target)
-                .expect("listed");
+            let below = ROOMS.iter().position(|other| other.name == *target).expect("listed");
             let is_below = below < position || *target == "sim";
-            assert!(
-                is_below,
-                "{} -> {target} does not point downward",
-                room.name
-            );
+            assert!(is_below, "{} -> {target} does not point downward", room.name);
         }
     }
 }
 
 #[test]
 fn siblings_share_types_and_sync_only() {
-    let right = house(&[
-        ("types", ""),
-        ("sync", ""),
-        ("txn", "[dependencies]\ntypes.path='a'\nsync.path='b'"),
-    ]);
+    let right = house(&[("types", ""), ("sync", ""), ("txn", "[dependencies]\ntypes.path='a'\nsync.path='b'")]);
     assert_eq!(check_edges(&right), []);
 
-    let wrong = house(&[
-        ("txn", ""),
-        ("lineage", "[dependencies]\ntxn.path = '../txn'"),
-    ]);
+    let wrong = house(&[("txn", ""), ("lineage", "[dependencies]\ntxn.path = '../txn'")]);
     let offences = check_edges(&wrong);
     assert_eq!(offences.len(), 1);
-    assert_eq!(
-        (offences[0].path.as_str(), offences[0].line),
-        ("crates/lineage/Cargo.toml", 4)
-    );
-    assert!(
-        offences[0].what.contains("lineage -> txn"),
-        "{}",
-        offences[0]
-    );
-    assert!(
-        offences[0].remedy.contains("types, sync"),
-        "{}",
-        offences[0]
-    );
+    assert_eq!((offences[0].path.as_str(), offences[0].line), ("crates/lineage/Cargo.toml", 4));
+    assert!(offences[0].what.contains("lineage -> txn"), "{}", offences[0]);
+    assert!(offences[0].remedy.contains("types, sync"), "{}", offences[0]);
 }
 
 #[test]
 fn a_renamed_or_platform_dependency_does_not_slip_through() {
     let body = "[target.'cfg(unix)'.dependencies]\nother = { path = '../sql', package = 'sql' }";
-    assert_eq!(
-        check_edges(&house(&[("sql", ""), ("engine", body)])).len(),
-        1
-    );
+    assert_eq!(check_edges(&house(&[("sql", ""), ("engine", body)])).len(), 1);
 }
 
 #[test]
 fn a_build_dependency_is_an_edge_too() {
-    assert_eq!(
-        check_edges(&house(&[
-            ("sql", ""),
-            ("engine", "[build-dependencies]\nsql.path='a'")
-        ]))
-        .len(),
-        1
-    );
+    assert_eq!(check_edges(&house(&[("sql", ""), ("engine", "[build-dependencies]\nsql.path='a'")])).len(), 1);
 }
 
 #[test]
 fn the_test_kit_is_for_tests() {
-    let right = house(&[
-        ("testkit", ""),
-        ("lineage", "[dev-dependencies]\ntestkit.path='a'"),
-    ]);
+    let right = house(&[("testkit", ""), ("lineage", "[dev-dependencies]\ntestkit.path='a'")]);
     assert_eq!(check_edges(&right), []);
-    let wrong = house(&[
-        ("testkit", ""),
-        ("lineage", "[dependencies]\ntestkit.path='a'"),
-    ]);
+    let wrong = house(&[("testkit", ""), ("lineage", "[dependencies]\ntestkit.path='a'")]);
     let offences = check_edges(&wrong);
     assert_eq!(offences.len(), 1);
-    assert!(
-        offences[0].remedy.contains("[dev-dependencies]"),
-        "{}",
-        offences[0]
-    );
+    assert!(offences[0].remedy.contains("[dev-dependencies]"), "{}", offences[0]);
 }
 
 #[test]
 fn the_machine_room_of_graphics_cards_uses_none_of_ours() {
-    assert_eq!(
-        check_edges(&house(&[
-            ("types", ""),
-            ("gpu", "[dependencies]\ntypes.path='a'")
-        ]))
-        .len(),
-        1
-    );
+    assert_eq!(check_edges(&house(&[("types", ""), ("gpu", "[dependencies]\ntypes.path='a'")])).len(), 1);
 }
 
 #[test]
@@ -138,10 +78,7 @@ fn a_crate_that_is_not_listed_is_an_offence() {
 
 #[test]
 fn storage_that_reaches_datafusion_is_told_the_way() {
-    let manifests = house(&[
-        ("types", ""),
-        ("index", "[dependencies]\ntypes.path='a'\nglue = '1'"),
-    ]);
+    let manifests = house(&[("types", ""), ("index", "[dependencies]\ntypes.path='a'\nglue = '1'")]);
     let lock = lock_of(&[
         ("types", &[]),
         ("index", &["glue", "types"]),
@@ -151,32 +88,15 @@ fn storage_that_reaches_datafusion_is_told_the_way() {
     let (offences, _) = check_reach(&manifests, &lock);
     assert_eq!(offences.len(), 1);
     assert_eq!(offences[0].line, 5);
-    assert!(
-        offences[0]
-            .what
-            .contains("index -> glue -> datafusion-common"),
-        "{}",
-        offences[0]
-    );
+    assert!(offences[0].what.contains("index -> glue -> datafusion-common"), "{}", offences[0]);
 }
 
 #[test]
 fn tests_of_another_crate_do_not_count_but_own_tests_do() {
-    let manifests = house(&[
-        ("types", "[dev-dependencies]\nheavy='1'"),
-        ("sync", "[dependencies]\ntypes.path='a'"),
-    ]);
-    let lock = lock_of(&[
-        ("types", &["heavy"]),
-        ("sync", &["types"]),
-        ("heavy", &["datafusion"]),
-        ("datafusion", &[]),
-    ]);
+    let manifests = house(&[("types", "[dev-dependencies]\nheavy='1'"), ("sync", "[dependencies]\ntypes.path='a'")]);
+    let lock = lock_of(&[("types", &["heavy"]), ("sync", &["types"]), ("heavy", &["datafusion"]), ("datafusion", &[])]);
     let (offences, _) = check_reach(&manifests, &lock);
-    let paths: Vec<&str> = offences
-        .iter()
-        .map(|offence| offence.path.as_str())
-        .collect();
+    let paths: Vec<&str> = offences.iter().map(|offence| offence.path.as_str()).collect();
     assert_eq!(paths, ["crates/types/Cargo.toml"]);
 }
 
@@ -196,24 +116,15 @@ fn sql_may_link_datafusion() {
 #[test]
 fn outside_the_fence_every_crate_root_forbids_unsafe_code() {
     let manifests = house(&[("txn", ""), ("sync", "")]);
-    let file = |path: &str, text: &str| TextFile {
-        path: path.to_owned(),
-        text: text.to_owned(),
-    };
+    let file = |path: &str, text: &str| TextFile { path: path.to_owned(), text: text.to_owned() };
     let files = [
         file("crates/txn/src/lib.rs", "//! T.\n"),
-        file(
-            "crates/txn/src/bin/tool.rs",
-            "//! B.\n#![forbid(unsafe_code)]\n",
-        ),
+        file("crates/txn/src/bin/tool.rs", "//! B.\n#![forbid(unsafe_code)]\n"),
         file("crates/txn/src/inner.rs", "//! I.\n"),
         file("crates/sync/src/lib.rs", "//! S.\n"),
     ];
     let (offences, root_count) = check_fence(&manifests, &files);
-    let paths: Vec<&str> = offences
-        .iter()
-        .map(|offence| offence.path.as_str())
-        .collect();
+    let paths: Vec<&str> = offences.iter().map(|offence| offence.path.as_str()).collect();
     assert_eq!(paths, ["crates/txn/src/lib.rs"]);
     assert_eq!(root_count, 3);
 }

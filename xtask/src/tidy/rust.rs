@@ -18,10 +18,8 @@ const FUNCTION_LINES_MAX: usize = 70;
 const LEFTOVER_MACROS: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
 /// What a comment line begins with when it is code that was switched off.
-const CODE_STARTS: [&str; 12] = [
-    "let ", "use ", "pub ", "fn ", "impl ", "mod ", "return ", "struct ", "enum ", "match ", "if ",
-    "self.",
-];
+const CODE_STARTS: [&str; 12] =
+    ["let ", "use ", "pub ", "fn ", "impl ", "mod ", "return ", "struct ", "enum ", "match ", "if ", "self."];
 
 const SAFETY: &str = "SAFETY:";
 
@@ -35,32 +33,17 @@ pub struct Seen {
 }
 
 pub fn check(file: &TextFile) -> Seen {
-    let mut seen = Seen {
-        offences: Vec::new(),
-        function_count: 0,
-        unsafe_count: 0,
-        literal_lines: BTreeSet::new(),
-    };
+    let mut seen = Seen { offences: Vec::new(), function_count: 0, unsafe_count: 0, literal_lines: BTreeSet::new() };
     let lines: Vec<&str> = file.text.lines().collect();
     check_file(file, &lines, &mut seen);
     match tokens::parse(&file.text) {
         Ok(stream) => {
-            let source = Source {
-                file,
-                lines: &lines,
-            };
-            tokens::visit(stream, &mut |list, index| {
-                source.check_token(list, index, &mut seen)
-            });
+            let source = Source { file, lines: &lines };
+            tokens::visit(stream, &mut |list, index| source.check_token(list, index, &mut seen));
         }
         Err((line, reason)) => {
             let what = format!("not readable as Rust: {reason}");
-            seen.offences.push(Offence::new(
-                &file.path,
-                line,
-                what,
-                "make it compile first",
-            ));
+            seen.offences.push(Offence::new(&file.path, line, what, "make it compile first"));
         }
     }
     check_dead_code(file, &lines, &mut seen);
@@ -69,21 +52,14 @@ pub fn check(file: &TextFile) -> Seen {
 
 fn check_file(file: &TextFile, lines: &[&str], seen: &mut Seen) {
     if lines.len() > FILE_LINES_MAX {
-        let what = format!(
-            "{} lines, more than {FILE_LINES_MAX} in a file",
-            lines.len()
-        );
+        let what = format!("{} lines, more than {FILE_LINES_MAX} in a file", lines.len());
         let remedy = "move one of its subjects to a module of its own";
-        seen.offences
-            .push(Offence::new(&file.path, FILE_LINES_MAX + 1, what, remedy));
+        seen.offences.push(Offence::new(&file.path, FILE_LINES_MAX + 1, what, remedy));
     }
-    let first = lines
-        .iter()
-        .find(|line| !line.trim().is_empty() && !line.starts_with("#!/"));
+    let first = lines.iter().find(|line| !line.trim().is_empty() && !line.starts_with("#!/"));
     if !first.is_some_and(|line| line.starts_with("//!")) {
         let remedy = "begin the file with `//!`: what the module is for and what it promises";
-        seen.offences
-            .push(Offence::new(&file.path, 1, "no header", remedy));
+        seen.offences.push(Offence::new(&file.path, 1, "no header", remedy));
     }
 }
 
@@ -99,31 +75,20 @@ impl Source<'_> {
             TokenTree::Ident(word) if word == "fn" => self.check_function(list, index, seen),
             TokenTree::Ident(word) if word == "unsafe" => self.check_unsafe(list, index, seen),
             TokenTree::Ident(word) => {
-                let is_call = is_sign(list.get(index + 1), '!')
-                    && matches!(list.get(index + 2), Some(TokenTree::Group(_)));
+                let is_call =
+                    is_sign(list.get(index + 1), '!') && matches!(list.get(index + 2), Some(TokenTree::Group(_)));
                 if is_call && LEFTOVER_MACROS.iter().any(|name| word == name) {
-                    seen.offences.push(self.offence(
-                        token,
-                        format!("leftover `{word}!`"),
-                        "finish it or take it out",
-                    ));
+                    seen.offences.push(self.offence(token, format!("leftover `{word}!`"), "finish it or take it out"));
                 }
             }
             TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => {
                 let is_attribute = index > 0 && is_sign(list.get(index - 1), '#');
                 if is_attribute && is_word(group.stream().into_iter().next().as_ref(), "ignore") {
-                    let remedy =
-                        "make the test pass or remove it; a slow one gets small under test";
-                    seen.offences.push(self.offence(
-                        token,
-                        "test switched off by `#[ignore]`",
-                        remedy,
-                    ));
+                    let remedy = "make the test pass or remove it; a slow one gets small under test";
+                    seen.offences.push(self.offence(token, "test switched off by `#[ignore]`", remedy));
                 }
             }
-            TokenTree::Literal(_) => seen
-                .literal_lines
-                .extend(first_line(token)..last_line(token)),
+            TokenTree::Literal(_) => seen.literal_lines.extend(first_line(token)..last_line(token)),
             TokenTree::Group(_) | TokenTree::Punct(_) => {}
         }
     }
@@ -136,18 +101,13 @@ impl Source<'_> {
             _ => return,
         };
         let ends = |token: &&TokenTree| is_braced(Some(*token)) || is_sign(Some(*token), ';');
-        let Some(body) = list[index + 1..]
-            .iter()
-            .find(ends)
-            .filter(|end| is_braced(Some(*end)))
-        else {
+        let Some(body) = list[index + 1..].iter().find(ends).filter(|end| is_braced(Some(*end))) else {
             return;
         };
         seen.function_count += 1;
         let line_count = last_line(body) + 1 - first_line(&list[index]);
         if line_count > FUNCTION_LINES_MAX {
-            let what =
-                format!("function `{name}` of {line_count} lines, more than {FUNCTION_LINES_MAX}");
+            let what = format!("function `{name}` of {line_count} lines, more than {FUNCTION_LINES_MAX}");
             let remedy = "give its steps names of their own";
             seen.offences.push(self.offence(&list[index], what, remedy));
         }
@@ -165,11 +125,7 @@ impl Source<'_> {
         seen.unsafe_count += 1;
         if !self.has_reason(first_line(&list[index])) {
             let remedy = format!("say above it, after `// {SAFETY}`, why its contract holds here");
-            seen.offences.push(self.offence(
-                &list[index],
-                format!("{what} without a `{SAFETY}` comment"),
-                &remedy,
-            ));
+            seen.offences.push(self.offence(&list[index], format!("{what} without a `{SAFETY}` comment"), &remedy));
         }
     }
 
@@ -177,21 +133,13 @@ impl Source<'_> {
     fn has_reason(&self, line: usize) -> bool {
         let is_comment = |text: &str| text.trim_start().starts_with("//");
         let here = self.lines[line - 1];
-        if here
-            .find(SAFETY)
-            .is_some_and(|mark| here[..mark].contains("//"))
-        {
+        if here.find(SAFETY).is_some_and(|mark| here[..mark].contains("//")) {
             return true;
         }
         let mut above = self.lines[..line - 1].iter().rev().peekable();
         // A statement may begin some lines earlier: `let x =`, a chain of calls, attributes.
-        while above
-            .next_if(|text| !is_comment(text) && goes_on(text))
-            .is_some()
-        {}
-        above
-            .take_while(|text| is_comment(text))
-            .any(|text| text.contains(SAFETY))
+        while above.next_if(|text| !is_comment(text) && goes_on(text)).is_some() {}
+        above.take_while(|text| is_comment(text)).any(|text| text.contains(SAFETY))
     }
 
     fn offence(&self, token: &TokenTree, what: impl Into<String>, remedy: &str) -> Offence {
@@ -217,19 +165,12 @@ fn check_dead_code(file: &TextFile, lines: &[&str], seen: &mut Seen) {
         }
         let is_inside_literal = index > 0 && seen.literal_lines.contains(&index);
         let comment = comment.trim();
-        let begins =
-            CODE_STARTS.iter().any(|start| comment.starts_with(start)) || comment.starts_with("#[");
-        let ends =
-            comment.ends_with([';', '{']) || (comment.starts_with("#[") && comment.ends_with(']'));
+        let begins = CODE_STARTS.iter().any(|start| comment.starts_with(start)) || comment.starts_with("#[");
+        let ends = comment.ends_with([';', '{']) || (comment.starts_with("#[") && comment.ends_with(']'));
         let is_call = comment.ends_with(");") && !comment.contains(": ");
         if !is_inside_literal && ((begins && ends) || is_call) {
             let remedy = "remove it, history keeps it; or say in words what it teaches";
-            seen.offences.push(Offence::new(
-                &file.path,
-                index + 1,
-                "code switched off in a comment",
-                remedy,
-            ));
+            seen.offences.push(Offence::new(&file.path, index + 1, "code switched off in a comment", remedy));
         }
     }
 }

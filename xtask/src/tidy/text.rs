@@ -12,11 +12,7 @@ pub const COLUMNS_MAX: usize = 140;
 const MARKERS: [&str; 2] = [concat!("FIX", "ME"), concat!("XX", "X")];
 
 /// Where a path begins that exists on one machine only.
-const MACHINE_FOLDERS: [&str; 3] = [
-    concat!("/wo", "rk/"),
-    concat!("/ro", "ot/"),
-    concat!("/ho", "me/"),
-];
+const MACHINE_FOLDERS: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
 /// Hosts that packages come from. The tools know their own; a source that names one binds the
 /// repository to it.
@@ -51,8 +47,7 @@ pub fn check_width(file: &TextFile, is_markdown: bool) -> Vec<Offence> {
             in_fence = !in_fence;
         }
         // What cannot be broken: a table row, quoted output, an address.
-        let is_unbreakable = text.contains("://")
-            || (is_markdown && (in_fence || text.trim_start().starts_with('|')));
+        let is_unbreakable = text.contains("://") || (is_markdown && (in_fence || text.trim_start().starts_with('|')));
         let columns = text.chars().count();
         if columns > COLUMNS_MAX && !is_unbreakable {
             let what = format!("{columns} columns, more than {COLUMNS_MAX}");
@@ -64,17 +59,8 @@ pub fn check_width(file: &TextFile, is_markdown: bool) -> Vec<Offence> {
 
 /// `literal_lines` are the lines of Rust string literals that go on, where a blank at the end is data.
 pub fn check_white_space(file: &TextFile, literal_lines: &BTreeSet<usize>) -> Vec<Offence> {
-    let bad = numbered(file)
-        .filter(|(line, text)| text.trim_end() != *text && !literal_lines.contains(line));
-    bad.map(|(line, _)| {
-        Offence::new(
-            &file.path,
-            line,
-            "white space at the end of the line",
-            "remove it",
-        )
-    })
-    .collect()
+    let bad = numbered(file).filter(|(line, text)| text.trim_end() != *text && !literal_lines.contains(line));
+    bad.map(|(line, _)| Offence::new(&file.path, line, "white space at the end of the line", "remove it")).collect()
 }
 
 pub fn check_markers(file: &TextFile) -> Vec<Offence> {
@@ -82,12 +68,7 @@ pub fn check_markers(file: &TextFile) -> Vec<Offence> {
     for (line, text) in numbered(file) {
         for marker in MARKERS.iter().filter(|marker| contains_word(text, marker)) {
             let what = format!("leftover `{marker}`");
-            offences.push(Offence::new(
-                &file.path,
-                line,
-                what,
-                "finish it, or say in words what holds and why",
-            ));
+            offences.push(Offence::new(&file.path, line, what, "finish it, or say in words what holds and why"));
         }
     }
     offences
@@ -96,10 +77,7 @@ pub fn check_markers(file: &TextFile) -> Vec<Offence> {
 pub fn check_machine_paths(file: &TextFile) -> Vec<Offence> {
     let mut offences = Vec::new();
     for (line, text) in numbered(file) {
-        for folder in MACHINE_FOLDERS
-            .iter()
-            .filter(|folder| contains_absolute(text, folder))
-        {
+        for folder in MACHINE_FOLDERS.iter().filter(|folder| contains_absolute(text, folder)) {
             let what = format!("path of one machine, `{folder}...`");
             let remedy = "use a path relative to the repository, a temporary folder or a variable";
             offences.push(Offence::new(&file.path, line, what, remedy));
@@ -114,10 +92,7 @@ pub fn check_hosts(file: &TextFile) -> Vec<Offence> {
     }
     let mut offences = Vec::new();
     for (line, text) in numbered(file) {
-        for host in PACKAGE_HOSTS
-            .iter()
-            .filter(|host| contains_host(text, host))
-        {
+        for host in PACKAGE_HOSTS.iter().filter(|host| contains_host(text, host)) {
             if (file.path.as_str(), *host) != HOST_EXCEPTION {
                 let what = format!("names the package host `{host}`");
                 offences.push(Offence::new(
@@ -134,10 +109,7 @@ pub fn check_hosts(file: &TextFile) -> Vec<Offence> {
 
 fn numbered(file: &TextFile) -> impl Iterator<Item = (usize, &str)> {
     // `lines` would hide a carriage return, which is white space at the end like any other.
-    file.text
-        .split('\n')
-        .enumerate()
-        .map(|(index, text)| (index + 1, text))
+    file.text.split('\n').enumerate().map(|(index, text)| (index + 1, text))
 }
 
 fn is_word_part(letter: char) -> bool {
@@ -178,10 +150,7 @@ mod tests {
     use super::*;
 
     fn file(path: &str, text: &str) -> TextFile {
-        TextFile {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        }
+        TextFile { path: path.to_owned(), text: text.to_owned() }
     }
 
     fn lines(offences: &[Offence]) -> Vec<usize> {
@@ -206,23 +175,14 @@ mod tests {
     #[test]
     fn blanks_at_line_ends_are_found_outside_literals() {
         let file = file("a.rs", "a\nb \nc\t\nd\r\n\n");
-        assert_eq!(
-            lines(&check_white_space(&file, &BTreeSet::new())),
-            [2, 3, 4]
-        );
-        assert_eq!(
-            lines(&check_white_space(&file, &BTreeSet::from([2]))),
-            [3, 4]
-        );
+        assert_eq!(lines(&check_white_space(&file, &BTreeSet::new())), [2, 3, 4]);
+        assert_eq!(lines(&check_white_space(&file, &BTreeSet::from([2]))), [3, 4]);
     }
 
     #[test]
     fn marks_are_whole_words() {
         let marker = MARKERS[1];
-        let text = format!(
-            "// {marker} later\n// {marker}L is a size\n// {}: soon\n",
-            MARKERS[0]
-        );
+        let text = format!("// {marker} later\n// {marker}L is a size\n// {}: soon\n", MARKERS[0]);
         assert_eq!(lines(&check_markers(&file("a.rs", &text))), [1, 3]);
     }
 
@@ -238,9 +198,7 @@ mod tests {
     #[test]
     fn package_hosts_are_found_with_their_sub_hosts_only() {
         let host = PACKAGE_HOSTS[0];
-        let text = format!(
-            "https://index.{host}/x\nfrom {host}.\nmy{host}\n{host}.example\n{host}-index\n"
-        );
+        let text = format!("https://index.{host}/x\nfrom {host}.\nmy{host}\n{host}.example\n{host}-index\n");
         assert_eq!(lines(&check_hosts(&file("a.md", &text))), [1, 2]);
         assert_eq!(check_hosts(&file(LOCK_FILE, &text)), []);
     }
