@@ -215,7 +215,7 @@ impl Table {
         self.range(rid.range()).unmerged(&sync::pin()) == self.options.merge_tail_records
     }
 
-    /// Merges one range; see [`Range::merge`].
+    /// Merges one range (see the `merge` module); `None` if there was nothing to do or a running transaction is in the way.
     pub fn merge_range<O: Outcomes>(&self, index: usize, outcomes: &O) -> Option<MergeReport> {
         let report = self.range(index).merge(outcomes)?;
         self.merges.fetch_add(1, Ordering::Relaxed);

@@ -13,6 +13,6 @@ mod value;
 
 pub use data_type::DataType;
 pub use rid::Rid;
-pub use schema::{Column, Schema, SchemaError};
+pub use schema::{COLUMNS_MAX, Column, Schema, SchemaError};
 pub use time::{Snapshot, StartTime, Timestamp, TxnId};
 pub use value::{Decimal, Value};
