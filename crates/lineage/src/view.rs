@@ -44,13 +44,17 @@ pub enum Resolved {
 #[inline]
 pub fn resolve<O: Outcomes>(start: &AtomicU64, outcomes: &O) -> Resolved {
     loop {
-        match StartTime::from_word(start.load(Ordering::Acquire)) {
+        let word = start.load(Ordering::Acquire);
+        match StartTime::from_word(word) {
             StartTime::Committed(at) => return Resolved::Committed(at),
             StartTime::Tombstone => return Resolved::Tombstone,
             StartTime::Unwritten => return Resolved::Unwritten,
             StartTime::Pending(txn) => match outcomes.outcome(txn) {
                 Outcome::Active => return Resolved::Active(txn),
-                Outcome::Committed(at) => return Resolved::Committed(at),
+                // A running transaction may take a single version back (a key that is taken). If it did so after the
+                // word was read, and has committed since, its outcome is not that of this version.
+                Outcome::Committed(at) if start.load(Ordering::Acquire) == word => return Resolved::Committed(at),
+                Outcome::Committed(_) => {}
                 Outcome::Aborted => return Resolved::Tombstone,
                 Outcome::Stamped => {}
             },
@@ -121,5 +125,32 @@ impl<O: Outcomes> View<'_, O> {
             Resolved::Committed(_) | Resolved::Active(_) => Visibility::Invisible,
             Resolved::Tombstone | Resolved::Unwritten => Visibility::Absent,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// While a reader asks, the transaction takes this one version back and then commits.
+    struct TakesItBack<'a>(&'a AtomicU64);
+
+    impl Outcomes for TakesItBack<'_> {
+        fn outcome(&self, _: TxnId) -> Outcome {
+            self.0.store(StartTime::TOMBSTONE, Ordering::Release);
+            Outcome::Committed(Timestamp(5))
+        }
+    }
+
+    #[test]
+    fn a_version_taken_back_does_not_commit_with_its_transaction() {
+        let pending = || AtomicU64::new(TxnId::new(1).word());
+        let start = pending();
+        assert_eq!(resolve(&start, &TakesItBack(&start)), Resolved::Tombstone);
+        let start = pending();
+        assert_eq!(resolve_and_stamp(&start, &TakesItBack(&start)), Resolved::Tombstone, "the merge passes over it");
+        let start = pending();
+        let view = View { snapshot: Snapshot::at(Timestamp::MAX), outcomes: &TakesItBack(&start) };
+        assert_eq!(view.visibility(&start), Visibility::Absent);
     }
 }
