@@ -19,12 +19,21 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         EpochCell { pointer: Atomic::new(value) }
     }
 
-    /// What the cell holds now; it stays valid as long as the guard.
+    /// What the cell holds now; it stays valid as long as the guard and the cell. A cell that is dropped takes its
+    /// value with it at once, whoever has pinned the epoch:
+    ///
+    /// ```compile_fail,E0505
+    /// let (cell, guard) = (sync::EpochCell::new(7), sync::pin());
+    /// let seen = cell.load(&guard);
+    /// drop(cell);
+    /// assert_eq!(*seen, 7);
+    /// ```
     #[inline]
-    pub fn load<'g>(&self, guard: &'g Guard) -> &'g T {
+    pub fn load<'g>(&'g self, guard: &'g Guard) -> &'g T {
         let shared = self.pointer.load(Ordering::Acquire, guard);
         // SAFETY: the pointer is never null (set in `new`, replaced only by `replace` with an owned value), and a
-        // replaced value is destroyed only after every guard pinned before the swap is gone.
+        // replaced value is destroyed only after every guard pinned before the swap is gone. The one in place is
+        // destroyed with the cell, which the result borrows.
         unsafe { shared.deref() }
     }
 
