@@ -123,7 +123,7 @@ impl Database {
         Ok(self.handle(data))
     }
 
-    /// Removes a table. Transactions and scans that use it go on with what they see.
+    /// Removes a table. Transactions and scans that use it go on with what they see; nobody can write to it any more.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         let core = &self.shared.core;
         let _changing = self.shared.changing_catalog.lock();
@@ -132,10 +132,12 @@ impl Database {
         redo::put_drop(&mut redo, data.id);
         self.log_change(&redo)?;
         core.tables.write().remove(name);
+        data.retire();
         Ok(())
     }
 
-    /// Removes all rows of a table at once, history included, by putting an empty table in its place.
+    /// Removes all rows of a table at once, history included, by putting an empty table in its place. Handles of the
+    /// old table can still read it, but not write to it.
     pub fn truncate_table(&self, name: &str) -> Result<()> {
         let core = &self.shared.core;
         let _changing = self.shared.changing_catalog.lock();
@@ -146,6 +148,7 @@ impl Database {
         redo::put_create(&mut redo, data.id, name, data.schema());
         self.log_change(&redo)?;
         core.tables.write().insert(name.into(), data);
+        old.retire();
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! One table: its storage, its primary key, and reading it without a transaction.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
@@ -27,6 +27,8 @@ pub(crate) struct TableData {
     pub(crate) schema: Arc<Schema>,
     pub(crate) storage: lineage::Table,
     pub(crate) primary_key: Option<PrimaryKey>,
+    /// Set once the table was dropped, or replaced by an empty one.
+    is_gone: AtomicBool,
 }
 
 /// What a scan reads.
@@ -42,7 +44,23 @@ impl TableData {
     pub(crate) fn new(id: TableId, name: &str, schema: Schema, options: TableOptions) -> TableData {
         let primary_key = PrimaryKey::new(&schema);
         let storage = lineage::Table::new(schema.clone(), options);
-        TableData { id, name: name.into(), schema: Arc::new(schema), storage, primary_key }
+        TableData {
+            id,
+            name: name.into(),
+            schema: Arc::new(schema),
+            storage,
+            primary_key,
+            is_gone: AtomicBool::new(false),
+        }
+    }
+
+    /// Lets nobody write to the table any more.
+    pub(crate) fn retire(&self) {
+        self.is_gone.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
     }
 
     pub(crate) fn schema(&self) -> &Schema {

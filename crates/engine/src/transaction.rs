@@ -73,18 +73,33 @@ impl Transaction {
     }
 
     fn find(&self, table: &Table, key: &[Value]) -> Result<Option<Rid>> {
+        self.check_readable(table)?;
         let key = table.data.key_of_values(key)?;
         Ok(key.and_then(|key| table.data.find(&self.database, self.snapshot, &key)))
     }
 
+    /// Refuses tables of another database: its storage would ask the wrong transaction table.
+    fn check_readable(&self, table: &Table) -> Result<()> {
+        let is_here = Arc::ptr_eq(&table.database.shared, &self.database.shared);
+        if is_here { Ok(()) } else { Err(Error::NoSuchTable(table.data.name.clone())) }
+    }
+
+    /// Refuses tables that were dropped or replaced as well: what is written there nobody would find.
+    fn check_writable(&self, table: &Table) -> Result<()> {
+        self.check_readable(table)?;
+        if table.data.is_gone() { Err(Error::NoSuchTable(table.data.name.clone())) } else { Ok(()) }
+    }
+
     /// A scan of the columns named, over all rows that the transaction sees at this moment.
     pub fn scan(&self, table: &Table, columns: &[&str]) -> Result<TableScan> {
+        self.check_readable(table)?;
         let columns = columns.iter().map(|column| table.data.position(column)).collect::<Result<_>>()?;
         Ok(table.scan(self.snapshot, ScanOptions { columns, with_rid: false }))
     }
 
     /// Inserts a row: one value for each column, in the table's order.
     pub fn insert(&mut self, table: &Table, row: &[Value]) -> Result<Rid> {
+        self.check_writable(table)?;
         let data = &table.data;
         let columns = data.schema.columns();
         check_width(&data.name, columns.len(), row.len())?;
@@ -104,6 +119,7 @@ impl Transaction {
 
     /// Inserts rows given as Arrow arrays of exactly the table's types and order; returns how many.
     pub fn insert_batch(&mut self, table: &Table, rows: &RecordBatch) -> Result<u64> {
+        self.check_writable(table)?;
         let data = &table.data;
         let columns = self.batch_columns(data, 0..data.schema.columns().len(), rows)?;
         let mut cells = Cells::with_capacity(columns.len());
@@ -174,6 +190,7 @@ impl Transaction {
 
     /// Sets columns of the row with this primary key; returns whether there is one.
     pub fn update(&mut self, table: &Table, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
+        self.check_writable(table)?;
         let data = &table.data;
         let mut fitted = Vec::with_capacity(changes.len());
         for (name, value) in changes {
@@ -199,6 +216,7 @@ impl Transaction {
         columns: &[usize],
         values: &RecordBatch,
     ) -> Result<u64> {
+        self.check_writable(table)?;
         let data = &table.data;
         let arrays = self.batch_columns(data, columns.iter().copied(), values)?;
         let mut updated = 0;
@@ -212,12 +230,14 @@ impl Transaction {
 
     /// Deletes the row with this primary key; returns whether there was one.
     pub fn delete(&mut self, table: &Table, key: &[Value]) -> Result<bool> {
+        self.check_writable(table)?;
         let Some(rid) = self.find(table, key)? else { return Ok(false) };
         self.change(&table.data, rid, Change::Delete)
     }
 
     /// Deletes the rows named by `rids`; returns how many there were.
     pub fn delete_batch(&mut self, table: &Table, rids: &UInt64Array) -> Result<u64> {
+        self.check_writable(table)?;
         let mut deleted = 0;
         for rid in rids.values() {
             deleted += u64::from(self.change(&table.data, Rid::from_word(*rid), Change::Delete)?);

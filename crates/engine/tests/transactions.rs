@@ -156,6 +156,27 @@ fn tables_come_and_go_and_survive() {
     put(&db, &t, 1, "x", 11);
 }
 
+#[test]
+fn handles_of_replaced_tables_and_of_other_databases_are_refused() {
+    let db = Database::in_memory();
+    let old = table(&db);
+    put(&db, &old, 1, "x", 10);
+    db.truncate_table("t").unwrap();
+    let mut transaction = db.begin().unwrap();
+    // Accepted, this row would be in no table, though its commit was acknowledged.
+    assert_eq!(transaction.insert(&old, &row(2, "x", 20)).unwrap_err().sqlstate(), "42P01");
+    assert_eq!(transaction.delete(&old, &key(1, "x")).unwrap_err().sqlstate(), "42P01");
+    assert!(transaction.get(&old, &key(1, "x")).unwrap().is_some(), "what was there can be read");
+    let other = Database::in_memory();
+    let foreign = table(&other);
+    // Accepted, the other database's readers would wait for a transaction that it does not know.
+    assert_eq!(transaction.insert(&foreign, &row(1, "x", 1)).unwrap_err().sqlstate(), "42P01");
+    assert!(transaction.get(&foreign, &key(1, "x")).is_err() && transaction.scan(&foreign, &["n"]).is_err());
+    put(&db, &db.table("t").unwrap(), 2, "x", 20);
+    db.drop_table("t").unwrap();
+    assert!(transaction.update(&old, &key(1, "x"), &[("n", Value::from(3i64))]).is_err());
+}
+
 /// A transaction so large that its redo goes to the log in parts, cut off before its commit, then its id used again.
 #[test]
 fn parts_of_a_transaction_that_never_committed_do_not_come_back() {
