@@ -48,7 +48,8 @@ pub(crate) struct Core {
 pub struct OpenOptions {
     /// Told (bytes done, bytes in all) while the log is replayed.
     pub progress: Option<Box<dyn FnMut(u64, u64)>>,
-    /// Records in an update range, rounded up to a power of two from 16 to 65,536, which is the default.
+    /// Records in an update range, rounded up to a power of two from 16 to 65,536, which is the default. A
+    /// database that was written with larger ones is refused.
     pub range_records: Option<usize>,
     /// Unmerged tail records at which a range is merged in the background; by default an eighth of a full range.
     pub merge_tail_records: Option<u64>,

@@ -49,6 +49,9 @@ pub enum Error {
     /// The log's bytes are sound but say what this version does not understand.
     #[error("the redo log can't be replayed: {0}; it was written by another version of lstore, or by none")]
     BadRedo(String),
+    /// The database was opened before with larger update ranges.
+    #[error("table \"{table}\" has update ranges of more than {range_records} records; open it with larger ones")]
+    RangesTooSmall { table: String, range_records: usize },
     /// The database's directory can't be used.
     #[error("can't open the database directory {path}: {source}")]
     Directory { path: String, source: std::io::Error },
@@ -68,6 +71,7 @@ impl Error {
             Error::BadSchema(_) => "42P16",
             Error::DuplicateKey { .. } => "23505",
             Error::NullInColumn { .. } => "23502",
+            Error::RangesTooSmall { .. } => "22023",
             Error::BadValue { .. } => "22003",
             Error::WrongWidth { .. } => "42601",
             Error::Conflict => "40001",

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use durability::{Frame, FrameKind, FsDevice, Log, LogOptions};
-use lineage::{Change, TableOptions};
+use lineage::{Cell, Change, TableOptions};
 use txn::TransactionTable;
-use types::{Snapshot, Timestamp};
+use types::{Rid, Snapshot, Timestamp};
 
 use crate::database::{Core, OpenOptions};
 use crate::error::{Error, Result};
@@ -84,22 +84,15 @@ impl Replay {
                 Ok(())
             }
             // Work on a table that was dropped before the commit has nothing to go to.
-            Operation::Insert { table, rid, cells } => self.tables.get(&table).map_or(Ok(()), |table| {
-                if cells.len() != table.schema.columns().len() {
-                    return Err(Error::BadRedo(format!("a row of \"{}\" has {} values", table.name, cells.len())));
-                }
-                table.storage.insert_at(rid, &cells, at.0);
-                if let Some(primary_key) = &table.primary_key {
-                    primary_key.insert(primary_key.key_of_row(&cells), rid);
-                }
-                Ok(())
-            }),
+            Operation::Insert { table, rid, cells } => {
+                self.tables.get(&table).map_or(Ok(()), |table| insert(table, at, rid, &cells))
+            }
             Operation::Update { table, rid, values } => self.change(table, at, rid, Change::Update(&values)),
             Operation::Delete { table, rid } => self.change(table, at, rid, Change::Delete),
         }
     }
 
-    fn change(&self, table: TableId, at: Timestamp, rid: types::Rid, change: Change<'_>) -> Result<()> {
+    fn change(&self, table: TableId, at: Timestamp, rid: Rid, change: Change<'_>) -> Result<()> {
         let Some(table) = self.tables.get(&table) else { return Ok(()) };
         let view = self.transactions.view(Snapshot::at(at));
         table
@@ -114,4 +107,19 @@ impl Replay {
         }
         Ok(())
     }
+}
+
+fn insert(table: &TableData, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {
+    if cells.len() != table.schema.columns().len() {
+        return Err(Error::BadRedo(format!("a row of \"{}\" has {} values", table.name, cells.len())));
+    }
+    let range_records = table.storage.range_records();
+    if rid.slot() >= range_records {
+        return Err(Error::RangesTooSmall { table: table.name.clone(), range_records });
+    }
+    table.storage.insert_at(rid, cells, at.0);
+    if let Some(primary_key) = &table.primary_key {
+        primary_key.insert(primary_key.key_of_row(cells), rid);
+    }
+    Ok(())
 }

@@ -177,6 +177,26 @@ fn handles_of_replaced_tables_and_of_other_databases_are_refused() {
     assert!(transaction.update(&old, &key(1, "x"), &[("n", Value::from(3i64))]).is_err());
 }
 
+#[test]
+fn ranges_may_grow_from_one_opening_to_the_next_and_not_shrink() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |range_records| {
+        let options = engine::OpenOptions { range_records: Some(range_records), ..engine::OpenOptions::default() };
+        Database::open_with(directory.path(), options)
+    };
+    let fill = |db: &Database, table: &Table, b: &str| (0..20).for_each(|a| put(db, table, a, b, 1));
+    let db = open(16).unwrap();
+    fill(&db, &table(&db), "x");
+    drop(db);
+    let db = open(64).unwrap();
+    fill(&db, &db.table("t").unwrap(), "y");
+    drop(db);
+    assert_eq!(open(16).err().unwrap().sqlstate(), "22023");
+    let db = open(64).unwrap();
+    let table = db.table("t").unwrap();
+    assert!((0..20).all(|a| ["x", "y"].iter().all(|b| n_of(&db, &table, a, b).is_some())));
+}
+
 /// A transaction so large that its redo goes to the log in parts, cut off before its commit, then its id used again.
 #[test]
 fn parts_of_a_transaction_that_never_committed_do_not_come_back() {

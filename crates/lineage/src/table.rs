@@ -82,6 +82,11 @@ impl Table {
         &self.schema
     }
 
+    /// How many records an update range has room for.
+    pub fn range_records(&self) -> usize {
+        self.options.range_records
+    }
+
     /// How many ranges there are now.
     pub fn range_count(&self) -> usize {
         self.range_count.load(Ordering::Acquire)
