@@ -152,6 +152,7 @@ impl Transaction {
         let Some(primary_key) = &data.primary_key else { return Ok(()) };
         let transactions = &self.database.shared.core.transactions;
         let newest = transactions.newest(Some(self.id()));
+        let seen = transactions.view(self.snapshot);
         let mut is_locked = false;
         let taken = primary_key.insert_unique(key.clone(), rid, |other| {
             let has_key = |cells: &[Cell<'_>]| primary_key.key(cells) == key;
@@ -165,6 +166,11 @@ impl Transaction {
                 Writer::Settled => match data.storage.read(newest, other, &primary_key.columns, has_key) {
                     Some(true) => {
                         is_locked = false;
+                        Holder::Present
+                    }
+                    // It gave the key up after this transaction's snapshot, which would have the key twice.
+                    _ if data.storage.read(seen, other, &primary_key.columns, has_key) == Some(true) => {
+                        is_locked = true;
                         Holder::Present
                     }
                     Some(false) | None => Holder::Past,

@@ -79,6 +79,25 @@ fn of_two_inserters_of_a_key_one_waits_for_the_other() {
 }
 
 #[test]
+fn a_key_given_up_after_the_snapshot_is_not_taken() {
+    let db = Database::in_memory();
+    let table = table(&db);
+    put(&db, &table, 1, "x", 1);
+    put(&db, &table, 2, "x", 1);
+    let mut late = db.begin().unwrap();
+    let mut transaction = db.begin().unwrap();
+    assert!(transaction.delete(&table, &key(1, "x")).unwrap());
+    assert!(transaction.update(&table, &key(2, "x"), &[("a", Value::from(3))]).unwrap());
+    transaction.commit().unwrap();
+    // Both rows are still there for it: it would see two rows of one key.
+    assert!(matches!(late.insert(&table, &row(1, "x", 2)), Err(Error::Conflict)));
+    assert!(matches!(late.insert(&table, &row(2, "x", 2)), Err(Error::Conflict)));
+    late.rollback();
+    put(&db, &table, 1, "x", 2);
+    put(&db, &table, 2, "x", 2);
+}
+
+#[test]
 fn the_second_of_two_writers_gets_a_conflict() {
     let db = Database::in_memory();
     let table = table(&db);
