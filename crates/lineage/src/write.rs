@@ -94,6 +94,8 @@ impl Drop for Latched<'_> {
 
 /// What the newest version of a record looks like to a writer.
 struct Newest<'a> {
+    /// the newest tail record that was not rolled back, snapshot records included; 0 where there is none
+    top: u64,
     /// the newest version that counts, `None` where the base record is it
     version: Option<TailRecord<'a>>,
     /// the columns updated so far
@@ -106,8 +108,6 @@ struct Append<'a> {
     guard: &'a Guard,
     start: u64,
     slot: usize,
-    /// the newest tail record, whether it counts or not
-    prev: u64,
     newest: Newest<'a>,
 }
 
@@ -124,7 +124,7 @@ impl Append<'_> {
         let cumulative = self.cumulative(values);
 
         let first = range.tails.allocate(1 + u64::from(!originals.is_empty()));
-        let (mut sequence, mut prev) = (first, self.prev);
+        let (mut sequence, mut prev) = (first, self.newest.top);
         if !originals.is_empty() {
             let start = match resolve(range.meta.load(guard).start(slot), view.outcomes) {
                 Resolved::Committed(at) => at.0,
@@ -158,7 +158,7 @@ impl Append<'_> {
         self.range.tails.write(
             sequence,
             &NewRecord {
-                prev: self.prev,
+                prev: self.newest.top,
                 slot: self.slot,
                 kind: Kind::Delete,
                 start: self.start,
@@ -183,7 +183,7 @@ impl Range {
         let latch = Latched::acquire(&self.indirection[slot]);
         let newest = self.newest(view, latch.sequence);
         self.check_writable(guard, view, start, slot, newest.version.as_ref())?;
-        let append = Append { range: self, guard, start, slot, prev: latch.sequence, newest };
+        let append = Append { range: self, guard, start, slot, newest };
         let appended = match change {
             Change::Update(values) => append.update(view, values),
             Change::Delete => append.delete(),
@@ -204,8 +204,10 @@ impl Range {
         }
     }
 
+    /// What a writer finds behind the Indirection word `newest`. A new version follows the top, not the rolled-back
+    /// ones over it: a record whose writers keep rolling back must not grow a chain that each of them walks.
     fn newest<O: Outcomes>(&self, view: View<'_, O>, newest: u64) -> Newest<'_> {
-        let mut ever = None;
+        let mut top = None;
         let mut sequence = newest;
         while sequence != 0 {
             let record = self.tails.published(sequence);
@@ -214,13 +216,14 @@ impl Range {
                 sequence = record.prev();
                 continue;
             }
-            let ever = *ever.get_or_insert_with(|| record.ever());
+            let (top, ever) = *top.get_or_insert_with(|| (sequence, record.ever()));
             if !is_snapshot {
-                return Newest { version: Some(record), ever };
+                return Newest { top, version: Some(record), ever };
             }
             sequence = record.prev();
         }
-        Newest { version: None, ever: ever.unwrap_or(ColumnSet::EMPTY) }
+        let (top, ever) = top.unwrap_or((0, ColumnSet::EMPTY));
+        Newest { top, version: None, ever }
     }
 
     fn check_writable<O: Outcomes>(
@@ -263,6 +266,52 @@ impl Range {
         let meta = self.meta.load(guard);
         for slot in 0..self.len() {
             let _ = meta.start(slot).compare_exchange(0, StartTime::TOMBSTONE, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Column, DataType, Schema, Snapshot};
+
+    use super::*;
+    use crate::view::Outcome;
+    use crate::{Table, TableOptions};
+
+    struct AllRolledBack;
+
+    impl Outcomes for AllRolledBack {
+        fn outcome(&self, _: TxnId) -> Outcome {
+            Outcome::Aborted
+        }
+    }
+
+    #[test]
+    fn rollbacks_leave_no_chain_behind() {
+        let columns = ["k", "a", "b"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
+        let table = Table::new(Schema::new(columns, &["k"]).unwrap(), TableOptions::default());
+        let rid = table.insert(&[Cell::Word(1), Cell::Word(2), Cell::Word(3)], 1);
+        let view = |at| View { snapshot: Snapshot::at(Timestamp(at)), outcomes: &AllRolledBack };
+        let update =
+            |start, column, word| table.append(view(9), start, rid, Change::Update(&[(column, word)])).unwrap();
+        let reads =
+            |at, a, b| table.read(view(at), rid, &[1, 2], |cells| cells == [Cell::Word(a), Cell::Word(b)]).unwrap();
+        for round in 0..100 {
+            update(TxnId::new(round).word(), 1 + round as usize % 2, Cell::Word(7));
+            table.append(view(9), TxnId::new(round).word(), rid, Change::Delete).unwrap();
+            if round == 50 {
+                update(5, 1, Cell::Word(20));
+            }
+        }
+        let range = table.range(0);
+        let newest = range.indirection[rid.slot()].load(Ordering::Relaxed);
+        let prev = |sequence: &u64| Some(range.tails.published(*sequence).prev()).filter(|prev| *prev != 0);
+        let chain: Vec<u64> = std::iter::successors(Some(newest), prev).collect();
+        assert!(chain.len() <= 4, "two snapshot records, one version, one delete that was rolled back: {chain:?}");
+        for _ in 0..2 {
+            assert!(reads(4, 2, 3));
+            assert!(reads(5, 20, 3));
+            table.merge_range(0, &AllRolledBack);
         }
     }
 }
