@@ -15,8 +15,9 @@
 //!   base pages may have merged it in and must not be used for them;
 //! - a snapshot record gives the original values of columns that only invisible versions have updated;
 //! - the first visible version decides whether the record exists, and gives its explicit columns. A column that it
-//!   lacks is in the base page if it was never updated, or if the page's TPS covers every older version (the writer
-//!   left it out because cumulation was reset at that TPS). Else the walk goes on.
+//!   lacks is in the base page if it was never updated, or if the page's TPS has reached the number at which the
+//!   version's cumulation was reset (the writer left the column out because a page had merged it). Else the walk goes
+//!   on.
 //!
 //! So the newest version of any column is at most two hops away, and an old snapshot's as far as its age asks for.
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -281,7 +282,7 @@ impl Walk {
             let page = pages.columns[i];
             if !self.found.contains(i)
                 && !self.newer.contains(column)
-                && (!record.was_ever_updated(column) || page.tps() >= record.prev())
+                && (!record.was_ever_updated(column) || page.tps() >= record.reset())
             {
                 self.take(i, page.cell(column, range.types[column], slot), out);
             }

@@ -7,6 +7,7 @@
 //! tail page p: records 512 p + 1 ..= 512 (p + 1)
 //!   Indirection     prev    [u64; 512]   the previous version's number, 0 = the base record
 //!   Base slot       slot    [u64; 512]   slot (32 bits) | kind (8 bits)
+//!   Cumulation      reset   [u64; 512]   updated columns without a value here have not changed after this number
 //!   Start Time      start   [u64; 512]   see `types::StartTime`; written last, by a release store
 //!   Schema Encoding explicit[u64; 512 w] the columns with a value in this record
 //!                   ever    [u64; 512 w] the columns updated up to this version, whether merged or not
@@ -54,6 +55,7 @@ pub struct TailPages {
 struct TailPage {
     prev: Box<[AtomicU64]>,
     slot: Box<[AtomicU64]>,
+    reset: Box<[AtomicU64]>,
     start: Box<[AtomicU64]>,
     explicit: Box<[AtomicU64]>,
     ever: Box<[AtomicU64]>,
@@ -71,6 +73,8 @@ pub struct NewRecord<'a> {
     pub kind: Kind,
     /// the Start Time word
     pub start: u64,
+    /// the newest number up to which updated columns may have changed that are not explicit
+    pub reset: u64,
     /// the columns updated so far
     pub ever: ColumnSet,
     /// the explicit values
@@ -106,6 +110,7 @@ impl TailPages {
         let page = self.pages.get_or_init(page_index, || TailPage::new(self.wide.len(), self.set_words));
         debug_assert_eq!(page.start[at].load(Ordering::Relaxed), 0, "a tail record is written once");
         page.prev[at].store(record.prev, Ordering::Relaxed);
+        page.reset[at].store(record.reset, Ordering::Relaxed);
         page.slot[at].store(record.slot as u64 | (record.kind as u64) << 32, Ordering::Relaxed);
         let (mut explicit, mut nulls) = (ColumnSet::EMPTY, ColumnSet::EMPTY);
         for (column, cell) in record.values {
@@ -155,6 +160,7 @@ impl TailPage {
         TailPage {
             prev: zeroed_atomics(PAGE_RECORDS),
             slot: zeroed_atomics(PAGE_RECORDS),
+            reset: zeroed_atomics(PAGE_RECORDS),
             start: zeroed_atomics(PAGE_RECORDS),
             explicit: zeroed_atomics(PAGE_RECORDS * set_words),
             ever: zeroed_atomics(PAGE_RECORDS * set_words),
@@ -185,6 +191,12 @@ impl<'a> TailRecord<'a> {
     #[inline]
     pub fn prev(&self) -> u64 {
         self.page.prev[self.at].load(Ordering::Relaxed)
+    }
+
+    /// Columns that were updated up to this version and have no value here have not changed after this number.
+    #[inline]
+    pub fn reset(&self) -> u64 {
+        self.page.reset[self.at].load(Ordering::Relaxed)
     }
 
     /// The slot of its base record.

@@ -121,7 +121,7 @@ impl Append<'_> {
             .collect();
         let mut ever = self.newest.ever;
         values.iter().for_each(|(column, _)| ever.insert(*column));
-        let cumulative = self.cumulative(values);
+        let (cumulative, reset) = self.cumulative(values);
 
         let first = range.tails.allocate(1 + u64::from(!originals.is_empty()));
         let (mut sequence, mut prev) = (first, self.newest.top);
@@ -132,25 +132,29 @@ impl Append<'_> {
                 _ => self.start,
             };
             let values = &originals;
-            range.tails.write(sequence, &NewRecord { prev, slot, kind: Kind::Snapshot, start, ever, values });
+            range.tails.write(sequence, &NewRecord { prev, slot, kind: Kind::Snapshot, start, reset: 0, ever, values });
             (sequence, prev) = (sequence + 1, sequence);
         }
         let (start, values) = (self.start, &cumulative);
-        range.tails.write(sequence, &NewRecord { prev, slot, kind: Kind::Update, start, ever, values });
+        range.tails.write(sequence, &NewRecord { prev, slot, kind: Kind::Update, start, reset, ever, values });
         Appended { first, last: sequence }
     }
 
-    /// `values` and what the version before holds for other columns, but for those merged into their base pages.
-    fn cumulative<'a>(&'a self, values: &[(usize, Cell<'a>)]) -> Vec<(usize, Cell<'a>)> {
+    /// `values` and what the version before holds for other columns, but for those merged into their base pages; and
+    /// the number after which no column that is left out has changed.
+    fn cumulative<'a>(&'a self, values: &[(usize, Cell<'a>)]) -> (Vec<(usize, Cell<'a>)>, u64) {
         let mut cumulative = values.to_vec();
-        if let Some(version) = &self.newest.version {
-            let changed = ColumnSet::of(values.iter().map(|(column, _)| *column));
-            let is_merged = |column: usize| self.range.columns[column].load(self.guard).tps() >= version.sequence;
-            let explicit = version.explicit();
-            let carried = explicit.iter().filter(|&column| !changed.contains(column) && !is_merged(column));
-            cumulative.extend(carried.map(|column| (column, version.cell(column))));
+        let Some(version) = &self.newest.version else { return (cumulative, 0) };
+        let mut reset = version.reset();
+        let changed = ColumnSet::of(values.iter().map(|(column, _)| *column));
+        for column in version.explicit().iter().filter(|&column| !changed.contains(column)) {
+            if self.range.columns[column].load(self.guard).tps() >= version.sequence {
+                reset = version.sequence;
+            } else {
+                cumulative.push((column, version.cell(column)));
+            }
         }
-        cumulative
+        (cumulative, reset)
     }
 
     fn delete(&self) -> Appended {
@@ -162,6 +166,7 @@ impl Append<'_> {
                 slot: self.slot,
                 kind: Kind::Delete,
                 start: self.start,
+                reset: 0,
                 ever: self.newest.ever,
                 values: &[],
             },
@@ -272,7 +277,7 @@ impl Range {
 
 #[cfg(test)]
 mod tests {
-    use types::{Column, DataType, Schema, Snapshot};
+    use types::{Column, DataType, Rid, Schema, Snapshot};
 
     use super::*;
     use crate::view::Outcome;
@@ -286,11 +291,33 @@ mod tests {
         }
     }
 
-    #[test]
-    fn rollbacks_leave_no_chain_behind() {
+    fn table_abc() -> (Table, Rid) {
         let columns = ["k", "a", "b"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
         let table = Table::new(Schema::new(columns, &["k"]).unwrap(), TableOptions::default());
         let rid = table.insert(&[Cell::Word(1), Cell::Word(2), Cell::Word(3)], 1);
+        (table, rid)
+    }
+
+    /// However often another column is updated after the merge, one look at the newest version says that the base
+    /// page has the column which it lacks.
+    #[test]
+    fn a_merged_column_is_two_hops_away() {
+        let (table, rid) = table_abc();
+        let view = View { snapshot: Snapshot::at(Timestamp(99)), outcomes: &AllRolledBack };
+        let update = |at, column| table.append(view, at, rid, Change::Update(&[(column, Cell::Word(at))])).unwrap();
+        let merged = update(5, 1).last;
+        table.merge_range(0, &AllRolledBack);
+        for at in 10..50 {
+            let newest = table.range(0).tails.published(update(at, 2).last);
+            assert_eq!((newest.is_explicit(1), newest.reset()), (false, merged));
+            let is_right = |cells: &[Cell<'_>]| cells == [Cell::Word(5), Cell::Word(at)];
+            assert_eq!(table.read(view, rid, &[1, 2], is_right), Some(true));
+        }
+    }
+
+    #[test]
+    fn rollbacks_leave_no_chain_behind() {
+        let (table, rid) = table_abc();
         let view = |at| View { snapshot: Snapshot::at(Timestamp(at)), outcomes: &AllRolledBack };
         let update =
             |start, column, word| table.append(view(9), start, rid, Change::Update(&[(column, word)])).unwrap();
