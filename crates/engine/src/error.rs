@@ -34,6 +34,9 @@ pub enum Error {
     /// The row or key has another number of values than the table has columns for it.
     #[error("table \"{table}\" takes {expected} values here, not {found}")]
     WrongWidth { table: String, expected: usize, found: usize },
+    /// An update names a column twice.
+    #[error("multiple assignments to column \"{column}\" of table \"{table}\"")]
+    ColumnTwice { table: String, column: String },
     /// Another transaction changed the record first; the transaction can be tried again from the start.
     #[error("could not serialize access due to concurrent update")]
     Conflict,
@@ -73,7 +76,7 @@ impl Error {
             Error::NullInColumn { .. } => "23502",
             Error::RangesTooSmall { .. } => "22023",
             Error::BadValue { .. } => "22003",
-            Error::WrongWidth { .. } => "42601",
+            Error::WrongWidth { .. } | Error::ColumnTwice { .. } => "42601",
             Error::Conflict => "40001",
             Error::NoPrimaryKey(_) => "42P10",
             Error::TooManyTransactions(_) => "53300",

@@ -201,6 +201,9 @@ impl Transaction {
         let mut fitted = Vec::with_capacity(changes.len());
         for (name, value) in changes {
             let at = data.position(name)?;
+            if fitted.iter().any(|(earlier, _)| *earlier == at) {
+                return Err(Error::ColumnTwice { table: data.name.clone(), column: (*name).into() });
+            }
             fitted.push((at, fit(&data.name, &data.schema.columns()[at], value)?));
         }
         let mut scratch: Vec<Scratch> = changes.iter().map(|_| Scratch::default()).collect();
@@ -255,6 +258,9 @@ impl Transaction {
     fn change(&mut self, data: &Arc<TableData>, rid: Rid, change: Change<'_>) -> Result<bool> {
         let id = self.id();
         let view = self.database.shared.core.transactions.view(self.snapshot);
+        if !data.storage.contains(rid) {
+            return Ok(false);
+        }
         let appended = match data.storage.append(view, id.word(), rid, change) {
             Ok(appended) => appended,
             Err(WriteError::NotVisible) => return Ok(false),

@@ -148,6 +148,10 @@ fn bad_values_are_refused_by_name() {
     assert_eq!(error(&[Value::from(1)], &mut transaction).sqlstate(), "42601");
     let unknown = transaction.update(&table, &key(1, "x"), &[("zz", Value::Null)]).unwrap_err();
     assert_eq!(unknown.to_string(), "column \"zz\" of table \"t\" does not exist");
+    let twice = [("n", Value::Null), ("n", Value::from(5i64))];
+    assert_eq!(transaction.update(&table, &key(1, "x"), &twice).unwrap_err().sqlstate(), "42601");
+    let unknown = arrow_array::UInt64Array::from(vec![0, 1 << 40, u64::MAX]);
+    assert_eq!(transaction.delete_batch(&table, &unknown).unwrap(), 0, "no row has these Rids");
     assert_eq!(table.stats().records, 0);
 }
 

@@ -92,6 +92,11 @@ impl Table {
         self.range_count.load(Ordering::Acquire)
     }
 
+    /// Whether `rid` names a base record that this table has handed out.
+    pub fn contains(&self, rid: Rid) -> bool {
+        !rid.is_tail() && rid.range() < self.range_count() && rid.slot() < self.range(rid.range()).len()
+    }
+
     pub(crate) fn range(&self, index: usize) -> &Range {
         self.ranges.get(index).expect("a Rid names a range of its table")
     }
