@@ -173,6 +173,8 @@ impl Transaction {
                         is_locked = true;
                         Holder::Present
                     }
+                    // Deleted with the key that it was inserted with.
+                    None if !data.storage.was_updated(newest, other, &primary_key.columns) => Holder::Former,
                     Some(false) | None => Holder::Past,
                 },
             }

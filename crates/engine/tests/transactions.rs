@@ -65,6 +65,41 @@ fn a_key_is_free_again_after_delete_and_after_rollback() {
     assert_eq!(table.lookup(before, &key(1, "x"), &options).unwrap().num_rows(), 1, "the old row at the old time");
 }
 
+/// Rows come and go under one key; rows with other keys pass through it, and some of that is rolled back.
+#[test]
+fn a_key_used_again_and_again_has_one_row_at_a_time() {
+    let db = Database::in_memory();
+    let table = table(&db);
+    put(&db, &table, 9, "x", -1);
+    let mut seen = Vec::new();
+    for round in 0..60 {
+        put(&db, &table, 1, "x", round);
+        seen.push((db.snapshot(), round));
+        let mut passing = db.begin().unwrap();
+        let to_key = [("a", Value::from(1))];
+        assert!(matches!(passing.update(&table, &key(9, "x"), &to_key), Err(Error::DuplicateKey { .. })));
+        assert!(passing.delete(&table, &key(1, "x")).unwrap());
+        assert!(passing.update(&table, &key(9, "x"), &to_key).unwrap());
+        assert!(matches!(passing.insert(&table, &row(1, "x", 0)), Err(Error::DuplicateKey { .. })));
+        if round % 3 == 0 {
+            assert!(passing.update(&table, &key(1, "x"), &[("a", Value::from(9))]).unwrap());
+            passing.commit().unwrap();
+        } else {
+            passing.rollback();
+            let mut transaction = db.begin().unwrap();
+            assert!(matches!(transaction.insert(&table, &row(1, "x", 0)), Err(Error::DuplicateKey { .. })));
+            transaction.delete(&table, &key(1, "x")).unwrap();
+            transaction.commit().unwrap();
+        }
+    }
+    let options = engine::ScanOptions { columns: vec![2], with_rid: false };
+    for (snapshot, round) in seen {
+        let found = table.lookup(snapshot, &key(1, "x"), &options).unwrap();
+        let n = arrow_array::cast::AsArray::as_primitive::<arrow_array::types::Int64Type>(found.column(0));
+        assert_eq!((found.num_rows(), n.value(0)), (1, round));
+    }
+}
+
 #[test]
 fn of_two_inserters_of_a_key_one_waits_for_the_other() {
     let db = Database::in_memory();

@@ -17,8 +17,11 @@ type Rids = SmallVec<[Rid; 2]>;
 pub enum Holder {
     /// It never came to be: the entry can go.
     Void,
-    /// It was deleted or has another key now; older snapshots may still find the key.
+    /// It does not have the key now; older snapshots may still find it.
     Past,
+    /// The same, and it is certain that it was given the key when it was entered: whoever was entered before it had
+    /// let go of the key by then, and need not be asked.
+    Former,
     /// It has the key, or may have it once a running transaction ends.
     Present,
 }
@@ -54,22 +57,25 @@ impl<K: Hash + Eq + Clone> HashIndex<K> {
     }
 
     /// Adds an entry unless a record that has the key already is there; returns that record then. `holder` is asked
-    /// about each other record of the key's list, and must not use the index; of two callers with one key, one sees
-    /// the other's entry.
+    /// about the other records of the key's list, newest first, and must not use the index; of two callers with one
+    /// key, one sees the other's entry.
     pub fn insert_unique(&self, key: K, rid: Rid, mut holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
         match self.map.entry_sync(key) {
             Entry::Vacant(entry) => drop(entry.insert_entry(Rids::from_slice(&[rid]))),
             Entry::Occupied(mut entry) => {
-                let mut kept = Rids::new();
-                for &other in entry.get().iter().filter(|other| **other != rid) {
-                    match holder(other) {
-                        Holder::Void => {}
-                        Holder::Past => kept.push(other),
+                let mut newest_first = Rids::from_slice(&[rid]);
+                let mut is_settled = false;
+                for &other in entry.get().iter().rev().filter(|other| **other != rid) {
+                    match if is_settled { Holder::Past } else { holder(other) } {
+                        Holder::Void => continue,
+                        Holder::Past => {}
+                        Holder::Former => is_settled = true,
                         Holder::Present => return Err(other),
                     }
+                    newest_first.push(other);
                 }
-                kept.push(rid);
-                entry.update(kept);
+                newest_first.reverse();
+                entry.update(newest_first);
             }
         }
         Ok(())
@@ -127,6 +133,20 @@ mod tests {
         assert_eq!(all(&index, 7), [rid(3)]);
         index.remove(&7, rid(3));
         assert!(index.is_empty() && all(&index, 7).is_empty());
+    }
+
+    #[test]
+    fn nobody_is_asked_who_was_entered_before_a_former_holder() {
+        let index = HashIndex::new();
+        (1..=4).for_each(|slot| index.insert(7u64, rid(slot)));
+        let mut asked = Vec::new();
+        let holder = |other| {
+            asked.push(other);
+            if other == rid(3) { Holder::Former } else { Holder::Past }
+        };
+        assert_eq!(index.insert_unique(7, rid(5), holder), Ok(()));
+        assert_eq!(asked, [rid(4), rid(3)]);
+        assert_eq!(all(&index, 7), [5, 4, 3, 2, 1].map(rid));
     }
 
     #[test]

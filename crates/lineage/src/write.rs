@@ -209,6 +209,13 @@ impl Range {
         }
     }
 
+    /// Whether the record at `slot` has versions, rolled back or not, that update one of `columns`.
+    pub(crate) fn was_updated<O: Outcomes>(&self, view: View<'_, O>, slot: usize, columns: &[usize]) -> bool {
+        let sequence = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        let newest = self.newest(view, sequence);
+        columns.iter().any(|column| newest.ever.contains(*column))
+    }
+
     /// What a writer finds behind the Indirection word `newest`. A new version follows the top, not the rolled-back
     /// ones over it: a record whose writers keep rolling back must not grow a chain that each of them walks.
     fn newest<O: Outcomes>(&self, view: View<'_, O>, newest: u64) -> Newest<'_> {
