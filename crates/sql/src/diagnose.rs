@@ -26,6 +26,9 @@ pub(crate) fn diagnose(error: &DataFusionError, source: &Source) -> SqlError {
         DataFusionError::NotImplemented(text) if text.contains("OuterReferenceColumn") => {
             SqlError::unsupported("this form of a correlated or lateral subquery")
         }
+        DataFusionError::NotImplemented(text) if text.contains("does not support logical expression") => {
+            unsupported_expression(text)
+        }
         DataFusionError::NotImplemented(text) => SqlError::new("0A000", format!("not supported: {}", clean(text))),
         DataFusionError::ResourcesExhausted(text) => SqlError::new("53200", format!("out of memory: {}", clean(text))),
         DataFusionError::Execution(text) => by_text(text).unwrap_or_else(|| SqlError::new("22000", clean(text))),
@@ -36,6 +39,21 @@ pub(crate) fn diagnose(error: &DataFusionError, source: &Source) -> SqlError {
             planning_or(&text, source).unwrap_or_else(|| SqlError::new("XX000", text))
         }
     }
+}
+
+/// Expressions that are left over when everything that can be made a join is one.
+fn unsupported_expression(text: &str) -> SqlError {
+    let kind = text.split("logical expression ").nth(1).unwrap_or_default();
+    if kind.starts_with("WindowFunction") {
+        return SqlError::new("42P20", "window functions are not allowed here")
+            .hint("Filter by it outside, in a query FROM this one.");
+    }
+    if ["Exists", "InSubquery", "ScalarSubquery", "SetComparison"].iter().any(|name| kind.starts_with(name)) {
+        let hint = "EXISTS and IN work in WHERE; a subquery that is a value and names columns of the outer query must be an \
+                    aggregate and compare them with =.";
+        return SqlError::unsupported("this form of a subquery").hint(hint);
+    }
+    SqlError::new("0A000", format!("not supported: {}", clean(text)))
 }
 
 fn place(diagnostic: &Diagnostic, source: &Source) -> Option<usize> {

@@ -25,7 +25,10 @@ use crate::diagnose::diagnose;
 use crate::error::{Result, SqlError};
 use crate::outcome::Rows;
 use crate::parse::Source;
-use crate::semantics::{AdaptLiterals, CheckedIntegers, LiteralPlanner, duplicates, numbers};
+use crate::semantics::{
+    AdaptLiterals, CheckedIntegers, LiteralPlanner, Subqueries, cast_names, duplicates, numbers, optimizer_rules,
+    physical_rules, using,
+};
 use crate::types::CastTypes;
 use crate::wait::wait;
 
@@ -96,7 +99,7 @@ impl Planner {
         options.execution.time_zone = Some("UTC".to_owned());
         let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
         expr_planners.extend(SessionStateDefaults::default_expr_planners());
-        let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(AdaptLiterals)];
+        let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Subqueries), Arc::new(AdaptLiterals)];
         rules.extend(Analyzer::new().rules);
         rules.push(Arc::new(CheckedIntegers));
         let mut builder = SessionStateBuilder::new()
@@ -106,10 +109,13 @@ impl Planner {
             .with_file_formats(Vec::new())
             .with_type_planner(Arc::new(CastTypes))
             .with_expr_planners(expr_planners)
-            .with_analyzer_rules(rules);
-        // Its format strings are not PostgreSQL's, and what it does not know it copies out as it stands.
+            .with_analyzer_rules(rules)
+            .with_optimizer_rules(optimizer_rules())
+            .with_physical_optimizer_rules(physical_rules());
+        // The format strings of the one are not PostgreSQL's, and what it does not know it copies out as it stands; the
+        // other gives an array where PostgreSQL gives rows.
         if let Some(functions) = builder.scalar_functions() {
-            functions.retain(|function| function.name() != "to_char");
+            functions.retain(|function| !matches!(function.name(), "to_char" | "generate_series"));
         }
         Planner { template: builder.build(), partitions }
     }
@@ -123,6 +129,8 @@ impl Planner {
     pub(crate) fn plan(&self, mut statement: Statement, view: View, source: Source) -> Result<Plan> {
         check::query(&statement, &source)?;
         numbers::widen(&mut statement);
+        using::qualify(&mut statement);
+        cast_names::tell_apart(&mut statement);
         duplicates::rename(&mut statement);
         let mut state = self.template.clone();
         state.mark_start_execution();

@@ -13,6 +13,9 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use crate::values::datetime::{MICROS_PER_DAY, format_date, format_time, format_timestamp};
 
+/// A sum may have a digit more than its type says, which Arrow would leave out.
+const ALL_DIGITS: u8 = u8::MAX;
+
 /// The text form that PostgreSQL gives the value in this row of `array`; `None` for NULL.
 pub fn text_value(array: &dyn Array, row: usize) -> Option<String> {
     if array.is_null(row) || array.data_type() == &DataType::Null {
@@ -24,17 +27,17 @@ pub fn text_value(array: &dyn Array, row: usize) -> Option<String> {
         DataType::Float16 => float_text(f64::from(array.as_primitive::<Float16Type>().value(row)), 6),
         DataType::Float32 => float32_text(array.as_primitive::<Float32Type>().value(row)),
         DataType::Float64 => float_text(array.as_primitive::<Float64Type>().value(row), 15),
-        DataType::Decimal32(p, s) => {
-            Decimal32Type::format_decimal(array.as_primitive::<Decimal32Type>().value(row), *p, *s)
+        DataType::Decimal32(_, s) => {
+            Decimal32Type::format_decimal(array.as_primitive::<Decimal32Type>().value(row), ALL_DIGITS, *s)
         }
-        DataType::Decimal64(p, s) => {
-            Decimal64Type::format_decimal(array.as_primitive::<Decimal64Type>().value(row), *p, *s)
+        DataType::Decimal64(_, s) => {
+            Decimal64Type::format_decimal(array.as_primitive::<Decimal64Type>().value(row), ALL_DIGITS, *s)
         }
-        DataType::Decimal128(p, s) => {
-            Decimal128Type::format_decimal(array.as_primitive::<Decimal128Type>().value(row), *p, *s)
+        DataType::Decimal128(_, s) => {
+            Decimal128Type::format_decimal(array.as_primitive::<Decimal128Type>().value(row), ALL_DIGITS, *s)
         }
-        DataType::Decimal256(p, s) => {
-            Decimal256Type::format_decimal(array.as_primitive::<Decimal256Type>().value(row), *p, *s)
+        DataType::Decimal256(_, s) => {
+            Decimal256Type::format_decimal(array.as_primitive::<Decimal256Type>().value(row), ALL_DIGITS, *s)
         }
         DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
         DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_owned(),

@@ -14,7 +14,8 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
-use super::casts::{ReadText, WriteText};
+use super::casts::{ReadText, Round, WriteText};
+use super::temporal;
 use crate::error::SqlError;
 use crate::types::type_of_field;
 use crate::values::builder::ColumnBuilder;
@@ -90,8 +91,21 @@ fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Transformed::yes(Expr::Between(Between { expr, negated, low, high }))
         }
         Expr::Cast(cast) => adapt_cast(cast, schema)?,
-        other => Transformed::no(other),
+        Expr::ScalarFunction(call) if call.name() == "round" => round(call),
+        other => temporal::adapt(other, schema)?,
     })
+}
+
+/// The digits that `round` leaves decide its type, and are only seen where they are a literal of the type that it takes:
+/// one that has a cast around it is seen too late.
+fn round(mut call: ScalarFunction) -> Transformed<Expr> {
+    if let Some(Expr::Literal(value, _)) = call.args.get_mut(1)
+        && let ScalarValue::Int64(Some(digits)) = value
+        && let Ok(digits) = i32::try_from(*digits)
+    {
+        *value = ScalarValue::Int32(Some(digits));
+    }
+    Transformed::yes(Expr::ScalarFunction(call))
 }
 
 /// The text of an untyped literal.
@@ -151,6 +165,7 @@ pub(super) fn failed(misfit: Misfit, data_type: DataType, text: &str) -> DataFus
 
 fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Ok((_, from)) = cast.expr.to_field(schema) else { return Ok(Transformed::no(Expr::Cast(cast))) };
+    temporal::check_zone(from.data_type(), cast.field.data_type())?;
     let target = type_of_field(&cast.field);
     let call = |function: ScalarUDF, expr: Expr| {
         Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr])))
@@ -172,6 +187,11 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 (Some(text), _) => Ok(Transformed::yes(read(text, data_type)?)),
                 (None, _) => Ok(call(ReadText::function(data_type), *cast.expr)),
             }
+        }
+        Some(to @ (DataType::SmallInt | DataType::Integer | DataType::BigInt))
+            if from.data_type().is_floating() || from.data_type().is_decimal() =>
+        {
+            Ok(call(Round::function(to), *cast.expr))
         }
         _ => Ok(Transformed::no(Expr::Cast(cast))),
     }

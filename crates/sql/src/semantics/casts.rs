@@ -12,7 +12,7 @@ use engine::DataType;
 
 use super::adapt::failed;
 use crate::literals::field_of;
-use crate::values::assign::long_text;
+use crate::values::assign::{into_integers, long_text};
 use crate::values::builder::ColumnBuilder;
 
 /// Reads texts as values of a type.
@@ -91,6 +91,44 @@ impl ScalarUDFImpl for WriteText {
         each(args, |values| {
             let texts = (0..values.len()).map(|row| long_text(values, row));
             Ok(Arc::new(texts.collect::<StringViewArray>()))
+        })
+    }
+}
+
+/// Rounds numbers to integers.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Round {
+    to: DataType,
+    name: String,
+    signature: Signature,
+}
+
+impl Round {
+    pub(super) fn function(to: DataType) -> ScalarUDF {
+        let name = format!("to_{to}");
+        ScalarUDF::from(Round { to, name, signature: Signature::any(1, Volatility::Immutable) })
+    }
+}
+
+impl ScalarUDFImpl for Round {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
+        Ok(self.to.to_arrow())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        each(args, |numbers| {
+            into_integers(numbers, &self.to.to_arrow()).map_err(|(row, misfit)| {
+                let text = row.and_then(|row| long_text(numbers, row)).unwrap_or_default();
+                failed(misfit, self.to, &text)
+            })
         })
     }
 }

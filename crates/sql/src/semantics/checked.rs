@@ -1,4 +1,5 @@
-//! Integer arithmetic that fails when its result does not fit, where DataFusion's wraps around.
+//! Integer arithmetic that fails when its result does not fit, where DataFusion's wraps around, and quotients of
+//! decimals with more than four digits.
 use std::sync::Arc;
 
 use arrow_schema::DataType as ArrowType;
@@ -11,13 +12,16 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     AggregateUDF, BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility, WindowFunctionDefinition,
+    ScalarUDFImpl, Signature, Volatility, WindowFunctionDefinition, cast,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
 use super::adapt::visible;
 use super::sum::IntegerSum;
+
+/// The digits after the point that a dividend has at least; DataFusion gives the quotient four more.
+const DIVIDEND_SCALE: i8 = 6;
 
 /// Replaces `+`, `-`, `*` and `sum` of integers. Runs once the types of both sides are the same.
 #[derive(Debug)]
@@ -46,6 +50,14 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         {
             let function = Arc::new(Checked::function(op, of));
             Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![*left, *right])))
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Divide, right })
+            if matches!(right.get_type(&schema), Ok(ArrowType::Decimal128(..)))
+                && let Ok(ArrowType::Decimal128(precision, scale @ ..DIVIDEND_SCALE)) = left.get_type(&schema) =>
+        {
+            let precision = precision.saturating_add((DIVIDEND_SCALE - scale).unsigned_abs()).min(38);
+            let left = Box::new(cast(*left, ArrowType::Decimal128(precision, DIVIDEND_SCALE)));
+            Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op: Operator::Divide, right }))
         }
         Expr::AggregateFunction(mut call)
             if is_integer_sum(&call.func, call.params.distinct, &call.params.args, &schema) =>

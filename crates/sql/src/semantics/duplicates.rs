@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Select, SelectItem, Statement, TableAliasColumnDef, TableFactor, VisitMut, VisitorMut,
 };
 
+use super::cast_names::without_casts;
 use crate::headings::heading;
 use crate::names::fold;
 
@@ -46,7 +47,7 @@ impl VisitorMut for Rename {
             let (shown, name, expr) = match item {
                 SelectItem::UnnamedExpr(expr) => {
                     let heading = heading(expr);
-                    let name = heading.clone().unwrap_or_else(|| expr.to_string());
+                    let name = heading.clone().unwrap_or_else(|| without_casts(expr));
                     (heading.unwrap_or_else(|| "?column?".to_owned()), name, expr)
                 }
                 SelectItem::ExprWithAlias { expr, alias } => (fold(alias), fold(alias), expr),

@@ -28,7 +28,7 @@ pub(crate) enum Texts {
 }
 
 /// A misfit and the row where it is.
-type Misplaced = (Option<usize>, Misfit);
+pub(crate) type Misplaced = (Option<usize>, Misfit);
 
 /// Casts a query's column for assignment to the table's column `name`.
 pub(crate) fn assign(array: &ArrayRef, from: &Field, name: &str, to: DataType, texts: Texts) -> Result<ArrayRef> {
@@ -119,7 +119,8 @@ fn checked(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> 
     }
 }
 
-fn into_integers(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> {
+/// Rounds numbers to integers.
+pub(crate) fn into_integers(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> {
     let whole: ArrayRef = match array.data_type() {
         // To the even neighbour when just between two, as PostgreSQL's rint does.
         ArrowType::Float64 => {

@@ -1,0 +1,73 @@
+//! Keeps conditions where they belong: above aggregates that have a row even where there is none below them, and above
+//! joins of columns with the same name.
+use std::sync::Arc;
+
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
+use datafusion::optimizer::push_down_filter::PushDownFilter;
+use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+
+/// The library's rules, in which one has another in its place.
+pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let careful = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
+        "push_down_filter" => Arc::new(CarefulPushDown(PushDownFilter::new())) as Arc<_>,
+        _ => rule,
+    };
+    Optimizer::new().rules.into_iter().map(careful).collect()
+}
+
+/// The library's rules for physical plans but for the one that finds the columns of a filter by name: where both sides of
+/// a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Scans and logical plans have had their filters by then.
+pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.retain(|rule| rule.name() != "FilterPushdown");
+    rules
+}
+
+/// Pushes filters down as the library does, but for `HAVING (SELECT false)` and its like: below the aggregate it would
+/// take away the rows and leave the group.
+#[derive(Debug)]
+struct CarefulPushDown(PushDownFilter);
+
+impl OptimizerRule for CarefulPushDown {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Filter(filter) = &plan else { return self.0.rewrite(plan, config) };
+        if !may_have_the_empty_group(&filter.input) {
+            return self.0.rewrite(plan, config);
+        }
+        let conditions = split_conjunction(&filter.predicate).into_iter().cloned();
+        let (stays, rest): (Vec<Expr>, Vec<Expr>) = conditions.partition(|one| one.column_refs().is_empty());
+        let (stays, rest) = match (conjunction(stays), conjunction(rest)) {
+            (None, _) => return self.0.rewrite(plan, config),
+            (Some(_), None) => return Ok(Transformed::no(plan)),
+            (Some(stays), Some(rest)) => (stays, rest),
+        };
+        let below = LogicalPlan::Filter(Filter::try_new(rest, Arc::clone(&filter.input))?);
+        let pushed = self.0.rewrite(below, config)?;
+        if !pushed.transformed {
+            return Ok(Transformed::no(plan));
+        }
+        Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(stays, Arc::new(pushed.data))?)))
+    }
+}
+
+fn may_have_the_empty_group(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => {
+            aggregate.group_expr.iter().all(|group| matches!(group, Expr::GroupingSet(_)))
+        }
+        _ => false,
+    }
+}
