@@ -49,8 +49,8 @@ fn unsupported_expression(text: &str) -> SqlError {
             .hint("Filter by it outside, in a query FROM this one.");
     }
     if ["Exists", "InSubquery", "ScalarSubquery", "SetComparison"].iter().any(|name| kind.starts_with(name)) {
-        let hint = "EXISTS and IN work in WHERE; a subquery that is a value and names columns of the outer query must be an \
-                    aggregate and compare them with =.";
+        let hint = "EXISTS and IN work in WHERE; a subquery that is a value and names columns of the outer query must be \
+                    an aggregate and compare them with =.";
         return SqlError::unsupported("this form of a subquery").hint(hint);
     }
     SqlError::new("0A000", format!("not supported: {}", clean(text)))

@@ -96,8 +96,8 @@ fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
-/// The digits that `round` leaves decide its type, and are only seen where they are a literal of the type that it takes:
-/// one that has a cast around it is seen too late.
+/// The digits that `round` leaves decide its type, and are only seen where they are a literal of the type that it
+/// takes: one that has a cast around it is seen too late.
 fn round(mut call: ScalarFunction) -> Transformed<Expr> {
     if let Some(Expr::Literal(value, _)) = call.args.get_mut(1)
         && let ScalarValue::Int64(Some(digits)) = value

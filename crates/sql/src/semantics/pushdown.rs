@@ -20,8 +20,8 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     Optimizer::new().rules.into_iter().map(careful).collect()
 }
 
-/// The library's rules for physical plans but for the one that finds the columns of a filter by name: where both sides of
-/// a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Scans and logical plans have had their filters by then.
+/// The library's rules for physical plans but for the one that finds the columns of a filter by name: where both sides
+/// of a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Filters are where they belong by then.
 pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "FilterPushdown");

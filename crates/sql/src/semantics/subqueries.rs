@@ -75,18 +75,23 @@ fn has_one_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// `IN (SELECT ...)` is exact as a condition of its own, and so is its negation if the subquery stands by itself: with
-/// columns of the outer query, NULL is compared with rows that those have excluded. Anywhere else they become a mark that is
-/// true or false and never NULL, which only makes no difference under `AND` and `OR`.
+/// `IN (SELECT ...)` is exact as a condition of its own, and so mostly is its negation. Anywhere else they become a mark
+/// that is true or false and never NULL, which only makes no difference under `AND` and `OR`.
 fn check(condition: &Expr, schema: &DFSchema) -> Result<()> {
     match condition {
-        Expr::InSubquery(inner) if !inner.negated || inner.subquery.outer_ref_columns.is_empty() => Ok(()),
+        Expr::InSubquery(inner) if !inner.negated || negation_is_exact(inner) => Ok(()),
         Expr::Not(inner) => match inner.as_ref() {
-            Expr::InSubquery(inner) if inner.negated || inner.subquery.outer_ref_columns.is_empty() => Ok(()),
+            Expr::InSubquery(inner) if inner.negated || negation_is_exact(inner) => Ok(()),
             other => check_marks(other, schema, false),
         },
         other => check_marks(other, schema, true),
     }
+}
+
+/// With columns of the outer query in the subquery, NULL is compared with rows that those have excluded. And a value
+/// without columns becomes a filter on the subquery's rows, which takes away its NULLs.
+fn negation_is_exact(expr: &InSubquery) -> bool {
+    expr.subquery.outer_ref_columns.is_empty() && !expr.expr.column_refs().is_empty()
 }
 
 /// `is_filter` says that NULL is as good as false here.
