@@ -1,0 +1,73 @@
+//! The program killed in the middle of its work: what it had acknowledged is there afterwards, and nothing half.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+const ROUNDS: usize = 8;
+
+/// Feeds transfers to the program and kills it after so many were acknowledged; returns how many were.
+fn transfers_until_killed(directory: &std::path::Path, first: usize, acknowledged: usize) -> usize {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lstore"))
+        .arg(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let mut input = child.stdin.take().expect("piped");
+    let feeder = std::thread::spawn(move || {
+        for number in first.. {
+            let transfer = format!(
+                "begin; update accounts set balance = balance - 1 where id = 1; \
+                 update accounts set balance = balance + 1 where id = 2; \
+                 insert into transfers values ({number}); commit;\n"
+            );
+            if input.write_all(transfer.as_bytes()).is_err() {
+                break;
+            }
+        }
+    });
+    let mut output = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let is_commit = |line: &std::io::Result<String>| line.as_ref().is_ok_and(|line| line == "COMMIT");
+    let mut seen = output.by_ref().filter(is_commit).take(acknowledged).count();
+    child.kill().expect("it was running");
+    child.wait().expect("it was ours");
+    // What it had written before it died was acknowledged, too.
+    seen += output.filter(is_commit).count();
+    feeder.join().expect("a broken pipe ends it");
+    seen
+}
+
+fn rows(directory: &std::path::Path, sql: &str) -> Vec<i64> {
+    let output = Command::new(env!("CARGO_BIN_EXE_lstore"))
+        .arg(directory)
+        .args(["--format", "csv", "--no-header", "-c", sql])
+        .output()
+        .expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().flat_map(|line| line.split(',')).map(|value| value.parse().expect("a number")).collect()
+}
+
+#[test]
+fn a_killed_program_loses_nothing_that_it_acknowledged() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let setup = "create table accounts (id int primary key, balance bigint); create table transfers (n bigint \
+                 primary key); insert into accounts values (1, 0), (2, 0); select 1";
+    assert_eq!(rows(directory.path(), setup).last(), Some(&1));
+    let mut acknowledged = 0;
+    let mut next = 0;
+    for round in 0..ROUNDS {
+        acknowledged += transfers_until_killed(directory.path(), next, 3 + round * 5);
+        let sql = "select (select count(*) from transfers), (select sum(balance) from accounts), \
+                   (select balance from accounts where id = 2), (select max(n) + 1 from transfers)";
+        let found = rows(directory.path(), sql);
+        let [transfers, sum, moved, unused] = found[..] else { panic!("{found:?}") };
+        assert!(transfers >= acknowledged as i64, "round {round}: {transfers} of {acknowledged} acknowledged");
+        assert_eq!((sum, moved), (0, transfers), "round {round}: transfers are whole");
+        // One more may have been committed than was acknowledged, in each round.
+        acknowledged = transfers as usize;
+        next = unused as usize;
+    }
+    println!("{ROUNDS} kills, {acknowledged} transfers");
+}
