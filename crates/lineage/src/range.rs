@@ -60,11 +60,12 @@ pub(crate) struct MergeProgress {
     pub(crate) allocated_last: u64,
 }
 
-/// The pages that one read of a record uses, loaded once.
+/// The pages of some columns, and the meta-data page, each loaded once.
 pub(crate) struct LoadedPages<'g> {
-    columns: SmallVec<[&'g ColumnPage; 16]>,
-    meta: &'g MetaPage,
-    tps_min: u64,
+    pub(crate) columns: SmallVec<[&'g ColumnPage; 16]>,
+    pub(crate) meta: &'g MetaPage,
+    /// the lowest TPS among them
+    pub(crate) tps_min: u64,
 }
 
 /// What a walk along a record's chain has found so far.
@@ -167,11 +168,21 @@ impl Range {
         columns: &[usize],
         out: &mut [Cell<'g>],
     ) -> bool {
-        let pages = self.load_pages(guard, columns);
+        self.read_from(&self.load_pages(guard, columns), view, slot, columns, out)
+    }
+
+    /// The same from pages loaded before, which must be those of `columns`.
+    pub(crate) fn read_from<'g, O: Outcomes>(
+        &'g self,
+        pages: &LoadedPages<'g>,
+        view: View<'_, O>,
+        slot: usize,
+        columns: &[usize],
+        out: &mut [Cell<'g>],
+    ) -> bool {
         let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
-        if newest <= pages.tps_min && self.is_merged_version_visible(&pages, view, slot) {
-            if self.is_deleted_by_merge(&pages, slot) || view.visibility(pages.meta.start(slot)) != Visibility::Visible
-            {
+        if newest <= pages.tps_min && self.is_merged_version_visible(pages, view, slot) {
+            if self.is_deleted_by_merge(pages, slot) || view.visibility(pages.meta.start(slot)) != Visibility::Visible {
                 return false;
             }
             for (i, &column) in columns.iter().enumerate() {
@@ -179,7 +190,7 @@ impl Range {
             }
             return true;
         }
-        self.read_chain(&pages, view, slot, newest, columns, out)
+        self.read_chain(pages, view, slot, newest, columns, out)
     }
 
     pub(crate) fn load_pages<'g>(&'g self, guard: &'g Guard, columns: &[usize]) -> LoadedPages<'g> {

@@ -14,12 +14,11 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt6
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
-use sync::Guard;
 use types::Rid;
 
 use crate::base::{ColumnPage, MetaPage};
 use crate::cell::{Cell, ColumnBuilder};
-use crate::range::Range;
+use crate::range::{LoadedPages, Range};
 use crate::tail::Kind;
 use crate::view::{Outcomes, View, Visibility};
 
@@ -42,9 +41,7 @@ struct RangeScan<'a, 'g, O> {
     range_index: usize,
     view: View<'a, O>,
     projection: &'a Projection,
-    guard: &'g Guard,
-    pages: Vec<&'g ColumnPage>,
-    meta: &'g MetaPage,
+    pages: LoadedPages<'g>,
     len: usize,
     /// slots whose visible version is not what the base pages hold; empty if there are none
     pending: Vec<bool>,
@@ -59,13 +56,9 @@ impl Range {
         projection: &Projection,
     ) -> Vec<RecordBatch> {
         let guard = &sync::pin();
-        let pages: Vec<&ColumnPage> =
-            projection.columns.iter().map(|&column| self.columns[column].load(guard)).collect();
-        // The merge publishes this page before the columns, so that here it is at least as new as they are.
-        let meta = self.meta.load(guard);
+        let pages = self.load_pages(guard, &projection.columns);
         let len = self.len();
-        let mut scan =
-            RangeScan { range: self, range_index, view, projection, guard, pages, meta, len, pending: vec![] };
+        let mut scan = RangeScan { range: self, range_index, view, projection, pages, len, pending: vec![] };
         scan.mark_pending();
         let mut batches: Vec<RecordBatch> =
             (0..len).step_by(BLOCK_ROWS).filter_map(|from| scan.block(from, len.min(from + BLOCK_ROWS))).collect();
@@ -76,15 +69,14 @@ impl Range {
 
 impl<'g, O: Outcomes> RangeScan<'_, 'g, O> {
     fn mark_pending(&mut self) {
-        let tps_min = self.pages.iter().map(|page| page.tps()).fold(self.meta.tps(), u64::min);
-        for sequence in tps_min + 1..=self.range.tails.allocated() {
+        for sequence in self.pages.tps_min + 1..=self.range.tails.allocated() {
             let Some(record) = self.range.tails.get(sequence) else { continue };
             if self.view.visibility(record.start()) == Visibility::Visible && record.kind() != Kind::Snapshot {
                 self.mark(record.slot());
             }
         }
         // Versions that the pages have taken in and that are too new for this snapshot.
-        if let MetaPage::Base(meta) = self.meta
+        if let MetaPage::Base(meta) = self.pages.meta
             && meta.newest > self.view.snapshot.at
         {
             for slot in 0..self.len {
@@ -108,7 +100,7 @@ impl<'g, O: Outcomes> RangeScan<'_, 'g, O> {
     /// The rows of slots `from..to` that are as the base pages hold them, `None` if there are none.
     fn block(&self, from: usize, to: usize) -> Option<RecordBatch> {
         let pending = self.pending.get(from..to).is_some_and(|marks| marks.contains(&true));
-        let whole = match self.meta {
+        let whole = match self.pages.meta {
             MetaPage::Base(meta) => {
                 !pending && meta.complete && meta.newest <= self.view.snapshot.at && meta.deleted.is_empty()
             }
@@ -122,7 +114,8 @@ impl<'g, O: Outcomes> RangeScan<'_, 'g, O> {
         let keep = keep.filter(|_| rows < to - from);
         let filter =
             keep.as_ref().map(|keep| FilterBuilder::new(&BooleanArray::new(keep.clone(), None)).optimize().build());
-        let arrays = (0..self.pages.len()).map(|i| self.block_column(i, from, to, keep.as_ref(), filter.as_ref()));
+        let arrays =
+            (0..self.pages.columns.len()).map(|i| self.block_column(i, from, to, keep.as_ref(), filter.as_ref()));
         let mut arrays: Vec<ArrayRef> = arrays.collect();
         if self.projection.with_rid {
             let slots = (from..to).filter(|slot| keep.as_ref().is_none_or(|keep| keep.value(slot - from)));
@@ -135,8 +128,8 @@ impl<'g, O: Outcomes> RangeScan<'_, 'g, O> {
         BooleanBuffer::collect_bool(to - from, |i| {
             let slot = from + i;
             let base_holds = !self.pending.get(slot).copied().unwrap_or(false)
-                && !matches!(self.meta, MetaPage::Base(meta) if meta.is_deleted(slot));
-            base_holds && self.view.visibility(self.meta.start(slot)) == Visibility::Visible
+                && !matches!(self.pages.meta, MetaPage::Base(meta) if meta.is_deleted(slot));
+            base_holds && self.view.visibility(self.pages.meta.start(slot)) == Visibility::Visible
         })
     }
 
@@ -149,7 +142,7 @@ impl<'g, O: Outcomes> RangeScan<'_, 'g, O> {
         filter: Option<&FilterPredicate>,
     ) -> ArrayRef {
         let column = self.projection.columns[i];
-        match self.pages[i] {
+        match self.pages.columns[i] {
             ColumnPage::Base { array, .. } => {
                 let block = array.slice(from, to - from);
                 filter
@@ -175,7 +168,7 @@ impl<'g, O: Outcomes> RangeScan<'_, 'g, O> {
             let mut builders: Vec<ColumnBuilder> = columns.iter().map(builder).collect();
             let mut visible = Vec::with_capacity(slots.len());
             for &slot in slots {
-                if self.range.read(self.guard, self.view, slot, columns, &mut cells) {
+                if self.range.read_from(&self.pages, self.view, slot, columns, &mut cells) {
                     builders.iter_mut().zip(&cells).for_each(|(builder, cell)| builder.push(*cell));
                     visible.push(slot);
                 }
