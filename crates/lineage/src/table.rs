@@ -173,7 +173,7 @@ impl Table {
 
     /// Whether any of `columns` was updated since the record was inserted, by whomever, even if it was rolled back.
     pub fn was_updated<O: Outcomes>(&self, view: View<'_, O>, rid: Rid, columns: &[usize]) -> bool {
-        self.range(rid.range()).was_updated(view, rid.slot(), columns)
+        self.range(rid.range()).was_updated(&sync::pin(), view, rid.slot(), columns)
     }
 
     /// Writes the outcome of transaction `owner` into a base or tail record of its: a commit timestamp's word, or

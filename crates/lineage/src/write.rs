@@ -98,6 +98,8 @@ struct Newest<'a> {
     top: u64,
     /// the newest version that counts, `None` where the base record is it
     version: Option<TailRecord<'a>>,
+    /// what became of its writer, asked once: the latch does not keep that transaction from ending
+    writer: Resolved,
     /// the columns updated so far
     ever: ColumnSet,
 }
@@ -175,6 +177,21 @@ impl Append<'_> {
     }
 }
 
+/// Whether a transaction whose Start Time word is `start` may append a version to the newest one.
+fn check_writable<O: Outcomes>(view: View<'_, O>, start: u64, newest: &Newest<'_>) -> Result<(), WriteError> {
+    match newest.writer {
+        Resolved::Active(owner) if owner.word() == start => {}
+        Resolved::Active(owner) if newest.version.is_some() => return Err(WriteError::Locked(owner)),
+        Resolved::Committed(at) if at <= view.snapshot.at => {}
+        Resolved::Committed(at) if newest.version.is_some() => return Err(WriteError::Changed(at)),
+        _ => return Err(WriteError::NotVisible),
+    }
+    match &newest.version {
+        Some(record) if record.kind() == Kind::Delete => Err(WriteError::NotVisible),
+        _ => Ok(()),
+    }
+}
+
 impl Range {
     /// Appends a version to the record at `slot` on behalf of the transaction whose Start Time word is `start`.
     pub(crate) fn append<O: Outcomes>(
@@ -186,8 +203,8 @@ impl Range {
         change: Change<'_>,
     ) -> Result<Appended, WriteError> {
         let latch = Latched::acquire(&self.indirection[slot]);
-        let newest = self.newest(view, latch.sequence);
-        self.check_writable(guard, view, start, slot, newest.version.as_ref())?;
+        let newest = self.newest(guard, view, slot, latch.sequence);
+        check_writable(view, start, &newest)?;
         let append = Append { range: self, guard, start, slot, newest };
         let appended = match change {
             Change::Update(values) => append.update(view, values),
@@ -200,9 +217,7 @@ impl Range {
     /// Who wrote the newest version of the record at `slot`.
     pub(crate) fn newest_writer<O: Outcomes>(&self, guard: &Guard, view: View<'_, O>, slot: usize) -> Writer {
         let sequence = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
-        let newest = self.newest(view, sequence);
-        let start = newest.version.map_or_else(|| self.meta.load(guard).start(slot), |record| record.start());
-        match resolve(start, view.outcomes) {
+        match self.newest(guard, view, slot, sequence).writer {
             Resolved::Active(owner) if view.snapshot.own != Some(owner) => Writer::Running(owner),
             Resolved::Tombstone | Resolved::Unwritten => Writer::Tombstone,
             Resolved::Active(_) | Resolved::Committed(_) => Writer::Settled,
@@ -210,54 +225,40 @@ impl Range {
     }
 
     /// Whether the record at `slot` has versions, rolled back or not, that update one of `columns`.
-    pub(crate) fn was_updated<O: Outcomes>(&self, view: View<'_, O>, slot: usize, columns: &[usize]) -> bool {
+    pub(crate) fn was_updated<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        slot: usize,
+        columns: &[usize],
+    ) -> bool {
         let sequence = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
-        let newest = self.newest(view, sequence);
+        let newest = self.newest(guard, view, slot, sequence);
         columns.iter().any(|column| newest.ever.contains(*column))
     }
 
     /// What a writer finds behind the Indirection word `newest`. A new version follows the top, not the rolled-back
     /// ones over it: a record whose writers keep rolling back must not grow a chain that each of them walks.
-    fn newest<O: Outcomes>(&self, view: View<'_, O>, newest: u64) -> Newest<'_> {
+    fn newest<O: Outcomes>(&self, guard: &Guard, view: View<'_, O>, slot: usize, newest: u64) -> Newest<'_> {
         let mut top = None;
         let mut sequence = newest;
         while sequence != 0 {
             let record = self.tails.published(sequence);
             let is_snapshot = record.kind() == Kind::Snapshot;
-            if !is_snapshot && resolve(record.start(), view.outcomes) == Resolved::Tombstone {
+            let writer = resolve(record.start(), view.outcomes);
+            if !is_snapshot && writer == Resolved::Tombstone {
                 sequence = record.prev();
                 continue;
             }
             let (top, ever) = *top.get_or_insert_with(|| (sequence, record.ever()));
             if !is_snapshot {
-                return Newest { top, version: Some(record), ever };
+                return Newest { top, version: Some(record), writer, ever };
             }
             sequence = record.prev();
         }
         let (top, ever) = top.unwrap_or((0, ColumnSet::EMPTY));
-        Newest { top, version: None, ever }
-    }
-
-    fn check_writable<O: Outcomes>(
-        &self,
-        guard: &Guard,
-        view: View<'_, O>,
-        start: u64,
-        slot: usize,
-        version: Option<&TailRecord<'_>>,
-    ) -> Result<(), WriteError> {
-        let word = version.map_or_else(|| self.meta.load(guard).start(slot), |record| record.start());
-        match resolve(word, view.outcomes) {
-            Resolved::Active(owner) if owner.word() == start => {}
-            Resolved::Active(owner) if version.is_some() => return Err(WriteError::Locked(owner)),
-            Resolved::Committed(at) if at <= view.snapshot.at => {}
-            Resolved::Committed(at) if version.is_some() => return Err(WriteError::Changed(at)),
-            _ => return Err(WriteError::NotVisible),
-        }
-        match version {
-            Some(record) if record.kind() == Kind::Delete => Err(WriteError::NotVisible),
-            _ => Ok(()),
-        }
+        let writer = resolve(self.meta.load(guard).start(slot), view.outcomes);
+        Newest { top, version: None, writer, ever }
     }
 
     /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended.
@@ -320,6 +321,30 @@ mod tests {
             let is_right = |cells: &[Cell<'_>]| cells == [Cell::Word(5), Cell::Word(at)];
             assert_eq!(table.read(view, rid, &[1, 2], is_right), Some(true));
         }
+    }
+
+    /// The transaction that wrote the newest version rolls back between any two questions about it.
+    #[derive(Default)]
+    struct RollsBackMeanwhile(std::cell::Cell<bool>);
+
+    impl Outcomes for RollsBackMeanwhile {
+        fn outcome(&self, _: TxnId) -> Outcome {
+            if self.0.replace(true) { Outcome::Aborted } else { Outcome::Active }
+        }
+    }
+
+    #[test]
+    fn a_writer_that_rolls_back_meanwhile_makes_no_record_vanish() {
+        let (table, rid) = table_abc();
+        let snapshot = Snapshot::at(Timestamp(9));
+        let change = Change::Update(&[(1, Cell::Word(7))]);
+        let other = TxnId::new(1);
+        table.append(View { snapshot, outcomes: &AllRolledBack }, other.word(), rid, change).unwrap();
+        let outcomes = RollsBackMeanwhile::default();
+        let appended = table.append(View { snapshot, outcomes: &outcomes }, 20, rid, change);
+        assert_eq!(appended, Err(WriteError::Locked(other)));
+        let outcomes = RollsBackMeanwhile::default();
+        assert_eq!(table.newest_writer(View { snapshot, outcomes: &outcomes }, rid), Writer::Running(other));
     }
 
     #[test]
