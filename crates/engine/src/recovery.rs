@@ -5,6 +5,7 @@
 //! them. Slots of transactions that did not commit become tombstones. Transactions that the log leaves open are
 //! closed by an abort frame, so that their ids can be used again.
 use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,8 +22,11 @@ use crate::table::TableData;
 
 /// Opens the log in `directory` and builds what it describes.
 pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<Core>, Log)> {
-    let device = FsDevice::new(directory)
-        .map_err(|source| Error::Directory { path: directory.display().to_string(), source })?;
+    let unusable = |source| Error::Directory { path: directory.display().to_string(), source };
+    if directory.is_file() {
+        return Err(unusable(std::io::Error::new(ErrorKind::NotADirectory, "it is a file")));
+    }
+    let device = FsDevice::new(directory).map_err(unusable)?;
     let table_options = options.table_options();
     let mut replay = Replay {
         tables: HashMap::new(),
