@@ -1,7 +1,7 @@
 //! Checking values against a table's columns, and turning them into what the storage takes.
 use std::borrow::Cow;
 
-use lineage::{Cell, VALUE_BYTES_MAX};
+use lineage::{Cell, Scratch, VALUE_BYTES_MAX, cell_of_value};
 use smallvec::SmallVec;
 use types::{Column, DataType, Schema, Value};
 
@@ -10,8 +10,39 @@ use crate::error::{Error, Result};
 /// The cells of one row; most tables have few enough columns to need no allocation.
 pub(crate) type Cells<'a> = SmallVec<[Cell<'a>; 16]>;
 
+/// Values checked against their columns, with room for the bytes of their cells.
+pub(crate) struct Fitted<'a> {
+    values: Vec<(usize, Cow<'a, Value>)>,
+    types: Vec<DataType>,
+    scratch: Vec<Scratch>,
+}
+
+impl<'a> Fitted<'a> {
+    /// Checks values, each with the position of its column.
+    pub(crate) fn new(
+        table: &str,
+        schema: &Schema,
+        values: impl Iterator<Item = (usize, &'a Value)>,
+    ) -> Result<Fitted<'a>> {
+        let mut fitted = Fitted { values: Vec::new(), types: Vec::new(), scratch: Vec::new() };
+        for (at, value) in values {
+            let column = &schema.columns()[at];
+            fitted.values.push((at, fit(table, column, value)?));
+            fitted.types.push(column.data_type);
+            fitted.scratch.push(Scratch::default());
+        }
+        Ok(fitted)
+    }
+
+    /// The values as cells, with the positions of their columns.
+    pub(crate) fn cells(&mut self) -> impl Iterator<Item = (usize, Cell<'_>)> {
+        let with_room = self.values.iter().zip(&self.types).zip(&mut self.scratch);
+        with_room.map(|(((at, value), data_type), scratch)| (*at, cell_of_value(value, *data_type, scratch)))
+    }
+}
+
 /// The value as the column takes it: integers change width where they lose nothing, all else must fit as it is.
-pub(crate) fn fit<'a>(table: &str, column: &Column, value: &'a Value) -> Result<Cow<'a, Value>> {
+fn fit<'a>(table: &str, column: &Column, value: &'a Value) -> Result<Cow<'a, Value>> {
     if value.is_null() && !column.nullable {
         return Err(Error::NullInColumn { table: table.into(), column: column.name.clone() });
     }

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
-use lineage::{Cell, ColumnBuilder, Projection, Scratch, TableOptions, TableStats, cell_of_value};
+use lineage::{Cell, ColumnBuilder, Projection, TableOptions, TableStats};
 use types::{Rid, Schema, Snapshot, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::primary_key::{Key, PrimaryKey};
 use crate::redo::TableId;
-use crate::row::{Cells, check_width, fit};
+use crate::row::{Cells, Fitted, check_width};
 
 /// A handle to one table; cheap to clone.
 #[derive(Clone)]
@@ -78,18 +78,9 @@ impl TableData {
         if values.iter().any(Value::is_null) {
             return Ok(None);
         }
-        let mut fitted = Vec::with_capacity(values.len());
-        for (value, column) in values.iter().zip(&primary_key.columns) {
-            fitted.push(fit(&self.name, &self.schema.columns()[*column], value)?);
-        }
-        let mut scratch: Vec<Scratch> = values.iter().map(|_| Scratch::default()).collect();
-        let types = primary_key.columns.iter().map(|column| self.schema.columns()[*column].data_type);
-        let cells: Cells<'_> = fitted
-            .iter()
-            .zip(types)
-            .zip(&mut scratch)
-            .map(|((value, data_type), scratch)| cell_of_value(value, data_type, scratch))
-            .collect();
+        let columns = primary_key.columns.iter().copied();
+        let mut fitted = Fitted::new(&self.name, &self.schema, columns.zip(values))?;
+        let cells: Cells<'_> = fitted.cells().map(|(_, cell)| cell).collect();
         Ok(Some(primary_key.key(&cells)))
     }
 

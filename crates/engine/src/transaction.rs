@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch, UInt64Array};
 use index::Holder;
-use lineage::{ArrayCells, Cell, Change, Scratch, WriteError, Writer, cell_of_value};
+use lineage::{ArrayCells, Cell, Change, WriteError, Writer};
 use txn::Handle;
 use types::{Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
@@ -17,7 +17,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::primary_key::Key;
 use crate::redo;
-use crate::row::{Cells, check_cells, check_width, fit, shorten};
+use crate::row::{Cells, Fitted, check_cells, check_width, shorten};
 use crate::table::{ScanOptions, Table, TableData, TableScan};
 
 /// Redo beyond this size goes to the log before the commit.
@@ -101,19 +101,9 @@ impl Transaction {
     pub fn insert(&mut self, table: &Table, row: &[Value]) -> Result<Rid> {
         self.check_writable(table)?;
         let data = &table.data;
-        let columns = data.schema.columns();
-        check_width(&data.name, columns.len(), row.len())?;
-        let mut fitted = Vec::with_capacity(row.len());
-        for (value, column) in row.iter().zip(columns) {
-            fitted.push(fit(&data.name, column, value)?);
-        }
-        let mut scratch: Vec<Scratch> = row.iter().map(|_| Scratch::default()).collect();
-        let cells: Cells<'_> = fitted
-            .iter()
-            .zip(columns)
-            .zip(&mut scratch)
-            .map(|((value, column), scratch)| cell_of_value(value, column.data_type, scratch))
-            .collect();
+        check_width(&data.name, data.schema.columns().len(), row.len())?;
+        let mut fitted = Fitted::new(&data.name, &data.schema, row.iter().enumerate())?;
+        let cells: Cells<'_> = fitted.cells().map(|(_, cell)| cell).collect();
         self.insert_cells(data, &cells)
     }
 
@@ -200,20 +190,16 @@ impl Transaction {
     pub fn update(&mut self, table: &Table, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
         self.check_writable(table)?;
         let data = &table.data;
-        let mut fitted = Vec::with_capacity(changes.len());
+        let mut named: Vec<(usize, &Value)> = Vec::with_capacity(changes.len());
         for (name, value) in changes {
             let at = data.position(name)?;
-            if fitted.iter().any(|(earlier, _)| *earlier == at) {
+            if named.iter().any(|(earlier, _)| *earlier == at) {
                 return Err(Error::ColumnTwice { table: data.name.clone(), column: (*name).into() });
             }
-            fitted.push((at, fit(&data.name, &data.schema.columns()[at], value)?));
+            named.push((at, value));
         }
-        let mut scratch: Vec<Scratch> = changes.iter().map(|_| Scratch::default()).collect();
-        let values: Vec<(usize, Cell<'_>)> = fitted
-            .iter()
-            .zip(&mut scratch)
-            .map(|((at, value), scratch)| (*at, cell_of_value(value, data.schema.columns()[*at].data_type, scratch)))
-            .collect();
+        let mut fitted = Fitted::new(&data.name, &data.schema, named.into_iter())?;
+        let values: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
         let Some(rid) = self.find(table, key)? else { return Ok(false) };
         self.change(data, rid, Change::Update(&values))
     }

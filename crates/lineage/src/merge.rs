@@ -59,19 +59,21 @@ impl Range {
     pub(crate) fn merge<O: Outcomes>(&self, outcomes: &O) -> Option<MergeReport> {
         let _one_at_a_time = self.merging.try_lock().ok()?;
         let guard = sync::pin();
-        let base = match self.meta.load(&guard) {
-            MetaPage::Base(meta) => meta.clone(),
-            MetaPage::Insert(pages) => self.close_and_resolve(pages, outcomes)?,
+        let (base, prefix, inserted) = match self.meta.load(&guard) {
+            MetaPage::Insert(pages) => {
+                let base = self.close_and_resolve(pages, outcomes)?;
+                let inserted = base.start.len() as u64;
+                (base, self.resolved_prefix(0, outcomes), inserted)
+            }
+            MetaPage::Base(meta) => {
+                let prefix = self.resolved_prefix(meta.tps, outcomes);
+                if prefix.end == meta.tps {
+                    return None;
+                }
+                (meta.clone(), prefix, 0)
+            }
         };
-        let is_insert = matches!(self.meta.load(&guard), MetaPage::Insert(_));
-        let prefix = self.resolved_prefix(base.tps, outcomes);
-        if prefix.end == base.tps && !is_insert {
-            return None;
-        }
-        let report = MergeReport {
-            tail_records: prefix.end - base.tps,
-            inserted: if is_insert { base.start.len() as u64 } else { 0 },
-        };
+        let report = MergeReport { tail_records: prefix.end - base.tps, inserted };
         let merged: Vec<ArrayRef> =
             (0..self.columns.len()).map(|column| self.merge_column(&guard, column, &base, &prefix)).collect();
         let meta = merge_meta(base, &prefix);
