@@ -51,16 +51,21 @@ pub struct OpenOptions {
     /// Records in an update range, rounded up to a power of two from 16 to 65,536, which is the default. A
     /// database that was written with larger ones is refused.
     pub range_records: Option<usize>,
-    /// Unmerged tail records at which a range is merged in the background; by default an eighth of a full range.
+    /// Records in an update range, the part of a range that shares tail pages: a power of two from a sixteenth of a range
+    /// to a whole one.
+    pub update_range_records: Option<usize>,
+    /// Unmerged tail records at which a range is merged in the background; by default half a full range.
     pub merge_tail_records: Option<u64>,
 }
 
 impl OpenOptions {
     pub(crate) fn table_options(&self) -> TableOptions {
-        let defaults = TableOptions::default();
-        let range_records = self.range_records.unwrap_or(defaults.range_records).clamp(16, 1 << 16).next_power_of_two();
-        let merge_tail_records = self.merge_tail_records.unwrap_or((range_records as u64 / 8).max(1));
-        TableOptions { range_records, merge_tail_records, ..defaults }
+        let range_records = self.range_records.unwrap_or(1 << 16).clamp(16, 1 << 16).next_power_of_two();
+        let defaults = TableOptions::with_range(range_records);
+        let merge_tail_records = self.merge_tail_records.unwrap_or(defaults.merge_tail_records);
+        let update_range_records = self.update_range_records.unwrap_or(defaults.update_range_records);
+        let update_range_records = update_range_records.next_power_of_two().clamp(range_records / 16, range_records);
+        TableOptions { merge_tail_records, update_range_records, ..defaults }
     }
 }
 
@@ -194,6 +199,12 @@ impl Database {
     /// The newest snapshot, for reads outside a transaction.
     pub fn snapshot(&self) -> Snapshot {
         self.shared.core.transactions.0.snapshot()
+    }
+
+    /// Keeps this thread within one epoch as long as the guard lives, which makes each call of a short transaction a little
+    /// cheaper. What merges replace meanwhile cannot be freed, so hold it for microseconds, never across a wait.
+    pub fn pin(&self) -> impl Drop {
+        sync::pin()
     }
 
     /// Runs every merge that has something to do, here and now, and returns how many ran. Merging goes on in the

@@ -52,7 +52,7 @@ mod transaction;
 
 pub use database::{Database, OpenOptions};
 pub use error::{Error, Result};
-pub use lineage::TableStats;
+pub use lineage::{Cell, TableStats};
 pub use table::{ScanOptions, Table, TableScan};
 pub use transaction::Transaction;
 pub use types::{Column, DataType, Decimal, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};

@@ -106,6 +106,7 @@ impl Replay {
         if let (Some(primary_key), Change::Update(values)) = (&table.primary_key, change)
             && values.iter().any(|(column, _)| primary_key.columns.contains(column))
         {
+            table.note_changed_key();
             let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells));
             key.into_iter().for_each(|key| primary_key.insert(key, rid));
         }

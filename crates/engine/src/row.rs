@@ -1,7 +1,7 @@
 //! Checking values against a table's columns, and turning them into what the storage takes.
 use std::borrow::Cow;
 
-use lineage::{Cell, Scratch, VALUE_BYTES_MAX, cell_of_value};
+use lineage::{Cell, Scratch, VALUE_BYTES_MAX, cell_of_value, word_of_value};
 use smallvec::SmallVec;
 use types::{Column, DataType, Schema, Value};
 
@@ -12,9 +12,15 @@ pub(crate) type Cells<'a> = SmallVec<[Cell<'a>; 16]>;
 
 /// Values checked against their columns, with room for the bytes of their cells.
 pub(crate) struct Fitted<'a> {
-    values: Vec<(usize, Cow<'a, Value>)>,
-    types: Vec<DataType>,
-    scratch: Vec<Scratch>,
+    values: SmallVec<[(usize, DataType, Fit<'a>); 8]>,
+}
+
+/// One value that fits its column.
+enum Fit<'a> {
+    /// As a word, which is all that most values need.
+    Word(u64),
+    /// As it is, or widened to the column's type.
+    Value(Box<(Cow<'a, Value>, Scratch)>),
 }
 
 impl<'a> Fitted<'a> {
@@ -24,20 +30,24 @@ impl<'a> Fitted<'a> {
         schema: &Schema,
         values: impl Iterator<Item = (usize, &'a Value)>,
     ) -> Result<Fitted<'a>> {
-        let mut fitted = Fitted { values: Vec::new(), types: Vec::new(), scratch: Vec::new() };
+        let mut fitted = Fitted { values: SmallVec::new() };
         for (at, value) in values {
             let column = &schema.columns()[at];
-            fitted.values.push((at, fit(table, column, value)?));
-            fitted.types.push(column.data_type);
-            fitted.scratch.push(Scratch::default());
+            let fit = match word_of_value(value, column.data_type) {
+                Some(word) => Fit::Word(word),
+                None => Fit::Value(Box::new((fit(table, column, value)?, Scratch::default()))),
+            };
+            fitted.values.push((at, column.data_type, fit));
         }
         Ok(fitted)
     }
 
     /// The values as cells, with the positions of their columns.
     pub(crate) fn cells(&mut self) -> impl Iterator<Item = (usize, Cell<'_>)> {
-        let with_room = self.values.iter().zip(&self.types).zip(&mut self.scratch);
-        with_room.map(|(((at, value), data_type), scratch)| (*at, cell_of_value(value, *data_type, scratch)))
+        self.values.iter_mut().map(|(at, data_type, fit)| match fit {
+            Fit::Word(word) => (*at, Cell::Word(*word)),
+            Fit::Value(fit) => (*at, cell_of_value(&fit.0, *data_type, &mut fit.1)),
+        })
     }
 }
 

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
-use lineage::{Cell, ColumnBuilder, Projection, TableOptions, TableStats};
+use lineage::{Cell, ColumnBuilder, Projection, TableOptions, TableStats, View};
 use types::{Rid, Schema, Snapshot, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::outcomes::Transactions;
 use crate::primary_key::{Key, PrimaryKey};
 use crate::redo::TableId;
 use crate::row::{Cells, Fitted, check_width};
@@ -27,6 +28,7 @@ pub(crate) struct TableData {
     pub(crate) schema: Arc<Schema>,
     pub(crate) storage: lineage::Table,
     pub(crate) primary_key: Option<PrimaryKey>,
+    has_changed_keys: AtomicBool,
     /// Set once the table was dropped, or replaced by an empty one.
     is_gone: AtomicBool,
 }
@@ -43,13 +45,14 @@ pub struct ScanOptions {
 impl TableData {
     pub(crate) fn new(id: TableId, name: &str, schema: Schema, options: TableOptions) -> TableData {
         let primary_key = PrimaryKey::new(&schema);
-        let storage = lineage::Table::new(schema.clone(), options);
+        let storage = lineage::Table::new(schema.clone(), options, Arc::default());
         TableData {
             id,
             name: name.into(),
             schema: Arc::new(schema),
             storage,
             primary_key,
+            has_changed_keys: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
         }
     }
@@ -84,14 +87,49 @@ impl TableData {
         Ok(Some(primary_key.key(&cells)))
     }
 
-    /// The record that has this key in the version that the snapshot sees.
-    pub(crate) fn find(&self, database: &Database, snapshot: Snapshot, key: &Key) -> Option<Rid> {
+    /// Passes some columns of the record that has this key, in the version that the view sees, to `take`, with its Rid.
+    pub(crate) fn read<R>(
+        &self,
+        view: View<'_, Transactions>,
+        key: &Key,
+        columns: &[usize],
+        take: impl FnOnce(Rid, &[Cell<'_>]) -> R,
+    ) -> Option<R> {
         let primary_key = self.primary_key.as_ref()?;
-        let view = database.shared.core.transactions.view(snapshot);
+        let mut take = Some(take);
+        if !self.has_changed_keys() {
+            // Whatever version of a record is visible, it has the key that the record was inserted with.
+            return primary_key.find(key, |rid| {
+                self.storage.read(view, rid, columns, |cells| take.take().map(|take| take(rid, cells))).flatten()
+            });
+        }
+        let all: Vec<usize> = columns.iter().chain(&primary_key.columns).copied().collect();
         primary_key.find(key, |rid| {
-            let has_key = |cells: &[Cell<'_>]| primary_key.key(cells) == *key;
-            self.storage.read(view, rid, &primary_key.columns, has_key)?.then_some(rid)
+            let passed = self.storage.read(view, rid, &all, |cells| {
+                let (cells, key_cells) = cells.split_at(columns.len());
+                let has_key = primary_key.key(key_cells) == *key;
+                take.take_if(|_| has_key).map(|take| take(rid, cells))
+            });
+            passed.flatten()
         })
+    }
+
+    /// The record that has this key in the version that the view sees.
+    pub(crate) fn find(&self, view: View<'_, Transactions>, key: &Key) -> Option<Rid> {
+        self.read(view, key, &[], |rid, _| rid)
+    }
+
+    /// Whether an update, even one that was rolled back, may have given a record another key.
+    #[inline]
+    pub(crate) fn has_changed_keys(&self) -> bool {
+        self.has_changed_keys.load(Ordering::Acquire)
+    }
+
+    /// To be called before a record is given another key: whoever sees its version also sees this.
+    pub(crate) fn note_changed_key(&self) {
+        if !self.has_changed_keys() {
+            self.has_changed_keys.store(true, Ordering::Release);
+        }
     }
 
     /// The position of a column.
@@ -150,14 +188,14 @@ impl Table {
     pub fn lookup(&self, snapshot: Snapshot, key: &[Value], options: &ScanOptions) -> Result<RecordBatch> {
         let projection = self.data.projection(options);
         let key = self.data.key_of_values(key)?;
-        let rid = key.and_then(|key| self.data.find(&self.database, snapshot, &key));
         let view = self.database.shared.core.transactions.view(snapshot);
         let types = options.columns.iter().map(|column| self.schema().columns()[*column].data_type);
         let mut builders: Vec<ColumnBuilder> = types.map(|data_type| ColumnBuilder::new(data_type, 1)).collect();
-        let found = rid.filter(|rid| {
-            let push =
-                |cells: &[Cell<'_>]| builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
-            self.data.storage.read(view, *rid, &options.columns, push).is_some()
+        let found = key.and_then(|key| {
+            self.data.read(view, &key, &options.columns, |rid, cells| {
+                builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
+                rid
+            })
         });
         let mut arrays: Vec<_> = builders.iter_mut().map(ColumnBuilder::finish).collect();
         if options.with_rid {

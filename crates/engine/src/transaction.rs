@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch, UInt64Array};
 use index::Holder;
-use lineage::{ArrayCells, Cell, Change, WriteError, Writer};
+use lineage::{Appended, ArrayCells, Cell, Change, View, WriteError, Writer, value_of_cell};
+use smallvec::SmallVec;
 use txn::Handle;
 use types::{Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::outcomes::Transactions;
 use crate::primary_key::Key;
 use crate::redo;
 use crate::row::{Cells, Fitted, check_cells, check_width, shorten};
@@ -33,12 +35,20 @@ pub struct Transaction {
     /// `None` once it has ended.
     handle: Option<Handle>,
     snapshot: Snapshot,
-    tables: Vec<Arc<TableData>>,
-    /// The records to stamp, with the position of their table in `tables`.
-    written: Vec<(u32, Rid)>,
+    tables: SmallVec<[Arc<TableData>; 2]>,
+    /// What to stamp.
+    written: SmallVec<[Written; 8]>,
     redo: Vec<u8>,
     /// Whether data frames of this transaction are in the log.
     is_in_log: bool,
+}
+
+/// Records that a transaction wrote, `table` being the position of their table in its list.
+enum Written {
+    /// `count` records inserted in neighbouring slots from `first` on.
+    Inserts { table: u32, first: Rid, count: u32 },
+    /// Versions appended to one record.
+    Versions { table: u32, rid: Rid, appended: Appended },
 }
 
 impl Transaction {
@@ -48,8 +58,8 @@ impl Transaction {
             database,
             handle: Some(handle),
             snapshot,
-            tables: Vec::new(),
-            written: Vec::new(),
+            tables: SmallVec::new(),
+            written: SmallVec::new(),
             redo: Vec::new(),
             is_in_log: false,
         }
@@ -64,18 +74,32 @@ impl Transaction {
         self.handle.as_ref().expect("only `commit` and `rollback` end a transaction, and they consume it").id()
     }
 
-    /// The row with this primary key.
-    pub fn get(&self, table: &Table, key: &[Value]) -> Result<Option<Vec<Value>>> {
-        let Some(rid) = self.find(table, key)? else { return Ok(None) };
-        let columns: Vec<usize> = (0..table.schema().columns().len()).collect();
-        let view = self.database.shared.core.transactions.view(self.snapshot);
-        Ok(table.data.storage.read_values(view, rid, &columns))
+    fn view(&self) -> View<'_, Transactions> {
+        self.database.shared.core.transactions.view(self.snapshot)
     }
 
-    fn find(&self, table: &Table, key: &[Value]) -> Result<Option<Rid>> {
+    /// The row with this primary key.
+    pub fn get(&self, table: &Table, key: &[Value]) -> Result<Option<Vec<Value>>> {
+        let columns = table.schema().columns();
+        let all: SmallVec<[usize; 16]> = (0..columns.len()).collect();
+        self.read(table, key, &all, |cells| {
+            cells.iter().zip(columns).map(|(cell, column)| value_of_cell(*cell, column.data_type)).collect()
+        })
+    }
+
+    /// Passes the values of `columns` (positions in the table) of the row with this primary key to `take`, in the form in
+    /// which they are stored; `None` if there is no such row. The cheapest way to look at a row.
+    pub fn read<R>(
+        &self,
+        table: &Table,
+        key: &[Value],
+        columns: &[usize],
+        take: impl FnOnce(&[Cell<'_>]) -> R,
+    ) -> Result<Option<R>> {
         self.check_readable(table)?;
-        let key = table.data.key_of_values(key)?;
-        Ok(key.and_then(|key| table.data.find(&self.database, self.snapshot, &key)))
+        check_positions(&table.data, columns.iter().copied())?;
+        let Some(key) = table.data.key_of_values(key)? else { return Ok(None) };
+        Ok(table.data.read(self.view(), &key, columns, |_, cells| take(cells)))
     }
 
     /// Refuses tables of another database: its storage would ask the wrong transaction table.
@@ -127,13 +151,22 @@ impl Transaction {
         if let Some(primary_key) = &data.primary_key
             && let Err(error) = self.claim_key(data, primary_key.key_of_row(cells), rid)
         {
-            data.storage.stamp(rid, self.id(), StartTime::TOMBSTONE);
+            data.storage.stamp_insert(rid, self.id(), StartTime::TOMBSTONE);
             return Err(error);
         }
         if self.database.shared.log.is_some() {
             redo::put_insert(&mut self.redo, data.id, rid, cells);
         }
-        self.note(data, [rid])?;
+        let table = self.position(data);
+        match self.written.last_mut() {
+            Some(Written::Inserts { table: same, first, count })
+                if *same == table && first.range() == rid.range() && first.slot() + *count as usize == rid.slot() =>
+            {
+                *count += 1;
+            }
+            _ => self.written.push(Written::Inserts { table, first: rid, count: 1 }),
+        }
+        self.pass_redo_on()?;
         Ok(rid)
     }
 
@@ -188,20 +221,25 @@ impl Transaction {
 
     /// Sets columns of the row with this primary key; returns whether there is one.
     pub fn update(&mut self, table: &Table, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
+        let position = |(name, value): &'_ (&str, Value)| Ok((table.data.position(name)?, value.clone()));
+        let changes = changes.iter().map(position).collect::<Result<SmallVec<[(usize, Value); 4]>>>()?;
+        self.update_columns(table, key, &changes)
+    }
+
+    /// The same with columns named by their positions.
+    pub fn update_columns(&mut self, table: &Table, key: &[Value], changes: &[(usize, Value)]) -> Result<bool> {
         self.check_writable(table)?;
         let data = &table.data;
-        let mut named: Vec<(usize, &Value)> = Vec::with_capacity(changes.len());
-        for (name, value) in changes {
-            let at = data.position(name)?;
-            if named.iter().any(|(earlier, _)| *earlier == at) {
-                return Err(Error::ColumnTwice { table: data.name.clone(), column: (*name).into() });
+        check_positions(data, changes.iter().map(|(at, _)| *at))?;
+        for (i, (at, _)) in changes.iter().enumerate() {
+            if changes[..i].iter().any(|(earlier, _)| earlier == at) {
+                let column = data.schema.columns()[*at].name.clone();
+                return Err(Error::ColumnTwice { table: data.name.clone(), column });
             }
-            named.push((at, value));
         }
-        let mut fitted = Fitted::new(&data.name, &data.schema, named.into_iter())?;
-        let values: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
-        let Some(rid) = self.find(table, key)? else { return Ok(false) };
-        self.change(data, rid, Change::Update(&values))
+        let mut fitted = Fitted::new(&data.name, &data.schema, changes.iter().map(|(at, value)| (*at, value)))?;
+        let values: SmallVec<[(usize, Cell<'_>); 8]> = fitted.cells().collect();
+        self.change_key(data, key, Change::Update(&values))
     }
 
     /// Sets `columns` of the rows named by `rids` to the columns of `values` (same order, same length); returns how
@@ -228,8 +266,24 @@ impl Transaction {
     /// Deletes the row with this primary key; returns whether there was one.
     pub fn delete(&mut self, table: &Table, key: &[Value]) -> Result<bool> {
         self.check_writable(table)?;
-        let Some(rid) = self.find(table, key)? else { return Ok(false) };
-        self.change(&table.data, rid, Change::Delete)
+        self.change_key(&table.data, key, Change::Delete)
+    }
+
+    /// Appends a version to the record with this key; false if there is none.
+    fn change_key(&mut self, data: &Arc<TableData>, key: &[Value], change: Change<'_>) -> Result<bool> {
+        let Some(key) = data.key_of_values(key)? else { return Ok(false) };
+        if let Some(primary_key) = &data.primary_key
+            && !data.has_changed_keys()
+            && let Some(newest) = primary_key.find(&key, Some)
+            && self.change(data, newest, change)?
+        {
+            return Ok(true);
+        }
+        // There is no record, or an older one has the key in this snapshot.
+        match data.find(self.view(), &key) {
+            Some(rid) => self.change(data, rid, change),
+            None => Ok(false),
+        }
     }
 
     /// Deletes the rows named by `rids`; returns how many there were.
@@ -249,19 +303,25 @@ impl Transaction {
         if !data.storage.contains(rid) {
             return Ok(false);
         }
+        let new_key = match (&data.primary_key, change) {
+            (Some(primary_key), Change::Update(values)) => {
+                Some(primary_key).filter(|key| values.iter().any(|(column, _)| key.columns.contains(column)))
+            }
+            _ => None,
+        };
+        if new_key.is_some() {
+            data.note_changed_key();
+        }
         let appended = match data.storage.append(view, id.word(), rid, change) {
             Ok(appended) => appended,
             Err(WriteError::NotVisible) => return Ok(false),
             Err(WriteError::Locked(_) | WriteError::Changed(_)) => return Err(Error::Conflict),
         };
-        let tail = (appended.first..=appended.last).map(|sequence| Rid::tail(rid.range(), sequence));
-        if let (Some(primary_key), Change::Update(values)) = (&data.primary_key, change)
-            && values.iter().any(|(column, _)| primary_key.columns.contains(column))
-        {
+        if let Some(primary_key) = new_key {
             let key = data.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells));
             let claimed = key.map_or(Ok(()), |key| self.claim_key(data, key, rid));
             if let Err(error) = claimed {
-                tail.for_each(|tail| data.storage.stamp(tail, id, StartTime::TOMBSTONE));
+                data.storage.stamp_versions(rid, appended, id, StartTime::TOMBSTONE);
                 return Err(error);
             }
         }
@@ -270,23 +330,26 @@ impl Transaction {
             Change::Update(values) => redo::put_update(&mut self.redo, data.id, rid, values),
             Change::Delete => redo::put_delete(&mut self.redo, data.id, rid),
         }
-        self.note(data, tail)?;
+        let table = self.position(data);
+        self.written.push(Written::Versions { table, rid, appended });
+        self.pass_redo_on()?;
         if data.storage.reached_merge_bound(rid) {
             self.database.shared.merger.wake();
         }
         Ok(true)
     }
 
-    /// Remembers what to stamp, and passes redo on to the log before there is too much of it.
-    fn note(&mut self, data: &Arc<TableData>, rids: impl IntoIterator<Item = Rid>) -> Result<()> {
-        let table = match self.tables.iter().rposition(|known| Arc::ptr_eq(known, data)) {
-            Some(at) => at,
-            None => {
-                self.tables.push(data.clone());
-                self.tables.len() - 1
-            }
-        };
-        self.written.extend(rids.into_iter().map(|rid| (table as u32, rid)));
+    /// The position of a table in the transaction's list.
+    fn position(&mut self, data: &Arc<TableData>) -> u32 {
+        let known = self.tables.iter().rposition(|known| Arc::ptr_eq(known, data));
+        known.unwrap_or_else(|| {
+            self.tables.push(data.clone());
+            self.tables.len() - 1
+        }) as u32
+    }
+
+    /// Passes redo on to the log before there is too much of it.
+    fn pass_redo_on(&mut self) -> Result<()> {
         if let Some(log) = &self.database.shared.log
             && self.redo.len() >= REDO_BYTES_MAX
         {
@@ -329,21 +392,13 @@ impl Transaction {
         if self.written.is_empty() {
             return Ok(self.snapshot.at);
         }
-        let redo = std::mem::take(&mut self.redo);
-        let Some(handle) = self.handle.take() else { return Ok(self.snapshot.at) };
-        let shared = self.database.shared.clone();
-        match shared.commit_to_log(&handle, &redo) {
-            Ok(at) => {
-                self.stamp(handle.id(), at.0);
-                shared.core.transactions.0.release(handle);
-                shared.wait_stable(at)?;
-                Ok(at)
-            }
-            Err(error) => {
-                self.handle = Some(handle);
-                Err(error)
-            }
-        }
+        let Some(handle) = &self.handle else { return Ok(self.snapshot.at) };
+        let (at, id) = (self.database.shared.commit_to_log(handle, &self.redo)?, handle.id());
+        self.stamp(id, at.0);
+        let shared = &self.database.shared;
+        self.handle.take().into_iter().for_each(|handle| shared.core.transactions.0.release(handle));
+        shared.wait_stable(at)?;
+        Ok(at)
     }
 
     /// Rolls back everything that the transaction wrote.
@@ -352,23 +407,46 @@ impl Transaction {
     }
 
     fn stamp(&mut self, id: TxnId, stamp: u64) {
-        for (table, rid) in self.written.drain(..) {
-            self.tables[table as usize].storage.stamp(rid, id, stamp);
+        for written in self.written.drain(..) {
+            match written {
+                Written::Inserts { table, first, count } => {
+                    let storage = &self.tables[table as usize].storage;
+                    neighbours(first, count).for_each(|rid| storage.stamp_insert(rid, id, stamp));
+                }
+                Written::Versions { table, rid, appended } => {
+                    self.tables[table as usize].storage.stamp_versions(rid, appended, id, stamp);
+                }
+            }
         }
     }
 
     /// Takes the keys of inserted records out of the index; they were never anybody else's to see.
     fn forget_keys(&self) {
         let own = self.database.shared.core.transactions.newest(Some(self.id()));
-        for (table, rid) in self.written.iter().filter(|(_, rid)| !rid.is_tail()) {
+        for written in &self.written {
+            let Written::Inserts { table, first, count } = written else { continue };
             let data = &self.tables[*table as usize];
-            if let Some(primary_key) = &data.primary_key
-                && let Some(key) = data.storage.read(own, *rid, &primary_key.columns, |cells| primary_key.key(cells))
-            {
-                primary_key.remove(&key, *rid);
+            let Some(primary_key) = &data.primary_key else { continue };
+            for rid in neighbours(*first, *count) {
+                if let Some(key) = data.storage.read(own, rid, &primary_key.columns, |cells| primary_key.key(cells)) {
+                    primary_key.remove(&key, rid);
+                }
             }
         }
     }
+}
+
+/// Refuses positions that are no column's.
+fn check_positions(data: &TableData, columns: impl Iterator<Item = usize>) -> Result<()> {
+    let len = data.schema.columns().len();
+    for column in columns.filter(|column| *column >= len) {
+        return Err(Error::NoSuchColumn { table: data.name.clone(), column: format!("number {column}") });
+    }
+    Ok(())
+}
+
+fn neighbours(first: Rid, count: u32) -> impl Iterator<Item = Rid> {
+    (0..count as usize).map(move |i| Rid::base(first.range(), first.slot() + i))
 }
 
 impl Drop for Transaction {
@@ -378,9 +456,9 @@ impl Drop for Transaction {
         }
         self.forget_keys();
         let Some(handle) = self.handle.take() else { return };
-        let shared = self.database.shared.clone();
-        shared.core.transactions.0.abort(&handle);
+        self.database.shared.core.transactions.0.abort(&handle);
         self.stamp(handle.id(), StartTime::TOMBSTONE);
+        let shared = &self.database.shared;
         if let Some(log) = shared.log.as_ref().filter(|_| self.is_in_log) {
             // If the log fails here, recovery finds no commit of this transaction, which says the same.
             let _ = log.append_abort(handle.id().number());

@@ -1,107 +1,220 @@
 //! Base pages: read-only columns of a range, each with its own lineage (L-Store, sections 2.1 and 4.2).
 //!
-//! A column of a range is at first a column of its insert pages and later a base page made by the merge. Both are one
-//! [`ColumnPage`], so readers do not care which they meet. The record's meta-data columns that base records have
-//! (Start Time, Last Updated Time, and whether the record was deleted) are a page of their own, [`MetaPage`], merged
-//! like any other. Each page carries its TPS: the number of the last tail record that it has taken in.
+//! A column of a range is at first a column of its insert pages and later a base page made by the merge, encoded (see
+//! `encoding`) or, in row layout, part of a page of rows. All are one [`Page`], so readers do not care which they meet.
+//! The meta-data columns that base records have (Start Time, Last Updated Time, Schema Encoding, and whether the record
+//! was deleted) are a page of their own, [`MetaPage`], merged like any other.
+//!
+//! Each page carries its lineage: its TPS for each update range that it covers, the number of the last tail record taken
+//! in. Pages made by the same merge share it.
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use arrow_array::ArrayRef;
-use types::{DataType, Timestamp};
+use types::{StartTime, Timestamp};
 
-use crate::cell::{ArrayCells, Cell};
+use crate::cell::Cell;
+use crate::column_set::ColumnSet;
+use crate::encoding::EncodedColumn;
 use crate::insert::InsertPages;
+use crate::memory::{Charge, MemoryKind, Meter};
+use crate::row_page::RowPage;
+
+/// The TPS of each update range that a page covers.
+pub(crate) type Lineage = Arc<[u64]>;
 
 /// One data column of a range.
-pub enum ColumnPage {
-    /// Still in the insert pages; its TPS is 0.
-    Insert(Arc<InsertPages>),
-    /// Merged: an Arrow array with one value for each slot.
-    Base {
-        /// the last tail record taken in
-        tps: u64,
-        /// the values, slot by slot
-        array: ArrayRef,
-    },
+pub(crate) struct Page {
+    pub(crate) lineage: Lineage,
+    pub(crate) values: Values,
 }
 
-impl ColumnPage {
-    /// The last tail record that this page has taken in.
-    #[inline]
-    pub fn tps(&self) -> u64 {
-        match self {
-            ColumnPage::Insert(_) => 0,
-            ColumnPage::Base { tps, .. } => *tps,
-        }
-    }
+/// Where the values of a column are.
+#[derive(Clone)]
+pub(crate) enum Values {
+    /// Still in the insert pages; the TPS are 0.
+    Insert(Arc<InsertPages>),
+    /// One value for each slot.
+    Column(Arc<Charged<EncodedColumn>>),
+    /// One row for each slot, of all columns.
+    Rows(Arc<Charged<RowPage>>),
+}
 
+/// A page's content with the memory that it is charged for.
+pub(crate) struct Charged<T> {
+    pub(crate) content: T,
+    pub(crate) _charge: Charge,
+}
+
+impl<T> Charged<T> {
+    /// Charges `bytes` of base pages for this content.
+    pub(crate) fn base(content: T, bytes: usize, meter: &Arc<Meter>) -> Charged<T> {
+        Charged { content, _charge: Charge::new(meter, MemoryKind::Base, bytes) }
+    }
+}
+
+impl Page {
     /// The value at `slot` of this page, which is column `column` of the table. The caller has seen the record's
     /// Start Time written.
     #[inline]
-    pub fn cell(&self, column: usize, data_type: DataType, slot: usize) -> Cell<'_> {
-        match self {
-            ColumnPage::Insert(pages) => pages.cell(column, slot),
-            ColumnPage::Base { array, .. } => ArrayCells::new(array.as_ref(), data_type).get(slot),
+    pub(crate) fn cell(&self, column: usize, slot: usize) -> Cell<'_> {
+        match &self.values {
+            Values::Column(encoded) => encoded.content.cell(slot),
+            Values::Rows(rows) => rows.content.cell(column, slot),
+            Values::Insert(pages) => pages.cell(column, slot),
         }
     }
 }
 
 /// The meta-data columns of a range's base records.
-pub enum MetaPage {
+pub(crate) enum MetaPage {
     /// Start Time is in the insert pages; nothing was merged.
-    Insert(Arc<InsertPages>),
+    Insert {
+        /// zeros
+        lineage: Lineage,
+        /// where the records are
+        pages: Arc<InsertPages>,
+    },
     /// Merged.
     Base(MetaColumns),
 }
 
 /// The merged meta-data columns, one entry for each slot.
 #[derive(Clone)]
-pub struct MetaColumns {
-    /// the last tail record taken in
-    pub tps: u64,
+pub(crate) struct MetaColumns {
+    /// the last tail records taken in
+    pub(crate) lineage: Lineage,
+    /// the lowest TPS of any data column, for each update range
+    pub(crate) floor: Lineage,
     /// Start Time: when each record was inserted, or a tombstone
-    pub start: Arc<[AtomicU64]>,
-    /// Last Updated Time: the Start Time of the newest tail record taken in, 0 = none; empty while no record has one
-    pub last_updated: Box<[u64]>,
-    /// whether the newest tail record taken in was a delete; empty while no record is deleted
-    pub deleted: Box<[bool]>,
-    /// the newest time in `start` and `last_updated`
-    pub newest: Timestamp,
-    /// whether every slot holds a record: no tombstones
-    pub complete: bool,
+    pub(crate) start: Arc<StartTimes>,
+    /// what the tail records taken in did; `None` while none was
+    pub(crate) updates: Option<Arc<Charged<UpdateColumns>>>,
+    /// the newest time in Start Time
+    pub(crate) inserted: Timestamp,
+    /// the newest time in Start Time and Last Updated Time
+    pub(crate) newest: Timestamp,
+    /// whether every slot holds a record: neither tombstones nor deleted records
+    pub(crate) is_complete: bool,
+}
+
+/// Start Time of the base records of a range.
+pub(crate) enum StartTimes {
+    /// All were inserted by one transaction.
+    One(AtomicU64),
+    /// Slot by slot.
+    Each(Charged<Box<[AtomicU64]>>),
+}
+
+/// The meta-data columns that only updated records need.
+#[derive(Clone)]
+pub(crate) struct UpdateColumns {
+    /// Last Updated Time: the Start Time of the newest tail record taken in, 0 = none
+    pub(crate) last_updated: Box<[u64]>,
+    /// Schema Encoding: the columns updated by the tail records taken in, `set_words` words a record
+    pub(crate) ever: Box<[u64]>,
+    /// whether the newest tail record taken in was a delete, a bit a record
+    pub(crate) deleted: Box<[u64]>,
+}
+
+impl UpdateColumns {
+    /// Those of `len` records that nothing was done to.
+    pub(crate) fn untouched(len: usize, set_words: usize) -> UpdateColumns {
+        UpdateColumns {
+            last_updated: vec![0; len].into(),
+            ever: vec![0; len * set_words].into(),
+            deleted: vec![0; len.div_ceil(64)].into(),
+        }
+    }
+
+    /// Whether the newest tail record taken in of `slot` was a delete.
+    #[inline]
+    pub(crate) fn is_deleted(&self, slot: usize) -> bool {
+        self.deleted[slot / 64] & 1 << (slot % 64) != 0
+    }
+
+    /// The columns updated by the tail records taken in of `slot`.
+    #[inline]
+    pub(crate) fn ever(&self, slot: usize) -> ColumnSet {
+        let set_words = self.ever.len() / self.last_updated.len();
+        let mut columns = ColumnSet::EMPTY;
+        (0..set_words).for_each(|i| columns.insert_word(i, self.ever[slot * set_words + i]));
+        columns
+    }
+
+    /// Takes in the newest version of `slot`.
+    pub(crate) fn take_in(&mut self, slot: usize, committed: Timestamp, ever: &ColumnSet, is_delete: bool) {
+        let set_words = self.ever.len() / self.last_updated.len();
+        self.last_updated[slot] = committed.0;
+        (0..set_words).for_each(|i| self.ever[slot * set_words + i] = ever.word(i));
+        self.deleted[slot / 64] |= u64::from(is_delete) << (slot % 64);
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.last_updated) + size_of_val(&*self.ever) + size_of_val(&*self.deleted)
+    }
+}
+
+impl StartTimes {
+    #[inline]
+    pub(crate) fn word(&self, slot: usize) -> &AtomicU64 {
+        match self {
+            StartTimes::One(start) => start,
+            StartTimes::Each(start) => &start.content[slot],
+        }
+    }
 }
 
 impl MetaColumns {
     /// When the record at `slot` was last updated by a merged tail record, 0 = never.
     #[inline]
-    pub fn last_updated(&self, slot: usize) -> u64 {
-        self.last_updated.get(slot).copied().unwrap_or(0)
+    pub(crate) fn last_updated(&self, slot: usize) -> u64 {
+        self.updates.as_ref().map_or(0, |updates| updates.content.last_updated[slot])
     }
 
     /// Whether the newest merged tail record of `slot` was a delete.
     #[inline]
-    pub fn is_deleted(&self, slot: usize) -> bool {
-        self.deleted.get(slot).copied().unwrap_or(false)
+    pub(crate) fn is_deleted(&self, slot: usize) -> bool {
+        self.updates.as_ref().is_some_and(|updates| updates.content.is_deleted(slot))
+    }
+
+    /// Whether a snapshot at `at` sees every slot as the base pages hold it, as far as they have come.
+    #[inline]
+    pub(crate) fn is_all_visible_at(&self, at: Timestamp) -> bool {
+        self.is_complete && self.newest <= at
+    }
+
+    /// Whether `slot` never held a record.
+    pub(crate) fn is_tombstone(&self, slot: usize) -> bool {
+        self.start.word(slot).load(std::sync::atomic::Ordering::Relaxed) == StartTime::TOMBSTONE
     }
 }
 
 impl MetaPage {
-    /// The last tail record that this page has taken in.
+    /// The last tail records that this page has taken in.
     #[inline]
-    pub fn tps(&self) -> u64 {
+    pub(crate) fn lineage(&self) -> &Lineage {
         match self {
-            MetaPage::Insert(_) => 0,
-            MetaPage::Base(columns) => columns.tps,
+            MetaPage::Insert { lineage, .. } => lineage,
+            MetaPage::Base(columns) => &columns.lineage,
+        }
+    }
+
+    /// The lowest TPS of any data column, for each update range.
+    #[inline]
+    pub(crate) fn floor(&self) -> &Lineage {
+        match self {
+            MetaPage::Insert { lineage, .. } => lineage,
+            MetaPage::Base(columns) => &columns.floor,
         }
     }
 
     /// The Start Time word of the base record at `slot`.
     #[inline]
-    pub fn start(&self, slot: usize) -> &AtomicU64 {
+    pub(crate) fn start(&self, slot: usize) -> &AtomicU64 {
         match self {
-            MetaPage::Insert(pages) => pages.start(slot),
-            MetaPage::Base(columns) => &columns.start[slot],
+            MetaPage::Insert { pages, .. } => pages.start(slot),
+            MetaPage::Base(columns) => columns.start.word(slot),
         }
     }
 }

@@ -48,6 +48,20 @@ pub struct Scratch {
     text: String,
 }
 
+/// The word of a value that has exactly the type `data_type` and is stored as a word; `None` for all others.
+#[inline]
+pub fn word_of_value(value: &Value, data_type: DataType) -> Option<u64> {
+    match (value, data_type) {
+        (Value::BigInt(value), DataType::BigInt) => Some(*value as u64),
+        (Value::Integer(value), DataType::Integer) => Some(i64::from(*value) as u64),
+        _ if is_wide(data_type) || value.is_null() || !value.fits(data_type) => None,
+        _ => match cell_of_value(value, data_type, &mut Scratch::default()) {
+            Cell::Word(word) => Some(word),
+            Cell::Null | Cell::Bytes(_) => None,
+        },
+    }
+}
+
 /// The cell of a value that fits `data_type` (see [`Value::fits`]).
 pub fn cell_of_value<'a>(value: &'a Value, data_type: DataType, scratch: &'a mut Scratch) -> Cell<'a> {
     debug_assert!(value.fits(data_type), "{value} does not fit {data_type}");

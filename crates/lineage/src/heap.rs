@@ -1,4 +1,4 @@
-//! The byte heap of a range: where insert and tail pages keep values that do not fit a word.
+//! The byte heap of a page: where insert and tail pages keep values that do not fit a word.
 //!
 //! Append-only. Space is taken by one compare-and-swap on (chunk, bytes used); the bytes are then written by the
 //! caller that took them and never change. The word that a page stores is a place in the heap:
@@ -70,9 +70,10 @@ impl Default for ByteHeap {
 
 impl ByteHeap {
     /// Appends `bytes` and returns the word that names them. The word must reach other threads by a release store.
-    pub fn append(&self, bytes: &[u8]) -> u64 {
+    /// `allocated` is told the bytes of memory that this took.
+    pub fn append(&self, bytes: &[u8], allocated: impl Fn(usize)) -> u64 {
         assert!(bytes.len() <= VALUE_BYTES_MAX, "checked by the engine before a value comes here");
-        let (chunk_index, offset) = self.reserve(PREFIX + bytes.len());
+        let (chunk_index, offset) = self.reserve(PREFIX + bytes.len(), allocated);
         let chunk = self.chunks.get(chunk_index as usize).expect("a reserved chunk was made");
         // SAFETY: `reserve` gave this span to this call alone.
         unsafe {
@@ -99,9 +100,13 @@ impl ByteHeap {
         }
     }
 
-    fn reserve(&self, len: usize) -> (u32, u32) {
+    fn reserve(&self, len: usize, allocated: impl Fn(usize)) -> (u32, u32) {
+        let add_chunk = |len| {
+            allocated(len);
+            self.add_chunk(len)
+        };
         if len > OWN_CHUNK_BYTES {
-            return (self.add_chunk(len), 0);
+            return (add_chunk(len), 0);
         }
         let mut current = self.current.load(Ordering::Acquire);
         loop {
@@ -111,7 +116,7 @@ impl ByteHeap {
                 (current + len as u64, (chunk, used))
             } else {
                 let doubled = CHUNK_BYTES_MAX.min(CHUNK_BYTES_MIN << self.chunk_count().min(16));
-                let added = self.add_chunk(doubled.max(len));
+                let added = add_chunk(doubled.max(len));
                 (u64::from(added) << 32 | len as u64, (added, 0))
             };
             match self.current.compare_exchange(current, next, Ordering::AcqRel, Ordering::Acquire) {
@@ -144,7 +149,7 @@ mod tests {
     fn values_of_all_lengths_come_back() {
         let heap = ByteHeap::default();
         let value = |i: usize| vec![i as u8; [0, 1, 11, 300, 4_000, 70_000, 300_000][i % 7]];
-        let words: Vec<u64> = (0..500).map(|i| heap.append(&value(i))).collect();
+        let words: Vec<u64> = (0..500).map(|i| heap.append(&value(i), |_| {})).collect();
         for (i, word) in words.into_iter().enumerate() {
             // SAFETY: the words come from this heap and this thread.
             assert_eq!(unsafe { heap.get(word) }, value(i), "value {i}");
@@ -160,7 +165,7 @@ mod tests {
                     let heap = &heap;
                     scope.spawn(move || {
                         let value = |i: usize| vec![writer * 60 + (i % 60) as u8; i % 100];
-                        (0..5_000).map(|i| (heap.append(&value(i)), value(i))).collect::<Vec<_>>()
+                        (0..5_000).map(|i| (heap.append(&value(i), |_| {}), value(i))).collect::<Vec<_>>()
                     })
                 })
                 .collect();

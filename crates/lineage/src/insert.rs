@@ -1,7 +1,8 @@
-//! Insert pages: where new records live, row by row and uncompressed, until their range is full and merged.
+//! Insert pages: where new records live, row by row and unencoded, until their range is full and merged.
 //!
 //! They are aligned slot for slot with the base pages that will replace them, so that a base Rid never changes. All
-//! arrays are as long as the range, but memory is taken only where slots are written.
+//! arrays are as long as the range, but memory is taken (and charged) only where slots are written.
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sync::zeroed_atomics;
@@ -10,6 +11,11 @@ use types::Schema;
 use crate::cell::{Cell, is_wide};
 use crate::column_set::{ColumnSet, words_of};
 use crate::heap::ByteHeap;
+use crate::memory::{Charge, MemoryKind, Meter};
+use crate::words::{Layout, Words};
+
+/// Memory is charged for so many slots at a time: the system hands out 4 KiB of a zeroed array.
+pub(crate) const CHARGED_SLOTS: usize = 512;
 
 /// The insert pages of one range.
 pub struct InsertPages {
@@ -17,27 +23,32 @@ pub struct InsertPages {
     set_words: usize,
     start: Box<[AtomicU64]>,
     nulls: Box<[AtomicU64]>,
-    columns: Box<[Box<[AtomicU64]>]>,
+    words: Words,
     heap: ByteHeap,
+    charge: Charge,
 }
 
 impl InsertPages {
     /// Empty pages for `capacity` records of this schema.
-    pub fn new(schema: &Schema, capacity: usize) -> InsertPages {
+    pub(crate) fn new(schema: &Schema, layout: Layout, capacity: usize, meter: &Arc<Meter>) -> InsertPages {
         let set_words = words_of(schema);
         InsertPages {
             wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
             set_words,
             start: zeroed_atomics(capacity),
             nulls: zeroed_atomics(capacity * set_words),
-            columns: schema.columns().iter().map(|_| zeroed_atomics(capacity)).collect(),
+            words: Words::new(layout, schema.columns().len(), capacity),
             heap: ByteHeap::default(),
+            charge: Charge::new(meter, MemoryKind::Insert, 0),
         }
     }
 
     /// Writes the record at `slot`, which the caller allocated; `start` makes it known to readers.
     pub fn write(&self, slot: usize, cells: &[Cell<'_>], start: u64) {
-        debug_assert_eq!(cells.len(), self.columns.len());
+        debug_assert_eq!(cells.len(), self.wide.len());
+        if slot.is_multiple_of(CHARGED_SLOTS) {
+            self.charge_slots(CHARGED_SLOTS.min(self.start.len()));
+        }
         let mut nulls = ColumnSet::EMPTY;
         for (column, cell) in cells.iter().enumerate() {
             let word = match cell {
@@ -46,14 +57,18 @@ impl InsertPages {
                     continue;
                 }
                 Cell::Word(word) => *word,
-                Cell::Bytes(bytes) => self.heap.append(bytes),
+                Cell::Bytes(bytes) => self.heap.append(bytes, |bytes| self.charge.grow(bytes)),
             };
-            self.columns[column][slot].store(word, Ordering::Relaxed);
+            self.words.store(column, slot, word, |_| {});
         }
         for i in 0..self.set_words {
             self.nulls[slot * self.set_words + i].store(nulls.word(i), Ordering::Relaxed);
         }
         self.start[slot].store(start, Ordering::Release);
+    }
+
+    fn charge_slots(&self, slots: usize) {
+        self.charge.grow(slots * (1 + self.set_words + self.wide.len()) * size_of::<u64>());
     }
 
     /// The Start Time word of the record at `slot`.
@@ -69,7 +84,7 @@ impl InsertPages {
         if nulls & 1 << (column % 64) != 0 {
             return Cell::Null;
         }
-        let word = self.columns[column][slot].load(Ordering::Relaxed);
+        let word = self.words.load(column, slot);
         if self.wide[column] {
             // SAFETY: the word was stored by `write` from this heap before Start Time, which the caller saw.
             Cell::Bytes(unsafe { self.heap.get(word) })

@@ -22,22 +22,33 @@
 mod base;
 mod cell;
 mod column_set;
+mod encoding;
+mod fold;
 mod heap;
+mod history;
 mod insert;
+mod memory;
 mod merge;
+mod overlay;
 #[cfg(test)]
 mod paper;
 mod range;
+mod read;
+mod row_page;
 mod scan;
+mod sequence;
 mod table;
 mod tail;
 mod view;
+mod words;
 mod write;
 
-pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, value_of_cell};
+pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, value_of_cell, word_of_value};
 pub use heap::VALUE_BYTES_MAX;
+pub use memory::{MemoryBudget, MemoryUse};
 pub use merge::MergeReport;
 pub use scan::{BLOCK_ROWS, Projection};
 pub use table::{Table, TableOptions, TableStats};
 pub use view::{Outcome, Outcomes, View};
+pub use words::Layout;
 pub use write::{Appended, Change, WriteError, Writer};

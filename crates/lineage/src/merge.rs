@@ -1,7 +1,7 @@
 //! The merge: brings the base pages of one range forward in time (L-Store, section 4.1 and Algorithm 1).
 //!
 //! ```text
-//! step 1  the consecutive prefix of resolved tail records after the TPS; tombstones are passed over
+//! step 1  the consecutive prefix of resolved tail records after the TPS, for each update range; tombstones are passed
 //! step 2  the outdated base (or insert) page of each column
 //! step 3  newest first, with one seen-mark a slot: the newest value of each record goes into a new page
 //! step 4  publish: the meta-data page first, then each column, one pointer swap a page
@@ -13,23 +13,26 @@
 //! loop of Algorithm 1 as ending at the tail page's size; it must run down to the first record, and the seen-set is
 //! keyed by the base record.)
 //!
+//! Columns may be merged at different times ([`Table::merge_columns`](crate::Table::merge_columns)): each page has its
+//! own TPS, and the meta-data page, which goes first, is always at least as far as any of them.
+//!
 //! Insert pages are merged the same way once every one of their slots is resolved. A range that is not full is closed
 //! first: it takes no further records, and the table opens another one.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::ArrayRef;
-use arrow_array::cast::AsArray;
-use arrow_select::interleave::interleave;
 use sync::Guard;
 use types::{StartTime, Timestamp};
 
-use crate::base::{ColumnPage, MetaColumns, MetaPage};
+use crate::base::{Charged, Lineage, MetaColumns, MetaPage, Page, StartTimes, UpdateColumns, Values};
 use crate::cell::{Cell, ColumnBuilder};
+use crate::encoding::EncodedColumn;
 use crate::insert::InsertPages;
 use crate::range::Range;
+use crate::row_page::RowPage;
 use crate::tail::{Kind, TailRecord};
 use crate::view::{Outcomes, Resolved, resolve_and_stamp};
+use crate::words::Layout;
 
 /// What a merge did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,48 +43,54 @@ pub struct MergeReport {
     pub inserted: u64,
 }
 
-/// A version that the merge takes in, newest first.
-struct Merged<'a> {
-    record: TailRecord<'a>,
+/// The newest version that a merge takes in of one record.
+struct Merged<'g> {
     slot: usize,
+    part: usize,
+    record: TailRecord<'g>,
     committed: Timestamp,
 }
 
-/// The resolved prefix of a range's tail.
-struct Prefix<'a> {
-    end: u64,
-    newest_first: Vec<Merged<'a>>,
+/// The resolved prefixes of a range's tails.
+struct Prefixes<'g> {
+    ends: Lineage,
+    /// the newest version of each record in them, by ascending slot
+    newest: Vec<Merged<'g>>,
 }
 
 impl Range {
-    /// Merges what is resolved. `None` if there was nothing to do, another merge is running, or a transaction that
-    /// still runs holds up the first step; nothing is lost then and a later merge takes it.
-    pub(crate) fn merge<O: Outcomes>(&self, outcomes: &O) -> Option<MergeReport> {
+    /// Merges what is resolved, all columns or those named. `None` if there was nothing to do, another merge is running,
+    /// or a transaction that still runs holds up the first step; nothing is lost then and a later merge takes it.
+    pub(crate) fn merge<O: Outcomes>(&self, outcomes: &O, columns: Option<&[usize]>) -> Option<MergeReport> {
         let _one_at_a_time = self.merging.try_lock().ok()?;
-        let guard = sync::pin();
-        let (base, prefix, inserted) = match self.meta.load(&guard) {
-            MetaPage::Insert(pages) => {
+        let guard = &sync::pin();
+        let before = self.meta.load(guard);
+        let (base, prefixes, inserted) = match before {
+            MetaPage::Insert { pages, .. } => {
                 let base = self.close_and_resolve(pages, outcomes)?;
-                let inserted = base.start.len() as u64;
-                (base, self.resolved_prefix(0, outcomes), inserted)
+                (base, self.resolved_prefixes(guard, before.floor(), outcomes), self.len() as u64)
             }
             MetaPage::Base(meta) => {
-                let prefix = self.resolved_prefix(meta.tps, outcomes);
-                if prefix.end == meta.tps {
+                let prefixes = self.resolved_prefixes(guard, &meta.floor, outcomes);
+                if prefixes.ends == meta.floor {
                     return None;
                 }
-                (meta.clone(), prefix, 0)
+                (meta.clone(), prefixes, 0)
             }
         };
-        let report = MergeReport { tail_records: prefix.end - base.tps, inserted };
-        let merged: Vec<ArrayRef> =
-            (0..self.columns.len()).map(|column| self.merge_column(&guard, column, &base, &prefix)).collect();
-        let meta = merge_meta(base, &prefix);
-
-        debug_assert!(prefix.end >= self.meta.load(&guard).tps(), "a page's TPS only grows");
-        self.meta.replace(MetaPage::Base(meta), &guard);
-        for (cell, array) in self.columns.iter().zip(merged) {
-            cell.replace(ColumnPage::Base { tps: prefix.end, array }, &guard);
+        // The first merge takes all: it replaces the insert pages. Rows are a single page.
+        let is_partial =
+            |column: &usize| inserted == 0 && matches!(self.columns[*column].load(guard).values, Values::Column(_));
+        let merged: Vec<usize> = (0..self.columns.len())
+            .filter(|column| columns.is_none_or(|some| some.contains(column)) || !is_partial(column))
+            .collect();
+        let taken_in = |tps: &Lineage| prefixes.ends.iter().zip(tps.iter()).map(|(end, tps)| end - tps).sum();
+        let report = MergeReport { tail_records: taken_in(before.lineage()), inserted };
+        let pages = self.merge_columns(guard, &merged, &base, &prefixes);
+        let meta = self.merge_meta(guard, base, &merged, &prefixes);
+        self.meta.replace(MetaPage::Base(meta), guard);
+        for (column, values) in merged.into_iter().zip(pages) {
+            self.columns[column].replace(Page { lineage: prefixes.ends.clone(), values }, guard);
         }
         Some(report)
     }
@@ -90,132 +99,217 @@ impl Range {
     fn close_and_resolve<O: Outcomes>(&self, pages: &InsertPages, outcomes: &O) -> Option<MetaColumns> {
         self.close();
         let mut newest = Timestamp::ZERO;
-        let mut complete = true;
-        let start = (0..self.len())
-            .map(|slot| match resolve_and_stamp(pages.start(slot), outcomes) {
-                Resolved::Committed(at) => {
-                    newest = newest.max(at);
-                    Some(AtomicU64::new(at.0))
-                }
-                Resolved::Tombstone => {
-                    complete = false;
-                    Some(AtomicU64::new(StartTime::TOMBSTONE))
-                }
-                Resolved::Unwritten | Resolved::Active(_) => None,
-            })
-            .collect::<Option<Arc<[AtomicU64]>>>()?;
-        Some(MetaColumns { tps: 0, start, last_updated: Box::default(), deleted: Box::default(), newest, complete })
+        let mut is_complete = true;
+        let resolve = |slot| match resolve_and_stamp(pages.start(slot), outcomes) {
+            Resolved::Committed(at) => {
+                newest = newest.max(at);
+                Some(at.0)
+            }
+            Resolved::Tombstone => {
+                is_complete = false;
+                Some(StartTime::TOMBSTONE)
+            }
+            Resolved::Unwritten | Resolved::Active(_) => None,
+        };
+        let words = (0..self.len()).map(resolve).collect::<Option<Vec<u64>>>()?;
+        let is_one = words.iter().all(|word| *word == words[0]);
+        let start = if let (true, Some(word)) = (is_one, words.first()) {
+            StartTimes::One(AtomicU64::new(*word))
+        } else {
+            let each: Box<[AtomicU64]> = words.into_iter().map(AtomicU64::new).collect();
+            let bytes = size_of_val(&*each);
+            StartTimes::Each(Charged::base(each, bytes, &self.meter))
+        };
+        let zero: Lineage = vec![0; self.parts.len()].into();
+        let start = Arc::new(start);
+        let floor = zero.clone();
+        Some(MetaColumns { lineage: zero, floor, start, updates: None, inserted: newest, newest, is_complete })
     }
 
-    fn resolved_prefix<O: Outcomes>(&self, tps: u64, outcomes: &O) -> Prefix<'_> {
+    fn resolved_prefixes<'g, O: Outcomes>(&'g self, guard: &'g Guard, from: &Lineage, outcomes: &O) -> Prefixes<'g> {
+        let mut newest = Vec::new();
+        let end = |(part, tps): (usize, &u64)| self.resolved_prefix(guard, part, *tps, outcomes, &mut newest);
+        let ends = from.iter().enumerate().map(end).collect();
+        Prefixes { ends, newest }
+    }
+
+    /// Adds the newest version of each record in the resolved prefix of an update range; returns its end.
+    fn resolved_prefix<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
+        part: usize,
+        tps: u64,
+        outcomes: &O,
+        newest: &mut Vec<Merged<'g>>,
+    ) -> u64 {
+        let tails = &self.parts[part].tails;
+        let mut committed = Vec::new();
         let mut end = tps;
-        let mut newest_first = Vec::new();
-        while end < self.tails.allocated() {
-            let Some(record) = self.tails.get(end + 1) else { break };
-            match resolve_and_stamp(record.start(), outcomes) {
-                Resolved::Unwritten | Resolved::Active(_) => break,
-                Resolved::Tombstone => {}
-                Resolved::Committed(committed) if record.kind() != Kind::Snapshot => {
-                    newest_first.push(Merged { record, slot: record.slot(), committed });
+        let mut is_sealed = false;
+        while end < tails.allocated() {
+            let record = tails.get(guard, end + 1);
+            match record.map(|record| (record, resolve_and_stamp(record.start(), outcomes))) {
+                // Perhaps the number is only held ready by a writer.
+                None | Some((_, Resolved::Unwritten)) if !is_sealed => {
+                    tails.seal(guard);
+                    is_sealed = true;
+                    continue;
                 }
-                Resolved::Committed(_) => {}
+                None | Some((_, Resolved::Unwritten | Resolved::Active(_))) => break,
+                Some((record, Resolved::Committed(at))) if record.kind() != Kind::Snapshot => {
+                    committed.push((record, at));
+                }
+                Some((_, Resolved::Tombstone | Resolved::Committed(_))) => {}
             }
             end += 1;
         }
-        newest_first.reverse();
-        Prefix { end, newest_first }
+        if !committed.is_empty() {
+            let first_slot = part * self.options.update_range_records;
+            let mut by_slot: Vec<Option<u32>> = vec![None; self.options.update_range_records];
+            for (i, (record, _)) in committed.iter().enumerate().rev() {
+                by_slot[record.slot() - first_slot].get_or_insert(i as u32);
+            }
+            newest.extend(by_slot.into_iter().flatten().map(|i| {
+                let (record, committed) = committed[i as usize];
+                Merged { slot: record.slot(), part, record, committed }
+            }));
+        }
+        end
     }
 
-    fn merge_column(&self, guard: &Guard, column: usize, base: &MetaColumns, prefix: &Prefix<'_>) -> ArrayRef {
+    fn merge_columns(
+        &self,
+        guard: &Guard,
+        columns: &[usize],
+        base: &MetaColumns,
+        prefixes: &Prefixes<'_>,
+    ) -> Vec<Values> {
+        let Some(first) = columns.first() else { return Vec::new() };
+        if self.options.layout == Layout::Column {
+            return columns.iter().map(|column| self.merge_column(guard, *column, base, prefixes)).collect();
+        }
+        // All columns of a row are in one page and have one lineage.
+        let page = self.columns[*first].load(guard);
+        vec![self.merge_rows(guard, page, base, prefixes); columns.len()]
+    }
+
+    fn merge_column(&self, guard: &Guard, column: usize, base: &MetaColumns, prefixes: &Prefixes<'_>) -> Values {
         let page = self.columns[column].load(guard);
-        let mut newest: Vec<Option<Cell<'_>>> = Vec::new();
-        for version in &prefix.newest_first {
-            if version.record.sequence > page.tps() && version.record.is_explicit(column) {
-                if newest.is_empty() {
-                    newest.resize(base.start.len(), None);
-                }
-                newest[version.slot].get_or_insert_with(|| version.record.cell(column));
+        let patches = self.patches(guard, column, &page.lineage, prefixes);
+        let encoded = match &page.values {
+            Values::Column(_) if patches.is_empty() => return page.values.clone(),
+            Values::Column(encoded) => encoded.content.patched(&patches),
+            Values::Insert(pages) => self.build_column(column, pages, base, &patches),
+            Values::Rows(_) => unreachable!("the pages of a range are all of one layout"),
+        };
+        let bytes = encoded.bytes();
+        Values::Column(Charged::base(encoded, bytes, &self.meter).into())
+    }
+
+    /// The values that a page lacks, by ascending slot.
+    fn patches<'g>(
+        &'g self,
+        guard: &'g Guard,
+        column: usize,
+        tps: &Lineage,
+        prefixes: &Prefixes<'g>,
+    ) -> Vec<(usize, Cell<'g>)> {
+        let value = |version: &Merged<'g>| {
+            let (record, tps) = (&version.record, tps[version.part]);
+            if record.sequence <= tps || record.kind() == Kind::Delete {
+                return None;
             }
+            if record.is_explicit(column) {
+                return Some((version.slot, record.cell(column)));
+            }
+            if !record.was_ever_updated(column) || tps >= record.reset() {
+                return None;
+            }
+            let cell = self.older_value(guard, column, version, tps)?;
+            Some((version.slot, cell))
+        };
+        prefixes.newest.iter().filter_map(value).collect()
+    }
+
+    /// The newest value of a column that a version left out because another column's page had merged it.
+    fn older_value<'g>(&'g self, guard: &'g Guard, column: usize, version: &Merged<'g>, tps: u64) -> Option<Cell<'g>> {
+        let tails = &self.parts[version.part].tails;
+        let mut sequence = version.record.prev();
+        while sequence > tps {
+            let record = tails.get(guard, sequence)?;
+            let is_tombstone = record.start().load(Ordering::Acquire) == StartTime::TOMBSTONE;
+            if record.kind() != Kind::Snapshot && !is_tombstone && record.is_explicit(column) {
+                return Some(record.cell(column));
+            }
+            sequence = record.prev();
         }
-        match page {
-            ColumnPage::Base { array, .. } if newest.is_empty() => array.clone(),
-            ColumnPage::Base { array, .. } => self.patch(column, array, &newest),
-            ColumnPage::Insert(pages) => self.build(column, pages, base, &newest),
-        }
+        None
     }
 
     /// A column of a first merge: insert pages with the newest values over them.
-    fn build(&self, column: usize, pages: &InsertPages, base: &MetaColumns, newest: &[Option<Cell<'_>>]) -> ArrayRef {
-        let mut builder = ColumnBuilder::new(self.types[column], base.start.len());
-        for (slot, start) in base.start.iter().enumerate() {
-            let is_tombstone = start.load(Ordering::Relaxed) == StartTime::TOMBSTONE;
-            builder.push(match newest.get(slot).copied().flatten() {
-                _ if is_tombstone => Cell::Null,
-                Some(cell) => cell,
+    fn build_column(
+        &self,
+        column: usize,
+        pages: &InsertPages,
+        base: &MetaColumns,
+        patches: &[(usize, Cell<'_>)],
+    ) -> EncodedColumn {
+        let mut patches = patches.iter().peekable();
+        let mut builder = ColumnBuilder::new(self.types[column], self.len());
+        for slot in 0..self.len() {
+            let patch = patches.next_if(|(at, _)| *at == slot);
+            builder.push(match patch {
+                _ if base.is_tombstone(slot) => Cell::Null,
+                Some((_, cell)) => *cell,
                 None => pages.cell(column, slot),
             });
         }
-        builder.finish()
+        EncodedColumn::encode(&builder.finish(), self.types[column])
     }
 
-    /// A copy of `array` with the newest values in place.
-    fn patch(&self, column: usize, array: &ArrayRef, newest: &[Option<Cell<'_>>]) -> ArrayRef {
-        let mut builder = ColumnBuilder::new(self.types[column], newest.len() / 8);
-        let mut patched = 0;
-        let places: Vec<(usize, usize)> = newest
-            .iter()
-            .enumerate()
-            .map(|(slot, cell)| match cell {
-                None => (0, slot),
-                Some(cell) => {
-                    builder.push(*cell);
-                    patched += 1;
-                    (1, patched - 1)
-                }
-            })
-            .collect();
-        let patches = builder.finish();
-        let merged = interleave(&[array.as_ref(), patches.as_ref()], &places)
-            .expect("both arrays have the column's type and every place is within them");
-        compact(merged)
-    }
-}
-
-/// Copies the bytes of a view array together once patches have left it with many buffers.
-fn compact(array: ArrayRef) -> ArrayRef {
-    const BUFFERS_MAX: usize = 8;
-    if let Some(text) = array.as_string_view_opt()
-        && text.data_buffers().len() > BUFFERS_MAX
-    {
-        return Arc::new(text.gc());
-    }
-    if let Some(bytes) = array.as_binary_view_opt()
-        && bytes.data_buffers().len() > BUFFERS_MAX
-    {
-        return Arc::new(bytes.gc());
-    }
-    array
-}
-
-fn merge_meta(mut base: MetaColumns, prefix: &Prefix<'_>) -> MetaColumns {
-    let len = base.start.len();
-    let mut seen = vec![false; len];
-    for version in &prefix.newest_first {
-        if std::mem::replace(&mut seen[version.slot], true) {
-            continue;
-        }
-        if base.last_updated.is_empty() {
-            base.last_updated = vec![0; len].into();
-        }
-        base.last_updated[version.slot] = version.committed.0;
-        base.newest = base.newest.max(version.committed);
-        if version.record.kind() == Kind::Delete {
-            if base.deleted.is_empty() {
-                base.deleted = vec![false; len].into();
+    /// The rows of a range in row layout with the newest values over them.
+    fn merge_rows(&self, guard: &Guard, page: &Page, base: &MetaColumns, prefixes: &Prefixes<'_>) -> Values {
+        let patches = |column| self.patches(guard, column, &page.lineage, prefixes).into_iter().peekable();
+        let mut patches: Vec<_> = (0..self.types.len()).map(patches).collect();
+        let rows = RowPage::build(&self.types, self.len(), |slot, column| {
+            let patch = patches[column].next_if(|(at, _)| *at == slot);
+            match patch {
+                _ if base.is_tombstone(slot) => Cell::Null,
+                Some((_, cell)) => cell,
+                None => page.cell(column, slot),
             }
-            base.deleted[version.slot] = true;
-        }
+        });
+        let bytes = rows.bytes();
+        Values::Rows(Charged::base(rows, bytes, &self.meter).into())
     }
-    base.tps = prefix.end;
-    base
+
+    fn merge_meta(
+        &self,
+        guard: &Guard,
+        mut meta: MetaColumns,
+        merged: &[usize],
+        prefixes: &Prefixes<'_>,
+    ) -> MetaColumns {
+        if !prefixes.newest.is_empty() {
+            let set_words = self.types.len().div_ceil(64);
+            let untouched = || UpdateColumns::untouched(self.len(), set_words);
+            let mut updates = meta.updates.as_ref().map_or_else(untouched, |updates| updates.content.clone());
+            for version in &prefixes.newest {
+                let is_delete = version.record.kind() == Kind::Delete;
+                updates.take_in(version.slot, version.committed, &version.record.ever(), is_delete);
+                meta.newest = meta.newest.max(version.committed);
+                meta.is_complete &= !is_delete;
+            }
+            let bytes = updates.bytes();
+            meta.updates = Some(Charged::base(updates, bytes, &self.meter).into());
+        }
+        let others = (0..self.columns.len()).filter(|column| !merged.contains(column));
+        let lineages: Vec<&Lineage> = others.map(|column| &self.columns[column].load(guard).lineage).collect();
+        let lowest = |part: usize| lineages.iter().map(|tps| tps[part]).fold(prefixes.ends[part], u64::min);
+        meta.floor =
+            if lineages.is_empty() { prefixes.ends.clone() } else { (0..self.parts.len()).map(lowest).collect() };
+        debug_assert!(prefixes.ends.iter().zip(meta.lineage.iter()).all(|(end, tps)| end >= tps), "a TPS only grows");
+        meta.lineage = prefixes.ends.clone();
+        meta
+    }
 }

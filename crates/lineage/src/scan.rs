@@ -1,10 +1,9 @@
 //! Scanning a range: the Arrow border of the storage, above which nobody sees a page.
 //!
-//! The scan loads the pages once, then looks at the tail records that they have not all taken in, and marks the slots
-//! that these touch as *pending*; so are slots whose Last Updated Time lies after the snapshot. Blocks of base pages
-//! without pending, deleted or rolled-back slots are handed out as slices, without a copy and without a look at any
-//! Indirection word. In other blocks those slots are left out. The rows of pending slots are read one by one along
-//! their chains (see [`crate::range`]) and follow as batches of their own.
+//! The scan loads the pages once and folds what the snapshot sees beyond them into a delta (see `fold`). Then it goes
+//! block by block: a block of base pages that the delta does not touch, and in which every slot is visible, is handed
+//! out as the pages hold it, raw pages without a copy, and no Indirection word is read. In other blocks the values of
+//! pending slots are laid over the block, and slots without a visible record are left out.
 //!
 //! Records appended after the pages were loaded belong to transactions that commit after the snapshot, so nothing
 //! visible is missed; neither does a merge that runs meanwhile matter, as the pages held are kept by the epoch.
@@ -13,13 +12,15 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
-use arrow_select::filter::{FilterBuilder, FilterPredicate};
+use arrow_select::filter::FilterBuilder;
+use sync::Guard;
 use types::Rid;
 
-use crate::base::{ColumnPage, MetaPage};
+use crate::base::{MetaPage, Values};
 use crate::cell::{Cell, ColumnBuilder};
+use crate::fold::{Delta, Pending};
+use crate::overlay::overlay;
 use crate::range::{LoadedPages, Range};
-use crate::tail::Kind;
 use crate::view::{Outcomes, View, Visibility};
 
 /// The most rows in a batch of a scan.
@@ -39,12 +40,20 @@ pub struct Projection {
 struct RangeScan<'a, 'g, O> {
     range: &'g Range,
     range_index: usize,
+    guard: &'g Guard,
     view: View<'a, O>,
     projection: &'a Projection,
     pages: LoadedPages<'g>,
-    len: usize,
-    /// slots whose visible version is not what the base pages hold; empty if there are none
-    pending: Vec<bool>,
+    delta: Delta<'g>,
+}
+
+/// Rows of a block whose values come from the tail, each with its place in the block, column by column.
+struct Patches<'g> {
+    columns: Vec<Vec<(usize, Cell<'g>)>>,
+    /// places of rows that the base pages show and the snapshot does not
+    gone: Vec<usize>,
+    /// places of rows that the snapshot sees
+    present: Vec<usize>,
 }
 
 impl Range {
@@ -58,140 +67,125 @@ impl Range {
         let guard = &sync::pin();
         let pages = self.load_pages(guard, &projection.columns);
         let len = self.len();
-        let mut scan = RangeScan { range: self, range_index, view, projection, pages, len, pending: vec![] };
-        scan.mark_pending();
-        let mut batches: Vec<RecordBatch> =
-            (0..len).step_by(BLOCK_ROWS).filter_map(|from| scan.block(from, len.min(from + BLOCK_ROWS))).collect();
-        scan.pending_rows(&mut batches);
-        batches
+        let delta = self.fold(guard, &pages, view, len);
+        let scan = RangeScan { range: self, range_index, guard, view, projection, pages, delta };
+        (0..len).step_by(BLOCK_ROWS).filter_map(|from| scan.block(from, len.min(from + BLOCK_ROWS))).collect()
     }
 }
 
 impl<'g, O: Outcomes> RangeScan<'_, 'g, O> {
-    fn mark_pending(&mut self) {
-        for sequence in self.pages.tps_min + 1..=self.range.tails.allocated() {
-            let Some(record) = self.range.tails.get(sequence) else { continue };
-            if self.view.visibility(record.start()) == Visibility::Visible && record.kind() != Kind::Snapshot {
-                self.mark(record.slot());
-            }
-        }
-        // Versions that the pages have taken in and that are too new for this snapshot.
-        if let MetaPage::Base(meta) = self.pages.meta
-            && meta.newest > self.view.snapshot.at
-        {
-            for slot in 0..self.len {
-                if meta.last_updated(slot) > self.view.snapshot.at.0 {
-                    self.mark(slot);
-                }
-            }
-        }
-    }
-
-    fn mark(&mut self, slot: usize) {
-        if self.pending.is_empty() {
-            self.pending.resize(self.len, false);
-        }
-        // A record inserted after `len` was read belongs to a later transaction, or its table was being opened.
-        if let Some(mark) = self.pending.get_mut(slot) {
-            *mark = true;
-        }
-    }
-
-    /// The rows of slots `from..to` that are as the base pages hold them, `None` if there are none.
+    /// The visible rows of slots `from..to`, `None` if there are none.
     fn block(&self, from: usize, to: usize) -> Option<RecordBatch> {
-        let pending = self.pending.get(from..to).is_some_and(|marks| marks.contains(&true));
-        let whole = match self.pages.meta {
-            MetaPage::Base(meta) => {
-                !pending && meta.complete && meta.newest <= self.view.snapshot.at && meta.deleted.is_empty()
-            }
-            MetaPage::Insert(_) => false,
-        };
-        let keep = if whole { None } else { Some(self.visible_slots(from, to)) };
-        let rows = keep.as_ref().map_or(to - from, |keep| keep.count_set_bits());
+        let patches = self.patches(from, to);
+        let keep = self.visible_slots(from, to, &patches);
+        let rows = keep.as_ref().map_or(to - from, BooleanBuffer::count_set_bits);
         if rows == 0 {
             return None;
         }
         let keep = keep.filter(|_| rows < to - from);
         let filter =
             keep.as_ref().map(|keep| FilterBuilder::new(&BooleanArray::new(keep.clone(), None)).optimize().build());
-        let arrays =
-            (0..self.pages.columns.len()).map(|i| self.block_column(i, from, to, keep.as_ref(), filter.as_ref()));
-        let mut arrays: Vec<ArrayRef> = arrays.collect();
+        let column = |i: usize| {
+            let array = self.block_column(i, from, to);
+            let array = overlay(&array, self.range.types[self.projection.columns[i]], &patches.columns[i]);
+            match &filter {
+                Some(filter) => filter.filter(&array).expect("the filter is as long as the block"),
+                None => array,
+            }
+        };
+        let mut arrays: Vec<ArrayRef> = (0..self.pages.columns.len()).map(column).collect();
         if self.projection.with_rid {
             let slots = (from..to).filter(|slot| keep.as_ref().is_none_or(|keep| keep.value(slot - from)));
-            arrays.push(self.rids(slots));
+            let rids = slots.map(|slot| Rid::base(self.range_index, slot).word());
+            arrays.push(Arc::new(UInt64Array::from_iter_values(rids)));
         }
-        Some(self.batch(arrays, rows))
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(self.projection.schema.clone(), arrays, &options);
+        Some(batch.expect("the arrays have the projection's types and visible rows obey NOT NULL"))
     }
 
-    fn visible_slots(&self, from: usize, to: usize) -> BooleanBuffer {
-        BooleanBuffer::collect_bool(to - from, |i| {
-            let slot = from + i;
-            let base_holds = !self.pending.get(slot).copied().unwrap_or(false)
-                && !matches!(self.pages.meta, MetaPage::Base(meta) if meta.is_deleted(slot));
-            base_holds && self.view.visibility(self.pages.meta.start(slot)) == Visibility::Visible
+    /// The values of the rows in `from..to` that the delta names.
+    fn patches(&self, from: usize, to: usize) -> Patches<'g> {
+        let columns = &self.projection.columns;
+        let mut patches = Patches { columns: vec![Vec::new(); columns.len()], gone: Vec::new(), present: Vec::new() };
+        let start = self.delta.partition_point(|(slot, _)| *slot < from);
+        let mut cells = vec![Cell::Null; columns.len()];
+        for (slot, pending) in self.delta[start..].iter().take_while(|(slot, _)| *slot < to) {
+            let at = slot - from;
+            let exists = match pending {
+                Pending::Gone => false,
+                Pending::Tail(record) if self.is_two_hops_away(record) => {
+                    for (i, &column) in columns.iter().enumerate() {
+                        if record.is_explicit(column) {
+                            patches.columns[i].push((at, record.cell(column)));
+                        }
+                    }
+                    patches.present.push(at);
+                    continue;
+                }
+                Pending::Tail(_) | Pending::Chain => self.read(*slot, &mut cells),
+            };
+            if exists {
+                patches.columns.iter_mut().zip(&cells).for_each(|(patches, cell)| patches.push((at, *cell)));
+                patches.present.push(at);
+            } else {
+                patches.gone.push(at);
+            }
+        }
+        patches
+    }
+
+    /// Whether the base pages have every column that this version leaves out.
+    fn is_two_hops_away(&self, record: &crate::tail::TailRecord<'_>) -> bool {
+        let part = self.range.part_of(record.slot());
+        let reset = record.reset();
+        self.projection.columns.iter().zip(&self.pages.columns).all(|(&column, page)| {
+            page.lineage[part] >= reset || record.is_explicit(column) || !record.was_ever_updated(column)
         })
     }
 
-    fn block_column(
-        &self,
-        i: usize,
-        from: usize,
-        to: usize,
-        keep: Option<&BooleanBuffer>,
-        filter: Option<&FilterPredicate>,
-    ) -> ArrayRef {
-        let column = self.projection.columns[i];
-        match self.pages.columns[i] {
-            ColumnPage::Base { array, .. } => {
-                let block = array.slice(from, to - from);
-                filter
-                    .map_or(block.clone(), |filter| filter.filter(&block).expect("the filter is as long as the block"))
-            }
-            ColumnPage::Insert(pages) => {
-                let mut builder = ColumnBuilder::new(self.range.types[column], to - from);
-                for slot in (from..to).filter(|slot| keep.is_none_or(|keep| keep.value(slot - from))) {
-                    builder.push(pages.cell(column, slot));
-                }
-                builder.finish()
-            }
-        }
-    }
-
-    /// Reads the pending slots' rows along their chains.
-    fn pending_rows(&self, batches: &mut Vec<RecordBatch>) {
+    fn read(&self, slot: usize, cells: &mut [Cell<'g>]) -> bool {
         let columns = &self.projection.columns;
-        let mut cells = vec![Cell::Null; columns.len()];
-        let slots: Vec<usize> = (0..self.pending.len()).filter(|slot| self.pending[*slot]).collect();
-        for slots in slots.chunks(BLOCK_ROWS) {
-            let builder = |column: &usize| ColumnBuilder::new(self.range.types[*column], slots.len());
-            let mut builders: Vec<ColumnBuilder> = columns.iter().map(builder).collect();
-            let mut visible = Vec::with_capacity(slots.len());
-            for &slot in slots {
-                if self.range.read_from(&self.pages, self.view, slot, columns, &mut cells) {
-                    builders.iter_mut().zip(&cells).for_each(|(builder, cell)| builder.push(*cell));
-                    visible.push(slot);
-                }
-            }
-            if visible.is_empty() {
-                continue;
-            }
-            let mut arrays: Vec<ArrayRef> = builders.iter_mut().map(ColumnBuilder::finish).collect();
-            let rows = visible.len();
-            if self.projection.with_rid {
-                arrays.push(self.rids(visible.into_iter()));
-            }
-            batches.push(self.batch(arrays, rows));
+        match self.range.read_from(self.guard, &self.pages, self.view, slot, columns, cells) {
+            Ok(exists) => exists,
+            Err(_) => self.range.read(self.guard, self.view, slot, columns, cells),
         }
     }
 
-    fn rids(&self, slots: impl Iterator<Item = usize>) -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(slots.map(|slot| Rid::base(self.range_index, slot).word())))
+    /// The slots in `from..to` with a visible record, `None` for all.
+    fn visible_slots(&self, from: usize, to: usize, patches: &Patches<'_>) -> Option<BooleanBuffer> {
+        let base_holds_all = matches!(self.pages.meta, MetaPage::Base(meta) if meta.is_complete);
+        if base_holds_all && patches.gone.is_empty() && self.is_inserted_in_time() {
+            return None;
+        }
+        let mut visible: Vec<bool> = (from..to).map(|slot| self.is_base_visible(slot)).collect();
+        patches.present.iter().for_each(|at| visible[*at] = true);
+        patches.gone.iter().for_each(|at| visible[*at] = false);
+        Some(BooleanBuffer::from(visible))
     }
 
-    fn batch(&self, arrays: Vec<ArrayRef>, rows: usize) -> RecordBatch {
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(self.projection.schema.clone(), arrays, &options)
-            .expect("the arrays have the projection's types and visible rows obey NOT NULL")
+    /// Whether the snapshot sees the insert of every record, by one compare.
+    fn is_inserted_in_time(&self) -> bool {
+        matches!(self.pages.meta, MetaPage::Base(meta) if meta.inserted <= self.view.snapshot.at)
+    }
+
+    fn is_base_visible(&self, slot: usize) -> bool {
+        let is_deleted = matches!(self.pages.meta, MetaPage::Base(meta) if meta.is_deleted(slot));
+        !is_deleted && self.view.visibility(self.pages.meta.start(slot)) == Visibility::Visible
+    }
+
+    fn block_column(&self, i: usize, from: usize, to: usize) -> ArrayRef {
+        let page = self.pages.columns[i];
+        if let Values::Column(encoded) = &page.values {
+            return encoded.content.decode(from, to);
+        }
+        let column = self.projection.columns[i];
+        let mut builder = ColumnBuilder::new(self.range.types[column], to - from);
+        for slot in from..to {
+            // Only a record that is visible is known to be written.
+            let is_written = self.view.visibility(self.pages.meta.start(slot)) == Visibility::Visible;
+            builder.push(if is_written { page.cell(column, slot) } else { Cell::Null });
+        }
+        builder.finish()
     }
 }

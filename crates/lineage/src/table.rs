@@ -2,35 +2,57 @@
 //!
 //! New records go to open insert ranges, one for each worker thread (section 2.1 and the report it points to: insert
 //! ranges with pre-allocated base Rids), so that inserters do not meet. A range that is full is never opened again.
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use sync::{CachePadded, Directory};
 use types::{DataType, Rid, Schema, TxnId, Value};
 
 use crate::cell::{Cell, value_of_cell};
+use crate::memory::{MemoryBudget, MemoryUse, Meter};
 use crate::merge::MergeReport;
 use crate::range::Range;
 use crate::scan::Projection;
 use crate::view::{Outcomes, View};
+use crate::words::Layout;
 use crate::write::{Appended, Change, WriteError, Writer};
 
 /// How a table's storage is laid out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableOptions {
-    /// records in an update range, 2^12 to 2^16
+    /// records in a range, which are merged together: a power of two, 2^16 at most
     pub range_records: usize,
+    /// records in an update range, which share tail pages: a power of two, a sixteenth of a range to a whole one
+    pub update_range_records: usize,
     /// unmerged tail records at which a range is due for a merge (M in section 6.2 of the paper)
     pub merge_tail_records: u64,
-    /// insert ranges open at the same time
-    pub open_ranges: usize,
+    /// threads that insert and update without meeting each other
+    pub workers: usize,
+    /// how values lie in memory
+    pub layout: Layout,
 }
+
+/// Records in an update range by default.
+const UPDATE_RANGE_RECORDS: usize = 1 << 16;
 
 impl Default for TableOptions {
     fn default() -> Self {
+        Self::with_range(1 << 16)
+    }
+}
+
+impl TableOptions {
+    /// Options for ranges of `range_records` records, a power of two.
+    pub fn with_range(range_records: usize) -> TableOptions {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        TableOptions { range_records: 1 << 16, merge_tail_records: 1 << 13, open_ranges: workers.min(16) }
+        TableOptions {
+            range_records,
+            update_range_records: range_records.min(UPDATE_RANGE_RECORDS),
+            merge_tail_records: (range_records as u64 / 2).max(1),
+            workers: workers.min(16),
+            layout: Layout::Column,
+        }
     }
 }
 
@@ -43,7 +65,7 @@ pub struct TableStats {
     pub ranges: u64,
     /// merges that ran to their end
     pub merges: u64,
-    /// tail records appended since the table was made
+    /// tail records numbered since the table was made
     pub tail_records: u64,
     /// tail records that no merge has taken in yet
     pub tail_records_unmerged: u64,
@@ -53,6 +75,7 @@ pub struct TableStats {
 pub struct Table {
     schema: Schema,
     options: TableOptions,
+    meter: Arc<Meter>,
     ranges: Directory<Range>,
     range_count: AtomicUsize,
     /// The open range of each worker, as its index plus one; 0 before the first.
@@ -63,15 +86,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table.
-    pub fn new(schema: Schema, options: TableOptions) -> Table {
-        assert!(options.range_records.is_power_of_two() && options.range_records <= 1 << 16, "range of 2^16 at most");
+    /// An empty table whose memory counts towards `budget`.
+    pub fn new(schema: Schema, options: TableOptions, budget: Arc<MemoryBudget>) -> Table {
+        let (range, update_range) = (options.range_records, options.update_range_records);
+        assert!(range.is_power_of_two() && range <= 1 << 16, "range of 2^16 at most");
+        assert!(update_range.is_power_of_two() && update_range <= range && range / update_range <= 16);
         Table {
             schema,
             options,
+            meter: Meter::new(budget),
             ranges: Directory::new(),
             range_count: AtomicUsize::new(0),
-            open: (0..options.open_ranges.max(1)).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
+            open: (0..options.workers.max(1)).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
             growing: Mutex::new(()),
             merges: AtomicU64::new(0),
         }
@@ -146,7 +172,7 @@ impl Table {
 
     fn add_range(&self) -> usize {
         let index = self.range_count.load(Ordering::Acquire);
-        self.ranges.get_or_init(index, || Range::new(&self.schema, self.options.range_records));
+        self.ranges.get_or_init(index, || Range::new(&self.schema, self.options, &self.meter));
         self.range_count.store(index + 1, Ordering::Release);
         index
     }
@@ -176,15 +202,15 @@ impl Table {
         self.range(rid.range()).was_updated(&sync::pin(), view, rid.slot(), columns)
     }
 
-    /// Writes the outcome of transaction `owner` into a base or tail record of its: a commit timestamp's word, or
+    /// Writes the outcome of transaction `owner` into a record that it inserted: a commit timestamp's word, or
     /// [`types::StartTime::TOMBSTONE`].
-    pub fn stamp(&self, rid: Rid, owner: TxnId, stamp: u64) {
-        let range = self.range(rid.range());
-        if rid.is_tail() {
-            range.stamp_tail(rid.sequence(), owner, stamp);
-        } else {
-            range.stamp_base(&sync::pin(), rid.slot(), owner, stamp);
-        }
+    pub fn stamp_insert(&self, rid: Rid, owner: TxnId, stamp: u64) {
+        self.range(rid.range()).stamp_base(&sync::pin(), rid.slot(), owner, stamp);
+    }
+
+    /// The same for versions that it appended to a record.
+    pub fn stamp_versions(&self, rid: Rid, appended: Appended, owner: TxnId, stamp: u64) {
+        self.range(rid.range()).stamp_tail(&sync::pin(), rid.slot(), appended, owner, stamp);
     }
 
     /// Passes the values of `columns` of the version that `view` sees to `take`, `None` where it sees no record.
@@ -222,19 +248,33 @@ impl Table {
     /// Whether a range is worth merging: full and not merged yet, over the bound of unmerged tail records, or (with
     /// `quiet`) merged before and left alone since it was last looked at.
     pub fn is_merge_due(&self, index: usize, quiet: bool) -> bool {
-        self.range(index).is_merge_due(self.options.merge_tail_records, quiet)
+        self.range(index).is_merge_due(quiet)
     }
 
-    /// Whether the range of `rid` has reached the bound of unmerged tail records just now.
+    /// Whether the range of `rid` has reached the bound of unmerged tail records.
     pub fn reached_merge_bound(&self, rid: Rid) -> bool {
-        self.range(rid.range()).unmerged(&sync::pin()) == self.options.merge_tail_records
+        self.range(rid.range()).unmerged(&sync::pin()) >= self.options.merge_tail_records
     }
 
     /// Merges one range (see the `merge` module); `None` if there was nothing to do or a running transaction is in the way.
     pub fn merge_range<O: Outcomes>(&self, index: usize, outcomes: &O) -> Option<MergeReport> {
-        let report = self.range(index).merge(outcomes)?;
+        self.merge(index, outcomes, None)
+    }
+
+    /// The same for some columns only. Merging columns apart pays where few of many are updated all the time.
+    pub fn merge_columns<O: Outcomes>(&self, index: usize, columns: &[usize], outcomes: &O) -> Option<MergeReport> {
+        self.merge(index, outcomes, Some(columns))
+    }
+
+    fn merge<O: Outcomes>(&self, index: usize, outcomes: &O, columns: Option<&[usize]>) -> Option<MergeReport> {
+        let report = self.range(index).merge(outcomes, columns)?;
         self.merges.fetch_add(1, Ordering::Relaxed);
         Some(report)
+    }
+
+    /// The memory that the table takes.
+    pub fn memory(&self) -> MemoryUse {
+        self.meter.used()
     }
 
     /// What the table holds now.
@@ -245,7 +285,7 @@ impl Table {
             let range = self.range(index);
             stats.ranges += 1;
             stats.records += range.len() as u64;
-            stats.tail_records += range.tails.allocated();
+            stats.tail_records += range.tail_records();
             stats.tail_records_unmerged += range.unmerged(&guard);
         }
         stats

@@ -1,35 +1,42 @@
 //! Tail pages: the append-only home of every new version (L-Store, sections 2.1, 2.2 and 3).
 //!
-//! The tail records of a range are numbered 1, 2, 3, ... and lie in pages of 512. A page holds the meta-data columns
-//! of its records and, for a data column, an array of words only from the first record on that has a value for it:
+//! The tail records of an update range are numbered 1, 2, 3, ... and lie in pages of 256, made when the first of their
+//! records is written and given up once their records are history. A page holds the meta-data columns of its records,
+//! which every reader of a record needs together, in one cache line each, and the values of a data column only from the
+//! first record on that has one:
 //!
 //! ```text
-//! tail page p: records 512 p + 1 ..= 512 (p + 1)
-//!   Indirection     prev    [u64; 512]   the previous version's number, 0 = the base record
-//!   Base slot       slot    [u64; 512]   slot (32 bits) | kind (8 bits)
-//!   Cumulation      reset   [u64; 512]   updated columns without a value here have not changed after this number
-//!   Start Time      start   [u64; 512]   see `types::StartTime`; written last, by a release store
-//!   Schema Encoding explicit[u64; 512 w] the columns with a value in this record
-//!                   ever    [u64; 512 w] the columns updated up to this version, whether merged or not
-//!                   nulls   [u64; 512 w] the explicit columns that are NULL
-//!   data column c   lazily  [u64; 512]   words, or places in the range's byte heap
+//! tail page p: records 256 p + 1 ..= 256 (p + 1)
+//!   header of each record, 64 bytes:
+//!     Start Time       see `types::StartTime`; written last, by a release store
+//!     Indirection      the previous version's number, 0 = the base record
+//!     Base slot        slot (32 bits) | kind (8 bits)
+//!     Cumulation       updated columns without a value here have not changed after this number
+//!     Schema Encoding  explicit: the columns with a value in this record
+//!                      ever: the columns updated up to this version, whether merged or not
+//!                      nulls: the explicit columns that are NULL
+//!   sets     the same three for columns 64 and up, where a table has so many
+//!   words    data columns, see `words`: values, or places in the page's byte heap
 //! ```
 //!
 //! Everything is written once, before Start Time, except Start Time itself, which goes from the transaction's id to
 //! its commit timestamp or to a tombstone. Records are reached by number (merge, scan) after an acquire load of Start
 //! Time, or along the chain from the Indirection word, which was published by a release store.
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use sync::{CachePadded, Directory, zeroed_atomics};
-use types::Schema;
+use sync::{EpochCell, Guard, zeroed_atomics};
+use types::{Schema, StartTime};
 
 use crate::cell::{Cell, is_wide};
 use crate::column_set::{ColumnSet, words_of};
 use crate::heap::ByteHeap;
+use crate::memory::{Charge, MemoryKind, Meter};
+use crate::sequence::SequenceBlocks;
+use crate::words::{Layout, Words};
 
-/// Tail records in one tail page: 4 KiB a column, smaller than base pages (section 4.3, footnote 8).
-const PAGE_RECORDS: usize = 512;
+/// Tail records in one tail page: 2 KiB a column, smaller than base pages (section 4.3, footnote 8).
+pub(crate) const PAGE_RECORDS: usize = 256;
 
 /// What a tail record is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,25 +50,47 @@ pub enum Kind {
     Delete = 2,
 }
 
-/// The tail pages of one range.
+/// The tail pages of one update range.
 pub struct TailPages {
-    wide: Box<[bool]>,
+    wide: Arc<[bool]>,
     set_words: usize,
-    allocated: CachePadded<AtomicU64>,
-    pages: Directory<TailPage>,
-    heap: ByteHeap,
+    layout: Layout,
+    meter: Arc<Meter>,
+    sequences: SequenceBlocks,
+    pages: EpochCell<PageTable>,
+    /// Held while a page is made or pages are given up.
+    growing: Mutex<()>,
+}
+
+/// The pages from number `first` on; those before are history.
+struct PageTable {
+    first: usize,
+    pages: Box<[OnceLock<Arc<TailPage>>]>,
 }
 
 struct TailPage {
-    prev: Box<[AtomicU64]>,
-    slot: Box<[AtomicU64]>,
-    reset: Box<[AtomicU64]>,
-    start: Box<[AtomicU64]>,
-    explicit: Box<[AtomicU64]>,
-    ever: Box<[AtomicU64]>,
-    nulls: Box<[AtomicU64]>,
-    columns: Box<[OnceLock<Box<[AtomicU64]>>]>,
+    headers: Box<[Header]>,
+    sets: Box<[AtomicU64]>,
+    words: Words,
+    heap: ByteHeap,
+    charge: Charge,
 }
+
+/// The meta-data columns of one record, in one cache line.
+#[derive(Default)]
+#[repr(align(64))]
+struct Header {
+    start: AtomicU64,
+    prev: AtomicU64,
+    slot_and_kind: AtomicU64,
+    reset: AtomicU64,
+    sets: [AtomicU64; SETS],
+}
+
+const SETS: usize = 3;
+const EXPLICIT: usize = 0;
+const EVER: usize = 1;
+const NULLS: usize = 2;
 
 /// One tail record to be written.
 pub struct NewRecord<'a> {
@@ -76,43 +105,60 @@ pub struct NewRecord<'a> {
     /// the newest number up to which updated columns may have changed that are not explicit
     pub reset: u64,
     /// the columns updated so far
-    pub ever: ColumnSet,
+    pub ever: &'a ColumnSet,
     /// the explicit values
     pub values: &'a [(usize, Cell<'a>)],
 }
 
 impl TailPages {
-    /// No tail records yet, for records of this schema.
-    pub fn new(schema: &Schema) -> TailPages {
+    /// No tail records yet, for records of this schema written by so many workers.
+    pub(crate) fn new(schema: &Schema, layout: Layout, workers: usize, meter: &Arc<Meter>) -> TailPages {
         TailPages {
             wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
             set_words: words_of(schema),
-            allocated: CachePadded::new(AtomicU64::new(0)),
-            pages: Directory::new(),
-            heap: ByteHeap::default(),
+            layout,
+            meter: meter.clone(),
+            sequences: SequenceBlocks::new(workers),
+            pages: EpochCell::new(PageTable { first: 0, pages: Box::default() }),
+            growing: Mutex::new(()),
         }
     }
 
     /// The highest number handed out; its record may not be written yet.
     #[inline]
     pub fn allocated(&self) -> u64 {
-        self.allocated.load(Ordering::Acquire)
+        self.sequences.allocated()
     }
 
-    /// Takes the next `count` numbers and returns the first.
-    pub fn allocate(&self, count: u64) -> u64 {
-        self.allocated.fetch_add(count, Ordering::AcqRel) + 1
+    /// Takes `count` consecutive numbers above `above` and returns the first.
+    #[inline]
+    pub(crate) fn allocate(&self, guard: &Guard, count: u64, above: u64) -> u64 {
+        self.sequences.take(count, above, |unused| self.bury(guard, unused))
+    }
+
+    /// Buries the numbers that writers hold and have not used, so that a merge can pass them.
+    pub(crate) fn seal(&self, guard: &Guard) {
+        self.sequences.seal(|unused| self.bury(guard, unused));
+    }
+
+    fn bury(&self, guard: &Guard, numbers: std::ops::Range<u64>) {
+        for sequence in numbers {
+            let (page, at) = place(sequence);
+            self.page_to_write(guard, page).headers[at].start.store(StartTime::TOMBSTONE, Ordering::Release);
+        }
     }
 
     /// Writes the record numbered `sequence`, which the caller allocated.
-    pub fn write(&self, sequence: u64, record: &NewRecord<'_>) {
+    pub(crate) fn write(&self, guard: &Guard, sequence: u64, record: &NewRecord<'_>) {
         let (page_index, at) = place(sequence);
-        let page = self.pages.get_or_init(page_index, || TailPage::new(self.wide.len(), self.set_words));
-        debug_assert_eq!(page.start[at].load(Ordering::Relaxed), 0, "a tail record is written once");
-        page.prev[at].store(record.prev, Ordering::Relaxed);
-        page.reset[at].store(record.reset, Ordering::Relaxed);
-        page.slot[at].store(record.slot as u64 | (record.kind as u64) << 32, Ordering::Relaxed);
+        let page = self.page_to_write(guard, page_index);
+        let header = &page.headers[at];
+        debug_assert_eq!(header.start.load(Ordering::Relaxed), 0, "a tail record is written once");
+        header.prev.store(record.prev, Ordering::Relaxed);
+        header.reset.store(record.reset, Ordering::Relaxed);
+        header.slot_and_kind.store(record.slot as u64 | (record.kind as u64) << 32, Ordering::Relaxed);
         let (mut explicit, mut nulls) = (ColumnSet::EMPTY, ColumnSet::EMPTY);
+        let allocated = |bytes| page.charge.grow(bytes);
         for (column, cell) in record.values {
             explicit.insert(*column);
             let word = match cell {
@@ -121,30 +167,102 @@ impl TailPages {
                     continue;
                 }
                 Cell::Word(word) => *word,
-                Cell::Bytes(bytes) => self.heap.append(bytes),
+                Cell::Bytes(bytes) => page.heap.append(bytes, allocated),
             };
-            page.columns[*column].get_or_init(|| zeroed_atomics(PAGE_RECORDS))[at].store(word, Ordering::Relaxed);
+            page.words.store(*column, at, word, allocated);
         }
-        for i in 0..self.set_words {
-            let at = at * self.set_words + i;
-            page.explicit[at].store(explicit.word(i), Ordering::Relaxed);
-            page.ever[at].store(record.ever.word(i), Ordering::Relaxed);
-            page.nulls[at].store(nulls.word(i), Ordering::Relaxed);
+        for (set, columns) in [(EXPLICIT, &explicit), (EVER, record.ever), (NULLS, &nulls)] {
+            header.sets[set].store(columns.word(0), Ordering::Relaxed);
+            for i in 1..self.set_words {
+                page.sets[self.set_place(at, set, i)].store(columns.word(i), Ordering::Relaxed);
+            }
         }
-        page.start[at].store(record.start, Ordering::Release);
+        header.start.store(record.start, Ordering::Release);
     }
 
-    /// The record numbered `sequence`, or `None` where its page is not there yet.
+    fn set_place(&self, at: usize, set: usize, i: usize) -> usize {
+        (at * SETS + set) * (self.set_words - 1) + i - 1
+    }
+
+    /// The page for a record that the caller allocated.
     #[inline]
-    pub fn get(&self, sequence: u64) -> Option<TailRecord<'_>> {
+    fn page_to_write<'g>(&'g self, guard: &'g Guard, index: usize) -> &'g TailPage {
+        match self.pages.load(guard).get(index) {
+            Some(page) => page,
+            None => self.make_page(guard, index),
+        }
+    }
+
+    #[cold]
+    fn make_page<'g>(&'g self, guard: &'g Guard, index: usize) -> &'g TailPage {
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.pages.load(guard);
+        if index >= table.first + table.pages.len() {
+            let pages = (table.pages.len() * 2).max(4).max(index + 1 - table.first);
+            self.pages.replace(table.copy(table.first, pages), guard);
+        }
+        let table = self.pages.load(guard);
+        assert!(index >= table.first, "pages are given up only once all their records are merged");
+        table.pages[index - table.first].get_or_init(|| Arc::new(self.new_page()))
+    }
+
+    fn new_page(&self) -> TailPage {
+        let sets = zeroed_atomics(PAGE_RECORDS * SETS * (self.set_words - 1));
+        let bytes = PAGE_RECORDS * size_of::<Header>() + size_of_val(&*sets);
+        TailPage {
+            headers: (0..PAGE_RECORDS).map(|_| Header::default()).collect(),
+            sets,
+            words: Words::new(self.layout, self.wide.len(), PAGE_RECORDS),
+            heap: ByteHeap::default(),
+            charge: Charge::new(&self.meter, MemoryKind::Tail, bytes),
+        }
+    }
+
+    /// Gives up the pages whose records are all numbered `through` or lower.
+    pub(crate) fn give_up(&self, guard: &Guard, through: u64) {
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.pages.load(guard);
+        let first = through as usize / PAGE_RECORDS;
+        if first > table.first {
+            let end = (table.first + table.pages.len()).max(first);
+            self.pages.replace(table.copy(first, end - first), guard);
+        }
+    }
+
+    /// The record numbered `sequence`, or `None` where its page is not there: not yet, or no longer.
+    #[inline]
+    pub(crate) fn get<'g>(&'g self, guard: &'g Guard, sequence: u64) -> Option<TailRecord<'g>> {
         let (page_index, at) = place(sequence);
-        Some(TailRecord { pages: self, page: self.pages.get(page_index)?, at, sequence })
+        let page = self.pages.load(guard).get(page_index)?;
+        Some(TailRecord { pages: self, page, at, sequence })
     }
 
-    /// The record numbered `sequence`, which was reached along a chain and is therefore written.
+    /// The records numbered above `after`, newest first; pages that are not there are passed over.
+    pub(crate) fn newest_first<'g>(&'g self, guard: &'g Guard, after: u64) -> impl Iterator<Item = TailRecord<'g>> {
+        let (table, through) = (self.pages.load(guard), self.allocated());
+        let pages = (after as usize / PAGE_RECORDS..(through as usize).div_ceil(PAGE_RECORDS)).rev();
+        pages.filter_map(|index| Some((index, table.get(index)?))).flat_map(move |(index, page)| {
+            let sequence = move |at: usize| (index * PAGE_RECORDS + at + 1) as u64;
+            let records = (0..PAGE_RECORDS).rev().map(move |at| (at, sequence(at)));
+            let wanted = records.filter(move |(_, sequence)| *sequence > after && *sequence <= through);
+            wanted.map(move |(at, sequence)| TailRecord { pages: self, page, at, sequence })
+        })
+    }
+}
+
+impl PageTable {
     #[inline]
-    pub fn published(&self, sequence: u64) -> TailRecord<'_> {
-        self.get(sequence).expect("a published tail record has its page")
+    fn get(&self, index: usize) -> Option<&TailPage> {
+        self.pages.get(index.checked_sub(self.first)?)?.get().map(|page| &**page)
+    }
+
+    /// The pages from number `first` on, with room for `len`.
+    fn copy(&self, first: usize, len: usize) -> PageTable {
+        let page = |index: usize| match self.pages.get(first - self.first + index).and_then(OnceLock::get) {
+            Some(page) => OnceLock::from(page.clone()),
+            None => OnceLock::new(),
+        };
+        PageTable { first, pages: (0..len).map(page).collect() }
     }
 }
 
@@ -155,60 +273,50 @@ fn place(sequence: u64) -> (usize, usize) {
     (index / PAGE_RECORDS, index % PAGE_RECORDS)
 }
 
-impl TailPage {
-    fn new(columns: usize, set_words: usize) -> TailPage {
-        TailPage {
-            prev: zeroed_atomics(PAGE_RECORDS),
-            slot: zeroed_atomics(PAGE_RECORDS),
-            reset: zeroed_atomics(PAGE_RECORDS),
-            start: zeroed_atomics(PAGE_RECORDS),
-            explicit: zeroed_atomics(PAGE_RECORDS * set_words),
-            ever: zeroed_atomics(PAGE_RECORDS * set_words),
-            nulls: zeroed_atomics(PAGE_RECORDS * set_words),
-            columns: (0..columns).map(|_| OnceLock::new()).collect(),
-        }
-    }
-}
-
 /// A written tail record. The caller has seen it published: by an acquire load of its Start Time or of a chain to it.
 #[derive(Clone, Copy)]
-pub struct TailRecord<'a> {
-    pages: &'a TailPages,
-    page: &'a TailPage,
+pub struct TailRecord<'g> {
+    pages: &'g TailPages,
+    page: &'g TailPage,
     at: usize,
     /// its number
     pub sequence: u64,
 }
 
-impl<'a> TailRecord<'a> {
+impl<'g> TailRecord<'g> {
+    #[inline]
+    fn header(&self) -> &'g Header {
+        &self.page.headers[self.at]
+    }
+
     /// Its Start Time word.
     #[inline]
-    pub fn start(&self) -> &'a AtomicU64 {
-        &self.page.start[self.at]
+    pub fn start(&self) -> &'g AtomicU64 {
+        &self.header().start
     }
 
     /// The number of the previous version, 0 = the base record.
     #[inline]
     pub fn prev(&self) -> u64 {
-        self.page.prev[self.at].load(Ordering::Relaxed)
+        self.header().prev.load(Ordering::Relaxed)
     }
 
     /// Columns that were updated up to this version and have no value here have not changed after this number.
     #[inline]
     pub fn reset(&self) -> u64 {
-        self.page.reset[self.at].load(Ordering::Relaxed)
+        self.header().reset.load(Ordering::Relaxed)
     }
 
     /// The slot of its base record.
     #[inline]
     pub fn slot(&self) -> usize {
-        self.page.slot[self.at].load(Ordering::Relaxed) as u32 as usize
+        self.header().slot_and_kind.load(Ordering::Relaxed) as u32 as usize
     }
 
     /// What it is.
     #[inline]
     pub fn kind(&self) -> Kind {
-        match self.page.slot[self.at].load(Ordering::Relaxed) >> 32 {
+        match self.header().slot_and_kind.load(Ordering::Relaxed) >> 32 {
             0 => Kind::Update,
             1 => Kind::Snapshot,
             _ => Kind::Delete,
@@ -216,55 +324,64 @@ impl<'a> TailRecord<'a> {
     }
 
     /// The columns that have a value here.
+    #[inline]
     pub fn explicit(&self) -> ColumnSet {
-        self.set(&self.page.explicit)
+        self.set(EXPLICIT)
     }
 
     /// The columns that were updated up to this version.
+    #[inline]
     pub fn ever(&self) -> ColumnSet {
-        self.set(&self.page.ever)
+        self.set(EVER)
     }
 
     /// Whether `column` has a value here.
     #[inline]
     pub fn is_explicit(&self, column: usize) -> bool {
-        self.has(&self.page.explicit, column)
+        self.has(EXPLICIT, column)
     }
 
     /// Whether `column` was updated up to this version.
     #[inline]
     pub fn was_ever_updated(&self, column: usize) -> bool {
-        self.has(&self.page.ever, column)
+        self.has(EVER, column)
     }
 
     /// The value of an explicit column.
     #[inline]
-    pub fn cell(&self, column: usize) -> Cell<'a> {
+    pub fn cell(&self, column: usize) -> Cell<'g> {
         debug_assert!(self.is_explicit(column));
-        if self.has(&self.page.nulls, column) {
+        if self.has(NULLS, column) {
             return Cell::Null;
         }
-        let words = self.page.columns[column].get().expect("an explicit value has its array");
-        let word = words[self.at].load(Ordering::Relaxed);
+        let word = self.page.words.load(column, self.at);
         if self.pages.wide[column] {
-            // SAFETY: the word was stored by `write` from this range's heap, and this record is published.
-            Cell::Bytes(unsafe { self.pages.heap.get(word) })
+            // SAFETY: the word was stored by `write` from this page's heap, and this record is published.
+            Cell::Bytes(unsafe { self.page.heap.get(word) })
         } else {
             Cell::Word(word)
         }
     }
 
     #[inline]
-    fn has(&self, words: &[AtomicU64], column: usize) -> bool {
-        let word = words[self.at * self.pages.set_words + column / 64].load(Ordering::Relaxed);
-        word & 1 << (column % 64) != 0
+    fn set_word(&self, set: usize, i: usize) -> u64 {
+        match i {
+            0 => self.header().sets[set].load(Ordering::Relaxed),
+            _ => self.page.sets[self.pages.set_place(self.at, set, i)].load(Ordering::Relaxed),
+        }
     }
 
-    fn set(&self, words: &[AtomicU64]) -> ColumnSet {
-        let mut set = ColumnSet::EMPTY;
-        for i in 0..self.pages.set_words {
-            set.insert_word(i, words[self.at * self.pages.set_words + i].load(Ordering::Relaxed));
-        }
-        set
+    #[inline]
+    fn has(&self, set: usize, column: usize) -> bool {
+        self.set_word(set, column / 64) & 1 << (column % 64) != 0
+    }
+
+    #[inline]
+    fn set(&self, set: usize) -> ColumnSet {
+        let mut columns = ColumnSet::EMPTY;
+        (0..self.pages.set_words).for_each(|i| columns.insert_word(i, self.set_word(set, i)));
+        columns
     }
 }
+
+const _: () = assert!(size_of::<Header>() == 64);

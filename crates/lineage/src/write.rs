@@ -11,9 +11,11 @@
 //! whose base page has merged that version in (the reset at the TPS, section 4.2).
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use smallvec::SmallVec;
 use sync::{Backoff, Guard};
 use types::{StartTime, Timestamp, TxnId};
 
+use crate::base::MetaPage;
 use crate::cell::Cell;
 use crate::column_set::ColumnSet;
 use crate::range::{LATCH, Range};
@@ -54,7 +56,7 @@ pub enum Change<'a> {
 /// The sequence numbers of the tail records that a write appended and its transaction must stamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Appended {
-    /// the first one
+    /// the first one, of the snapshot record if there is one
     pub first: u64,
     /// the last one, the new version
     pub last: u64,
@@ -93,16 +95,25 @@ impl Drop for Latched<'_> {
 }
 
 /// What the newest version of a record looks like to a writer.
-struct Newest<'a> {
+struct Newest<'g> {
     /// the newest tail record that was not rolled back, snapshot records included; 0 where there is none
     top: u64,
-    /// the newest version that counts, `None` where the base record is it
-    version: Option<TailRecord<'a>>,
+    /// the newest version that counts, `None` where the base pages have it
+    version: Option<TailRecord<'g>>,
     /// what became of its writer, asked once: the latch does not keep that transaction from ending
     writer: Resolved,
+    /// whether it ends the record
+    is_deleted: bool,
+    /// whether it is a later one than the insert
+    is_update: bool,
     /// the columns updated so far
     ever: ColumnSet,
+    /// up to here, all pages have taken in the tail
+    floor: u64,
 }
+
+/// A few values with their columns.
+type Values<'a> = SmallVec<[(usize, Cell<'a>); 8]>;
 
 /// One append, with the record latched.
 struct Append<'a> {
@@ -114,43 +125,48 @@ struct Append<'a> {
 }
 
 impl Append<'_> {
-    fn update<O: Outcomes>(&self, view: View<'_, O>, values: &[(usize, Cell<'_>)]) -> Appended {
-        let (range, guard, slot) = (self.range, self.guard, self.slot);
-        let originals: Vec<(usize, Cell<'_>)> = values
+    fn update<O: Outcomes>(&self, view: View<'_, O>, values: &[(usize, Cell<'_>)], above: u64) -> Appended {
+        let (guard, slot, tails) = (self.guard, self.slot, &self.range.part(self.slot).tails);
+        let originals: Values<'_> = values
             .iter()
             .filter(|(column, _)| !self.newest.ever.contains(*column))
-            .map(|&(column, _)| (column, range.columns[column].load(guard).cell(column, range.types[column], slot)))
+            .map(|&(column, _)| (column, self.range.columns[column].load(guard).cell(column, slot)))
             .collect();
-        let mut ever = self.newest.ever;
+        let mut ever = self.newest.ever.clone();
         values.iter().for_each(|(column, _)| ever.insert(*column));
         let (cumulative, reset) = self.cumulative(values);
 
-        let first = range.tails.allocate(1 + u64::from(!originals.is_empty()));
-        let (mut sequence, mut prev) = (first, self.newest.top);
+        let first = tails.allocate(guard, 1 + u64::from(!originals.is_empty()), above);
+        let (mut sequence, mut prev, ever) = (first, self.newest.top, &ever);
         if !originals.is_empty() {
-            let start = match resolve(range.meta.load(guard).start(slot), view.outcomes) {
-                Resolved::Committed(at) => at.0,
-                // It was checked before: what is not committed is this transaction's own.
-                _ => self.start,
-            };
-            let values = &originals;
-            range.tails.write(sequence, &NewRecord { prev, slot, kind: Kind::Snapshot, start, reset: 0, ever, values });
+            let (start, values) = (self.start_of_base(view), originals.as_slice());
+            let kind = Kind::Snapshot;
+            tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset: 0, ever, values });
             (sequence, prev) = (sequence + 1, sequence);
         }
-        let (start, values) = (self.start, &cumulative);
-        range.tails.write(sequence, &NewRecord { prev, slot, kind: Kind::Update, start, reset, ever, values });
+        let (start, values) = (self.start, cumulative.as_slice());
+        tails.write(guard, sequence, &NewRecord { prev, slot, kind: Kind::Update, start, reset, ever, values });
         Appended { first, last: sequence }
+    }
+
+    fn start_of_base<O: Outcomes>(&self, view: View<'_, O>) -> u64 {
+        match resolve(self.range.meta.load(self.guard).start(self.slot), view.outcomes) {
+            Resolved::Committed(at) => at.0,
+            // It was checked before: what is not committed is this transaction's own.
+            _ => self.start,
+        }
     }
 
     /// `values` and what the version before holds for other columns, but for those merged into their base pages; and
     /// the number after which no column that is left out has changed.
-    fn cumulative<'a>(&'a self, values: &[(usize, Cell<'a>)]) -> (Vec<(usize, Cell<'a>)>, u64) {
-        let mut cumulative = values.to_vec();
-        let Some(version) = &self.newest.version else { return (cumulative, 0) };
+    fn cumulative<'a>(&'a self, values: &[(usize, Cell<'a>)]) -> (Values<'a>, u64) {
+        let mut cumulative = Values::from_slice(values);
+        let Some(version) = &self.newest.version else { return (cumulative, self.newest.floor.min(self.newest.top)) };
         let mut reset = version.reset();
-        let changed = ColumnSet::of(values.iter().map(|(column, _)| *column));
-        for column in version.explicit().iter().filter(|&column| !changed.contains(column)) {
-            if self.range.columns[column].load(self.guard).tps() >= version.sequence {
+        let (range, part) = (self.range, self.range.part_of(self.slot));
+        let explicit = version.explicit();
+        for column in explicit.iter().filter(|column| values.iter().all(|(changed, _)| changed != column)) {
+            if range.columns[column].load(self.guard).lineage[part] >= version.sequence {
                 reset = version.sequence;
             } else {
                 cumulative.push((column, version.cell(column)));
@@ -159,20 +175,12 @@ impl Append<'_> {
         (cumulative, reset)
     }
 
-    fn delete(&self) -> Appended {
-        let sequence = self.range.tails.allocate(1);
-        self.range.tails.write(
-            sequence,
-            &NewRecord {
-                prev: self.newest.top,
-                slot: self.slot,
-                kind: Kind::Delete,
-                start: self.start,
-                reset: 0,
-                ever: self.newest.ever,
-                values: &[],
-            },
-        );
+    fn delete(&self, above: u64) -> Appended {
+        let tails = &self.range.part(self.slot).tails;
+        let sequence = tails.allocate(self.guard, 1, above);
+        let (prev, slot, start, ever) = (self.newest.top, self.slot, self.start, &self.newest.ever);
+        let record = NewRecord { prev, slot, kind: Kind::Delete, start, reset: 0, ever, values: &[] };
+        tails.write(self.guard, sequence, &record);
         Appended { first: sequence, last: sequence }
     }
 }
@@ -181,15 +189,12 @@ impl Append<'_> {
 fn check_writable<O: Outcomes>(view: View<'_, O>, start: u64, newest: &Newest<'_>) -> Result<(), WriteError> {
     match newest.writer {
         Resolved::Active(owner) if owner.word() == start => {}
-        Resolved::Active(owner) if newest.version.is_some() => return Err(WriteError::Locked(owner)),
+        Resolved::Active(owner) if newest.is_update => return Err(WriteError::Locked(owner)),
         Resolved::Committed(at) if at <= view.snapshot.at => {}
-        Resolved::Committed(at) if newest.version.is_some() => return Err(WriteError::Changed(at)),
+        Resolved::Committed(at) if newest.is_update => return Err(WriteError::Changed(at)),
         _ => return Err(WriteError::NotVisible),
     }
-    match &newest.version {
-        Some(record) if record.kind() == Kind::Delete => Err(WriteError::NotVisible),
-        _ => Ok(()),
-    }
+    if newest.is_deleted { Err(WriteError::NotVisible) } else { Ok(()) }
 }
 
 impl Range {
@@ -207,8 +212,8 @@ impl Range {
         check_writable(view, start, &newest)?;
         let append = Append { range: self, guard, start, slot, newest };
         let appended = match change {
-            Change::Update(values) => append.update(view, values),
-            Change::Delete => append.delete(),
+            Change::Update(values) => append.update(view, values, latch.sequence),
+            Change::Delete => append.delete(latch.sequence),
         };
         latch.publish(appended.last);
         Ok(appended)
@@ -237,35 +242,56 @@ impl Range {
         columns.iter().any(|column| newest.ever.contains(*column))
     }
 
-    /// What a writer finds behind the Indirection word `newest`. A new version follows the top, not the rolled-back
-    /// ones over it: a record whose writers keep rolling back must not grow a chain that each of them walks.
-    fn newest<O: Outcomes>(&self, guard: &Guard, view: View<'_, O>, slot: usize, newest: u64) -> Newest<'_> {
-        let mut top = None;
+    /// What a writer finds behind the Indirection word `newest`: on the chain, as far as the pages have not all taken
+    /// it in, and else in the base record's meta-data. A new version follows the top, not the rolled-back ones over it:
+    /// a record whose writers keep rolling back must not grow a chain that each of them walks.
+    fn newest<'g, O: Outcomes>(&'g self, guard: &'g Guard, view: View<'_, O>, slot: usize, newest: u64) -> Newest<'g> {
+        let part = self.part_of(slot);
+        let meta = self.meta.load(guard);
+        let floor = meta.floor()[part];
+        let mut top: Option<(u64, ColumnSet)> = None;
         let mut sequence = newest;
-        while sequence != 0 {
-            let record = self.tails.published(sequence);
+        while sequence > floor {
+            let Some(record) = self.parts[part].tails.get(guard, sequence) else {
+                // It was merged and became history since the page was loaded.
+                return self.newest(guard, view, slot, newest);
+            };
             let is_snapshot = record.kind() == Kind::Snapshot;
             let writer = resolve(record.start(), view.outcomes);
             if !is_snapshot && writer == Resolved::Tombstone {
                 sequence = record.prev();
                 continue;
             }
-            let (top, ever) = *top.get_or_insert_with(|| (sequence, record.ever()));
+            let (top_sequence, ever) = top.take().unwrap_or_else(|| (sequence, record.ever()));
             if !is_snapshot {
-                return Newest { top, version: Some(record), writer, ever };
+                let (top, is_deleted) = (top_sequence, record.kind() == Kind::Delete);
+                return Newest { top, version: Some(record), writer, is_deleted, is_update: true, ever, floor };
             }
+            top = Some((top_sequence, ever));
             sequence = record.prev();
         }
-        let (top, ever) = top.unwrap_or((0, ColumnSet::EMPTY));
-        let writer = resolve(self.meta.load(guard).start(slot), view.outcomes);
-        Newest { top, version: None, writer, ever }
+        let base = match meta {
+            MetaPage::Base(base) => base.updates.as_ref().map(|updates| &updates.content),
+            MetaPage::Insert { .. } => None,
+        };
+        let last_updated = base.map_or(0, |updates| updates.last_updated[slot]);
+        let writer = match last_updated {
+            0 => resolve(meta.start(slot), view.outcomes),
+            at => Resolved::Committed(Timestamp(at)),
+        };
+        let (top, ever) = top.unwrap_or_else(|| (sequence, base.map_or(ColumnSet::EMPTY, |base| base.ever(slot))));
+        let is_deleted = base.is_some_and(|updates| updates.is_deleted(slot));
+        Newest { top, version: None, writer, is_deleted, is_update: last_updated > 0, ever, floor }
     }
 
-    /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended.
-    pub(crate) fn stamp_tail(&self, sequence: u64, owner: TxnId, stamp: u64) {
-        let start = self.tails.published(sequence).start();
-        // A snapshot record carries its base record's Start Time; unless this transaction inserted that, it stays.
-        let _ = start.compare_exchange(owner.word(), stamp, Ordering::AcqRel, Ordering::Relaxed);
+    /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. What is history by
+    /// now was stamped by the merge.
+    pub(crate) fn stamp_tail(&self, guard: &Guard, slot: usize, appended: Appended, owner: TxnId, stamp: u64) {
+        for sequence in appended.first..=appended.last {
+            let Some(record) = self.part(slot).tails.get(guard, sequence) else { continue };
+            // A snapshot record carries its base record's Start Time; unless this transaction inserted that, it stays.
+            let _ = record.start().compare_exchange(owner.word(), stamp, Ordering::AcqRel, Ordering::Relaxed);
+        }
     }
 
     /// The same for a base record that the transaction inserted.
@@ -285,6 +311,8 @@ impl Range {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use types::{Column, DataType, Rid, Schema, Snapshot};
 
     use super::*;
@@ -301,7 +329,7 @@ mod tests {
 
     fn table_abc() -> (Table, Rid) {
         let columns = ["k", "a", "b"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
-        let table = Table::new(Schema::new(columns, &["k"]).unwrap(), TableOptions::default());
+        let table = Table::new(Schema::new(columns, &["k"]).unwrap(), TableOptions::default(), Arc::default());
         let rid = table.insert(&[Cell::Word(1), Cell::Word(2), Cell::Word(3)], 1);
         (table, rid)
     }
@@ -316,7 +344,8 @@ mod tests {
         let merged = update(5, 1).last;
         table.merge_range(0, &AllRolledBack);
         for at in 10..50 {
-            let newest = table.range(0).tails.published(update(at, 2).last);
+            let guard = &sync::pin();
+            let newest = table.range(0).parts[0].tails.get(guard, update(at, 2).last).unwrap();
             assert_eq!((newest.is_explicit(1), newest.reset()), (false, merged));
             let is_right = |cells: &[Cell<'_>]| cells == [Cell::Word(5), Cell::Word(at)];
             assert_eq!(table.read(view, rid, &[1, 2], is_right), Some(true));
@@ -364,7 +393,9 @@ mod tests {
         }
         let range = table.range(0);
         let newest = range.indirection[rid.slot()].load(Ordering::Relaxed);
-        let prev = |sequence: &u64| Some(range.tails.published(*sequence).prev()).filter(|prev| *prev != 0);
+        let guard = &sync::pin();
+        let prev =
+            |sequence: &u64| Some(range.parts[0].tails.get(guard, *sequence).unwrap().prev()).filter(|prev| *prev != 0);
         let chain: Vec<u64> = std::iter::successors(Some(newest), prev).collect();
         assert!(chain.len() <= 4, "two snapshot records, one version, one delete that was rolled back: {chain:?}");
         for _ in 0..2 {

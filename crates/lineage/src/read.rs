@@ -1,0 +1,260 @@
+//! Reading a record (L-Store, sections 2.2, 3 and 4.2).
+//!
+//! First the pages are loaded, then the Indirection word: whatever a loaded page has merged in is then on the chain that
+//! the word starts. If the newest version's number is within the TPS of every page read, and the record's Last Updated
+//! Time is within the snapshot, the base pages hold the answer. Otherwise the chain is walked from the newest version on:
+//!
+//! - a version that the snapshot does not see is skipped, and the columns that it updated are marked as *newer*:
+//!   base pages may have merged it in and must not be used for them;
+//! - a snapshot record gives the original values of columns that only invisible versions have updated;
+//! - the first visible version decides whether the record exists, and gives its explicit columns. A column that it
+//!   lacks is in the base page if it was never updated, or if the page's TPS has reached the number at which the
+//!   version's cumulation was reset (the writer left the column out because a page had merged it). Else the walk goes
+//!   on;
+//! - where the chain leaves the tail pages it goes on in the history pages of the update range, which hold what remains
+//!   of the record's versions, newest first; a column found nowhere is in the base page.
+//!
+//! So the newest version of any column is at most two hops away (debug builds count), and an old snapshot's as far as
+//! its age asks for.
+use std::sync::atomic::Ordering;
+
+use sync::Guard;
+
+use crate::base::MetaPage;
+use crate::cell::Cell;
+use crate::column_set::ColumnSet;
+use crate::history::Version;
+use crate::range::{LATCH, LoadedPages, Range};
+use crate::tail::{Kind, TailRecord};
+use crate::view::{Outcomes, View, Visibility};
+
+/// The loaded pages are older than versions that the history has given up; load them again.
+#[derive(Debug)]
+pub(crate) struct Outdated;
+
+/// What a walk along a record's chain has found so far.
+struct Walk<'w, 'g> {
+    columns: &'w [usize],
+    out: &'w mut [Cell<'g>],
+    /// positions in `columns` whose value is found
+    found: ColumnSet,
+    missing: usize,
+    /// columns updated by versions that the snapshot does not see
+    newer: ColumnSet,
+    /// whether a visible version was met
+    exists: bool,
+    /// records looked at since the first one that is visible
+    hops: usize,
+}
+
+impl Range {
+    /// Reads the version of the record at `slot` that `view` sees: fills `out[i]` with the value of `columns[i]` and
+    /// returns true, or returns false where the view sees no record.
+    #[inline]
+    pub(crate) fn read<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
+        view: View<'_, O>,
+        slot: usize,
+        columns: &[usize],
+        out: &mut [Cell<'g>],
+    ) -> bool {
+        loop {
+            let pages = self.load_pages(guard, columns);
+            if let Ok(exists) = self.read_from(guard, &pages, view, slot, columns, out) {
+                return exists;
+            }
+        }
+    }
+
+    /// The same from pages loaded before, which must be those of `columns`.
+    #[inline]
+    pub(crate) fn read_from<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
+        pages: &LoadedPages<'g>,
+        view: View<'_, O>,
+        slot: usize,
+        columns: &[usize],
+        out: &mut [Cell<'g>],
+    ) -> Result<bool, Outdated> {
+        let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        if newest <= pages.tps_min(self.part_of(slot)) {
+            let exists = match pages.meta {
+                MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => Some(true),
+                MetaPage::Base(meta) if meta.last_updated(slot) > view.snapshot.at.0 => None,
+                MetaPage::Base(meta) => Some(!meta.is_deleted(slot) && is_base_visible(pages, view, slot)),
+                MetaPage::Insert { .. } => Some(is_base_visible(pages, view, slot)),
+            };
+            match exists {
+                Some(true) => {
+                    for (i, &column) in columns.iter().enumerate() {
+                        out[i] = pages.columns[i].cell(column, slot);
+                    }
+                    return Ok(true);
+                }
+                Some(false) => return Ok(false),
+                None => {}
+            }
+        }
+        self.read_chain(guard, pages, view, slot, newest, columns, out)
+    }
+
+    /// Walks the chain of the record at `slot` from its version numbered `newest` on.
+    #[expect(clippy::too_many_arguments, reason = "what a read is made of")]
+    pub(crate) fn read_chain<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
+        pages: &LoadedPages<'g>,
+        view: View<'_, O>,
+        slot: usize,
+        newest: u64,
+        columns: &[usize],
+        out: &mut [Cell<'g>],
+    ) -> Result<bool, Outdated> {
+        let mut walk = Walk::new(columns, out);
+        let part = self.part_of(slot);
+        let mut sequence = newest;
+        while sequence != 0 {
+            let Some(record) = self.parts[part].tails.get(guard, sequence) else {
+                let history = self.parts[part].history.load(guard);
+                if history.given_up() > pages.tps_min(part) {
+                    return Err(Outdated);
+                }
+                for version in history.versions(slot) {
+                    if let Some(exists) = walk.visit_history(&version, view) {
+                        return Ok(exists);
+                    }
+                }
+                break;
+            };
+            sequence = record.prev();
+            if let Some(exists) = walk.visit_tail(&record, view, pages, slot, part) {
+                return Ok(exists);
+            }
+        }
+        if !walk.exists && !is_base_visible(pages, view, slot) {
+            return Ok(false);
+        }
+        walk.take_rest(pages, slot);
+        Ok(true)
+    }
+}
+
+fn is_base_visible<O: Outcomes>(pages: &LoadedPages<'_>, view: View<'_, O>, slot: usize) -> bool {
+    view.visibility(pages.meta.start(slot)) == Visibility::Visible
+}
+
+impl<'w, 'g> Walk<'w, 'g> {
+    fn new(columns: &'w [usize], out: &'w mut [Cell<'g>]) -> Walk<'w, 'g> {
+        let (missing, newer) = (columns.len(), ColumnSet::EMPTY);
+        Walk { columns, out, found: ColumnSet::EMPTY, missing, newer, exists: false, hops: 0 }
+    }
+
+    /// Looks at a tail record. Returns whether the record exists once that is all that is left to say.
+    #[inline]
+    fn visit_tail<O: Outcomes>(
+        &mut self,
+        record: &TailRecord<'g>,
+        view: View<'_, O>,
+        pages: &LoadedPages<'g>,
+        slot: usize,
+        part: usize,
+    ) -> Option<bool> {
+        let kind = record.kind();
+        match if kind == Kind::Snapshot { Visibility::Visible } else { view.visibility(record.start()) } {
+            Visibility::Absent => return None,
+            Visibility::Invisible => {
+                self.newer.insert_all(&record.explicit());
+                return None;
+            }
+            Visibility::Visible => {}
+        }
+        self.take_explicit(|column| record.is_explicit(column), |column| record.cell(column));
+        if kind == Kind::Snapshot {
+            return None;
+        }
+        if !self.exists && kind == Kind::Delete {
+            return Some(false);
+        }
+        self.exists = true;
+        self.take_base(record, pages, slot, part);
+        self.count_hop(record, pages, part);
+        (self.missing == 0).then_some(true)
+    }
+
+    /// The same for a version in the history: it lacks the columns that it left as they were, and the walk goes on to
+    /// the version that has them.
+    fn visit_history<O: Outcomes>(&mut self, version: &Version<'g>, view: View<'_, O>) -> Option<bool> {
+        let kind = version.kind();
+        if kind != Kind::Snapshot && version.start() > view.snapshot.at.0 {
+            self.newer.insert_all(&version.explicit());
+            return None;
+        }
+        self.take_explicit(|column| version.is_explicit(column), |column| version.cell(column));
+        if kind == Kind::Snapshot {
+            return None;
+        }
+        if !self.exists && kind == Kind::Delete {
+            return Some(false);
+        }
+        self.exists = true;
+        (self.missing == 0).then_some(true)
+    }
+
+    #[inline]
+    fn take(&mut self, i: usize, cell: Cell<'g>) {
+        self.out[i] = cell;
+        self.found.insert(i);
+        self.missing -= 1;
+    }
+
+    /// Takes the values that a version has for columns still missing.
+    #[inline]
+    fn take_explicit(&mut self, is_explicit: impl Fn(usize) -> bool, cell: impl Fn(usize) -> Cell<'g>) {
+        let columns = self.columns;
+        for (i, &column) in columns.iter().enumerate() {
+            if is_explicit(column) && !self.found.contains(i) {
+                self.take(i, cell(column));
+            }
+        }
+    }
+
+    /// Takes from the base pages the columns whose newest version at or before `record` is there.
+    #[inline]
+    fn take_base(&mut self, record: &TailRecord<'g>, pages: &LoadedPages<'g>, slot: usize, part: usize) {
+        let columns = self.columns;
+        for (i, &column) in columns.iter().enumerate() {
+            let page = pages.columns[i];
+            if !self.found.contains(i)
+                && !self.newer.contains(column)
+                && (!record.was_ever_updated(column) || page.lineage[part] >= record.reset())
+            {
+                self.take(i, page.cell(column, slot));
+            }
+        }
+    }
+
+    /// Holds the paper's promise that the newest version is two hops away: the base record, then the newest tail
+    /// record. It speaks of readers who see the newest version, with pages as new as the writer found.
+    #[inline]
+    fn count_hop(&mut self, record: &TailRecord<'g>, pages: &LoadedPages<'g>, part: usize) {
+        self.hops += 1;
+        let is_newest = self.hops == 1 && self.newer.is_empty();
+        debug_assert!(
+            !is_newest || self.missing == 0 || pages.tps_min(part) < record.reset(),
+            "the newest version is at most two hops away"
+        );
+    }
+
+    /// Takes what no version has from the base pages: nobody has updated it since the record's history begins.
+    fn take_rest(&mut self, pages: &LoadedPages<'g>, slot: usize) {
+        let columns = self.columns;
+        for (i, &column) in columns.iter().enumerate() {
+            if !self.found.contains(i) {
+                debug_assert!(!self.newer.contains(column), "a newer update leaves a snapshot record behind it");
+                self.out[i] = pages.columns[i].cell(column, slot);
+            }
+        }
+    }
+}

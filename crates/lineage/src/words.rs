@@ -1,0 +1,94 @@
+//! The words of unencoded pages, column by column or row by row: the one interface behind which a table's layout is
+//! chosen (L-Store is columnar; a table that is read and written mostly by whole rows may be declared row-wise).
+//!
+//! ```text
+//! Layout::Column   column 0: [at 0][at 1][at 2] ...     column 1: [at 0][at 1] ...      each allocated on first use
+//! Layout::Row      [at 0: column 0, column 1, ...][at 1: column 0, column 1, ...] ...   one array
+//! ```
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sync::zeroed_atomics;
+
+/// How the values of a table's records lie in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Layout {
+    /// The values of a column next to each other: for tables that are scanned.
+    #[default]
+    Column,
+    /// The values of a record next to each other: for tables that are read and written by key, many columns at a time.
+    Row,
+}
+
+/// Words of `capacity` records of `width` columns, zero until they are stored.
+pub(crate) struct Words {
+    layout: Layout,
+    width: usize,
+    capacity: usize,
+    arrays: Box<[OnceLock<Box<[AtomicU64]>>]>,
+}
+
+impl Words {
+    /// No words stored yet; allocates nothing but the places of its arrays.
+    pub(crate) fn new(layout: Layout, width: usize, capacity: usize) -> Words {
+        let arrays = match layout {
+            Layout::Column => width,
+            Layout::Row => 1,
+        };
+        Words { layout, width, capacity, arrays: (0..arrays).map(|_| OnceLock::new()).collect() }
+    }
+
+    #[inline]
+    fn place(&self, column: usize, at: usize) -> (usize, usize) {
+        match self.layout {
+            Layout::Column => (column, at),
+            Layout::Row => (0, at * self.width + column),
+        }
+    }
+
+    /// Stores a word; `allocated` is told the bytes of an array that this made.
+    #[inline]
+    pub(crate) fn store(&self, column: usize, at: usize, word: u64, allocated: impl FnOnce(usize)) {
+        let (array, index) = self.place(column, at);
+        let words = match self.arrays[array].get() {
+            Some(words) => words,
+            None => self.allocate(array, allocated),
+        };
+        words[index].store(word, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn allocate(&self, array: usize, allocated: impl FnOnce(usize)) -> &[AtomicU64] {
+        self.arrays[array].get_or_init(|| {
+            let len = if self.layout == Layout::Row { self.capacity * self.width } else { self.capacity };
+            allocated(len * size_of::<AtomicU64>());
+            zeroed_atomics(len)
+        })
+    }
+
+    /// The word stored at a place, which the caller has seen published; 0 where none was.
+    #[inline]
+    pub(crate) fn load(&self, column: usize, at: usize) -> u64 {
+        let (array, index) = self.place(column, at);
+        self.arrays[array].get().map_or(0, |words| words[index].load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_layouts_give_back_what_was_stored() {
+        for layout in [Layout::Column, Layout::Row] {
+            let words = Words::new(layout, 3, 5);
+            let mut allocated = 0;
+            for (column, at) in [(0, 0), (2, 4), (2, 0)] {
+                words.store(column, at, (10 * column + at) as u64 + 1, |bytes| allocated += bytes);
+            }
+            assert_eq!(allocated, if layout == Layout::Row { 5 * 3 * 8 } else { 2 * 5 * 8 });
+            assert_eq!([words.load(0, 0), words.load(2, 4), words.load(2, 0)], [1, 25, 21]);
+            assert_eq!((words.load(1, 3), words.load(0, 4)), (0, 0));
+        }
+    }
+}
