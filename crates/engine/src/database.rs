@@ -11,7 +11,7 @@ use txn::{Handle, TransactionTable};
 use types::{Schema, Snapshot, Timestamp};
 
 use crate::error::{Error, Result};
-use crate::merger::{self, Merger};
+use crate::merger::{self, MergePool};
 use crate::outcomes::Transactions;
 use crate::recovery;
 use crate::redo::{self, TableId};
@@ -27,8 +27,8 @@ pub struct Database {
 
 /// What all handles of a database share.
 pub(crate) struct Shared {
-    // Dropped first: the merge thread ends before the log is closed.
-    pub(crate) merger: Merger,
+    // Dropped first: the merge threads end before the log is closed.
+    pub(crate) merges: MergePool,
     pub(crate) core: Arc<Core>,
     pub(crate) log: Option<Log>,
     /// Held by the one statement that changes the catalog, so that the log has the changes in their order.
@@ -56,9 +56,16 @@ pub struct OpenOptions {
     pub update_range_records: Option<usize>,
     /// Unmerged tail records at which a range is merged in the background; by default half a full range.
     pub merge_tail_records: Option<u64>,
+    /// Threads that merge in the background; by default one for every four processors, and one at least.
+    pub merge_threads: Option<usize>,
 }
 
 impl OpenOptions {
+    fn merge_threads(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        self.merge_threads.unwrap_or(processors.div_ceil(4))
+    }
+
     pub(crate) fn table_options(&self) -> TableOptions {
         let range_records = self.range_records.unwrap_or(1 << 16).clamp(16, 1 << 16).next_power_of_two();
         let defaults = TableOptions::with_range(range_records);
@@ -93,7 +100,7 @@ impl Database {
 
     /// A database in memory with options.
     pub fn in_memory_with(options: &OpenOptions) -> Database {
-        Self::assemble(Core::new(Timestamp::ZERO, BTreeMap::new(), 1, options.table_options()), None)
+        Self::assemble(Core::new(Timestamp::ZERO, BTreeMap::new(), 1, options.table_options()), None, options.merge_threads())
     }
 
     /// Opens the database in a directory, which is made if it is missing. One process at a time may have it open.
@@ -106,12 +113,12 @@ impl Database {
     /// The same with options.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
         let (core, log) = recovery::open(directory.as_ref(), &mut options)?;
-        Ok(Self::assemble(core, Some(log)))
+        Ok(Self::assemble(core, Some(log), options.merge_threads()))
     }
 
-    fn assemble(core: Arc<Core>, log: Option<Log>) -> Database {
-        let merger = Merger::start(core.clone());
-        Database { shared: Arc::new(Shared { merger, core, log, changing_catalog: Mutex::new(()) }) }
+    fn assemble(core: Arc<Core>, log: Option<Log>, merge_threads: usize) -> Database {
+        let merges = MergePool::start(&core, merge_threads);
+        Database { shared: Arc::new(Shared { merges, core, log, changing_catalog: Mutex::new(()) }) }
     }
 
     /// Makes a table.

@@ -1,66 +1,107 @@
-//! The background merge: one thread that looks after the ranges of all tables.
+//! The background merge: a pool of threads that look after the ranges of all tables.
 //!
-//! It sweeps over the ranges and merges those that are due (see [`lineage::Table::is_merge_due`]). A writer whose
-//! range has just reached the bound wakes it; else it looks many times a second. Every few seconds it also takes in the
-//! tails of ranges that nobody writes any more, so that a table at rest is scanned at full speed.
+//! A writer that brings a range to its bound of unmerged tail records puts it into the queue, once, and a resting thread
+//! takes it from there. One of the threads also sweeps over all ranges many times a second, for those that are full but
+//! not merged yet; every few seconds it takes in the tails of ranges that nobody writes any more, so that a table at
+//! rest is scanned at full speed.
+//!
+//! If the pool can't keep up, and a range has several times as many unmerged records as it should, the transaction that
+//! notices merges the range itself once it has committed ([`MergePool::is_crowded`]): writers slow down and none stops.
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::database::Core;
 use crate::table::TableData;
 
-/// How long the thread rests when nothing is due.
+/// How long the threads rest when nothing is due.
 const REST: Duration = Duration::from_millis(20);
 /// How long a range must have been left alone before its remaining tail is merged: long enough that ranges which
 /// are written now and then are not merged for each handful of tail records.
 const QUIET: Duration = Duration::from_secs(2);
+/// A range is crowded with so many times the unmerged tail records at which it is due.
+const CROWDED: u64 = 4;
 
-/// The merge thread; it ends when this is dropped.
-pub(crate) struct Merger {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+/// The merge threads; they end when this is dropped.
+pub(crate) struct MergePool {
+    queue: Arc<Queue>,
+    threads: Vec<JoinHandle<()>>,
 }
 
-impl Merger {
-    /// Starts the thread. Where the system has none left, tables are not merged and work on, more slowly.
-    pub(crate) fn start(core: Arc<Core>) -> Merger {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = std::thread::Builder::new().name("lstore-merge".into()).spawn(move || sweep(&core, &stopped));
-        Merger { stop, thread: thread.ok() }
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    due: VecDeque<(Arc<TableData>, usize)>,
+    is_stopping: bool,
+}
+
+impl MergePool {
+    /// Starts the threads. Where the system has none left, writers merge what they have crowded.
+    pub(crate) fn start(core: &Arc<Core>, threads: usize) -> MergePool {
+        let queue = Arc::new(Queue::default());
+        let spawn = |number: usize| {
+            let (core, queue) = (core.clone(), queue.clone());
+            let thread = std::thread::Builder::new().name(format!("lstore-merge-{number}"));
+            thread.spawn(move || work(&core, &queue, number == 0)).ok()
+        };
+        MergePool { threads: (0..threads).filter_map(spawn).collect(), queue }
     }
 
-    /// Lets the thread look now.
-    pub(crate) fn wake(&self) {
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
+    /// Notes that a range was written to: queues it if it has become due. Returns whether it is crowded.
+    pub(crate) fn is_crowded(&self, table: &Arc<TableData>, range: usize) -> bool {
+        let unmerged = table.storage.unmerged(range);
+        let bound = table.storage.options().merge_tail_records;
+        if unmerged >= bound && table.storage.claim_merge(range) {
+            self.queue.state.lock().due.push_back((table.clone(), range));
+            self.queue.changed.notify_one();
         }
+        unmerged >= bound.saturating_mul(CROWDED)
     }
 }
 
-impl Drop for Merger {
+impl Drop for MergePool {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.wake();
-        if let Some(thread) = self.thread.take() {
+        self.queue.state.lock().is_stopping = true;
+        self.queue.changed.notify_all();
+        for thread in self.threads.drain(..) {
             // A panic of the thread was printed when it happened; closing goes on without it.
             let _ = thread.join();
         }
     }
 }
 
-fn sweep(core: &Core, stop: &AtomicBool) {
-    let mut looked_for_quiet = Instant::now();
-    while !stop.load(Ordering::Relaxed) {
-        let quiet = looked_for_quiet.elapsed() >= QUIET;
-        if quiet {
-            looked_for_quiet = Instant::now();
+impl Queue {
+    /// The next range that is due, `None` after a rest without any. `Err` when the pool stops.
+    fn next(&self) -> Result<Option<(Arc<TableData>, usize)>, ()> {
+        let mut state = self.state.lock();
+        if state.due.is_empty() && !state.is_stopping {
+            self.changed.wait_for(&mut state, REST);
         }
-        let merged = merge_due(core, stop, quiet);
-        if merged == 0 {
-            std::thread::park_timeout(REST);
+        if state.is_stopping { Err(()) } else { Ok(state.due.pop_front()) }
+    }
+}
+
+fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
+    let (mut swept, mut looked_for_quiet) = (Instant::now(), Instant::now());
+    while let Ok(due) = queue.next() {
+        if let Some((table, range)) = due {
+            table.storage.merge_range(range, &core.transactions);
+        }
+        if is_sweeper && swept.elapsed() >= REST {
+            let is_quiet = looked_for_quiet.elapsed() >= QUIET;
+            merge_due(core, queue, is_quiet);
+            swept = Instant::now();
+            if is_quiet {
+                looked_for_quiet = swept;
+            }
         }
         // Outdated pages go as soon as their readers have, not only when the next merge retires more.
         sync::pin().flush();
@@ -71,21 +112,17 @@ fn tables(core: &Core) -> Vec<Arc<TableData>> {
     core.tables.read().values().cloned().collect()
 }
 
-fn merge_due(core: &Core, stop: &AtomicBool, quiet: bool) -> usize {
-    let mut merged = 0;
+fn merge_due(core: &Core, queue: &Queue, is_quiet: bool) {
     for table in tables(core) {
         for range in 0..table.storage.range_count() {
-            if stop.load(Ordering::Relaxed) {
-                return merged;
+            if queue.state.lock().is_stopping {
+                return;
             }
-            if table.storage.is_merge_due(range, quiet)
-                && table.storage.merge_range(range, &core.transactions).is_some()
-            {
-                merged += 1;
+            if table.storage.is_merge_due(range, is_quiet) {
+                table.storage.merge_range(range, &core.transactions);
             }
         }
     }
-    merged
 }
 
 /// Merges every range that has anything to merge.

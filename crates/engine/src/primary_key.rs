@@ -2,8 +2,8 @@
 //!
 //! A key of one or two columns that fit a word each is a 128-bit integer; any other is a byte string.
 use index::{HashIndex, Holder};
-use lineage::Cell;
-use types::{Rid, Schema};
+use lineage::{Cell, word_of_value};
+use types::{Rid, Schema, Value};
 
 /// A primary key's value in the form that the index hashes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -38,6 +38,16 @@ impl PrimaryKey {
             [Cell::Word(word)] => Key::Words(u128::from(word)),
             [Cell::Word(first), Cell::Word(second)] => Key::Words(u128::from(first) << 64 | u128::from(second)),
             _ => Key::Bytes(cells.iter().flat_map(bytes_of_cell).collect()),
+        }
+    }
+
+    /// The key made of these values, if each has exactly its column's type and is stored as a word: the common case.
+    pub(crate) fn key_of_words(&self, schema: &Schema, values: &[Value]) -> Option<Key> {
+        let word = |i: usize| word_of_value(&values[i], schema.columns()[self.columns[i]].data_type);
+        match self.columns.len() {
+            1 => Some(Key::Words(u128::from(word(0)?))),
+            2 => Some(Key::Words(u128::from(word(0)?) << 64 | u128::from(word(1)?))),
+            _ => None,
         }
     }
 

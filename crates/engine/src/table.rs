@@ -81,6 +81,9 @@ impl TableData {
         if values.iter().any(Value::is_null) {
             return Ok(None);
         }
+        if let Some(key) = primary_key.key_of_words(&self.schema, values) {
+            return Ok(Some(key));
+        }
         let columns = primary_key.columns.iter().copied();
         let mut fitted = Fitted::new(&self.name, &self.schema, columns.zip(values))?;
         let cells: Cells<'_> = fitted.cells().map(|(_, cell)| cell).collect();

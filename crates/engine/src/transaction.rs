@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch, UInt64Array};
 use index::Holder;
-use lineage::{Appended, ArrayCells, Cell, Change, View, WriteError, Writer, value_of_cell};
+use lineage::{Appended, ArrayCells, Cell, Change, View, WriteError, Writer, value_of_cell, word_of_value};
 use smallvec::SmallVec;
 use txn::Handle;
 use types::{Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
@@ -39,6 +39,8 @@ pub struct Transaction {
     /// What to stamp.
     written: SmallVec<[Written; 8]>,
     redo: Vec<u8>,
+    /// A range, with the position of its table, that the merge can't keep up with.
+    crowded: Option<(u32, usize)>,
     /// Whether data frames of this transaction are in the log.
     is_in_log: bool,
 }
@@ -61,6 +63,7 @@ impl Transaction {
             tables: SmallVec::new(),
             written: SmallVec::new(),
             redo: Vec::new(),
+            crowded: None,
             is_in_log: false,
         }
     }
@@ -237,8 +240,16 @@ impl Transaction {
                 return Err(Error::ColumnTwice { table: data.name.clone(), column });
             }
         }
+        let mut words = SmallVec::<[(usize, Cell<'_>); 8]>::new();
+        for (at, value) in changes {
+            let word = word_of_value(value, data.schema.columns()[*at].data_type);
+            words.extend(word.map(|word| (*at, Cell::Word(word))));
+        }
+        if words.len() == changes.len() {
+            return self.change_key(data, key, Change::Update(&words));
+        }
         let mut fitted = Fitted::new(&data.name, &data.schema, changes.iter().map(|(at, value)| (*at, value)))?;
-        let values: SmallVec<[(usize, Cell<'_>); 8]> = fitted.cells().collect();
+        let values: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
         self.change_key(data, key, Change::Update(&values))
     }
 
@@ -333,8 +344,9 @@ impl Transaction {
         let table = self.position(data);
         self.written.push(Written::Versions { table, rid, appended });
         self.pass_redo_on()?;
-        if data.storage.reached_merge_bound(rid) {
-            self.database.shared.merger.wake();
+        // Looking costs a little, so it is done once for each block of numbers.
+        if appended.last.is_multiple_of(16) && self.database.shared.merges.is_crowded(data, rid.range()) {
+            self.crowded = Some((table, rid.range()));
         }
         Ok(true)
     }
@@ -397,6 +409,9 @@ impl Transaction {
         self.stamp(id, at.0);
         let shared = &self.database.shared;
         self.handle.take().into_iter().for_each(|handle| shared.core.transactions.0.release(handle));
+        if let Some((table, range)) = self.crowded {
+            self.tables[table as usize].storage.merge_range(range, &shared.core.transactions);
+        }
         shared.wait_stable(at)?;
         Ok(at)
     }

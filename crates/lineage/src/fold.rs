@@ -29,7 +29,7 @@ impl Range {
     pub(crate) fn fold<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
-        pages: &LoadedPages<'g>,
+        pages: LoadedPages<'_, 'g>,
         view: View<'_, O>,
         len: usize,
     ) -> Delta<'g> {
@@ -53,7 +53,7 @@ impl Range {
     fn fold_part<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
-        pages: &LoadedPages<'g>,
+        pages: LoadedPages<'_, 'g>,
         view: View<'_, O>,
         part: usize,
         delta: &mut Delta<'g>,

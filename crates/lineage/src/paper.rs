@@ -179,12 +179,13 @@ fn a_reader_of_outdated_pages_walks_past_the_reset() {
     let table = table_1();
     let (range, guard) = (table.range(0), sync::pin());
     let columns = [0, A, B, C];
-    let outdated = range.load_pages(&guard, &columns);
-    table.merge_range(0, &OnlyDeleteRuns).unwrap();
-    update(&table, 1, 2125, &[(B, word(B, 2, 1))]);
-    update(&table, 1, 2155, &[(A, word(A, 2, 3))]);
-    let mut cells = [Cell::Null; 4];
-    let newest = range.indirection[1].load(std::sync::atomic::Ordering::Acquire);
-    assert!(range.read_chain(&guard, &outdated, view(2200), 1, newest, &columns, &mut cells).unwrap());
-    assert_eq!(cells[1..], [word(A, 2, 3), word(B, 2, 1), word(C, 2, 1)]);
+    range.with_pages(&guard, &columns, |outdated| {
+        table.merge_range(0, &OnlyDeleteRuns);
+        update(&table, 1, 2125, &[(B, word(B, 2, 1))]);
+        update(&table, 1, 2155, &[(A, word(A, 2, 3))]);
+        let mut cells = [Cell::Null; 4];
+        let newest = range.indirection[1].load(std::sync::atomic::Ordering::Acquire);
+        assert!(range.read_chain(&guard, outdated, view(2200), 1, newest, &columns, &mut cells).unwrap());
+        assert_eq!(cells[1..], [word(A, 2, 3), word(B, 2, 1), word(C, 2, 1)]);
+    });
 }

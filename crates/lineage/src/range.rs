@@ -11,10 +11,9 @@
 //! Base pages cover the whole range, as the merge works best on many records; the tails of 2^12 to 2^16 neighbouring
 //! slots, an *update range*, are numbered and kept for themselves, so that what a reader looks up lies close together
 //! (L-Store, section 4.3). A page therefore has a TPS for each update range.
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use smallvec::SmallVec;
 use sync::{EpochCell, Guard, zeroed_atomics};
 use types::{DataType, Schema};
 
@@ -41,6 +40,8 @@ pub(crate) struct Range {
     pub(crate) columns: Box<[EpochCell<Page>]>,
     pub(crate) meta: EpochCell<MetaPage>,
     pub(crate) parts: Box<[UpdateRange]>,
+    /// Whether somebody has been told that the range is due for a merge.
+    pub(crate) is_merge_claimed: AtomicBool,
     /// Held by the one merge that may run on a range; transactions never touch it.
     pub(crate) merging: Mutex<MergeProgress>,
     pub(crate) meter: Arc<Meter>,
@@ -61,12 +62,13 @@ pub(crate) struct MergeProgress {
 }
 
 /// The pages of some columns, and the meta-data page, each loaded once.
-pub(crate) struct LoadedPages<'g> {
-    pub(crate) columns: SmallVec<[&'g Page; 16]>,
+#[derive(Clone, Copy)]
+pub(crate) struct LoadedPages<'p, 'g> {
+    pub(crate) columns: &'p [&'g Page],
     pub(crate) meta: &'g MetaPage,
 }
 
-impl LoadedPages<'_> {
+impl LoadedPages<'_, '_> {
     /// The lowest TPS of these pages in an update range.
     #[inline]
     pub(crate) fn tps_min(&self, part: usize) -> u64 {
@@ -97,6 +99,7 @@ impl Range {
             columns: (0..schema.columns().len()).map(page).collect(),
             meta: EpochCell::new(MetaPage::Insert { lineage: lineage.clone(), pages: insert.clone() }),
             parts: (0..parts).map(part).collect(),
+            is_merge_claimed: AtomicBool::new(false),
             merging: Mutex::default(),
             meter: meter.clone(),
             indirection_charge: Charge::new(meter, MemoryKind::Base, 0),
@@ -185,11 +188,28 @@ impl Range {
         self.parts.iter().zip(lineage.iter()).map(|(part, tps)| part.tails.allocated().saturating_sub(*tps)).sum()
     }
 
-    /// Loads the pages of some columns. Reading a record loads them before its Indirection word.
+    /// Loads the pages of some columns and passes them on. Reading a record loads them before its Indirection word.
     #[inline]
-    pub(crate) fn load_pages<'g>(&'g self, guard: &'g Guard, columns: &[usize]) -> LoadedPages<'g> {
-        let columns = columns.iter().map(|&column| self.columns[column].load(guard)).collect();
+    pub(crate) fn with_pages<'g, R>(
+        &'g self,
+        guard: &'g Guard,
+        columns: &[usize],
+        take: impl FnOnce(LoadedPages<'_, 'g>) -> R,
+    ) -> R {
+        let load = |column: &usize| self.columns[*column].load(guard);
+        let mut few = [self.columns[0].load(guard); FEW_COLUMNS];
+        let many: Vec<&Page>;
+        let loaded = if columns.len() <= FEW_COLUMNS {
+            few.iter_mut().zip(columns).for_each(|(page, column)| *page = load(column));
+            &few[..columns.len()]
+        } else {
+            many = columns.iter().map(load).collect();
+            &many
+        };
         // The merge publishes this page before the columns, so that here it is at least as new as they are.
-        LoadedPages { columns, meta: self.meta.load(guard) }
+        take(LoadedPages { columns: loaded, meta: self.meta.load(guard) })
     }
 }
+
+/// Reads of at most so many columns need no allocation.
+pub(crate) const FEW_COLUMNS: usize = 16;

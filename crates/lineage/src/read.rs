@@ -60,8 +60,8 @@ impl Range {
         out: &mut [Cell<'g>],
     ) -> bool {
         loop {
-            let pages = self.load_pages(guard, columns);
-            if let Ok(exists) = self.read_from(guard, &pages, view, slot, columns, out) {
+            let read = self.with_pages(guard, columns, |pages| self.read_from(guard, pages, view, slot, columns, out));
+            if let Ok(exists) = read {
                 return exists;
             }
         }
@@ -72,7 +72,7 @@ impl Range {
     pub(crate) fn read_from<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
-        pages: &LoadedPages<'g>,
+        pages: LoadedPages<'_, 'g>,
         view: View<'_, O>,
         slot: usize,
         columns: &[usize],
@@ -105,7 +105,7 @@ impl Range {
     pub(crate) fn read_chain<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
-        pages: &LoadedPages<'g>,
+        pages: LoadedPages<'_, 'g>,
         view: View<'_, O>,
         slot: usize,
         newest: u64,
@@ -141,7 +141,7 @@ impl Range {
     }
 }
 
-fn is_base_visible<O: Outcomes>(pages: &LoadedPages<'_>, view: View<'_, O>, slot: usize) -> bool {
+fn is_base_visible<O: Outcomes>(pages: LoadedPages<'_, '_>, view: View<'_, O>, slot: usize) -> bool {
     view.visibility(pages.meta.start(slot)) == Visibility::Visible
 }
 
@@ -157,7 +157,7 @@ impl<'w, 'g> Walk<'w, 'g> {
         &mut self,
         record: &TailRecord<'g>,
         view: View<'_, O>,
-        pages: &LoadedPages<'g>,
+        pages: LoadedPages<'_, 'g>,
         slot: usize,
         part: usize,
     ) -> Option<bool> {
@@ -222,7 +222,7 @@ impl<'w, 'g> Walk<'w, 'g> {
 
     /// Takes from the base pages the columns whose newest version at or before `record` is there.
     #[inline]
-    fn take_base(&mut self, record: &TailRecord<'g>, pages: &LoadedPages<'g>, slot: usize, part: usize) {
+    fn take_base(&mut self, record: &TailRecord<'g>, pages: LoadedPages<'_, 'g>, slot: usize, part: usize) {
         let columns = self.columns;
         for (i, &column) in columns.iter().enumerate() {
             let page = pages.columns[i];
@@ -238,7 +238,7 @@ impl<'w, 'g> Walk<'w, 'g> {
     /// Holds the paper's promise that the newest version is two hops away: the base record, then the newest tail
     /// record. It speaks of readers who see the newest version, with pages as new as the writer found.
     #[inline]
-    fn count_hop(&mut self, record: &TailRecord<'g>, pages: &LoadedPages<'g>, part: usize) {
+    fn count_hop(&mut self, record: &TailRecord<'g>, pages: LoadedPages<'_, 'g>, part: usize) {
         self.hops += 1;
         let is_newest = self.hops == 1 && self.newer.is_empty();
         debug_assert!(
@@ -248,7 +248,7 @@ impl<'w, 'g> Walk<'w, 'g> {
     }
 
     /// Takes what no version has from the base pages: nobody has updated it since the record's history begins.
-    fn take_rest(&mut self, pages: &LoadedPages<'g>, slot: usize) {
+    fn take_rest(&mut self, pages: LoadedPages<'_, 'g>, slot: usize) {
         let columns = self.columns;
         for (i, &column) in columns.iter().enumerate() {
             if !self.found.contains(i) {

@@ -43,7 +43,7 @@ struct RangeScan<'a, 'g, O> {
     guard: &'g Guard,
     view: View<'a, O>,
     projection: &'a Projection,
-    pages: LoadedPages<'g>,
+    pages: LoadedPages<'a, 'g>,
     delta: Delta<'g>,
 }
 
@@ -65,11 +65,12 @@ impl Range {
         projection: &Projection,
     ) -> Vec<RecordBatch> {
         let guard = &sync::pin();
-        let pages = self.load_pages(guard, &projection.columns);
-        let len = self.len();
-        let delta = self.fold(guard, &pages, view, len);
-        let scan = RangeScan { range: self, range_index, guard, view, projection, pages, delta };
-        (0..len).step_by(BLOCK_ROWS).filter_map(|from| scan.block(from, len.min(from + BLOCK_ROWS))).collect()
+        self.with_pages(guard, &projection.columns, |pages| {
+            let len = self.len();
+            let delta = self.fold(guard, pages, view, len);
+            let scan = RangeScan { range: self, range_index, guard, view, projection, pages, delta };
+            (0..len).step_by(BLOCK_ROWS).filter_map(|from| scan.block(from, len.min(from + BLOCK_ROWS))).collect()
+        })
     }
 }
 
@@ -139,14 +140,14 @@ impl<'g, O: Outcomes> RangeScan<'_, 'g, O> {
     fn is_two_hops_away(&self, record: &crate::tail::TailRecord<'_>) -> bool {
         let part = self.range.part_of(record.slot());
         let reset = record.reset();
-        self.projection.columns.iter().zip(&self.pages.columns).all(|(&column, page)| {
+        self.projection.columns.iter().zip(self.pages.columns).all(|(&column, page)| {
             page.lineage[part] >= reset || record.is_explicit(column) || !record.was_ever_updated(column)
         })
     }
 
     fn read(&self, slot: usize, cells: &mut [Cell<'g>]) -> bool {
         let columns = &self.projection.columns;
-        match self.range.read_from(self.guard, &self.pages, self.view, slot, columns, cells) {
+        match self.range.read_from(self.guard, self.pages, self.view, slot, columns, cells) {
             Ok(exists) => exists,
             Err(_) => self.range.read(self.guard, self.view, slot, columns, cells),
         }

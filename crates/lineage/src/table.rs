@@ -12,7 +12,7 @@ use types::{DataType, Rid, Schema, TxnId, Value};
 use crate::cell::{Cell, value_of_cell};
 use crate::memory::{MemoryBudget, MemoryUse, Meter};
 use crate::merge::MergeReport;
-use crate::range::Range;
+use crate::range::{FEW_COLUMNS, Range};
 use crate::scan::Projection;
 use crate::view::{Outcomes, View};
 use crate::words::Layout;
@@ -222,9 +222,16 @@ impl Table {
         take: impl FnOnce(&[Cell<'_>]) -> R,
     ) -> Option<R> {
         let guard = sync::pin();
-        let mut cells = smallvec::SmallVec::<[Cell<'_>; 16]>::from_elem(Cell::Null, columns.len());
-        let exists = self.range(rid.range()).read(&guard, view, rid.slot(), columns, &mut cells);
-        exists.then(|| take(&cells))
+        let mut few = [Cell::Null; FEW_COLUMNS];
+        let mut many: Vec<Cell<'_>>;
+        let cells = if columns.len() <= FEW_COLUMNS {
+            &mut few[..columns.len()]
+        } else {
+            many = vec![Cell::Null; columns.len()];
+            &mut many
+        };
+        let exists = self.range(rid.range()).read(&guard, view, rid.slot(), columns, cells);
+        exists.then(|| take(cells))
     }
 
     /// The same as owned values.
@@ -251,9 +258,20 @@ impl Table {
         self.range(index).is_merge_due(quiet)
     }
 
-    /// Whether the range of `rid` has reached the bound of unmerged tail records.
-    pub fn reached_merge_bound(&self, rid: Rid) -> bool {
-        self.range(rid.range()).unmerged(&sync::pin()) >= self.options.merge_tail_records
+    /// How the table's storage is laid out.
+    pub fn options(&self) -> &TableOptions {
+        &self.options
+    }
+
+    /// The tail records of a range that no merge has taken in.
+    pub fn unmerged(&self, index: usize) -> u64 {
+        self.range(index).unmerged(&sync::pin())
+    }
+
+    /// Whether the caller is the first, since the range was last merged, to say that it is due.
+    pub fn claim_merge(&self, index: usize) -> bool {
+        let claimed = &self.range(index).is_merge_claimed;
+        !claimed.load(Ordering::Relaxed) && !claimed.swap(true, Ordering::Relaxed)
     }
 
     /// Merges one range (see the `merge` module); `None` if there was nothing to do or a running transaction is in the way.
@@ -267,7 +285,9 @@ impl Table {
     }
 
     fn merge<O: Outcomes>(&self, index: usize, outcomes: &O, columns: Option<&[usize]>) -> Option<MergeReport> {
-        let report = self.range(index).merge(outcomes, columns)?;
+        let range = self.range(index);
+        range.is_merge_claimed.store(false, Ordering::Relaxed);
+        let report = range.merge(outcomes, columns)?;
         self.merges.fetch_add(1, Ordering::Relaxed);
         Some(report)
     }

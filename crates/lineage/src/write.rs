@@ -127,14 +127,14 @@ struct Append<'a> {
 impl Append<'_> {
     fn update<O: Outcomes>(&self, view: View<'_, O>, values: &[(usize, Cell<'_>)], above: u64) -> Appended {
         let (guard, slot, tails) = (self.guard, self.slot, &self.range.part(self.slot).tails);
-        let originals: Values<'_> = values
-            .iter()
-            .filter(|(column, _)| !self.newest.ever.contains(*column))
-            .map(|&(column, _)| (column, self.range.columns[column].load(guard).cell(column, slot)))
-            .collect();
+        let mut originals = Values::new();
+        for (column, _) in values.iter().filter(|(column, _)| !self.newest.ever.contains(*column)) {
+            originals.push((*column, self.range.columns[*column].load(guard).cell(*column, slot)));
+        }
         let mut ever = self.newest.ever.clone();
         values.iter().for_each(|(column, _)| ever.insert(*column));
-        let (cumulative, reset) = self.cumulative(values);
+        let mut cumulative = Values::new();
+        let reset = self.cumulate(values, &mut cumulative);
 
         let first = tails.allocate(guard, 1 + u64::from(!originals.is_empty()), above);
         let (mut sequence, mut prev, ever) = (first, self.newest.top, &ever);
@@ -157,11 +157,11 @@ impl Append<'_> {
         }
     }
 
-    /// `values` and what the version before holds for other columns, but for those merged into their base pages; and
-    /// the number after which no column that is left out has changed.
-    fn cumulative<'a>(&'a self, values: &[(usize, Cell<'a>)]) -> (Values<'a>, u64) {
-        let mut cumulative = Values::from_slice(values);
-        let Some(version) = &self.newest.version else { return (cumulative, self.newest.floor.min(self.newest.top)) };
+    /// Collects `values` and what the version before holds for other columns, but for those merged into their base
+    /// pages; returns the number after which no column that is left out has changed.
+    fn cumulate<'a>(&'a self, values: &[(usize, Cell<'a>)], cumulative: &mut Values<'a>) -> u64 {
+        cumulative.extend_from_slice(values);
+        let Some(version) = &self.newest.version else { return self.newest.floor.min(self.newest.top) };
         let mut reset = version.reset();
         let (range, part) = (self.range, self.range.part_of(self.slot));
         let explicit = version.explicit();
@@ -172,7 +172,7 @@ impl Append<'_> {
                 cumulative.push((column, version.cell(column)));
             }
         }
-        (cumulative, reset)
+        reset
     }
 
     fn delete(&self, above: u64) -> Appended {
