@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::merger::{self, MergePool};
 use crate::outcomes::Transactions;
 use crate::recovery;
+use crate::read_view::ReadView;
 use crate::redo::{self, TableId};
 use crate::table::{Table, TableData};
 use crate::transaction::Transaction;
@@ -172,7 +173,7 @@ impl Database {
 
     /// Commits a change of the catalog to the log.
     fn log_change(&self, redo: &[u8]) -> Result<()> {
-        let handle = self.begin_handle()?;
+        let (handle, _) = self.begin_handle()?;
         let committed = self.shared.commit_to_log(&handle, redo);
         self.shared.core.transactions.0.release(handle);
         self.shared.wait_stable(committed?)
@@ -193,17 +194,24 @@ impl Database {
         Table { database: self.clone(), data }
     }
 
-    fn begin_handle(&self) -> Result<Handle> {
+    fn begin_handle(&self) -> Result<(Handle, Timestamp)> {
         let begun = self.shared.core.transactions.0.begin();
         begun.map_err(|error| Error::TooManyTransactions(error.limit))
     }
 
     /// Starts a transaction that reads the newest snapshot.
     pub fn begin(&self) -> Result<Transaction> {
-        Ok(Transaction::new(self.clone(), self.begin_handle()?))
+        let (handle, at) = self.begin_handle()?;
+        Ok(Transaction::new(self.clone(), handle, at))
     }
 
-    /// The newest snapshot, for reads outside a transaction.
+    /// Holds the newest snapshot, for reads outside a transaction.
+    pub fn read_view(&self) -> Result<ReadView> {
+        ReadView::now(self)
+    }
+
+    /// The newest snapshot. It is not held: where a table does not keep its history, what it sees may soon be gone, and
+    /// reading it an error; see [`Database::read_view`].
     pub fn snapshot(&self) -> Snapshot {
         self.shared.core.transactions.0.snapshot()
     }

@@ -46,6 +46,9 @@ pub enum Error {
     /// Too many transactions at once.
     #[error("too many transactions are running; the limit is {0}")]
     TooManyTransactions(usize),
+    /// The table's history does not reach back so far.
+    #[error("snapshot too old: table \"{table}\" keeps its rows as of commit {oldest} and later, not of commit {at}")]
+    SnapshotTooOld { table: String, at: u64, oldest: u64 },
     /// The redo log failed.
     #[error("{0}")]
     Log(#[from] LogError),
@@ -80,6 +83,7 @@ impl Error {
             Error::Conflict => "40001",
             Error::NoPrimaryKey(_) => "42P10",
             Error::TooManyTransactions(_) => "53300",
+            Error::SnapshotTooOld { .. } => "72000",
             Error::Log(LogError::DiskFull { .. }) => "53100",
             Error::Log(LogError::Locked { .. }) => "55006",
             Error::Log(LogError::ReadOnly { .. }) => "25006",

@@ -34,6 +34,7 @@
 //! | `primary_key` | keys, their index, uniqueness |
 //! | `row` | checking values against a table's columns |
 //! | `redo` | what the log's frames say |
+//! | `read_view` | [`ReadView`]: a snapshot that is held |
 //! | `recovery` | opening what a log describes |
 //! | `merger` | the background merge |
 //! | `outcomes` | the storage's question answered by the transaction table |
@@ -44,6 +45,7 @@ mod error;
 mod merger;
 mod outcomes;
 mod primary_key;
+mod read_view;
 mod recovery;
 mod redo;
 mod row;
@@ -53,6 +55,7 @@ mod transaction;
 pub use database::{Database, OpenOptions};
 pub use error::{Error, Result};
 pub use lineage::{Cell, TableStats};
+pub use read_view::ReadView;
 pub use table::{ScanOptions, Table, TableScan};
 pub use transaction::Transaction;
 pub use types::{Column, DataType, Decimal, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};

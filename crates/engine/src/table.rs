@@ -11,6 +11,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::outcomes::Transactions;
 use crate::primary_key::{Key, PrimaryKey};
+use crate::read_view::ReadView;
 use crate::redo::TableId;
 use crate::row::{Cells, Fitted, check_width};
 
@@ -176,14 +177,29 @@ impl Table {
     }
 
     /// A scan of what the snapshot sees.
-    pub fn scan(&self, snapshot: Snapshot, options: ScanOptions) -> TableScan {
-        TableScan {
+    ///
+    /// # Errors
+    /// [`Error::SnapshotTooOld`] if the table's history does not reach back to the snapshot.
+    pub fn scan(&self, snapshot: Snapshot, options: ScanOptions) -> Result<TableScan> {
+        let view = self.hold(snapshot)?;
+        Ok(TableScan {
             projection: self.data.projection(&options),
             ranges: self.data.storage.range_count(),
             next: AtomicUsize::new(0),
-            snapshot,
+            view,
             table: self.clone(),
+        })
+    }
+
+    /// Holds a snapshot for a read of this table.
+    pub(crate) fn hold(&self, snapshot: Snapshot) -> Result<ReadView> {
+        // First held, then looked at: what is found to be there now stays.
+        let view = ReadView::of(&self.database, snapshot)?;
+        let oldest = self.data.storage.horizon();
+        if snapshot.at < oldest {
+            return Err(Error::SnapshotTooOld { table: self.data.name.clone(), at: snapshot.at.0, oldest: oldest.0 });
         }
+        Ok(view)
     }
 
     /// The visible row with this primary key as one batch of zero or one row, shaped as a scan's batches are. A key
@@ -191,6 +207,7 @@ impl Table {
     pub fn lookup(&self, snapshot: Snapshot, key: &[Value], options: &ScanOptions) -> Result<RecordBatch> {
         let projection = self.data.projection(options);
         let key = self.data.key_of_values(key)?;
+        let _held = self.hold(snapshot)?;
         let view = self.database.shared.core.transactions.view(snapshot);
         let types = options.columns.iter().map(|column| self.schema().columns()[*column].data_type);
         let mut builders: Vec<ColumnBuilder> = types.map(|data_type| ColumnBuilder::new(data_type, 1)).collect();
@@ -214,7 +231,7 @@ impl Table {
 /// [`TableScan::next_range`]; each range goes to one of them.
 pub struct TableScan {
     table: Table,
-    snapshot: Snapshot,
+    view: ReadView,
     projection: Projection,
     ranges: usize,
     next: AtomicUsize,
@@ -237,7 +254,7 @@ impl TableScan {
         if range >= self.ranges {
             return None;
         }
-        let view = self.table.database.shared.core.transactions.view(self.snapshot);
+        let view = self.table.database.shared.core.transactions.view(self.view.snapshot());
         Some(self.table.data.storage.scan_range(range, view, &self.projection))
     }
 }

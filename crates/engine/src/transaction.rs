@@ -54,8 +54,8 @@ enum Written {
 }
 
 impl Transaction {
-    pub(crate) fn new(database: Database, handle: Handle) -> Transaction {
-        let snapshot = Snapshot { at: database.shared.core.transactions.0.now(), own: Some(handle.id()) };
+    pub(crate) fn new(database: Database, handle: Handle, at: Timestamp) -> Transaction {
+        let snapshot = Snapshot { at, own: Some(handle.id()) };
         Transaction {
             database,
             handle: Some(handle),
@@ -121,7 +121,7 @@ impl Transaction {
     pub fn scan(&self, table: &Table, columns: &[&str]) -> Result<TableScan> {
         self.check_readable(table)?;
         let columns = columns.iter().map(|column| table.data.position(column)).collect::<Result<_>>()?;
-        Ok(table.scan(self.snapshot, ScanOptions { columns, with_rid: false }))
+        table.scan(self.snapshot, ScanOptions { columns, with_rid: false })
     }
 
     /// Inserts a row: one value for each column, in the table's order.

@@ -83,7 +83,7 @@ fn rows_of(batches: impl Iterator<Item = RecordBatch>) -> State {
 
 fn scan_at(table: &Table, at: Timestamp) -> State {
     let options = engine::ScanOptions { columns: vec![0, 1, 2, 3], with_rid: false };
-    rows_of(table.scan(Snapshot::at(at), options).flatten())
+    rows_of(table.scan(Snapshot::at(at), options).unwrap().flatten())
 }
 
 fn row_of(values: Vec<Value>) -> Row {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use sync::{CachePadded, Directory};
-use types::{DataType, Rid, Schema, TxnId, Value};
+use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 
 use crate::cell::{Cell, value_of_cell};
 use crate::memory::{MemoryBudget, MemoryUse, Meter};
@@ -83,6 +83,7 @@ pub struct Table {
     /// Held while a range is added.
     growing: Mutex<()>,
     merges: AtomicU64,
+    horizon: AtomicU64,
 }
 
 impl Table {
@@ -100,6 +101,7 @@ impl Table {
             open: (0..options.workers.max(1)).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
             growing: Mutex::new(()),
             merges: AtomicU64::new(0),
+            horizon: AtomicU64::new(0),
         }
     }
 
@@ -290,6 +292,11 @@ impl Table {
         let report = range.merge(outcomes, columns)?;
         self.merges.fetch_add(1, Ordering::Relaxed);
         Some(report)
+    }
+
+    /// Snapshots older than this were given up.
+    pub fn horizon(&self) -> Timestamp {
+        Timestamp(self.horizon.load(Ordering::SeqCst))
     }
 
     /// The memory that the table takes.

@@ -86,7 +86,7 @@ impl ScanExec {
     }
 
     /// The scan that this execution of a partition takes part in.
-    fn join_run(&self, partition: usize) -> Arc<TableScan> {
+    fn join_run(&self, partition: usize) -> Result<Arc<TableScan>> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if runs.started.len() <= partition {
             runs.started.resize(partition + 1, 0);
@@ -94,9 +94,10 @@ impl ScanExec {
         let run = runs.started[partition];
         runs.started[partition] += 1;
         if run == runs.scans.len() {
-            runs.scans.push(Arc::new(self.table.scan(self.snapshot, self.options.clone())));
+            let scan = self.table.scan(self.snapshot, self.options.clone());
+            runs.scans.push(Arc::new(scan.map_err(|error| DataFusionError::External(error.into()))?));
         }
-        runs.scans[run].clone()
+        Ok(runs.scans[run].clone())
     }
 
     fn batches(&self, partition: usize) -> Box<dyn Iterator<Item = Result<RecordBatch>> + Send> {
@@ -106,7 +107,10 @@ impl ScanExec {
                 Box::new(std::iter::once(found.map_err(|error| DataFusionError::External(error.into()))))
             }
             ScanSource::All { .. } => {
-                let scan = self.join_run(partition);
+                let scan = match self.join_run(partition) {
+                    Ok(scan) => scan,
+                    Err(error) => return Box::new(std::iter::once(Err(error))),
+                };
                 let mut ready = VecDeque::new();
                 Box::new(std::iter::from_fn(move || {
                     while ready.is_empty() {

@@ -7,7 +7,7 @@
 //!
 //! A slot is reused once its transaction has stamped everything that it wrote; whoever then asks for the old id sees
 //! another id in the slot and is told to read the record's Start Time again.
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use sync::{Backoff, CachePadded, thread_slot};
 use types::{Snapshot, Timestamp, TxnId};
@@ -35,7 +35,12 @@ struct Slot {
     state: AtomicU64,
     /// How often the slot was tried for, to make ids that never return.
     uses: AtomicU64,
+    /// At or before the snapshot that the transaction reads; `NO_SNAPSHOT` while the slot is unused.
+    reads: AtomicU64,
 }
+
+/// The snapshot of an unused slot: later than all others.
+const NO_SNAPSHOT: u64 = u64::MAX;
 
 /// A running transaction's place in the table. Ends by [`TransactionTable::release`].
 #[derive(Debug)]
@@ -81,7 +86,12 @@ impl TransactionTable {
     /// A table whose newest commit was at `newest`.
     pub fn starting_at(newest: Timestamp) -> Self {
         let slot = |_| {
-            CachePadded::new(Slot { id: AtomicU64::new(FREE), state: AtomicU64::new(ACTIVE), uses: AtomicU64::new(0) })
+            CachePadded::new(Slot {
+                id: AtomicU64::new(FREE),
+                state: AtomicU64::new(ACTIVE),
+                uses: AtomicU64::new(0),
+                reads: AtomicU64::new(NO_SNAPSHOT),
+            })
         };
         TransactionTable { clock: CachePadded::new(AtomicU64::new(newest.0)), slots: (0..SLOTS).map(slot).collect() }
     }
@@ -96,8 +106,34 @@ impl TransactionTable {
         Snapshot::at(self.now())
     }
 
-    /// Starts a transaction.
-    pub fn begin(&self) -> Result<Handle, TooManyTransactions> {
+    /// Starts a transaction and takes the snapshot that it reads: every commit so far.
+    pub fn begin(&self) -> Result<(Handle, Timestamp), TooManyTransactions> {
+        let handle = self.claim_slot()?;
+        // What is announced may be older than what is read, never newer; see `oldest_snapshot`.
+        self.slots[handle.slot].reads.swap(self.now().0, Ordering::SeqCst);
+        Ok((handle, self.now()))
+    }
+
+    /// Starts a transaction that reads the snapshot at `at`. The caller still has to find out whether what that snapshot
+    /// sees has been given up; from here on it will not be.
+    pub fn begin_at(&self, at: Timestamp) -> Result<Handle, TooManyTransactions> {
+        let handle = self.claim_slot()?;
+        self.slots[handle.slot].reads.swap(at.0, Ordering::SeqCst);
+        Ok(handle)
+    }
+
+    /// A time that no snapshot in use, nor any that a transaction will take later, is older than.
+    ///
+    /// The clock is read before the slots, with a fence between: a transaction whose announcement this call misses has
+    /// yet to read the clock, and will find it no earlier.
+    pub fn oldest_snapshot(&self) -> Timestamp {
+        let now = self.now();
+        fence(Ordering::SeqCst);
+        let reads = self.slots.iter().map(|slot| Timestamp(slot.reads.load(Ordering::Acquire)));
+        reads.fold(now, Timestamp::min)
+    }
+
+    fn claim_slot(&self) -> Result<Handle, TooManyTransactions> {
         // Threads start at places of their own, so that they seldom try the same slot.
         let first = thread_slot().wrapping_mul(67);
         for i in 0..SLOTS {
@@ -142,6 +178,7 @@ impl TransactionTable {
     #[allow(clippy::needless_pass_by_value, reason = "the handle ends here")]
     pub fn release(&self, handle: Handle) {
         let slot = &self.slots[handle.slot];
+        slot.reads.store(NO_SNAPSHOT, Ordering::Release);
         slot.id.store(FREE, Ordering::Release);
     }
 
@@ -187,14 +224,14 @@ mod tests {
     #[test]
     fn a_transaction_goes_from_active_to_committed_to_released() {
         let table = TransactionTable::default();
-        let handle = table.begin().unwrap();
+        let (handle, _) = table.begin().unwrap();
         let id = handle.id();
         assert_eq!(table.state(id), State::Active);
         assert_eq!(commit(&table, &handle), Timestamp(1));
         assert_eq!(table.state(id), State::Committed(Timestamp(1)));
         table.release(handle);
         assert_eq!(table.state(id), State::Released);
-        let next = table.begin().unwrap();
+        let (next, _) = table.begin().unwrap();
         assert_eq!((table.state(id), table.state(next.id())), (State::Released, State::Active));
         table.abort(&next);
         assert_eq!(table.state(next.id()), State::Aborted);
@@ -205,10 +242,49 @@ mod tests {
     #[test]
     fn a_full_table_says_so() {
         let table = TransactionTable::default();
-        let handles: Vec<Handle> = (0..SLOTS).map(|_| table.begin().unwrap()).collect();
+        let handles: Vec<Handle> = (0..SLOTS).map(|_| table.begin().unwrap().0).collect();
         assert_eq!(table.begin().unwrap_err(), TooManyTransactions { limit: SLOTS });
         handles.into_iter().for_each(|handle| table.release(handle));
         table.begin().unwrap();
+    }
+
+    #[test]
+    fn no_snapshot_in_use_is_older_than_the_oldest() {
+        let table = TransactionTable::default();
+        let (done, horizon) = (AtomicBool::new(false), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..20_000 {
+                    let (handle, _) = table.begin().unwrap();
+                    commit(&table, &handle);
+                    table.release(handle);
+                }
+                done.store(true, Ordering::Relaxed);
+            });
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    horizon.fetch_max(table.oldest_snapshot().0, Ordering::SeqCst);
+                }
+            });
+            while !done.load(Ordering::Relaxed) {
+                let (handle, at) = table.begin().unwrap();
+                let oldest = table.oldest_snapshot();
+                assert!(oldest <= at, "{oldest:?} is after {at:?}");
+                std::thread::yield_now();
+                assert!(horizon.load(Ordering::SeqCst) <= at.0);
+                table.release(handle);
+            }
+        });
+        let (old, at) = table.begin().unwrap();
+        let (next, _) = table.begin().unwrap();
+        commit(&table, &next);
+        table.release(next);
+        assert_eq!(table.oldest_snapshot(), at);
+        let past = table.begin_at(Timestamp(7)).unwrap();
+        assert_eq!(table.oldest_snapshot(), Timestamp(7));
+        table.release(past);
+        table.release(old);
+        assert_eq!(table.oldest_snapshot(), table.now());
     }
 
     #[test]
@@ -219,7 +295,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..2_000 {
-                        let handle = table.begin().unwrap();
+                        let (handle, _) = table.begin().unwrap();
                         assert!(seen.lock().unwrap().insert(handle.id()), "id used twice");
                         table.release(handle);
                     }
@@ -233,7 +309,7 @@ mod tests {
     #[test]
     fn who_asks_during_a_commit_waits_for_its_timestamp() {
         let table = TransactionTable::default();
-        let handle = table.begin().unwrap();
+        let (handle, _) = table.begin().unwrap();
         table.start_commit(&handle);
         let at = table.next_timestamp();
         std::thread::scope(|scope| {
@@ -268,7 +344,7 @@ mod tests {
                 })
                 .collect();
             for _ in 0..20_000 {
-                let handle = table.begin().unwrap();
+                let (handle, _) = table.begin().unwrap();
                 newest.store(handle.id().word(), Ordering::Release);
                 let at = commit(&table, &handle);
                 commits.lock().unwrap().push((handle.id().word(), at));

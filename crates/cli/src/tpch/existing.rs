@@ -87,7 +87,7 @@ pub(super) fn count(db: &Database, table: &str, limit: Option<i64>) -> Result<u6
 
     let snapshot: Snapshot = db.snapshot();
     let options = engine::ScanOptions { columns: vec![0], ..engine::ScanOptions::default() };
-    let scan = db.table(table)?.scan(snapshot, options);
+    let scan = db.table(table)?.scan(snapshot, options)?;
     let mut count = 0;
     while let Some(batches) = scan.next_range() {
         for batch in batches {
