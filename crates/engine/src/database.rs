@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use durability::Log;
-use lineage::TableOptions;
+use lineage::{MemoryBudget, TableOptions};
 use parking_lot::{Mutex, RwLock};
 use txn::{Handle, TransactionTable};
 use types::{Schema, Snapshot, Timestamp};
@@ -13,11 +13,13 @@ use types::{Schema, Snapshot, Timestamp};
 use crate::error::{Error, Result};
 use crate::merger::{self, MergePool};
 use crate::outcomes::Transactions;
-use crate::recovery;
 use crate::read_view::ReadView;
+use crate::recovery;
 use crate::redo::{self, TableId};
+use crate::settings::{Retention, TableSettings};
 use crate::table::{Table, TableData};
 use crate::transaction::Transaction;
+use crate::wall_clock::WallClock;
 
 /// A database. Clones are handles to the same one; it is closed when the last handle, of the database, a table, a
 /// scan or a transaction, is dropped.
@@ -42,6 +44,8 @@ pub(crate) struct Core {
     pub(crate) tables: RwLock<BTreeMap<String, Arc<TableData>>>,
     next_table: AtomicU32,
     table_options: TableOptions,
+    pub(crate) budget: Arc<MemoryBudget>,
+    pub(crate) clock: WallClock,
 }
 
 /// How a database is opened.
@@ -57,6 +61,8 @@ pub struct OpenOptions {
     pub update_range_records: Option<usize>,
     /// Unmerged tail records at which a range is merged in the background; by default half a full range.
     pub merge_tail_records: Option<u64>,
+    /// Bytes that all tables may take together; a statement that would need more fails. By default there is no limit.
+    pub memory_limit_bytes: Option<u64>,
     /// Threads that merge in the background; by default one for every four processors, and one at least.
     pub merge_threads: Option<usize>,
 }
@@ -83,12 +89,16 @@ impl Core {
         tables: BTreeMap<String, Arc<TableData>>,
         next_table: TableId,
         table_options: TableOptions,
+        budget: Arc<MemoryBudget>,
+        clock: WallClock,
     ) -> Arc<Core> {
         Arc::new(Core {
             transactions: Transactions(TransactionTable::starting_at(newest)),
             tables: RwLock::new(tables),
             next_table: AtomicU32::new(next_table),
             table_options,
+            budget,
+            clock,
         })
     }
 }
@@ -101,7 +111,9 @@ impl Database {
 
     /// A database in memory with options.
     pub fn in_memory_with(options: &OpenOptions) -> Database {
-        Self::assemble(Core::new(Timestamp::ZERO, BTreeMap::new(), 1, options.table_options()), None, options.merge_threads())
+        let (budget, clock) = Default::default();
+        let core = Core::new(Timestamp::ZERO, BTreeMap::new(), 1, options.table_options(), budget, clock);
+        Self::assemble(core, None, options)
     }
 
     /// Opens the database in a directory, which is made if it is missing. One process at a time may have it open.
@@ -114,24 +126,30 @@ impl Database {
     /// The same with options.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
         let (core, log) = recovery::open(directory.as_ref(), &mut options)?;
-        Ok(Self::assemble(core, Some(log), options.merge_threads()))
+        Ok(Self::assemble(core, Some(log), &options))
     }
 
-    fn assemble(core: Arc<Core>, log: Option<Log>, merge_threads: usize) -> Database {
-        let merges = MergePool::start(&core, merge_threads);
+    fn assemble(core: Arc<Core>, log: Option<Log>, options: &OpenOptions) -> Database {
+        core.budget.set_limit_bytes(options.memory_limit_bytes.unwrap_or(u64::MAX));
+        let merges = MergePool::start(&core, options.merge_threads());
         Database { shared: Arc::new(Shared { merges, core, log, changing_catalog: Mutex::new(()) }) }
     }
 
     /// Makes a table.
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
+        self.create_table_with(name, schema, TableSettings::default())
+    }
+
+    /// Makes a table with settings of its own.
+    pub fn create_table_with(&self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
         let core = &self.shared.core;
         let _changing = self.shared.changing_catalog.lock();
         if core.tables.read().contains_key(name) {
             return Err(Error::TableExists(name.into()));
         }
-        let data = self.new_table(name, schema);
+        let data = self.new_table(name, schema, settings);
         let mut redo = Vec::new();
-        redo::put_create(&mut redo, data.id, name, data.schema());
+        redo::put_create(&mut redo, data.id, name, data.schema(), &data.settings());
         self.log_change(&redo)?;
         core.tables.write().insert(name.into(), data.clone());
         Ok(self.handle(data))
@@ -156,19 +174,32 @@ impl Database {
         let core = &self.shared.core;
         let _changing = self.shared.changing_catalog.lock();
         let old = core.tables.read().get(name).cloned().ok_or_else(|| Error::NoSuchTable(name.into()))?;
-        let data = self.new_table(name, old.schema().clone());
+        let data = self.new_table(name, old.schema().clone(), old.settings());
         let mut redo = Vec::new();
         redo::put_drop(&mut redo, old.id);
-        redo::put_create(&mut redo, data.id, name, data.schema());
+        redo::put_create(&mut redo, data.id, name, data.schema(), &data.settings());
         self.log_change(&redo)?;
         core.tables.write().insert(name.into(), data);
         old.retire();
         Ok(())
     }
 
-    fn new_table(&self, name: &str, schema: Schema) -> Arc<TableData> {
-        let id = self.shared.core.next_table.fetch_add(1, Ordering::Relaxed);
-        Arc::new(TableData::new(id, name, schema, self.shared.core.table_options))
+    fn new_table(&self, name: &str, schema: Schema, settings: TableSettings) -> Arc<TableData> {
+        let core = &self.shared.core;
+        let id = core.next_table.fetch_add(1, Ordering::Relaxed);
+        Arc::new(TableData::new(id, name, schema, settings, core.table_options, &core.budget))
+    }
+
+    /// Changes how long a table's old versions are kept. What a shorter retention gives up is gone for good.
+    pub fn set_retention(&self, name: &str, retention: Retention) -> Result<()> {
+        let _changing = self.shared.changing_catalog.lock();
+        let data = self.table(name)?.data;
+        let settings = TableSettings { retention, ..data.settings() };
+        let mut redo = Vec::new();
+        redo::put_settings(&mut redo, data.id, &settings);
+        self.log_change(&redo)?;
+        data.set_settings(settings);
+        Ok(())
     }
 
     /// Commits a change of the catalog to the log.
@@ -208,6 +239,26 @@ impl Database {
     /// Holds the newest snapshot, for reads outside a transaction.
     pub fn read_view(&self) -> Result<ReadView> {
         ReadView::now(self)
+    }
+
+    /// Holds the snapshot of everything up to commit `at`, which must not lie in the future.
+    pub fn read_view_at(&self, at: Timestamp) -> Result<ReadView> {
+        let newest = self.shared.core.transactions.0.now();
+        if at > newest {
+            return Err(Error::SnapshotInFuture { at: at.0, newest: newest.0 });
+        }
+        ReadView::of(self, Snapshot::at(at))
+    }
+
+    /// The commit that was the newest at a time, in microseconds since 1970; `None` for a time before the database's first
+    /// commit. Times are known to within a fiftieth of a second, and less exactly the longer they are past.
+    pub fn newest_commit_at(&self, micros: i64) -> Option<Timestamp> {
+        self.shared.core.clock.newest_at(micros)
+    }
+
+    /// When a commit happened, in microseconds since 1970 and a little late at most; `None` if that is not known yet.
+    pub fn time_of_commit(&self, at: Timestamp) -> Option<i64> {
+        self.shared.core.clock.time_of(at)
     }
 
     /// The newest snapshot. It is not held: where a table does not keep its history, what it sees may soon be gone, and

@@ -49,6 +49,14 @@ pub enum Error {
     /// The table's history does not reach back so far.
     #[error("snapshot too old: table \"{table}\" keeps its rows as of commit {oldest} and later, not of commit {at}")]
     SnapshotTooOld { table: String, at: u64, oldest: u64 },
+    /// The snapshot asked for is not there yet.
+    #[error("commit {at} lies in the future; the newest is {newest}")]
+    SnapshotInFuture { at: u64, newest: u64 },
+    /// The memory limit is reached, and there is nothing left to give up.
+    #[error(
+        "out of memory: tables take {used} bytes and may take {limit}; raise the memory limit, delete rows, or shorten a table's retention"
+    )]
+    OutOfMemory { used: u64, limit: u64 },
     /// The redo log failed.
     #[error("{0}")]
     Log(#[from] LogError),
@@ -84,6 +92,8 @@ impl Error {
             Error::NoPrimaryKey(_) => "42P10",
             Error::TooManyTransactions(_) => "53300",
             Error::SnapshotTooOld { .. } => "72000",
+            Error::SnapshotInFuture { .. } => "22023",
+            Error::OutOfMemory { .. } => "53200",
             Error::Log(LogError::DiskFull { .. }) => "53100",
             Error::Log(LogError::Locked { .. }) => "55006",
             Error::Log(LogError::ReadOnly { .. }) => "25006",

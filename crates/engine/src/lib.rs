@@ -29,6 +29,8 @@
 //! | module | subject |
 //! |---|---|
 //! | `database` | [`Database`]: opening, tables, snapshots |
+//! | `settings` | [`TableSettings`]: layout and retention |
+//! | `wall_clock` | the commit that was the newest at a time |
 //! | `table` | [`Table`]: one table and its scans |
 //! | `transaction` | [`Transaction`]: reading and writing |
 //! | `primary_key` | keys, their index, uniqueness |
@@ -49,13 +51,16 @@ mod read_view;
 mod recovery;
 mod redo;
 mod row;
+mod settings;
 mod table;
 mod transaction;
+mod wall_clock;
 
 pub use database::{Database, OpenOptions};
 pub use error::{Error, Result};
 pub use lineage::{Cell, TableStats};
 pub use read_view::ReadView;
+pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableScan};
 pub use transaction::Transaction;
 pub use types::{Column, DataType, Decimal, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};

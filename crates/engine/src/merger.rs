@@ -96,6 +96,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
             table.storage.merge_range(range, &core.transactions);
         }
         if is_sweeper && swept.elapsed() >= REST {
+            core.clock.tick(core.transactions.0.now());
             let is_quiet = looked_for_quiet.elapsed() >= QUIET;
             merge_due(core, queue, is_quiet);
             swept = Instant::now();

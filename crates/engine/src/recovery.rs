@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use durability::{Frame, FrameKind, FsDevice, Log, LogOptions};
-use lineage::{Cell, Change, TableOptions};
+use lineage::{Cell, Change, MemoryBudget, TableOptions};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::outcomes::Transactions;
 use crate::redo::{self, Operation, TableId};
 use crate::table::TableData;
+use crate::wall_clock::WallClock;
 
 /// Opens the log in `directory` and builds what it describes.
 pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<Core>, Log)> {
@@ -34,6 +35,8 @@ pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<C
         next_table: 1,
         table_options,
         transactions: Transactions(TransactionTable::default()),
+        budget: Arc::default(),
+        clock: WallClock::default(),
     };
     let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
     let (log, recovered) =
@@ -46,7 +49,10 @@ pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<C
         table.storage.finish_recovery();
         tables.insert(table.name.clone(), table);
     }
-    Ok((Core::new(Timestamp(recovered.last_lsn), tables, replay.next_table, table_options), log))
+    let newest = Timestamp(recovered.last_lsn);
+    replay.clock.finish_recovery(newest);
+    let core = Core::new(newest, tables, replay.next_table, table_options, replay.budget, replay.clock);
+    Ok((core, log))
 }
 
 /// The database as far as the log was read.
@@ -58,6 +64,8 @@ struct Replay {
     table_options: TableOptions,
     /// No transaction runs during recovery; the storage asks all the same.
     transactions: Transactions,
+    budget: Arc<MemoryBudget>,
+    clock: WallClock,
 }
 
 impl Replay {
@@ -78,9 +86,20 @@ impl Replay {
 
     fn apply(&mut self, operation: Operation<'_>, at: Timestamp) -> Result<()> {
         match operation {
-            Operation::Create { table, name, schema } => {
+            Operation::Create { table, name, schema, settings } => {
                 self.next_table = self.next_table.max(table + 1);
-                self.tables.insert(table, Arc::new(TableData::new(table, &name, schema, self.table_options)));
+                let data = TableData::new(table, &name, schema, settings, self.table_options, &self.budget);
+                self.tables.insert(table, Arc::new(data));
+                Ok(())
+            }
+            Operation::Settings { table, settings } => {
+                if let Some(table) = self.tables.get(&table) {
+                    table.set_settings(settings);
+                }
+                Ok(())
+            }
+            Operation::Clock { time } => {
+                self.clock.recover(time, at);
                 Ok(())
             }
             Operation::Drop { table } => {

@@ -4,8 +4,10 @@
 //! insert  1 | table (4) | rid (8) | cells (2) | cell ...
 //! update  2 | table (4) | rid (8) | cells (2) | (column (2) | cell) ...
 //! delete  3 | table (4) | rid (8)
-//! create  4 | table (4) | length (4) | name and schema as JSON
+//! create  4 | table (4) | length (4) | name, schema and settings as JSON
 //! drop    5 | table (4)
+//! clock   6 | 0 (4)     | microseconds (8)   the time of this commit, see `wall_clock`
+//! settings 7 | table (4) | length (4) | settings as JSON
 //! cell    0                                  NULL
 //!         1 | zigzag varint                  word
 //!         2 | length (4) | bytes             bytes
@@ -13,15 +15,21 @@
 //!
 //! Numbers are little-endian. Records are named by base Rid, which recovery gives back to them.
 use lineage::Cell;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use types::{Rid, Schema};
 
 use crate::error::{Error, Result};
+use crate::settings::TableSettings;
+use crate::wall_clock::Micros;
 
 const INSERT: u8 = 1;
 const UPDATE: u8 = 2;
 const DELETE: u8 = 3;
 const CREATE: u8 = 4;
 const DROP: u8 = 5;
+const CLOCK: u8 = 6;
+const SETTINGS: u8 = 7;
 
 /// The number of a table, never used again.
 pub(crate) type TableId = u32;
@@ -31,8 +39,10 @@ pub(crate) enum Operation<'a> {
     Insert { table: TableId, rid: Rid, cells: Vec<Cell<'a>> },
     Update { table: TableId, rid: Rid, values: Vec<(usize, Cell<'a>)> },
     Delete { table: TableId, rid: Rid },
-    Create { table: TableId, name: String, schema: Schema },
+    Create { table: TableId, name: String, schema: Schema, settings: TableSettings },
     Drop { table: TableId },
+    Clock { time: Micros },
+    Settings { table: TableId, settings: TableSettings },
 }
 
 fn put_head(out: &mut Vec<u8>, operation: u8, table: TableId, rid: Rid) {
@@ -84,12 +94,28 @@ pub(crate) fn put_delete(out: &mut Vec<u8>, table: TableId, rid: Rid) {
 }
 
 /// Appends the creation of a table.
-pub(crate) fn put_create(out: &mut Vec<u8>, table: TableId, name: &str, schema: &Schema) {
-    let json = serde_json::to_vec(&(name, schema)).expect("names and schemas are plain data");
-    out.push(CREATE);
+pub(crate) fn put_create(out: &mut Vec<u8>, table: TableId, name: &str, schema: &Schema, settings: &TableSettings) {
+    put_json(out, CREATE, table, &(name, schema, settings));
+}
+
+/// Appends new settings of a table.
+pub(crate) fn put_settings(out: &mut Vec<u8>, table: TableId, settings: &TableSettings) {
+    put_json(out, SETTINGS, table, settings);
+}
+
+fn put_json(out: &mut Vec<u8>, operation: u8, table: TableId, content: &impl Serialize) {
+    let json = serde_json::to_vec(content).expect("names, schemas and settings are plain data");
+    out.push(operation);
     out.extend(table.to_le_bytes());
     out.extend((json.len() as u32).to_le_bytes());
     out.extend(json);
+}
+
+/// Appends the time of the commit.
+pub(crate) fn put_clock(out: &mut Vec<u8>, time: Micros) {
+    out.push(CLOCK);
+    out.extend(0u32.to_le_bytes());
+    out.extend(time.to_le_bytes());
 }
 
 /// Appends the end of a table.
@@ -149,6 +175,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn json<T: DeserializeOwned>(&mut self, what: &str) -> Result<T> {
+        let len = self.u32()? as usize;
+        serde_json::from_slice(self.take(len)?).map_err(|error| Error::BadRedo(format!("{what}: {error}")))
+    }
+
     fn word(&mut self) -> Result<u64> {
         let (mut zigzag, mut shift) = (0u64, 0);
         loop {
@@ -179,11 +210,11 @@ impl<'a> Reader<'a> {
             }
             DELETE => Operation::Delete { table, rid: self.rid()? },
             CREATE => {
-                let len = self.u32()? as usize;
-                let (name, schema) = serde_json::from_slice(self.take(len)?)
-                    .map_err(|error| Error::BadRedo(format!("the description of a table: {error}")))?;
-                Operation::Create { table, name, schema }
+                let (name, schema, settings) = self.json("the description of a table")?;
+                Operation::Create { table, name, schema, settings }
             }
+            SETTINGS => Operation::Settings { table, settings: self.json("the settings of a table")? },
+            CLOCK => Operation::Clock { time: Micros::from_le_bytes(self.array()?) },
             DROP => Operation::Drop { table },
             other => return Err(Error::BadRedo(format!("unknown operation {other}"))),
         })

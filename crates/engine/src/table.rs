@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
-use lineage::{Cell, ColumnBuilder, Projection, TableOptions, TableStats, View};
+use lineage::{Cell, ColumnBuilder, MemoryBudget, Projection, TableOptions, TableStats, View};
+use parking_lot::RwLock;
 use types::{Rid, Schema, Snapshot, Value};
 
 use crate::database::Database;
@@ -14,6 +15,7 @@ use crate::primary_key::{Key, PrimaryKey};
 use crate::read_view::ReadView;
 use crate::redo::TableId;
 use crate::row::{Cells, Fitted, check_width};
+use crate::settings::TableSettings;
 
 /// A handle to one table; cheap to clone.
 #[derive(Clone)]
@@ -29,6 +31,7 @@ pub(crate) struct TableData {
     pub(crate) schema: Arc<Schema>,
     pub(crate) storage: lineage::Table,
     pub(crate) primary_key: Option<PrimaryKey>,
+    settings: RwLock<TableSettings>,
     has_changed_keys: AtomicBool,
     /// Set once the table was dropped, or replaced by an empty one.
     is_gone: AtomicBool,
@@ -44,18 +47,34 @@ pub struct ScanOptions {
 }
 
 impl TableData {
-    pub(crate) fn new(id: TableId, name: &str, schema: Schema, options: TableOptions) -> TableData {
+    pub(crate) fn new(
+        id: TableId,
+        name: &str,
+        schema: Schema,
+        settings: TableSettings,
+        defaults: TableOptions,
+        budget: &Arc<MemoryBudget>,
+    ) -> TableData {
         let primary_key = PrimaryKey::new(&schema);
-        let storage = lineage::Table::new(schema.clone(), options, Arc::default());
+        let storage = lineage::Table::new(schema.clone(), settings.options(defaults), budget.clone());
         TableData {
             id,
             name: name.into(),
             schema: Arc::new(schema),
             storage,
             primary_key,
+            settings: RwLock::new(settings),
             has_changed_keys: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
         }
+    }
+
+    pub(crate) fn settings(&self) -> TableSettings {
+        *self.settings.read()
+    }
+
+    pub(crate) fn set_settings(&self, settings: TableSettings) {
+        *self.settings.write() = settings;
     }
 
     /// Lets nobody write to the table any more.
@@ -169,6 +188,11 @@ impl Table {
     /// The columns and the primary key.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.data.schema
+    }
+
+    /// What was chosen for it.
+    pub fn settings(&self) -> TableSettings {
+        self.data.settings()
     }
 
     /// What the table holds now.

@@ -404,6 +404,11 @@ impl Transaction {
         if self.written.is_empty() {
             return Ok(self.snapshot.at);
         }
+        if self.database.shared.log.is_some()
+            && let Some(time) = self.database.shared.core.clock.mark_for_log()
+        {
+            redo::put_clock(&mut self.redo, time);
+        }
         let Some(handle) = &self.handle else { return Ok(self.snapshot.at) };
         let (at, id) = (self.database.shared.commit_to_log(handle, &self.redo)?, handle.id());
         self.stamp(id, at.0);
