@@ -14,6 +14,7 @@
 //! | `write` | appending a version |
 //! | `merge` | bringing base pages forward |
 //! | `scan` | batches of visible rows |
+//! | `encoding` | one column of a base page in encoded form |
 //! | `base`, `insert`, `tail`, `heap` | the pages |
 //! | `cell`, `column_set`, `view` | values, sets of columns, visibility |
 //!
@@ -22,6 +23,8 @@
 mod base;
 mod cell;
 mod column_set;
+#[allow(dead_code, reason = "base pages hold plain Arrow arrays until the merge encodes them")]
+mod encoding;
 mod heap;
 mod insert;
 mod merge;
@@ -35,6 +38,7 @@ mod view;
 mod write;
 
 pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, value_of_cell};
+pub use encoding::{Aggregates, Comparison, Encoding, Mask, Sum, Test, Zone};
 pub use heap::VALUE_BYTES_MAX;
 pub use merge::MergeReport;
 pub use scan::{BLOCK_ROWS, Projection};
