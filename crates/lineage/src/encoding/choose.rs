@@ -136,9 +136,17 @@ fn best_form(simd: Simd, keys: &[i64], data_type: DataType, limit: usize, hint: 
     other.or(plain.map(|integers| Form::Encoded(integers, Meaning::Keys)))
 }
 
-/// Every so many-th value, about a thousand in all.
+/// About a thousand slots spread over the column, one in each stretch of it. Within its stretch the place is arbitrary:
+/// an even step would see only one digit of ascending numbers.
+fn sample_slots(len: usize) -> impl Iterator<Item = usize> {
+    let step = len.div_ceil(SAMPLE).max(1);
+    let place = move |start: usize| start + (start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % step;
+    (0..len).step_by(step).map(move |start| place(start).min(len - 1))
+}
+
+/// The keys of a sample.
 fn sample(keys: &[i64]) -> Vec<i64> {
-    keys.iter().copied().step_by(keys.len().div_ceil(SAMPLE).max(1)).collect()
+    sample_slots(keys.len()).map(|slot| keys[slot]).collect()
 }
 
 fn encode_floats(simd: Simd, keys: &[i64], data_type: DataType, limit: usize, hint: Option<Hint>) -> Option<Form> {
@@ -204,12 +212,11 @@ fn encode_bytes(
 
 /// Whether the values of a sample repeat themselves so that a dictionary is likely to pay.
 fn repeats(raw: &Raw, len: usize) -> bool {
-    let step = len.div_ceil(SAMPLE).max(1);
     let bytes = |slot: usize| match raw.cell(slot) {
         Cell::Bytes(bytes) => bytes,
         Cell::Null | Cell::Word(_) => &[],
     };
-    let mut sample: Vec<&[u8]> = (0..len).step_by(step).map(bytes).collect();
+    let mut sample: Vec<&[u8]> = sample_slots(len).map(bytes).collect();
     let sampled = sample.len();
     sample.sort_unstable();
     sample.dedup();
