@@ -151,7 +151,7 @@ fn sample(keys: &[i64]) -> Vec<i64> {
 
 fn encode_floats(simd: Simd, keys: &[i64], data_type: DataType, limit: usize, hint: Option<Hint>) -> Option<Form> {
     let with = |exponents: Exponents| {
-        let (integers, alp) = Alp::encode(keys, exponents)?;
+        let (integers, alp) = Alp::encode(simd, keys, exponents)?;
         let integers = Integers::smallest(simd, &integers, limit.checked_sub(alp.bytes() + 1)?)?;
         Some(Form::Encoded(integers, Meaning::Float(alp)))
     };

@@ -3,6 +3,7 @@
 //! As the entries are sorted, codes are in the order of the values: every test is an interval or two of codes, found by
 //! binary search, and the extremes of a block are those of its codes. Text keeps its entries as an Arrow view array, so
 //! that rows are handed out as views into its buffers, without a copy of a byte.
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
@@ -15,11 +16,13 @@ use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use foldhash::fast::FixedState;
 use types::DataType;
 
+use super::keys::wide_decimal;
 use super::predicate::CellOrder;
 use super::raw::Raw;
 use crate::cell::Cell;
 
 /// The entries of a dictionary of a type that is stored as bytes, ascending.
+#[derive(Clone)]
 pub(super) enum Entries {
     Text(StringViewArray),
     Bytea(BinaryViewArray),
@@ -54,6 +57,25 @@ impl Entries {
             Entries::Bytea(array) => Cell::Bytes(array.value(code)),
             Entries::Decimal(values) => Cell::Bytes(&values.inner().as_slice()[code * 16..][..16]),
         }
+    }
+
+    /// The code of a value, if it is an entry.
+    pub fn code(&self, bytes: &[u8]) -> Option<i64> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            let order = match self {
+                Entries::Text(array) => array.value(middle).as_bytes().cmp(bytes),
+                Entries::Bytea(array) => array.value(middle).cmp(bytes),
+                Entries::Decimal(values) => values[middle].cmp(&wide_decimal(bytes)),
+            };
+            match order {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Some(middle as i64),
+                Ordering::Greater => high = middle,
+            }
+        }
+        None
     }
 
     /// The order of the entries.

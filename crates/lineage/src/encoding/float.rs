@@ -16,7 +16,7 @@ use types::DataType;
 use super::keys::{double_of_key, ordered_double, ordered_real, real_of_key};
 use super::packing::width_of;
 use super::predicate::Intervals;
-use super::simd::BLOCK;
+use super::simd::{BLOCK, Simd, kernel};
 
 const POWERS: [f64; 19] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
@@ -54,28 +54,101 @@ pub(super) struct Alp {
     keys: Box<[i64]>,
 }
 
+/// The factors of a column, ready to multiply with.
+#[derive(Clone, Copy)]
+struct Factors {
+    up: f64,
+    up_inverse: f64,
+    down: f64,
+    down_inverse: f64,
+}
+
+impl Factors {
+    /// The integer of a float, right only if it comes back.
+    #[inline(always)]
+    fn integer(self, value: f64) -> i64 {
+        let scaled = value * self.up * self.down_inverse;
+        ((scaled + ROUNDING) - ROUNDING) as i64
+    }
+
+    #[inline(always)]
+    fn double(self, integer: i64) -> f64 {
+        integer as f64 * self.down * self.up_inverse
+    }
+
+    #[inline(always)]
+    fn double_key(self, integer: i64) -> i64 {
+        ordered_double(self.double(integer).to_bits())
+    }
+
+    #[inline(always)]
+    fn real_key(self, integer: i64) -> i64 {
+        ordered_real((self.double(integer) as f32).to_bits())
+    }
+}
+
+kernel! {
+    /// Makes integers of some floats, and says whether all of them come back.
+    fn encode_all(factors: Factors, is_real: bool, keys: &[i64], integers: &mut [i64]) -> bool = encode_all_body;
+}
+
+#[inline(always)]
+fn encode_all_body(factors: Factors, is_real: bool, keys: &[i64], integers: &mut [i64]) -> bool {
+    let mut misses = 0u64;
+    let mut check = |integer: i64, decoded: i64, key: i64| {
+        misses |= u64::from(decoded != key) | u64::from(integer.unsigned_abs() > INTEGER_MAX as u64);
+    };
+    for (integer, key) in integers.iter_mut().zip(keys) {
+        if is_real {
+            *integer = factors.integer(f64::from(real_of_key(*key)));
+            check(*integer, factors.real_key(*integer), *key);
+        } else {
+            *integer = factors.integer(double_of_key(*key));
+            check(*integer, factors.double_key(*integer), *key);
+        }
+    }
+    misses == 0
+}
+
+kernel! {
+    /// Turns integers into the keys of their floats.
+    fn decode_all(factors: Factors, is_real: bool, integers: &mut [i64]) = decode_all_body;
+}
+
+#[inline(always)]
+fn decode_all_body(factors: Factors, is_real: bool, integers: &mut [i64]) {
+    if is_real {
+        integers.iter_mut().for_each(|integer| *integer = factors.real_key(*integer));
+    } else {
+        integers.iter_mut().for_each(|integer| *integer = factors.double_key(*integer));
+    }
+}
+
 impl Exponents {
+    #[inline]
+    fn factors(self) -> Factors {
+        let (exponent, factor) = (usize::from(self.exponent), usize::from(self.factor));
+        Factors {
+            up: POWERS[exponent],
+            up_inverse: INVERSES[exponent],
+            down: POWERS[factor],
+            down_inverse: INVERSES[factor],
+        }
+    }
+
     /// The integer of a float, if it comes back from it bit by bit.
     #[inline]
     fn encode(self, key: i64) -> Option<i64> {
         let value = if self.is_real { f64::from(real_of_key(key)) } else { double_of_key(key) };
-        let scaled = value * POWERS[usize::from(self.exponent)] * INVERSES[usize::from(self.factor)];
-        let integer = ((scaled + ROUNDING) - ROUNDING) as i64;
+        let integer = self.factors().integer(value);
         (self.decode(integer) == key && integer.unsigned_abs() <= INTEGER_MAX as u64).then_some(integer)
-    }
-
-    /// The float of an integer.
-    #[inline]
-    pub fn double(self, integer: i64) -> f64 {
-        let value = integer as f64 * POWERS[usize::from(self.factor)] * INVERSES[usize::from(self.exponent)];
-        if self.is_real { f64::from(value as f32) } else { value }
     }
 
     /// The key of the float of an integer.
     #[inline]
     fn decode(self, integer: i64) -> i64 {
-        let value = self.double(integer);
-        if self.is_real { ordered_real((value as f32).to_bits()) } else { ordered_double(value.to_bits()) }
+        let factors = self.factors();
+        if self.is_real { factors.real_key(integer) } else { factors.double_key(integer) }
     }
 
     /// The pair that makes a column of `len` values like the sample smallest, and how many bytes it would take.
@@ -112,11 +185,15 @@ impl Exponents {
 
 impl Alp {
     /// The integers of these floats and the exceptions; `None` if those are more than an eighth.
-    pub fn encode(keys: &[i64], exponents: Exponents) -> Option<(Vec<i64>, Alp)> {
+    pub fn encode(simd: Simd, keys: &[i64], exponents: Exponents) -> Option<(Vec<i64>, Alp)> {
         let exceptions_max = keys.len() / 8;
         let (mut slots, mut exceptions) = (vec![], vec![]);
-        let mut integers = Vec::with_capacity(keys.len());
-        for (block, keys) in keys.chunks(BLOCK).enumerate() {
+        let mut integers = vec![0; keys.len()];
+        let blocks = keys.chunks(BLOCK).zip(integers.chunks_mut(BLOCK)).enumerate();
+        for (block, (keys, integers)) in blocks {
+            if encode_all(simd, exponents.factors(), exponents.is_real, keys, integers) {
+                continue;
+            }
             // An exception repeats a neighbour within its block, which costs the block no width.
             let mut last = keys.iter().find_map(|key| exponents.encode(*key)).unwrap_or(0);
             for (i, key) in keys.iter().enumerate() {
@@ -127,7 +204,7 @@ impl Alp {
                         exceptions.push(*key);
                     }
                 }
-                integers.push(last);
+                integers[i] = last;
             }
             if slots.len() > exceptions_max {
                 return None;
@@ -160,8 +237,8 @@ impl Alp {
     }
 
     /// Turns the integers of the rows from `from` on into keys.
-    pub fn decode(&self, from: usize, integers: &mut [i64]) {
-        integers.iter_mut().for_each(|integer| *integer = self.exponents.decode(*integer));
+    pub fn decode(&self, simd: Simd, from: usize, integers: &mut [i64]) {
+        decode_all(simd, self.exponents.factors(), self.exponents.is_real, integers);
         for (slot, key) in self.exceptions(from, from + integers.len()) {
             integers[slot - from] = key;
         }

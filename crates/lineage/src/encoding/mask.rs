@@ -153,7 +153,7 @@ pub(super) fn bits_of(bitmap: &BooleanBuffer, from: usize, len: usize) -> BlockB
     let mut bits = [0; BLOCK_WORDS];
     let part = bitmap.slice(from, len);
     bits.iter_mut().zip(part.bit_chunks().iter_padded()).for_each(|(word, chunk)| *word = chunk);
-    if len % 64 != 0 {
+    if !len.is_multiple_of(64) {
         bits[len / 64] &= low_bits(len % 64);
     }
     bits

@@ -158,16 +158,23 @@ impl EncodedColumn {
         match &self.form {
             Form::Raw(raw) => raw.array(self.data_type, nulls, (from, to)),
             Form::Encoded(integers, Meaning::Entries(entries)) => {
-                let mut codes = Vec::with_capacity(to - from);
-                self.each_block(from, to, |block, rows, _| {
-                    let mut buffer = [0; BLOCK];
-                    integers.unpack(Simd::best(), block, &mut buffer);
-                    codes.extend_from_slice(&buffer[rows.0..rows.1]);
-                });
+                let codes = self.codes(integers, from, to);
                 entries.array(&codes, self.data_type, nulls)
             }
             Form::Encoded(..) => array_of_keys(self.keys(from, to), self.data_type, nulls),
         }
+    }
+
+    /// The integers of rows `from..to` of an encoded column.
+    fn codes(&self, integers: &Integers, from: usize, to: usize) -> Vec<i64> {
+        let mut codes = Vec::with_capacity(to - from);
+        let simd = Simd::best();
+        let mut buffer = [0; BLOCK];
+        self.each_block(from, to, |block, rows, _| {
+            integers.unpack(simd, block, &mut buffer);
+            codes.extend_from_slice(&buffer[rows.0..rows.1]);
+        });
+        codes
     }
 
     /// The keys of rows `from..to` of a type that has keys.
@@ -193,7 +200,7 @@ impl EncodedColumn {
                 match meaning {
                     Meaning::Keys => {}
                     Meaning::Lookup(values) => keys.iter_mut().for_each(|key| *key = values[*key as usize]),
-                    Meaning::Float(alp) => alp.decode(start + rows.0, keys),
+                    Meaning::Float(alp) => alp.decode(simd, start + rows.0, keys),
                     Meaning::Entries(_) => unreachable!("wide types have no keys"),
                 }
             }

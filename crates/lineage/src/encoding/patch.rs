@@ -2,7 +2,7 @@
 //!
 //! Types that have keys are decoded into a plain buffer of keys, overwritten and encoded again. Views of text and bytea
 //! are taken over, buffers and all; the new values come into a buffer of their own behind them. Encoding again under the
-//! hint of what the column was costs no sampling.
+//! hint of what the column was costs no sampling. Where a dictionary already has all the new values, only codes change.
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -12,8 +12,11 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
 use types::DataType;
 
 use super::choose::{Hint, encode, encode_keys, fill_nulls};
+use super::integers::Integers;
 use super::keys::{key_of_word, wide_decimal};
 use super::raw::Raw;
+use super::simd::Simd;
+use super::zones::{self, BlockZone};
 use super::{EncodedColumn, Form, Meaning};
 use crate::cell::{Cell, ColumnBuilder, is_wide};
 
@@ -23,6 +26,9 @@ type Patches<'a> = [(usize, Cell<'a>)];
 pub(super) fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedColumn {
     debug_assert!(patches.is_sorted_by(|left, right| left.0 < right.0));
     let nulls = patched_nulls(column, patches);
+    if let Some((form, zones)) = patched_codes(column, patches, nulls.as_ref()) {
+        return EncodedColumn { data_type: column.data_type, len: column.len, nulls, form, zones };
+    }
     let hint = Some(hint_of(column));
     let (data_type, len) = (column.data_type, column.len);
     if is_wide(data_type) {
@@ -41,6 +47,40 @@ pub(super) fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedC
     let (form, zones) = encode_keys(&keys, nulls.as_ref(), data_type, hint);
     let form = form.unwrap_or_else(|| Form::Raw(Raw::of_keys(keys, data_type)));
     EncodedColumn { data_type, len, nulls, form, zones }
+}
+
+/// The same dictionary with other codes, if it has all of the new values. Entries that nothing uses any more stay.
+fn patched_codes(
+    column: &EncodedColumn,
+    patches: &Patches<'_>,
+    nulls: Option<&NullBuffer>,
+) -> Option<(Form, Box<[BlockZone]>)> {
+    let Form::Encoded(integers, meaning @ (Meaning::Lookup(_) | Meaning::Entries(_))) = &column.form else {
+        return None;
+    };
+    let code = |cell: &Cell<'_>| match (meaning, cell) {
+        (Meaning::Lookup(keys), Cell::Word(word)) => {
+            keys.binary_search(&key_of_word(*word, column.data_type)).ok().map(|code| code as i64)
+        }
+        (Meaning::Entries(entries), Cell::Bytes(bytes)) => entries.code(bytes),
+        _ => None,
+    };
+    let simd = Simd::best();
+    let mut codes = column.codes(integers, 0, column.len);
+    for (slot, cell) in patches.iter().filter(|(_, cell)| *cell != Cell::Null) {
+        codes[*slot] = code(cell)?;
+    }
+    nulls.iter().for_each(|nulls| fill_nulls(&mut codes, nulls));
+    let integers = Integers::smallest(simd, &codes, usize::MAX)?;
+    let (meaning, zones) = match meaning {
+        Meaning::Lookup(keys) => {
+            let values: Vec<i64> = codes.iter().map(|code| keys[*code as usize]).collect();
+            (Meaning::Lookup(keys.clone()), zones::of_keys(simd, &values, nulls))
+        }
+        Meaning::Entries(entries) => (Meaning::Entries(entries.clone()), zones::of_keys(simd, &codes, nulls)),
+        Meaning::Keys | Meaning::Float(_) => return None,
+    };
+    Some((Form::Encoded(integers, meaning), zones))
 }
 
 fn hint_of(column: &EncodedColumn) -> Hint {

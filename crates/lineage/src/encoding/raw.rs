@@ -14,7 +14,7 @@ use types::DataType;
 
 use super::integers::{KeyTotals, find_keys};
 use super::kernels::{totals, totals_kept};
-use super::keys::{is_float, ordered_double, ordered_real, word_of_key};
+use super::keys::{double_of_key, is_float, ordered_double, ordered_real, real_of_key};
 use super::mask::{bits_of, count_bits};
 use super::predicate::Intervals;
 use super::simd::{BLOCK, BlockBits, Lane, Simd};
@@ -86,8 +86,9 @@ impl Raw {
             DataType::Boolean => Raw::Boolean(BooleanBuffer::collect_bool(keys.len(), |i| keys[i] != 0)),
             DataType::SmallInt => Raw::I16(collect(&keys, |key| key as i16)),
             DataType::Integer | DataType::Date => Raw::I32(collect(&keys, |key| key as i32)),
-            DataType::Real => Raw::F32(collect(&keys, |key| f32::from_bits(word_of_key(key, data_type) as u32))),
-            DataType::Double => Raw::F64(collect(&keys, |key| f64::from_bits(word_of_key(key, data_type)))),
+            DataType::Real => Raw::F32(collect(&keys, real_of_key)),
+            // As long as the keys, so they take over the same memory.
+            DataType::Double => Raw::F64(keys.into_iter().map(double_of_key).collect::<Vec<f64>>().into()),
             DataType::Decimal { .. } => Raw::Decimal(collect(&keys, i128::from)),
             _ => Raw::I64(keys.into()),
         }

@@ -114,7 +114,7 @@ fn of_word(data_type: DataType, shape: Shape, word: u64) -> Value {
 fn float(data_type: DataType, shape: Shape, word: u64) -> Value {
     let odd = [0x8000_0000_0000_0000, 0x7ff8_0000_0000_0123, 0xfff0_0000_0000_0000, 0x7ff0_0000_0000_0000, 1];
     let odd_reals = [0x8000_0000, 0x7fc0_0123, 0xff80_0000, 0x7f80_0000, 1];
-    let is_odd = word % 13 == 0 && shape != Shape::Constant;
+    let is_odd = word.is_multiple_of(13) && shape != Shape::Constant;
     let i = (word % 5) as usize;
     match (data_type, shape) {
         (DataType::Real, _) if is_odd => Value::Real(f32::from_bits(odd_reals[i])),
@@ -182,9 +182,9 @@ pub fn forms(array: &ArrayRef, data_type: DataType) -> Vec<EncodedColumn> {
     both(&codes).into_iter().for_each(|integers| push(integers, Meaning::Lookup(distinct.clone().into()), &keys));
     if is_float(data_type)
         && let Some((exponents, _)) = Exponents::choose(&keys, len, data_type)
-        && let Some((integers, alp)) = Alp::encode(&keys, exponents)
+        && let Some((integers, alp)) = Alp::encode(simd, &keys, exponents)
     {
-        let again = Alp::encode(&keys, exponents).expect("as before").1;
+        let again = Alp::encode(simd, &keys, exponents).expect("as before").1;
         let [packed, runs] = both(&integers);
         push(packed, Meaning::Float(alp), &keys);
         push(runs, Meaning::Float(again), &keys);
