@@ -1,0 +1,175 @@
+//! Count, sum and extremes of some values of one column.
+//!
+//! Sums of integers and decimals are exact in 128 bits: no number of 64-bit values that fits a computer overflows them.
+//! Decimals of many digits can; then the sum is marked and must not be used. Floats are added as doubles.
+use types::{DataType, Value};
+
+use super::keys::{is_float, is_summed, wide_decimal};
+use super::predicate::compare;
+use crate::cell::{Cell, value_of_cell};
+
+/// A sum.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Sum {
+    /// The type is not a number.
+    None,
+    /// Of integers, or of the digits of decimals.
+    Integer(i128),
+    /// Of floats.
+    Float(f64),
+}
+
+/// What aggregate functions need of some values of one column. NULLs count nowhere.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Aggregates {
+    data_type: DataType,
+    /// how many values
+    pub count: u64,
+    /// their sum
+    pub sum: Sum,
+    /// whether the sum went beyond 128 bits on the way and is not to be used
+    pub sum_overflows: bool,
+    /// the smallest
+    pub min: Option<Value>,
+    /// the greatest
+    pub max: Option<Value>,
+}
+
+impl Aggregates {
+    /// Of no values of this type.
+    pub fn new(data_type: DataType) -> Aggregates {
+        let sum = match data_type {
+            DataType::Decimal { .. } => Sum::Integer(0),
+            _ if is_float(data_type) => Sum::Float(0.0),
+            _ if is_summed(data_type) => Sum::Integer(0),
+            _ => Sum::None,
+        };
+        Aggregates { data_type, count: 0, sum, sum_overflows: false, min: None, max: None }
+    }
+
+    /// Adds one value.
+    pub fn add(&mut self, cell: Cell<'_>) {
+        if cell == Cell::Null {
+            return;
+        }
+        self.count += 1;
+        match self.sum {
+            Sum::None => {}
+            Sum::Integer(_) => self.add_integer(integer_of(cell)),
+            Sum::Float(ref mut sum) => *sum += float_of(cell, self.data_type),
+        }
+        self.add_extreme(cell);
+    }
+
+    /// Takes one value away that was added before. The extremes stay: `false` says that this value may have been one
+    /// of them, or that the sum is of floats and inexact now, so that the aggregates must be made anew if they matter.
+    #[must_use]
+    pub fn take_away(&mut self, cell: Cell<'_>) -> bool {
+        if cell == Cell::Null {
+            return true;
+        }
+        self.count -= 1;
+        match self.sum {
+            Sum::None => {}
+            Sum::Integer(_) => match integer_of(cell).checked_neg() {
+                Some(negative) => self.add_integer(negative),
+                None => self.sum_overflows = true,
+            },
+            Sum::Float(ref mut sum) => *sum -= float_of(cell, self.data_type),
+        }
+        let is_extreme = |extreme: &Option<Value>| {
+            extreme.as_ref().is_none_or(|value| compare(cell, value, self.data_type).is_none_or(|order| order.is_eq()))
+        };
+        !matches!(self.sum, Sum::Float(_)) && !is_extreme(&self.min) && !is_extreme(&self.max)
+    }
+
+    /// Adds the values of `other`, which is about the same column.
+    pub fn merge(&mut self, other: &Aggregates) {
+        self.count += other.count;
+        self.sum_overflows |= other.sum_overflows;
+        match (&mut self.sum, other.sum) {
+            (Sum::Integer(_), Sum::Integer(sum)) => self.add_integer(sum),
+            (Sum::Float(mine), Sum::Float(sum)) => *mine += sum,
+            _ => {}
+        }
+        for value in [&other.min, &other.max].into_iter().flatten() {
+            let mut scratch = crate::cell::Scratch::default();
+            self.add_extreme(crate::cell::cell_of_value(value, self.data_type, &mut scratch));
+        }
+    }
+
+    /// Adds to the sum of integers.
+    pub(super) fn add_integer(&mut self, number: i128) {
+        if let Sum::Integer(sum) = &mut self.sum {
+            let (next, overflows) = sum.overflowing_add(number);
+            *sum = next;
+            self.sum_overflows |= overflows;
+        }
+    }
+
+    /// Adds to the sum of floats.
+    pub(super) fn add_float(&mut self, number: f64) {
+        if let Sum::Float(sum) = &mut self.sum {
+            *sum += number;
+        }
+    }
+
+    /// Takes a value into the extremes.
+    pub(super) fn add_extreme(&mut self, cell: Cell<'_>) {
+        let value = || Some(value_of_cell(cell, self.data_type));
+        if self.min.as_ref().is_none_or(|min| compare(cell, min, self.data_type).is_some_and(|order| order.is_lt())) {
+            self.min = value();
+        }
+        if self.max.as_ref().is_none_or(|max| compare(cell, max, self.data_type).is_some_and(|order| order.is_gt())) {
+            self.max = value();
+        }
+    }
+}
+
+/// The number of a cell of an integer or decimal type.
+pub(super) fn integer_of(cell: Cell<'_>) -> i128 {
+    match cell {
+        Cell::Null => 0,
+        Cell::Word(word) => i128::from(word as i64),
+        Cell::Bytes(bytes) => wide_decimal(bytes),
+    }
+}
+
+fn float_of(cell: Cell<'_>, data_type: DataType) -> f64 {
+    match cell {
+        Cell::Word(word) if data_type == DataType::Real => f64::from(f32::from_bits(word as u32)),
+        Cell::Word(word) => f64::from_bits(word),
+        Cell::Null | Cell::Bytes(_) => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_can_be_merged_and_taken_away() {
+        let word = |number: i64| Cell::Word(number as u64);
+        let mut left = Aggregates::new(DataType::BigInt);
+        [i64::MAX, i64::MAX, 7].into_iter().for_each(|number| left.add(word(number)));
+        let mut right = Aggregates::new(DataType::BigInt);
+        right.add(Cell::Null);
+        right.add(word(-3));
+        left.merge(&right);
+        assert_eq!((left.count, left.sum), (4, Sum::Integer(2 * i128::from(i64::MAX) + 4)));
+        assert_eq!((&left.min, &left.max), (&Some(Value::BigInt(-3)), &Some(Value::BigInt(i64::MAX))));
+        assert!(left.take_away(word(7)), "neither extreme");
+        assert!(!left.take_away(word(-3)), "the smallest went");
+        assert_eq!((left.count, left.sum), (2, Sum::Integer(2 * i128::from(i64::MAX))));
+    }
+
+    #[test]
+    fn a_sum_beyond_128_bits_is_marked() {
+        let mut sum = Aggregates::new(DataType::Decimal { precision: 38, scale: 0 });
+        let great = (10i128.pow(38) - 1).to_le_bytes();
+        sum.add(Cell::Bytes(&great));
+        assert!(!sum.sum_overflows);
+        sum.add(Cell::Bytes(&great));
+        assert!(sum.sum_overflows);
+    }
+}

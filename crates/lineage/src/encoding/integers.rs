@@ -1,0 +1,221 @@
+//! A column of 64-bit keys in one of two forms: bit-packed distances, or runs.
+//!
+//! Everything that is not raw is such a column together with what its keys mean (see [`super::form`]), so tests and
+//! totals on encoded data are written here once.
+use super::kernels::{Totals, count_changes, totals, totals_kept};
+use super::mask::{count_bits, set_bits};
+use super::packed::Packed;
+use super::predicate::Intervals;
+use super::simd::{BLOCK, BlockBits, Simd};
+use super::within::within;
+
+/// Sum and extremes of some keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct KeyTotals {
+    /// how many keys
+    pub count: usize,
+    /// their sum
+    pub sum: i128,
+    /// the smallest, `i64::MAX` if there is none
+    pub min: i64,
+    /// the greatest, `i64::MIN` if there is none
+    pub max: i64,
+}
+
+impl KeyTotals {
+    /// Of no keys.
+    pub const NONE: KeyTotals = KeyTotals { count: 0, sum: 0, min: i64::MAX, max: i64::MIN };
+
+    /// Of at most a block of keys, or of those whose bit in `kept` is set.
+    pub fn of_keys<const EXTREMES: bool>(simd: Simd, keys: &[i64], kept: Option<&BlockBits>) -> KeyTotals {
+        const SIGN: u64 = 1 << 63;
+        let count = kept.map_or(keys.len(), |kept| count_bits(kept, 0, keys.len()));
+        let words = words_of_keys(keys);
+        let totals = match kept {
+            None => totals::<u64, EXTREMES>(simd, words, SIGN),
+            Some(kept) => totals_kept::<u64, EXTREMES>(simd, words, SIGN, kept),
+        };
+        KeyTotals::from_distances(i64::MIN, count, totals)
+    }
+
+    /// Of `count` keys of which the totals of their distances to `base` are known.
+    pub fn from_distances(base: i64, count: usize, totals: Totals) -> KeyTotals {
+        if count == 0 {
+            return KeyTotals::NONE;
+        }
+        KeyTotals {
+            count,
+            sum: totals.sum as i128 + i128::from(base) * count as i128,
+            min: base.wrapping_add(totals.min as i64),
+            max: base.wrapping_add(totals.max as i64),
+        }
+    }
+
+    fn add_run(&mut self, key: i64, count: usize) {
+        if count > 0 {
+            self.count += count;
+            self.sum += i128::from(key) * count as i128;
+            self.min = self.min.min(key);
+            self.max = self.max.max(key);
+        }
+    }
+}
+
+/// The keys as unsigned words.
+fn words_of_keys(keys: &[i64]) -> &[u64] {
+    // SAFETY: every bit pattern is a u64, and the two types have one size and alignment.
+    let (before, words, after) = unsafe { keys.align_to::<u64>() };
+    debug_assert!(before.is_empty() && after.is_empty());
+    words
+}
+
+/// Sets the bits of those of at most a block of keys that lie in the intervals.
+pub(super) fn find_keys(simd: Simd, keys: &[i64], intervals: &Intervals, bits: &mut BlockBits) {
+    for (low, high) in intervals.iter() {
+        within(simd, words_of_keys(keys), low as u64, high.wrapping_sub(low) as u64, bits);
+    }
+}
+
+/// A column of keys.
+pub(super) enum Integers {
+    Packed(Packed),
+    Runs(Runs),
+}
+
+/// Runs of equal keys.
+pub(super) struct Runs {
+    /// where each run ends
+    ends: Box<[u32]>,
+    keys: Box<[i64]>,
+    /// the run in which each block begins
+    first: Box<[u32]>,
+}
+
+impl Runs {
+    /// How many bytes a column takes.
+    pub fn bytes_for(runs: usize, len: usize) -> usize {
+        runs * (size_of::<u32>() + size_of::<i64>()) + len.div_ceil(BLOCK) * size_of::<u32>()
+    }
+
+    /// The runs of these keys.
+    pub fn new(keys: &[i64]) -> Runs {
+        let (mut ends, mut values): (Vec<u32>, Vec<i64>) = (vec![], vec![]);
+        let mut at = 0;
+        for run in keys.chunk_by(|left, right| left == right) {
+            at += run.len();
+            ends.push(at as u32);
+            values.push(run[0]);
+        }
+        let first = |block: usize| ends.partition_point(|end| *end as usize <= block * BLOCK) as u32;
+        let first = (0..keys.len().div_ceil(BLOCK)).map(first).collect();
+        Runs { first, ends: ends.into(), keys: values.into() }
+    }
+
+    #[inline]
+    fn get(&self, slot: usize) -> i64 {
+        let first = self.first[slot / BLOCK] as usize;
+        let after = self.first.get(slot / BLOCK + 1).map_or(self.ends.len(), |run| *run as usize + 1);
+        let run = self.ends[first..after].partition_point(|end| *end as usize <= slot);
+        self.keys[first + run]
+    }
+
+    /// The runs in the rows `from..to` of a block: where in these rows each begins and ends, and its key.
+    fn in_rows(&self, block: usize, (from, to): (usize, usize)) -> impl Iterator<Item = (usize, usize, i64)> + '_ {
+        let (start, end) = (block * BLOCK + from, block * BLOCK + to);
+        let first = self.first[block] as usize;
+        let mut at = start;
+        let runs = self.ends[first..].iter().zip(&self.keys[first..]);
+        runs.skip_while(move |(run_end, _)| **run_end as usize <= start).map_while(move |(run_end, key)| {
+            let run = (at - start, end.min(*run_end as usize) - start, *key);
+            let is_within = at < end;
+            at = *run_end as usize;
+            is_within.then_some(run)
+        })
+    }
+}
+
+impl Integers {
+    /// The smaller form of the keys, and how many bytes it takes; `None` if that is more than `limit`.
+    pub fn smallest(simd: Simd, keys: &[i64], limit: usize) -> Option<Integers> {
+        let runs = count_changes(simd, keys) + 1;
+        let runs_bytes = Runs::bytes_for(runs, keys.len());
+        // Runs are slower to read by slot: they must be worth it.
+        if runs_bytes <= limit && (runs == 1 || runs * 8 <= keys.len()) {
+            let packed = Packed::bytes_for(keys.chunks(BLOCK).map(|keys| super::packed::extremes(simd, keys)));
+            if runs == 1 || runs_bytes * 2 <= packed {
+                return Some(Integers::Runs(Runs::new(keys)));
+            }
+        }
+        let packed = Packed::bytes_for(keys.chunks(BLOCK).map(|keys| super::packed::extremes(simd, keys)));
+        (packed <= limit).then(|| Integers::Packed(Packed::new(simd, keys)))
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Integers::Packed(packed) => packed.bytes(),
+            Integers::Runs(runs) => size_of_val(&*runs.ends) + size_of_val(&*runs.keys) + size_of_val(&*runs.first),
+        }
+    }
+
+    /// How many runs there are, if it has that form.
+    pub fn runs(&self) -> Option<usize> {
+        match self {
+            Integers::Packed(_) => None,
+            Integers::Runs(runs) => Some(runs.ends.len()),
+        }
+    }
+
+    /// The key at `slot`.
+    #[inline]
+    pub fn get(&self, slot: usize) -> i64 {
+        match self {
+            Integers::Packed(packed) => packed.get(slot),
+            Integers::Runs(runs) => runs.get(slot),
+        }
+    }
+
+    /// All keys of a block; what stands past the end of the column is arbitrary.
+    pub fn unpack(&self, simd: Simd, block: usize, keys: &mut [i64; BLOCK]) {
+        match self {
+            Integers::Packed(packed) => packed.unpack(simd, block, keys),
+            Integers::Runs(runs) => {
+                runs.in_rows(block, (0, BLOCK)).for_each(|(from, to, key)| keys[from..to].fill(key));
+            }
+        }
+    }
+
+    /// Sets the bits of those of the rows `from..to` of a block whose keys lie in the intervals; bit 0 is row `from`.
+    pub fn find(&self, simd: Simd, block: usize, rows: (usize, usize), intervals: &Intervals, bits: &mut BlockBits) {
+        match self {
+            Integers::Packed(packed) => packed.find(simd, block, rows, intervals, bits),
+            Integers::Runs(runs) => {
+                for (from, to, key) in runs.in_rows(block, rows) {
+                    if intervals.contains(key) {
+                        set_bits(bits, from, to);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Totals of the rows `from..to` of a block, or of those among them that `kept` has; bit 0 is row `from`.
+    pub fn totals<const EXTREMES: bool>(
+        &self,
+        simd: Simd,
+        block: usize,
+        rows: (usize, usize),
+        kept: Option<&BlockBits>,
+    ) -> KeyTotals {
+        match self {
+            Integers::Packed(packed) => packed.totals::<EXTREMES>(simd, block, rows, kept),
+            Integers::Runs(runs) => {
+                let mut totals = KeyTotals::NONE;
+                for (from, to, key) in runs.in_rows(block, rows) {
+                    totals.add_run(key, kept.map_or(to - from, |kept| count_bits(kept, from, to)));
+                }
+                totals
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Frame of reference: each block of 1,024 keys as its smallest key and the bit-packed distances to it.
+//!
+//! ```text
+//!   blocks:  base, width, offset | base, width, offset | ...       16 bytes a block
+//!   words:   width * 128 bytes of packed distances     | ...       see `packing`
+//! ```
+//!
+//! A block whose keys are all equal has width 0 and takes no words. The last block is filled up with its base. Tests and
+//! totals work on the distances, unpacked into the narrowest integers that hold them: intervals of keys are moved by
+//! the base, sums get it back once for each row.
+use arrow_buffer::{Buffer, MutableBuffer};
+
+use super::integers::KeyTotals;
+use super::kernels::{Totals, totals, totals_kept};
+use super::mask::count_bits;
+use super::packing::{packed_len, subtract_and_pack, unpack, unpack_and_add, unpack_one, width_of};
+use super::predicate::Intervals;
+use super::simd::{BLOCK, BlockBits, Lane, Simd};
+use super::within::within;
+
+/// A column of keys as bit-packed distances.
+pub(super) struct Packed {
+    blocks: Box<[PackedBlock]>,
+    words: Buffer,
+}
+
+struct PackedBlock {
+    base: i64,
+    /// where the block begins, in units of 128 bytes
+    offset: u32,
+    width: u8,
+}
+
+/// How many bytes one bit of width costs a block.
+const UNIT: usize = BLOCK / 8;
+
+/// Calls `$action` with `$t` set to the lane type of a width.
+macro_rules! with_lane {
+    ($width:expr, $t:ident => $action:expr) => {
+        match $width {
+            0..=8 => {
+                type $t = u8;
+                $action
+            }
+            9..=16 => {
+                type $t = u16;
+                $action
+            }
+            17..=32 => {
+                type $t = u32;
+                $action
+            }
+            _ => {
+                type $t = u64;
+                $action
+            }
+        }
+    };
+}
+
+impl Packed {
+    /// How many bytes keys with these extremes in each block take.
+    pub fn bytes_for(extremes: impl Iterator<Item = (i64, i64)>) -> usize {
+        let block = |(min, max)| width_of(distance(min, max)) * UNIT + size_of::<PackedBlock>();
+        extremes.map(block).sum()
+    }
+
+    /// Packs the keys.
+    pub fn new(simd: Simd, keys: &[i64]) -> Packed {
+        let extremes: Vec<(i64, i64)> = keys.chunks(BLOCK).map(|keys| extremes(simd, keys)).collect();
+        let units: usize = extremes.iter().map(|(min, max)| width_of(distance(*min, *max))).sum();
+        let mut words = MutableBuffer::from_len_zeroed(units * UNIT);
+        let mut offset = 0;
+        let mut blocks = Vec::with_capacity(extremes.len());
+        for (keys, (base, max)) in keys.chunks(BLOCK).zip(extremes) {
+            let width = width_of(distance(base, max));
+            let mut filled = [base; BLOCK];
+            let keys = keys.try_into().unwrap_or_else(|_| {
+                filled[..keys.len()].copy_from_slice(keys);
+                &filled
+            });
+            with_lane!(width, T => {
+                let at = offset * UNIT / size_of::<T>();
+                let packed = &mut words.typed_data_mut::<T>()[at..][..packed_len::<T>(width)];
+                subtract_and_pack(simd, keys, base, width, packed);
+            });
+            blocks.push(PackedBlock { base, offset: offset as u32, width: width as u8 });
+            offset += width;
+        }
+        Packed { blocks: blocks.into(), words: words.into() }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.words.len() + size_of_val(&*self.blocks)
+    }
+
+    fn packed<T: Lane>(&self, block: &PackedBlock) -> &[T] {
+        let at = block.offset as usize * UNIT / size_of::<T>();
+        &self.words.typed_data()[at..][..packed_len::<T>(usize::from(block.width))]
+    }
+
+    /// The key at `slot`.
+    #[inline]
+    pub fn get(&self, slot: usize) -> i64 {
+        let block = &self.blocks[slot / BLOCK];
+        let width = usize::from(block.width);
+        let value = with_lane!(width, T => unpack_one::<T>(self.packed(block), width, slot % BLOCK));
+        block.base.wrapping_add(value as i64)
+    }
+
+    /// All keys of a block; what stands past the end of the column is arbitrary.
+    pub fn unpack(&self, simd: Simd, block: usize, keys: &mut [i64; BLOCK]) {
+        let block = &self.blocks[block];
+        let width = usize::from(block.width);
+        if width == 0 {
+            return keys.fill(block.base);
+        }
+        with_lane!(width, T => unpack_and_add::<T>(simd, self.packed(block), width, block.base, keys));
+    }
+
+    /// Sets the bits of those of the rows `from..to` of a block whose keys lie in the intervals; bit 0 is row `from`.
+    pub fn find(
+        &self,
+        simd: Simd,
+        block: usize,
+        (from, to): (usize, usize),
+        intervals: &Intervals,
+        bits: &mut BlockBits,
+    ) {
+        let block = &self.blocks[block];
+        let width = usize::from(block.width);
+        let last = block.base.wrapping_add(super::simd::low_bits(width) as i64);
+        // The greatest distance may go past the greatest key.
+        let last = if last < block.base { i64::MAX } else { last };
+        with_lane!(width, T => {
+            let mut values = [T::ZERO; BLOCK];
+            unpack::<T>(simd, self.packed(block), width, &mut values);
+            for (low, high) in intervals.clipped(block.base, last) {
+                let (low, span) = (distance(block.base, low), distance(low, high));
+                within(simd, &values[from..to], T::of(low), T::of(span), bits);
+            }
+        });
+    }
+
+    /// Totals of the rows `from..to` of a block, or of those among them that `kept` has; bit 0 is row `from`.
+    pub fn totals<const EXTREMES: bool>(
+        &self,
+        simd: Simd,
+        block: usize,
+        (from, to): (usize, usize),
+        kept: Option<&BlockBits>,
+    ) -> KeyTotals {
+        let block = &self.blocks[block];
+        let width = usize::from(block.width);
+        let count = kept.map_or(to - from, |kept| count_bits(kept, 0, to - from));
+        let totals: Totals = with_lane!(width, T => {
+            let mut values = [T::ZERO; BLOCK];
+            unpack::<T>(simd, self.packed(block), width, &mut values);
+            match kept {
+                None => totals::<T, EXTREMES>(simd, &values[from..to], T::ZERO),
+                Some(kept) => totals_kept::<T, EXTREMES>(simd, &values[from..to], T::ZERO, kept),
+            }
+        });
+        KeyTotals::from_distances(block.base, count, totals)
+    }
+}
+
+/// How far `to` lies above `from`.
+#[inline(always)]
+fn distance(from: i64, to: i64) -> u64 {
+    to.wrapping_sub(from) as u64
+}
+
+/// The smallest and the greatest of some keys.
+pub(super) fn extremes(simd: Simd, keys: &[i64]) -> (i64, i64) {
+    let totals = KeyTotals::of_keys::<true>(simd, keys, None);
+    (totals.min, totals.max)
+}

@@ -1,0 +1,170 @@
+//! A column with some values replaced, as the merge makes it.
+//!
+//! Types that have keys are decoded into a plain buffer of keys, overwritten and encoded again. Views of text and bytea
+//! are taken over, buffers and all; the new values come into a buffer of their own behind them. Encoding again under the
+//! hint of what the column was costs no sampling. Where a dictionary already has all the new values, only codes change.
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{BinaryViewType, ByteViewType, Decimal128Type, StringViewType};
+use arrow_array::{ArrayRef, GenericByteViewArray};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
+use types::DataType;
+
+use super::choose::{Hint, encode, encode_keys, fill_nulls};
+use super::integers::Integers;
+use super::keys::{key_of_word, wide_decimal};
+use super::raw::Raw;
+use super::simd::Simd;
+use super::zones::{self, BlockZone};
+use super::{EncodedColumn, Form, Meaning};
+use crate::cell::{Cell, ColumnBuilder, is_wide};
+
+/// Slots, ascending, each once, and their new values.
+type Patches<'a> = [(usize, Cell<'a>)];
+
+pub(super) fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedColumn {
+    debug_assert!(patches.is_sorted_by(|left, right| left.0 < right.0));
+    let nulls = patched_nulls(column, patches);
+    if let Some((form, zones)) = patched_codes(column, patches, nulls.as_ref()) {
+        return EncodedColumn { data_type: column.data_type, len: column.len, nulls, form, zones };
+    }
+    let hint = Some(hint_of(column));
+    let (data_type, len) = (column.data_type, column.len);
+    if is_wide(data_type) {
+        let raw = patched_bytes(column, patches, nulls.as_ref());
+        return encode(raw, nulls, len, data_type, hint);
+    }
+    let mut keys = column.keys(0, len);
+    for (slot, cell) in patches {
+        if let Cell::Word(word) = cell {
+            keys[*slot] = key_of_word(*word, data_type);
+        }
+    }
+    if let Some(nulls) = &nulls {
+        fill_nulls(&mut keys, nulls);
+    }
+    let (form, zones) = encode_keys(&keys, nulls.as_ref(), data_type, hint);
+    let form = form.unwrap_or_else(|| Form::Raw(Raw::of_keys(keys, data_type)));
+    EncodedColumn { data_type, len, nulls, form, zones }
+}
+
+/// The same dictionary with other codes, if it has all of the new values. Entries that nothing uses any more stay.
+fn patched_codes(
+    column: &EncodedColumn,
+    patches: &Patches<'_>,
+    nulls: Option<&NullBuffer>,
+) -> Option<(Form, Box<[BlockZone]>)> {
+    let Form::Encoded(integers, meaning @ (Meaning::Lookup(_) | Meaning::Entries(_))) = &column.form else {
+        return None;
+    };
+    let code = |cell: &Cell<'_>| match (meaning, cell) {
+        (Meaning::Lookup(keys), Cell::Word(word)) => {
+            keys.binary_search(&key_of_word(*word, column.data_type)).ok().map(|code| code as i64)
+        }
+        (Meaning::Entries(entries), Cell::Bytes(bytes)) => entries.code(bytes),
+        _ => None,
+    };
+    let simd = Simd::best();
+    let mut codes = column.codes(integers, 0, column.len);
+    for (slot, cell) in patches.iter().filter(|(_, cell)| *cell != Cell::Null) {
+        codes[*slot] = code(cell)?;
+    }
+    nulls.iter().for_each(|nulls| fill_nulls(&mut codes, nulls));
+    let integers = Integers::smallest(simd, &codes, usize::MAX)?;
+    let (meaning, zones) = match meaning {
+        Meaning::Lookup(keys) => {
+            let values: Vec<i64> = codes.iter().map(|code| keys[*code as usize]).collect();
+            (Meaning::Lookup(keys.clone()), zones::of_keys(simd, &values, nulls))
+        }
+        Meaning::Entries(entries) => (Meaning::Entries(entries.clone()), zones::of_keys(simd, &codes, nulls)),
+        Meaning::Keys | Meaning::Float(_) => return None,
+    };
+    Some((Form::Encoded(integers, meaning), zones))
+}
+
+fn hint_of(column: &EncodedColumn) -> Hint {
+    match &column.form {
+        Form::Raw(_) => Hint::Raw,
+        Form::Encoded(_, Meaning::Keys) => Hint::Integers,
+        Form::Encoded(_, Meaning::Lookup(_) | Meaning::Entries(_)) => Hint::Dictionary,
+        Form::Encoded(_, Meaning::Float(alp)) => Hint::Float(alp.exponents),
+    }
+}
+
+fn patched_nulls(column: &EncodedColumn, patches: &Patches<'_>) -> Option<NullBuffer> {
+    if column.nulls.is_none() && patches.iter().all(|(_, cell)| *cell != Cell::Null) {
+        return None;
+    }
+    let mut valid = BooleanBufferBuilder::new(column.len);
+    match &column.nulls {
+        Some(nulls) => valid.append_buffer(nulls.inner()),
+        None => valid.append_n(column.len, true),
+    }
+    patches.iter().for_each(|(slot, cell)| valid.set_bit(*slot, *cell != Cell::Null));
+    Some(NullBuffer::new(valid.finish())).filter(|nulls| nulls.null_count() > 0)
+}
+
+fn patched_bytes(column: &EncodedColumn, patches: &Patches<'_>, nulls: Option<&NullBuffer>) -> Raw {
+    let values = column.decode(0, column.len);
+    let nulls = nulls.cloned();
+    match column.data_type {
+        DataType::Decimal { .. } => {
+            let mut values = values.as_primitive::<Decimal128Type>().values().to_vec();
+            for (slot, cell) in patches {
+                if let Cell::Bytes(bytes) = cell {
+                    values[*slot] = wide_decimal(bytes);
+                }
+            }
+            Raw::WideDecimal(values.into())
+        }
+        DataType::Bytea => {
+            let new = array_of(patches, column.data_type);
+            let array = patched_views::<BinaryViewType>(values.as_binary_view(), new.as_binary_view(), patches, nulls);
+            Raw::Bytea(compact(array))
+        }
+        _ => {
+            let new = array_of(patches, column.data_type);
+            let array = patched_views::<StringViewType>(values.as_string_view(), new.as_string_view(), patches, nulls);
+            Raw::Text(compact(array))
+        }
+    }
+}
+
+/// The new values as an array.
+fn array_of(patches: &Patches<'_>, data_type: DataType) -> ArrayRef {
+    let mut builder = ColumnBuilder::new(data_type, patches.len());
+    patches.iter().for_each(|(_, cell)| builder.push(*cell));
+    builder.finish()
+}
+
+fn patched_views<T: ByteViewType>(
+    old: &GenericByteViewArray<T>,
+    new: &GenericByteViewArray<T>,
+    patches: &Patches<'_>,
+    nulls: Option<NullBuffer>,
+) -> GenericByteViewArray<T> {
+    const INLINE_MAX: u32 = 12;
+    const BUFFER_INDEX_SHIFT: u32 = 64;
+    let mut views = old.views().to_vec();
+    for ((slot, _), view) in patches.iter().zip(new.views().iter()) {
+        // The lowest 32 bits are the length; longer values name their buffer in the third quarter of the view.
+        let is_inline = *view as u32 <= INLINE_MAX;
+        let behind = (old.data_buffers().len() as u128) << BUFFER_INDEX_SHIFT;
+        views[*slot] = if is_inline { *view } else { *view + behind };
+    }
+    let buffers: Arc<[Buffer]> = old.data_buffers().iter().chain(new.data_buffers()).cloned().collect();
+    // SAFETY: a view is one of `old`, whose buffers keep their numbers, or one of `new`, moved by the number of `old`'s
+    // buffers, after which those of `new` stand. Both arrays are valid, and NULLs have as many bits as `old` has rows.
+    unsafe { GenericByteViewArray::new_unchecked(views.into(), buffers, nulls) }
+}
+
+/// Copies the bytes together once there are many buffers, or most of their bytes belong to values replaced since.
+fn compact<T: ByteViewType>(array: GenericByteViewArray<T>) -> GenericByteViewArray<T> {
+    const BUFFERS_MAX: usize = 8;
+    let held: usize = array.data_buffers().iter().map(Buffer::len).sum();
+    if array.data_buffers().len() > BUFFERS_MAX || held > 2 * array.total_buffer_bytes_used() {
+        return array.gc();
+    }
+    array
+}

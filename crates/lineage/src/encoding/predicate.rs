@@ -1,0 +1,296 @@
+//! Predicates on one column, as scans push them down, and their translation into intervals.
+//!
+//! [`Test::passes`] is the rule: what a test says of one value. It orders values as Arrow's comparison kernels do: text
+//! and bytea by bytes, floats by IEEE 754's total order, decimals by their digits; NULL passes nothing but IS NULL.
+//!
+//! Encoded columns do not ask it row by row. Every type has an order, and a test is a union of intervals of that
+//! order; [`Test::ranges`] says which, for any ordered set of positions: the integers themselves, or the entries of a
+//! sorted dictionary.
+use std::cmp::Ordering;
+
+use smallvec::{SmallVec, smallvec};
+use types::{DataType, Value};
+
+use super::keys::{ordered_double, ordered_real, text_of_uuid, wide_decimal};
+use crate::cell::Cell;
+
+/// How a value is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Comparison {
+    Eq,
+    NotEq,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// A predicate on one column. Its values have the column's type and scale.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Test {
+    /// The comparison with the value holds.
+    Compare(Comparison, Value),
+    /// Between the two, both included.
+    Between(Value, Value),
+    /// Equal to one of them.
+    In(Vec<Value>),
+    /// Is NULL.
+    IsNull,
+    /// Is not NULL.
+    IsNotNull,
+    /// Text or bytea that begins with these bytes.
+    Prefix(Vec<u8>),
+}
+
+impl Comparison {
+    fn holds(self, ordering: Ordering) -> bool {
+        match self {
+            Comparison::Eq => ordering.is_eq(),
+            Comparison::NotEq => ordering.is_ne(),
+            Comparison::Less => ordering.is_lt(),
+            Comparison::LessOrEqual => ordering.is_le(),
+            Comparison::Greater => ordering.is_gt(),
+            Comparison::GreaterOrEqual => ordering.is_ge(),
+        }
+    }
+}
+
+impl Test {
+    /// Whether one value of the type passes: the rule that everything else is held to.
+    pub fn passes(&self, cell: Cell<'_>, data_type: DataType) -> bool {
+        let against = |value: &Value| compare(cell, value, data_type);
+        match self {
+            Test::Compare(comparison, value) => against(value).is_some_and(|ordering| comparison.holds(ordering)),
+            Test::Between(low, high) => {
+                against(low).is_some_and(Ordering::is_ge) && against(high).is_some_and(Ordering::is_le)
+            }
+            Test::In(values) => values.iter().any(|value| against(value).is_some_and(Ordering::is_eq)),
+            Test::IsNull => cell == Cell::Null,
+            Test::IsNotNull => cell != Cell::Null,
+            Test::Prefix(prefix) => matches!(cell, Cell::Bytes(bytes) if bytes.starts_with(prefix)),
+        }
+    }
+
+    /// The positions of `order` whose values pass, as half-open ranges, some perhaps empty, in no particular order.
+    /// Not for IS NULL and IS NOT NULL, which no position can tell.
+    pub(super) fn ranges<O: Order>(&self, order: &O) -> Ranges {
+        let (first, end) = order.positions();
+        let equal = |value: &Value| (order.below(value), order.up_to(value));
+        match self {
+            Test::Compare(_, Value::Null) | Test::IsNull | Test::IsNotNull => smallvec![],
+            Test::Compare(comparison, value) => {
+                let (below, up_to) = equal(value);
+                match comparison {
+                    Comparison::Eq => smallvec![(below, up_to)],
+                    Comparison::NotEq => smallvec![(first, below), (up_to, end)],
+                    Comparison::Less => smallvec![(first, below)],
+                    Comparison::LessOrEqual => smallvec![(first, up_to)],
+                    Comparison::Greater => smallvec![(up_to, end)],
+                    Comparison::GreaterOrEqual => smallvec![(below, end)],
+                }
+            }
+            Test::Between(Value::Null, _) | Test::Between(_, Value::Null) => smallvec![],
+            // Bounds the wrong way round must not look like a small interval.
+            Test::Between(low, high) if order.compare(low, high).is_gt() => smallvec![],
+            Test::Between(low, high) => smallvec![(order.below(low), order.up_to(high))],
+            Test::In(values) => values.iter().filter(|value| !value.is_null()).map(equal).collect(),
+            Test::Prefix(prefix) => smallvec![order.beginning_with(prefix)],
+        }
+    }
+}
+
+/// Half-open ranges of positions.
+pub(super) type Ranges = SmallVec<[(i128, i128); 2]>;
+
+/// Values in ascending order at positions.
+pub(super) trait Order {
+    /// The first position and the one after the last.
+    fn positions(&self) -> (i128, i128);
+    /// The position before which all lie below `value`.
+    fn below(&self, value: &Value) -> i128;
+    /// The position before which all lie below `value` or equal it.
+    fn up_to(&self, value: &Value) -> i128;
+    /// The positions of values that begin with these bytes.
+    fn beginning_with(&self, prefix: &[u8]) -> (i128, i128);
+    /// The order of two values of the column's type.
+    fn compare(&self, left: &Value, right: &Value) -> Ordering;
+}
+
+/// The order of all numbers that a key can be: the position of a key is the key itself.
+pub(super) struct KeyOrder;
+
+impl Order for KeyOrder {
+    fn positions(&self) -> (i128, i128) {
+        (i128::from(i64::MIN), i128::from(i64::MAX) + 1)
+    }
+
+    fn below(&self, value: &Value) -> i128 {
+        let (first, end) = self.positions();
+        number_of(value).clamp(first, end)
+    }
+
+    fn up_to(&self, value: &Value) -> i128 {
+        let (first, end) = self.positions();
+        number_of(value).saturating_add(1).clamp(first, end)
+    }
+
+    fn beginning_with(&self, _: &[u8]) -> (i128, i128) {
+        (0, 0)
+    }
+
+    fn compare(&self, left: &Value, right: &Value) -> Ordering {
+        number_of(left).cmp(&number_of(right))
+    }
+}
+
+/// A sorted list of cells (the entries of a dictionary, or the least and greatest value of a zone) of a type that is
+/// not a number of 64 bits.
+pub(super) struct CellOrder<C> {
+    pub data_type: DataType,
+    pub len: usize,
+    /// the cell at a position
+    pub cell: C,
+}
+
+impl<'a, C: Fn(usize) -> Cell<'a>> CellOrder<C> {
+    /// How many cells satisfy `is_before`; those that do come first.
+    fn count(&self, is_before: impl Fn(Cell<'a>) -> bool) -> i128 {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = (low + high) / 2;
+            if is_before((self.cell)(middle)) { low = middle + 1 } else { high = middle }
+        }
+        low as i128
+    }
+}
+
+impl<'a, C: Fn(usize) -> Cell<'a>> Order for CellOrder<C> {
+    fn positions(&self) -> (i128, i128) {
+        (0, self.len as i128)
+    }
+
+    fn below(&self, value: &Value) -> i128 {
+        self.count(|cell| compare(cell, value, self.data_type).is_some_and(Ordering::is_lt))
+    }
+
+    fn up_to(&self, value: &Value) -> i128 {
+        self.count(|cell| compare(cell, value, self.data_type).is_some_and(Ordering::is_le))
+    }
+
+    fn beginning_with(&self, prefix: &[u8]) -> (i128, i128) {
+        let is_below = |cell: Cell<'_>| matches!(cell, Cell::Bytes(bytes) if bytes < prefix);
+        let begins = |cell: Cell<'_>| matches!(cell, Cell::Bytes(bytes) if bytes.starts_with(prefix));
+        (self.count(is_below), self.count(|cell| is_below(cell) || begins(cell)))
+    }
+
+    fn compare(&self, left: &Value, right: &Value) -> Ordering {
+        match (left, right) {
+            (Value::Decimal(left), Value::Decimal(right)) => left.unscaled.cmp(&right.unscaled),
+            _ => bytes_of(left).cmp(&bytes_of(right)),
+        }
+    }
+}
+
+/// The order of a cell and a value of the same type; `None` if one of them is NULL.
+pub(super) fn compare(cell: Cell<'_>, value: &Value, data_type: DataType) -> Option<Ordering> {
+    match (cell, value) {
+        (Cell::Null, _) | (_, Value::Null) => None,
+        (Cell::Word(word), Value::Real(value)) => Some(f32::from_bits(word as u32).total_cmp(value)),
+        (Cell::Word(word), Value::Double(value)) => Some(f64::from_bits(word).total_cmp(value)),
+        (Cell::Word(word), value) => Some(i128::from(word as i64).cmp(&number_of(value))),
+        (Cell::Bytes(bytes), Value::Decimal(value)) => Some(wide_decimal(bytes).cmp(&value.unscaled)),
+        (Cell::Bytes(bytes), Value::Text(value)) => Some(bytes.cmp(value.as_bytes())),
+        (Cell::Bytes(bytes), Value::Bytea(value)) => Some(bytes.cmp(value.as_slice())),
+        (Cell::Bytes(bytes), Value::Uuid(value)) => Some(bytes.cmp(text_of_uuid(value).as_slice())),
+        (Cell::Bytes(_), value) => unreachable!("{value} is compared with a column of {data_type}"),
+    }
+}
+
+/// The number that a value of at most 64 bits is in its type's order; a decimal may have more digits than a column.
+pub(super) fn number_of(value: &Value) -> i128 {
+    match value {
+        Value::Boolean(value) => i128::from(*value),
+        Value::SmallInt(value) => i128::from(*value),
+        Value::Integer(value) | Value::Date(value) => i128::from(*value),
+        Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) => i128::from(*value),
+        Value::Real(value) => i128::from(ordered_real(value.to_bits())),
+        Value::Double(value) => i128::from(ordered_double(value.to_bits())),
+        Value::Decimal(value) => value.unscaled,
+        Value::Null | Value::Text(_) | Value::Bytea(_) | Value::Uuid(_) => unreachable!("{value} is not a number"),
+    }
+}
+
+/// The bytes of a value that is stored as bytes.
+fn bytes_of(value: &Value) -> SmallVec<[u8; 64]> {
+    match value {
+        Value::Text(text) => SmallVec::from_slice(text.as_bytes()),
+        Value::Bytea(bytes) => SmallVec::from_slice(bytes),
+        Value::Uuid(value) => SmallVec::from_slice(&text_of_uuid(value)),
+        _ => unreachable!("{value} is not stored as bytes"),
+    }
+}
+
+/// Sorted, disjoint, non-empty intervals of keys, both ends included.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Intervals(SmallVec<[(i64, i64); 2]>);
+
+/// What the extremes of a block tell about a test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// No value passes.
+    None,
+    /// Every value that is not NULL passes.
+    All,
+    /// They must be looked at.
+    Some,
+}
+
+impl Intervals {
+    /// The intervals of these half-open ranges.
+    pub fn of_ranges(ranges: &[(i128, i128)]) -> Intervals {
+        let filled = ranges.iter().filter(|(from, to)| from < to);
+        Intervals::of(filled.map(|(from, to)| (*from as i64, (to - 1) as i64)).collect())
+    }
+
+    /// The union of these intervals.
+    pub fn of(mut intervals: SmallVec<[(i64, i64); 2]>) -> Intervals {
+        intervals.sort_unstable();
+        let mut merged: SmallVec<[(i64, i64); 2]> = SmallVec::new();
+        for (low, high) in intervals {
+            match merged.last_mut() {
+                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+                _ => merged.push((low, high)),
+            }
+        }
+        Intervals(merged)
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (i64, i64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    #[inline]
+    pub fn contains(&self, key: i64) -> bool {
+        let after = self.0.partition_point(|(low, _)| *low <= key);
+        after > 0 && key <= self.0[after - 1].1
+    }
+
+    /// Those that have a key in `low..=high`, cut to it.
+    pub fn clipped(&self, low: i64, high: i64) -> impl Iterator<Item = (i64, i64)> + Clone + '_ {
+        let from = self.0.partition_point(|interval| interval.1 < low);
+        self.0[from..]
+            .iter()
+            .take_while(move |interval| interval.0 <= high)
+            .map(move |(l, h)| (low.max(*l), high.min(*h)))
+    }
+
+    /// What they say of a block whose keys lie in `low..=high`.
+    pub fn verdict(&self, low: i64, high: i64) -> Verdict {
+        match self.clipped(low, high).next() {
+            None => Verdict::None,
+            Some(first) if first == (low, high) => Verdict::All,
+            Some(_) => Verdict::Some,
+        }
+    }
+}

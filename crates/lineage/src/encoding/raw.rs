@@ -1,0 +1,243 @@
+//! A column kept as it came: Arrow's buffers, with their types known.
+//!
+//! Reading a value needs no downcast and no dynamic call; handing rows out as an Arrow array is a slice.
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, StringViewArray};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use types::DataType;
+
+use super::integers::{KeyTotals, find_keys};
+use super::kernels::{totals, totals_kept};
+use super::keys::{double_of_key, is_float, ordered_double, ordered_real, real_of_key};
+use super::mask::{bits_of, count_bits};
+use super::predicate::Intervals;
+use super::simd::{BLOCK, BlockBits, Lane, Simd};
+use super::within::within;
+use crate::cell::{Cell, is_wide};
+
+/// The values of a column as they came. What stands in a NULL row is arbitrary.
+pub(super) enum Raw {
+    I64(ScalarBuffer<i64>),
+    I32(ScalarBuffer<i32>),
+    I16(ScalarBuffer<i16>),
+    F64(ScalarBuffer<f64>),
+    F32(ScalarBuffer<f32>),
+    Boolean(BooleanBuffer),
+    /// decimals of at most 18 digits
+    Decimal(ScalarBuffer<i128>),
+    /// decimals of more digits
+    WideDecimal(ScalarBuffer<i128>),
+    Text(StringViewArray),
+    Bytea(BinaryViewArray),
+}
+
+fn values<T: ArrowPrimitiveType>(array: &dyn Array) -> ScalarBuffer<T::Native> {
+    array.as_primitive::<T>().values().clone()
+}
+
+fn primitive<T: ArrowPrimitiveType>(
+    values: &ScalarBuffer<T::Native>,
+    data_type: DataType,
+    nulls: Option<NullBuffer>,
+    (from, to): (usize, usize),
+) -> ArrayRef {
+    let array = PrimitiveArray::<T>::new(values.slice(from, to - from), nulls);
+    Arc::new(array.with_data_type(data_type.to_arrow()))
+}
+
+fn collect<T: ArrowNativeType>(keys: &[i64], value: impl Fn(i64) -> T) -> ScalarBuffer<T> {
+    keys.iter().map(|key| value(*key)).collect::<Vec<T>>().into()
+}
+
+/// What the signed type of `T`'s width has as its smallest number, and the bit that maps its order to that of `T`.
+fn sign<T: Lane>() -> (i64, T) {
+    let bit = 1u64 << (T::WIDTH - 1);
+    ((bit as i64).wrapping_neg(), T::of(bit))
+}
+
+impl Raw {
+    /// The values of an array of this type.
+    pub fn of(array: &dyn Array, data_type: DataType) -> Raw {
+        match data_type {
+            DataType::Boolean => Raw::Boolean(array.as_boolean().values().clone()),
+            DataType::SmallInt => Raw::I16(values::<Int16Type>(array)),
+            DataType::Integer => Raw::I32(values::<Int32Type>(array)),
+            DataType::Date => Raw::I32(values::<Date32Type>(array)),
+            DataType::BigInt => Raw::I64(values::<Int64Type>(array)),
+            DataType::Timestamp | DataType::TimestampTz => Raw::I64(values::<TimestampMicrosecondType>(array)),
+            DataType::Real => Raw::F32(values::<Float32Type>(array)),
+            DataType::Double => Raw::F64(values::<Float64Type>(array)),
+            DataType::Decimal { .. } if is_wide(data_type) => Raw::WideDecimal(values::<Decimal128Type>(array)),
+            DataType::Decimal { .. } => Raw::Decimal(values::<Decimal128Type>(array)),
+            DataType::Text { .. } | DataType::Uuid => Raw::Text(array.as_string_view().clone()),
+            DataType::Bytea => Raw::Bytea(array.as_binary_view().clone()),
+        }
+    }
+
+    /// The values that these keys stand for.
+    pub fn of_keys(keys: Vec<i64>, data_type: DataType) -> Raw {
+        match data_type {
+            DataType::Boolean => Raw::Boolean(BooleanBuffer::collect_bool(keys.len(), |i| keys[i] != 0)),
+            DataType::SmallInt => Raw::I16(collect(&keys, |key| key as i16)),
+            DataType::Integer | DataType::Date => Raw::I32(collect(&keys, |key| key as i32)),
+            DataType::Real => Raw::F32(collect(&keys, real_of_key)),
+            // As long as the keys, so they take over the same memory.
+            DataType::Double => Raw::F64(keys.into_iter().map(double_of_key).collect::<Vec<f64>>().into()),
+            DataType::Decimal { .. } => Raw::Decimal(collect(&keys, i128::from)),
+            _ => Raw::I64(keys.into()),
+        }
+    }
+
+    /// Bytes of memory, without NULLs.
+    pub fn bytes(&self) -> usize {
+        fn views(views: usize, buffers: &[Buffer]) -> usize {
+            views * size_of::<u128>() + buffers.iter().map(Buffer::len).sum::<usize>()
+        }
+        match self {
+            Raw::I64(values) => size_of_val(&**values),
+            Raw::I32(values) => size_of_val(&**values),
+            Raw::I16(values) => size_of_val(&**values),
+            Raw::F64(values) => size_of_val(&**values),
+            Raw::F32(values) => size_of_val(&**values),
+            Raw::Boolean(values) => values.len().div_ceil(8),
+            Raw::Decimal(values) | Raw::WideDecimal(values) => size_of_val(&**values),
+            Raw::Text(array) => views(array.len(), array.data_buffers()),
+            Raw::Bytea(array) => views(array.len(), array.data_buffers()),
+        }
+    }
+
+    /// The value at `slot`, which is not NULL.
+    #[inline]
+    pub fn cell(&self, slot: usize) -> Cell<'_> {
+        match self {
+            Raw::I64(values) => Cell::Word(values[slot] as u64),
+            Raw::I32(values) => Cell::Word(i64::from(values[slot]) as u64),
+            Raw::I16(values) => Cell::Word(i64::from(values[slot]) as u64),
+            Raw::F64(values) => Cell::Word(values[slot].to_bits()),
+            Raw::F32(values) => Cell::Word(u64::from(values[slot].to_bits())),
+            Raw::Boolean(values) => Cell::Word(u64::from(values.value(slot))),
+            Raw::Decimal(values) => Cell::Word(values[slot] as i64 as u64),
+            Raw::WideDecimal(values) => Cell::Bytes(&values.inner().as_slice()[slot * 16..][..16]),
+            Raw::Text(array) => Cell::Bytes(array.value(slot).as_bytes()),
+            Raw::Bytea(array) => Cell::Bytes(array.value(slot)),
+        }
+    }
+
+    /// The rows `from..to` as an Arrow array, with these NULLs.
+    pub fn array(&self, data_type: DataType, nulls: Option<NullBuffer>, rows: (usize, usize)) -> ArrayRef {
+        let (from, to) = rows;
+        match (self, data_type) {
+            (Raw::I64(values), DataType::BigInt) => primitive::<Int64Type>(values, data_type, nulls, rows),
+            (Raw::I64(values), _) => primitive::<TimestampMicrosecondType>(values, data_type, nulls, rows),
+            (Raw::I32(values), DataType::Date) => primitive::<Date32Type>(values, data_type, nulls, rows),
+            (Raw::I32(values), _) => primitive::<Int32Type>(values, data_type, nulls, rows),
+            (Raw::I16(values), _) => primitive::<Int16Type>(values, data_type, nulls, rows),
+            (Raw::F64(values), _) => primitive::<Float64Type>(values, data_type, nulls, rows),
+            (Raw::F32(values), _) => primitive::<Float32Type>(values, data_type, nulls, rows),
+            (Raw::Boolean(values), _) => Arc::new(BooleanArray::new(values.slice(from, to - from), nulls)),
+            (Raw::Decimal(values) | Raw::WideDecimal(values), _) => {
+                primitive::<Decimal128Type>(values, data_type, nulls, rows)
+            }
+            (Raw::Text(array), _) => Arc::new(array.slice(from, to - from)),
+            (Raw::Bytea(array), _) => Arc::new(array.slice(from, to - from)),
+        }
+    }
+
+    /// The keys of the rows `from..to`, at most a block, of a type that has keys.
+    pub fn keys(&self, from: usize, to: usize, keys: &mut [i64]) {
+        fn map<T: Copy>(keys: &mut [i64], values: &[T], key: impl Fn(T) -> i64) {
+            keys.iter_mut().zip(values).for_each(|(out, value)| *out = key(*value));
+        }
+        match self {
+            Raw::I64(values) => keys[..to - from].copy_from_slice(&values[from..to]),
+            Raw::I32(values) => map(keys, &values[from..to], i64::from),
+            Raw::I16(values) => map(keys, &values[from..to], i64::from),
+            Raw::F64(values) => map(keys, &values[from..to], |value| ordered_double(value.to_bits())),
+            Raw::F32(values) => map(keys, &values[from..to], |value| ordered_real(value.to_bits())),
+            Raw::Decimal(values) => map(keys, &values[from..to], |value| value as i64),
+            Raw::Boolean(values) => {
+                keys.iter_mut().zip(from..to).for_each(|(key, slot)| *key = i64::from(values.value(slot)));
+            }
+            Raw::WideDecimal(_) | Raw::Text(_) | Raw::Bytea(_) => unreachable!("wide types have no keys"),
+        }
+    }
+
+    /// Sets the bits of those of the rows `from..to` (of one block) whose keys lie in the intervals.
+    pub fn find(&self, simd: Simd, (from, to): (usize, usize), intervals: &Intervals, bits: &mut BlockBits) {
+        fn lanes<T: Lane>(simd: Simd, values: &[T], intervals: &Intervals, bits: &mut BlockBits) {
+            let (least, _) = sign::<T>();
+            for (low, high) in intervals.clipped(least, -(least + 1)) {
+                within(simd, values, T::of(low as u64), T::of(high.wrapping_sub(low) as u64), bits);
+            }
+        }
+        match self {
+            Raw::I64(values) => find_keys(simd, &values[from..to], intervals, bits),
+            Raw::I32(values) => lanes::<u32>(simd, &values.inner().typed_data()[from..to], intervals, bits),
+            Raw::I16(values) => lanes::<u16>(simd, &values.inner().typed_data()[from..to], intervals, bits),
+            Raw::Boolean(values) => {
+                let set = bits_of(values, from, to - from);
+                let (yes, no) = (intervals.contains(1), intervals.contains(0));
+                let choose = |word: u64| if yes { word } else { 0 } | if no { !word } else { 0 };
+                bits.iter_mut().zip(set).for_each(|(bits, word)| *bits |= choose(word));
+            }
+            _ => {
+                let mut keys = [0; BLOCK];
+                self.keys(from, to, &mut keys);
+                find_keys(simd, &keys[..to - from], intervals, bits);
+            }
+        }
+    }
+
+    /// Totals of the rows `from..to` (of one block), or of those among them that `kept` has.
+    pub fn totals<const EXTREMES: bool>(
+        &self,
+        simd: Simd,
+        (from, to): (usize, usize),
+        kept: Option<&BlockBits>,
+    ) -> KeyTotals {
+        fn lanes<T: Lane, const EXTREMES: bool>(simd: Simd, values: &[T], kept: Option<&BlockBits>) -> KeyTotals {
+            let (least, flip) = sign::<T>();
+            let count = kept.map_or(values.len(), |kept| count_bits(kept, 0, values.len()));
+            let totals = match kept {
+                None => totals::<T, EXTREMES>(simd, values, flip),
+                Some(kept) => totals_kept::<T, EXTREMES>(simd, values, flip, kept),
+            };
+            KeyTotals::from_distances(least, count, totals)
+        }
+        match self {
+            Raw::I64(values) => KeyTotals::of_keys::<EXTREMES>(simd, &values[from..to], kept),
+            Raw::I32(values) => lanes::<u32, EXTREMES>(simd, &values.inner().typed_data()[from..to], kept),
+            Raw::I16(values) => lanes::<u16, EXTREMES>(simd, &values.inner().typed_data()[from..to], kept),
+            _ => {
+                let mut keys = [0; BLOCK];
+                self.keys(from, to, &mut keys);
+                KeyTotals::of_keys::<EXTREMES>(simd, &keys[..to - from], kept)
+            }
+        }
+    }
+
+    /// The floats of the rows `from..to` (of one block) as doubles.
+    pub fn doubles<'a>(&'a self, (from, to): (usize, usize), buffer: &'a mut [f64; BLOCK]) -> &'a [f64] {
+        match self {
+            Raw::F64(values) => &values[from..to],
+            Raw::F32(values) => {
+                buffer.iter_mut().zip(&values[from..to]).for_each(|(out, value)| *out = f64::from(*value));
+                &buffer[..to - from]
+            }
+            _ => unreachable!("only floats are added as floats"),
+        }
+    }
+}
+
+/// The array of keys, with these NULLs.
+pub(super) fn array_of_keys(keys: Vec<i64>, data_type: DataType, nulls: Option<NullBuffer>) -> ArrayRef {
+    debug_assert!(!is_wide(data_type) || is_float(data_type));
+    let len = keys.len();
+    Raw::of_keys(keys, data_type).array(data_type, nulls, (0, len))
+}

@@ -1,0 +1,96 @@
+//! A patched column is the column of the patched values.
+use proptest::prelude::*;
+use types::{DataType, Value};
+
+use super::super::{EncodedColumn, Encoding};
+use super::{Random, SHAPES, Shape, TYPES, array_of, cells, forms, value, values};
+use crate::cell::{Cell, Scratch, cell_of_value};
+
+/// Patches some rows of every form and compares with the column made of the patched values.
+fn assert_patched(data_type: DataType, rows: &[Value], patches: &[(usize, Value)]) {
+    let mut scratch: Vec<Scratch> = patches.iter().map(|_| Scratch::default()).collect();
+    let pairs = patches.iter().zip(&mut scratch);
+    let patch_cells: Vec<(usize, Cell<'_>)> =
+        pairs.map(|((slot, value), scratch)| (*slot, cell_of_value(value, data_type, scratch))).collect();
+    let mut expected = rows.to_vec();
+    patches.iter().for_each(|(slot, value)| expected[*slot] = value.clone());
+    let array = array_of(data_type, &expected);
+    let expected = cells(&array, data_type);
+    let rebuilt = EncodedColumn::encode(&array, data_type);
+    for column in forms(&array_of(data_type, rows), data_type) {
+        let patched = column.patched(&patch_cells);
+        assert_eq!(patched.len(), rows.len());
+        for slot in 0..rows.len() {
+            assert_eq!(patched.cell(slot), expected.get(slot), "{slot}, {data_type}, {:?}", column.encoding());
+        }
+        let (found, wanted) = (patched.zone(0, rows.len()), rebuilt.zone(0, rows.len()));
+        assert_eq!(found.null_count, wanted.null_count);
+        assert!(super::columns::same(&found.min, &wanted.min, data_type));
+        assert!(super::columns::same(&found.max, &wanted.max, data_type));
+        let decoded = patched.decode(0, rows.len());
+        decoded.to_data().validate_full().expect("patched arrays are valid");
+        assert!((0..rows.len()).all(|slot| cells(&decoded, data_type).get(slot) == expected.get(slot)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 100 } else { 1_000 }))]
+
+    #[test]
+    fn a_patched_column_holds_the_new_values_and_the_old_ones(
+        seed: u64, kind in 0..TYPES.len(), shape in 0..SHAPES.len(), len in 1..2_500usize, nulls in 0..3usize,
+        patch_percent in 0..100usize,
+    ) {
+        let (data_type, shape) = (TYPES[kind], SHAPES[shape]);
+        let mut random = Random::new(seed);
+        let rows = values(data_type, shape, len, [0, 20, 100][nulls], &mut random);
+        let new_shape = SHAPES[random.below(SHAPES.len())];
+        let slots: Vec<usize> = (0..len).filter(|_| random.below(100) < patch_percent).collect();
+        let patches: Vec<(usize, Value)> = slots
+            .into_iter()
+            .map(|slot| match random.below(10) {
+                0 => (slot, Value::Null),
+                _ => (slot, value(data_type, new_shape, slot, &mut random)),
+            })
+            .collect();
+        assert_patched(data_type, &rows, &patches);
+    }
+}
+
+#[test]
+fn few_patches_keep_the_encoding() {
+    let mut random = Random::new(8);
+    for (data_type, shape, encoding) in [
+        (DataType::BigInt, Shape::Narrow, Encoding::FrameOfReference),
+        (DataType::BigInt, Shape::Few, Encoding::Dictionary),
+        (DataType::BigInt, Shape::Any, Encoding::Raw),
+        (DataType::Double, Shape::Narrow, Encoding::Float),
+        (DataType::TEXT, Shape::Few, Encoding::Dictionary),
+        (DataType::TEXT, Shape::Any, Encoding::Raw),
+    ] {
+        let array = array_of(data_type, &values(data_type, shape, 10_000, 0, &mut random));
+        let column = EncodedColumn::encode(&array, data_type);
+        assert_eq!(column.encoding(), encoding);
+        let new = value(data_type, shape, 5, &mut random);
+        let mut scratch = Scratch::default();
+        let patched = column.patched(&[(77, cell_of_value(&new, data_type, &mut scratch))]);
+        assert_eq!(patched.encoding(), encoding, "{data_type}");
+    }
+}
+
+#[test]
+fn many_merges_of_text_do_not_pile_up_buffers() {
+    let long = |i: usize, round: usize| format!("a text that is longer than twelve bytes {i} {round}");
+    let rows: Vec<Value> = (0..2_000).map(|i| long(i, 0).into()).collect();
+    let mut column = EncodedColumn::encode(&array_of(DataType::TEXT, &rows), DataType::TEXT);
+    let at_first = column.bytes();
+    for round in 1..60 {
+        let texts: Vec<String> = (0..200).map(|i| long(i * 10, round)).collect();
+        let patches: Vec<_> =
+            texts.iter().enumerate().map(|(i, text)| (i * 10, Cell::Bytes(text.as_bytes()))).collect();
+        column = column.patched(&patches);
+        assert_eq!(column.cell(50), Cell::Bytes(long(50, round).as_bytes()));
+        assert_eq!(column.cell(51), Cell::Bytes(long(51, 0).as_bytes()));
+    }
+    assert!(column.bytes() < at_first * 3, "{} bytes, {at_first} at first", column.bytes());
+}
