@@ -58,7 +58,7 @@ mod wall_clock;
 
 pub use database::{Database, OpenOptions};
 pub use error::{Error, Result};
-pub use lineage::{Cell, TableStats};
+pub use lineage::{Aggregates, Cell, Comparison, Sum, TableStats, Test, Totals};
 pub use read_view::ReadView;
 pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableScan};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
-use lineage::{Cell, ColumnBuilder, MemoryBudget, Projection, TableOptions, TableStats, View};
+use lineage::{Cell, ColumnBuilder, MemoryBudget, Projection, Request, TableOptions, TableStats, Test, Totals, View};
 use parking_lot::RwLock;
 use types::{Rid, Schema, Snapshot, Value};
 
@@ -37,11 +37,16 @@ pub(crate) struct TableData {
     is_gone: AtomicBool,
 }
 
+/// An aggregate is not spread over more threads than there are so many ranges: starting one takes as long as some ranges.
+const RANGES_A_THREAD: usize = 16;
+
 /// What a scan reads.
 #[derive(Clone, Debug, Default)]
 pub struct ScanOptions {
     /// positions of the columns to read, in output order
     pub columns: Vec<usize>,
+    /// what rows must pass, with the positions of the columns; values have exactly the column's type and scale
+    pub tests: Vec<(usize, Test)>,
     /// whether to add a last column `__rid` (uint64) holding each row's Rid word
     pub with_rid: bool,
 }
@@ -172,7 +177,7 @@ impl TableData {
             fields.push(Field::new("__rid", ArrowType::UInt64, false));
         }
         Projection {
-            columns: options.columns.clone(),
+            request: Request { columns: options.columns.clone(), tests: options.tests.clone() },
             with_rid: options.with_rid,
             schema: Arc::new(ArrowSchema::new(fields)),
         }
@@ -213,6 +218,40 @@ impl Table {
             view,
             table: self.clone(),
         })
+    }
+
+    /// Count, sum and extremes of columns over the rows that the snapshot sees and that pass every test, worked out on the
+    /// encoded pages by as many threads as there are processors for it.
+    pub fn aggregate(&self, snapshot: Snapshot, tests: &[(usize, Test)], columns: &[usize]) -> Result<Totals> {
+        let _held = self.hold(snapshot)?;
+        let storage = &self.data.storage;
+        let request = Request { columns: columns.to_vec(), tests: tests.to_vec() };
+        let view = self.database.shared.core.transactions.view(snapshot);
+        let types = || columns.iter().map(|column| self.schema().columns()[*column].data_type);
+        let (ranges, next) = (storage.range_count(), AtomicUsize::new(0));
+        let work = || {
+            let mut totals = Totals::new(types());
+            loop {
+                let range = next.fetch_add(1, Ordering::Relaxed);
+                if range >= ranges {
+                    return totals;
+                }
+                totals.merge(&storage.aggregate_range(range, view, &request));
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(ranges / RANGES_A_THREAD);
+        let totals = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut totals = work();
+            for other in others {
+                match other.join() {
+                    Ok(theirs) => totals.merge(&theirs),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            totals
+        });
+        Ok(totals)
     }
 
     /// Holds a snapshot for a read of this table.

@@ -121,7 +121,7 @@ impl Transaction {
     pub fn scan(&self, table: &Table, columns: &[&str]) -> Result<TableScan> {
         self.check_readable(table)?;
         let columns = columns.iter().map(|column| table.data.position(column)).collect::<Result<_>>()?;
-        table.scan(self.snapshot, ScanOptions { columns, with_rid: false })
+        table.scan(self.snapshot, ScanOptions { columns, ..ScanOptions::default() })
     }
 
     /// Inserts a row: one value for each column, in the table's order.

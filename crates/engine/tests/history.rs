@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
-use engine::{Column, DataType, Database, Error, OpenOptions, Schema, Snapshot, Table, Timestamp, Transaction, Value};
+use engine::{
+    Column, Comparison, DataType, Database, Error, LayoutSetting, OpenOptions, Schema, Snapshot, Sum, Table,
+    TableSettings, Test, Timestamp, Transaction, Value,
+};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -42,17 +45,23 @@ struct Journal {
 }
 
 fn small_ranges() -> OpenOptions {
-    OpenOptions { range_records: Some(16), merge_tail_records: Some(12), ..OpenOptions::default() }
+    OpenOptions { range_records: Some(64), merge_tail_records: Some(20), ..OpenOptions::default() }
 }
 
-fn make_table(db: &Database) -> Table {
+/// Tables in either layout, with one update range for each range or several.
+fn make_table(db: &Database, seed: u64) -> Table {
     let columns = vec![
         Column::new("k", DataType::BigInt),
         Column::new("a", DataType::BigInt),
         Column::new("b", DataType::BigInt).not_null(),
         Column::new("t", DataType::TEXT),
     ];
-    db.create_table("t", Schema::new(columns, &["k"]).unwrap()).unwrap()
+    let settings = TableSettings {
+        layout: if seed.is_multiple_of(3) { LayoutSetting::Row } else { LayoutSetting::Column },
+        update_range_records: Some([64, 16, 4][(seed / 3 % 3) as usize]),
+        ..TableSettings::default()
+    };
+    db.create_table_with("t", Schema::new(columns, &["k"]).unwrap(), settings).unwrap()
 }
 
 fn values((a, b, t): &Row) -> [Value; 3] {
@@ -82,8 +91,26 @@ fn rows_of(batches: impl Iterator<Item = RecordBatch>) -> State {
 }
 
 fn scan_at(table: &Table, at: Timestamp) -> State {
-    let options = engine::ScanOptions { columns: vec![0, 1, 2, 3], with_rid: false };
+    let options = engine::ScanOptions { columns: vec![0, 1, 2, 3], ..Default::default() };
     rows_of(table.scan(Snapshot::at(at), options).unwrap().flatten())
+}
+
+/// A scan and an aggregate with predicates agree with the model.
+fn check_tests(table: &Table, at: Timestamp, state: &State) {
+    let bound = (at.0 * 37 % 1_000) as i64;
+    let tests = vec![(2, Test::Compare(Comparison::Less, Value::BigInt(bound))), (1, Test::IsNotNull)];
+    let passing = state.iter().filter(|(_, (a, b, _))| a.is_some() && *b < bound);
+    let passing: State = passing.map(|(key, row)| (*key, row.clone())).collect();
+    let options = engine::ScanOptions { columns: vec![0, 1, 2, 3], tests: tests.clone(), ..Default::default() };
+    let found = rows_of(table.scan(Snapshot::at(at), options).unwrap().flatten());
+    assert_eq!(found, passing, "filtered scan at {at:?}");
+    for (tests, rows) in [(&tests[..], &passing), (&[], state)] {
+        let totals = table.aggregate(Snapshot::at(at), tests, &[2]).unwrap();
+        let sum = rows.values().map(|(_, b, _)| i128::from(*b)).sum();
+        let least = rows.values().map(|(_, b, _)| *b).min().map(Value::BigInt);
+        assert_eq!((totals.rows, totals.columns[0].sum), (rows.len() as u64, Sum::Integer(sum)), "at {at:?}");
+        assert_eq!(totals.columns[0].min, least, "at {at:?}");
+    }
 }
 
 fn row_of(values: Vec<Value>) -> Row {
@@ -220,8 +247,9 @@ fn check(table: &Table, journal: &Journal, first: Timestamp) {
     let states = states(journal, first);
     for (at, state) in &states {
         assert_eq!(&scan_at(table, *at), state, "scan at {at:?}");
+        check_tests(table, *at, state);
         for key in 0..KEYS {
-            let options = engine::ScanOptions { columns: vec![0, 1, 2, 3], with_rid: false };
+            let options = engine::ScanOptions { columns: vec![0, 1, 2, 3], ..Default::default() };
             let found = table.lookup(Snapshot::at(*at), &[Value::from(key)], &options).unwrap();
             let found = rows_of(std::iter::once(found)).remove(&key);
             assert_eq!(found.as_ref(), state.get(&key), "key {key} at {at:?}");
@@ -241,7 +269,7 @@ proptest! {
     #[test]
     fn every_past_timestamp_reads_as_the_model_says(seed in any::<u64>(), threads in 1u64..4) {
         let db = Database::in_memory_with(&small_ranges());
-        let table = make_table(&db);
+        let table = make_table(&db, seed);
         let first = db.snapshot().at;
         let journal = run_threads(&db, &table, seed, threads, 60);
         check(&table, &journal, first);
@@ -254,7 +282,7 @@ proptest! {
         let directory = tempfile::tempdir().unwrap();
         let open = || Database::open_with(directory.path(), small_ranges()).unwrap();
         let db = open();
-        let table = make_table(&db);
+        let table = make_table(&db, seed);
         let first = db.snapshot().at;
         let journal = run_threads(&db, &table, seed, 2, 15);
         let abandoned = db.begin().unwrap();

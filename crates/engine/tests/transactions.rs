@@ -61,7 +61,7 @@ fn a_key_is_free_again_after_delete_and_after_rollback() {
     transaction.commit().unwrap();
     put(&db, &table, 1, "x", 30);
     assert_eq!(n_of(&db, &table, 1, "x"), Some(Value::from(30i64)));
-    let options = engine::ScanOptions { columns: vec![2], with_rid: false };
+    let options = engine::ScanOptions { columns: vec![2], ..Default::default() };
     assert_eq!(table.lookup(before, &key(1, "x"), &options).unwrap().num_rows(), 1, "the old row at the old time");
 }
 
@@ -92,7 +92,7 @@ fn a_key_used_again_and_again_has_one_row_at_a_time() {
             transaction.commit().unwrap();
         }
     }
-    let options = engine::ScanOptions { columns: vec![2], with_rid: false };
+    let options = engine::ScanOptions { columns: vec![2], ..Default::default() };
     for (snapshot, round) in seen {
         let found = table.lookup(snapshot, &key(1, "x"), &options).unwrap();
         let n = arrow_array::cast::AsArray::as_primitive::<arrow_array::types::Int64Type>(found.column(0));

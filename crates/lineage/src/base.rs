@@ -93,8 +93,10 @@ pub(crate) struct MetaColumns {
     pub(crate) inserted: Timestamp,
     /// the newest time in Start Time and Last Updated Time
     pub(crate) newest: Timestamp,
-    /// whether every slot holds a record: neither tombstones nor deleted records
-    pub(crate) is_complete: bool,
+    /// whether some slot never held a record
+    pub(crate) has_tombstones: bool,
+    /// whether some record is deleted
+    pub(crate) has_deleted: bool,
 }
 
 /// Start Time of the base records of a range.
@@ -181,7 +183,7 @@ impl MetaColumns {
     /// Whether a snapshot at `at` sees every slot as the base pages hold it, as far as they have come.
     #[inline]
     pub(crate) fn is_all_visible_at(&self, at: Timestamp) -> bool {
-        self.is_complete && self.newest <= at
+        !self.has_tombstones && !self.has_deleted && self.newest <= at
     }
 
     /// Whether `slot` never held a record.

@@ -1,17 +1,20 @@
 //! The delta of a scan: the pending tail records of a range folded into one entry for each slot whose visible version
 //! is not what the base pages hold.
 //!
-//! The tail records that the pages have not all taken in are visited newest first, with a seen-mark a slot, so each
-//! costs one look at its header. A version that a page has taken in and that is too new for the snapshot, which Last
-//! Updated Time tells, has to be undone by a walk along the record's chain.
+//! The tail records that the pages have not all taken in are visited once, newest first, with a seen-mark a slot: the
+//! first visible version of a record counts. A version that a page has taken in and that is too new for the snapshot,
+//! which Last Updated Time tells, has to be undone by a walk along the record's chain; such slots are marked first.
+//! Entries are kept by block of the scan, in no order within it.
 use sync::Guard;
 
 use crate::base::MetaPage;
 use crate::range::{LoadedPages, Range};
+use crate::scan::BLOCK_ROWS;
 use crate::tail::{Kind, TailRecord};
 use crate::view::{Outcomes, View, Visibility};
 
 /// Where the visible version of a record is.
+#[derive(Clone, Copy)]
 pub(crate) enum Pending<'g> {
     /// In this tail record, and in the base pages for the columns that it leaves out.
     Tail(TailRecord<'g>),
@@ -21,11 +24,36 @@ pub(crate) enum Pending<'g> {
     Chain,
 }
 
-/// The slots of a range whose visible version the base pages do not hold, ascending.
-pub(crate) type Delta<'g> = Vec<(usize, Pending<'g>)>;
+/// The slots of a range whose visible version the base pages do not hold.
+pub(crate) struct Delta<'g> {
+    blocks: Vec<Vec<(u32, Pending<'g>)>>,
+    seen: Vec<u64>,
+}
+
+impl<'g> Delta<'g> {
+    fn new(len: usize) -> Delta<'g> {
+        Delta { blocks: vec![Vec::new(); len.div_ceil(BLOCK_ROWS)], seen: vec![0; len.div_ceil(64)] }
+    }
+
+    /// The slots from `from`, where a block begins, each as its distance from there.
+    pub(crate) fn block(&self, from: usize) -> &[(u32, Pending<'g>)] {
+        &self.blocks[from / BLOCK_ROWS]
+    }
+
+    /// Adds the entry of a slot unless it has one.
+    #[inline]
+    fn add(&mut self, slot: usize, pending: impl FnOnce() -> Pending<'g>) {
+        // A record inserted after the range's length was read belongs to a later transaction.
+        let Some(word) = self.seen.get_mut(slot / 64) else { return };
+        if *word >> (slot % 64) & 1 == 0 {
+            *word |= 1 << (slot % 64);
+            self.blocks[slot / BLOCK_ROWS].push(((slot % BLOCK_ROWS) as u32, pending()));
+        }
+    }
+}
 
 impl Range {
-    /// Folds what `view` sees beyond `pages`.
+    /// Folds what `view` sees beyond `pages` in the first `len` slots.
     pub(crate) fn fold<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
@@ -33,64 +61,27 @@ impl Range {
         view: View<'_, O>,
         len: usize,
     ) -> Delta<'g> {
-        let mut delta = Delta::new();
-        for part in 0..self.parts.len() {
-            self.fold_part(guard, pages, view, part, &mut delta);
-        }
+        let mut delta = Delta::new(len);
         if let MetaPage::Base(meta) = pages.meta
             && meta.newest > view.snapshot.at
             && let Some(updates) = &meta.updates
         {
-            let too_new = |slot: &usize| updates.content.last_updated[*slot] > view.snapshot.at.0;
-            let undo: Delta<'g> = (0..len).filter(too_new).map(|slot| (slot, Pending::Chain)).collect();
-            delta = overrule(undo, delta);
-        }
-        // A record inserted after `len` was read belongs to a later transaction, or its table was being opened.
-        delta.truncate(delta.partition_point(|(slot, _)| *slot < len));
-        delta
-    }
-
-    fn fold_part<'g, O: Outcomes>(
-        &'g self,
-        guard: &'g Guard,
-        pages: LoadedPages<'_, 'g>,
-        view: View<'_, O>,
-        part: usize,
-        delta: &mut Delta<'g>,
-    ) {
-        let tps = pages.tps_min(part);
-        let tails = &self.parts[part].tails;
-        if tails.allocated() == tps {
-            return;
-        }
-        let slots = self.options.update_range_records;
-        let mut newest: Vec<Option<TailRecord<'g>>> = Vec::new();
-        for record in tails.newest_first(guard, tps) {
-            if view.visibility(record.start()) == Visibility::Visible && record.kind() != Kind::Snapshot {
-                if newest.is_empty() {
-                    newest.resize(slots, None);
-                }
-                newest[record.slot() - part * slots].get_or_insert(record);
+            let last_updated = updates.content.last_updated.iter().take(len).enumerate();
+            for (slot, _) in last_updated.filter(|(_, at)| **at > view.snapshot.at.0) {
+                delta.add(slot, || Pending::Chain);
             }
         }
-        delta.extend(newest.into_iter().flatten().map(|record| {
-            let is_deleted = record.kind() == Kind::Delete;
-            (record.slot(), if is_deleted { Pending::Gone } else { Pending::Tail(record) })
-        }));
-    }
-}
-
-/// Both lists as one by ascending slot; the first has its way where both have an entry.
-fn overrule<'g>(first: Delta<'g>, second: Delta<'g>) -> Delta<'g> {
-    let mut merged = Delta::with_capacity(first.len() + second.len());
-    let mut second = second.into_iter().peekable();
-    for (slot, pending) in first {
-        while let Some(earlier) = second.next_if(|(other, _)| *other < slot) {
-            merged.push(earlier);
+        for (part, update_range) in self.parts.iter().enumerate() {
+            update_range.tails.each_newest_first(guard, pages.tps_min(part), |record| {
+                if view.visibility(record.start()) == Visibility::Visible {
+                    match record.kind() {
+                        Kind::Snapshot => {}
+                        Kind::Delete => delta.add(record.slot(), || Pending::Gone),
+                        Kind::Update => delta.add(record.slot(), || Pending::Tail(record)),
+                    }
+                }
+            });
         }
-        second.next_if(|(other, _)| *other == slot);
-        merged.push((slot, pending));
+        delta
     }
-    merged.extend(second);
-    merged
 }

@@ -20,10 +20,11 @@
 //!
 //! The crate does not know transactions, only their ids: it asks [`Outcomes`] what became of one.
 
+mod aggregate;
 mod base;
+mod block;
 mod cell;
 mod column_set;
-#[allow(dead_code, reason = "base pages hold plain Arrow arrays until the merge encodes them")]
 mod encoding;
 mod fold;
 mod heap;
@@ -45,6 +46,8 @@ mod view;
 mod words;
 mod write;
 
+pub use aggregate::Totals;
+pub use block::Request;
 pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, value_of_cell, word_of_value};
 pub use encoding::{Aggregates, Comparison, Encoding, Mask, Sum, Test, Zone};
 pub use heap::VALUE_BYTES_MAX;

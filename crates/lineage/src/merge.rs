@@ -99,14 +99,14 @@ impl Range {
     fn close_and_resolve<O: Outcomes>(&self, pages: &InsertPages, outcomes: &O) -> Option<MetaColumns> {
         self.close();
         let mut newest = Timestamp::ZERO;
-        let mut is_complete = true;
+        let mut has_tombstones = false;
         let resolve = |slot| match resolve_and_stamp(pages.start(slot), outcomes) {
             Resolved::Committed(at) => {
                 newest = newest.max(at);
                 Some(at.0)
             }
             Resolved::Tombstone => {
-                is_complete = false;
+                has_tombstones = true;
                 Some(StartTime::TOMBSTONE)
             }
             Resolved::Unwritten | Resolved::Active(_) => None,
@@ -123,7 +123,7 @@ impl Range {
         let zero: Lineage = vec![0; self.parts.len()].into();
         let start = Arc::new(start);
         let floor = zero.clone();
-        Some(MetaColumns { lineage: zero, floor, start, updates: None, inserted: newest, newest, is_complete })
+        Some(MetaColumns { lineage: zero, floor, start, updates: None, inserted: newest, newest, has_tombstones, has_deleted: false })
     }
 
     fn resolved_prefixes<'g, O: Outcomes>(&'g self, guard: &'g Guard, from: &Lineage, outcomes: &O) -> Prefixes<'g> {
@@ -298,7 +298,7 @@ impl Range {
                 let is_delete = version.record.kind() == Kind::Delete;
                 updates.take_in(version.slot, version.committed, &version.record.ever(), is_delete);
                 meta.newest = meta.newest.max(version.committed);
-                meta.is_complete &= !is_delete;
+                meta.has_deleted |= is_delete;
             }
             let bytes = updates.bytes();
             meta.updates = Some(Charged::base(updates, bytes, &self.meter).into());

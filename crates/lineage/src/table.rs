@@ -9,6 +9,8 @@ use arrow_array::RecordBatch;
 use sync::{CachePadded, Directory};
 use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 
+use crate::aggregate::Totals;
+use crate::block::Request;
 use crate::cell::{Cell, value_of_cell};
 use crate::memory::{MemoryBudget, MemoryUse, Meter};
 use crate::merge::MergeReport;
@@ -252,6 +254,11 @@ impl Table {
         projection: &Projection,
     ) -> Vec<RecordBatch> {
         self.range(index).scan(index, view, projection)
+    }
+
+    /// Aggregates of the requested columns over the rows of range `index` that `view` sees.
+    pub fn aggregate_range<O: Outcomes>(&self, index: usize, view: View<'_, O>, request: &Request) -> Totals {
+        self.range(index).aggregate(view, request)
     }
 
     /// Whether a range is worth merging: full and not merged yet, over the bound of unmerged tail records, or (with

@@ -237,16 +237,28 @@ impl TailPages {
         Some(TailRecord { pages: self, page, at, sequence })
     }
 
-    /// The records numbered above `after`, newest first; pages that are not there are passed over.
-    pub(crate) fn newest_first<'g>(&'g self, guard: &'g Guard, after: u64) -> impl Iterator<Item = TailRecord<'g>> {
-        let (table, through) = (self.pages.load(guard), self.allocated());
-        let pages = (after as usize / PAGE_RECORDS..(through as usize).div_ceil(PAGE_RECORDS)).rev();
-        pages.filter_map(|index| Some((index, table.get(index)?))).flat_map(move |(index, page)| {
-            let sequence = move |at: usize| (index * PAGE_RECORDS + at + 1) as u64;
-            let records = (0..PAGE_RECORDS).rev().map(move |at| (at, sequence(at)));
-            let wanted = records.filter(move |(_, sequence)| *sequence > after && *sequence <= through);
-            wanted.map(move |(at, sequence)| TailRecord { pages: self, page, at, sequence })
-        })
+    /// Visits the records numbered above `after`, newest first; pages that are not there are passed over.
+    #[inline]
+    pub(crate) fn each_newest_first<'g>(
+        &'g self,
+        guard: &'g Guard,
+        after: u64,
+        mut visit: impl FnMut(TailRecord<'g>),
+    ) {
+        let through = self.allocated();
+        if through <= after {
+            return;
+        }
+        let table = self.pages.load(guard);
+        let ((first, first_at), (last, last_at)) = (place(after + 1), place(through));
+        for index in (first..=last).rev() {
+            let Some(page) = table.get(index) else { continue };
+            let from = if index == first { first_at } else { 0 };
+            let to = if index == last { last_at } else { PAGE_RECORDS - 1 };
+            for at in (from..=to).rev() {
+                visit(TailRecord { pages: self, page, at, sequence: (index * PAGE_RECORDS + at + 1) as u64 });
+            }
+        }
     }
 }
 
