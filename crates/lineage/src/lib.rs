@@ -15,6 +15,7 @@
 //! | `merge` | bringing base pages forward |
 //! | `scan` | batches of visible rows |
 //! | `base`, `insert`, `tail`, `heap` | the pages |
+//! | `history` | versions that have left the tail, in few bytes |
 //! | `cell`, `column_set`, `view` | values, sets of columns, visibility |
 //!
 //! The crate does not know transactions, only their ids: it asks [`Outcomes`] what became of one.
@@ -23,6 +24,8 @@ mod base;
 mod cell;
 mod column_set;
 mod heap;
+#[cfg_attr(not(test), expect(dead_code, reason = "the merge and the reading of a record do not use history pages yet"))]
+mod history;
 mod insert;
 mod merge;
 #[cfg(test)]

@@ -1,0 +1,208 @@
+//! All history of one range: a few pages, newest first, each with the versions of one span of sequence numbers.
+//!
+//! ```text
+//! append:  [p] + [ 900 | 4000 | 20000 ]     a page joins its elders while these are not more than twice as large as
+//!      ->  [ 1500 | 4000 | 20000 ]          all that is newer: every version is rewritten O(log n) times, and there
+//!                                           are O(log n) pages
+//! expire:  the settled part of every record becomes its origin, or goes
+//! ```
+//!
+//! A history never changes; an operation returns another one, which shares the pages that stay as they are. So a
+//! reader keeps what it has loaded, and the range exchanges one pointer.
+use std::sync::Arc;
+
+use types::DataType;
+
+use super::chain::{Draft, settle, settled_from};
+use super::page::{HistoryPage, PageWriter, Version};
+use crate::tail::Kind;
+
+/// The versions of a range's records that have left the tail.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    types: Arc<[DataType]>,
+    pages: Vec<Arc<HistoryPage>>,
+    through: u64,
+    horizon: u64,
+}
+
+/// What becomes of a record when history expires.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Stays,
+    /// Its settled part becomes its origin.
+    Settles,
+    /// Nobody needs it any more.
+    Goes,
+}
+
+impl History {
+    /// No history yet, for records of these types.
+    pub(crate) fn empty(types: Arc<[DataType]>) -> History {
+        History { types, pages: Vec::new(), through: 0, horizon: 0 }
+    }
+
+    /// The highest tail sequence that was taken in, 0 = none.
+    pub(crate) fn through(&self) -> u64 {
+        self.through
+    }
+
+    /// Snapshots older than this were given up.
+    pub(crate) fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// The pages, newest first.
+    pub(crate) fn pages(&self) -> &[Arc<HistoryPage>] {
+        &self.pages
+    }
+
+    /// How many versions there are.
+    pub(crate) fn len(&self) -> usize {
+        self.pages.iter().map(|page| page.len()).sum()
+    }
+
+    /// The memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<History>() + self.pages.iter().map(|page| size_of::<Arc<HistoryPage>>() + page.bytes()).sum::<usize>()
+    }
+
+    /// The versions of a record, newest first.
+    #[inline]
+    pub(crate) fn versions(&self, slot: usize) -> impl Iterator<Item = Version<'_>> {
+        self.pages.iter().flat_map(move |page| page.versions(slot))
+    }
+
+    /// The slots that were updated or deleted after `from` and not after `to`, when, and which of the two; page by
+    /// page. It is complete from the horizon on. A transaction that wrote a record twice may be named twice for it.
+    pub(crate) fn changes(&self, from: u64, to: u64) -> impl Iterator<Item = (usize, u64, Kind)> {
+        self.pages.iter().flat_map(move |page| page.changes(from, to))
+    }
+
+    /// This history and the versions of the tail records after it up to `through`.
+    pub(crate) fn append(&self, page: HistoryPage, through: u64) -> History {
+        assert!(through >= self.through, "history is taken in in order");
+        let is_next = |(oldest, newest)| oldest > self.through && newest <= through;
+        debug_assert!(page.sequence_span().is_none_or(is_next), "a page has what follows in the tail");
+        let mut pages = self.pages.clone();
+        pages.insert(0, Arc::new(page));
+        self.with_pages(pages, through, self.horizon)
+    }
+
+    /// Gives up what no snapshot at or after `horizon` needs, or `None` where that is nothing. See the settled part in
+    /// [`super::chain`]: a record keeps the origin that stands for it as long as history has a newer version of it,
+    /// or `keep_origin(slot)` says so, which it must if a tail record of it is newer, or a base page has merged one
+    /// that started after the horizon.
+    ///
+    /// It looks at every record, and rewrites the pages in which one changes.
+    pub(crate) fn expire(&self, horizon: u64, mut keep_origin: impl FnMut(usize) -> bool) -> Option<History> {
+        let is_recent = |page: &HistoryPage| page.start_span().is_some_and(|(earliest, _)| earliest > horizon);
+        if self.pages.iter().all(|page| is_recent(page)) {
+            return None;
+        }
+        let mut fates = Vec::new();
+        let mut changed = vec![false; self.pages.len()];
+        for slot in slots_of(&self.pages) {
+            let fate = self.fate(slot, horizon, &mut keep_origin, &mut changed);
+            fates.resize(slot, Fate::Stays);
+            fates.push(fate);
+        }
+        if !changed.contains(&true) {
+            return None;
+        }
+        let rewrite =
+            |at: usize| if changed[at] { Arc::new(self.expired(at, horizon, &fates)) } else { self.pages[at].clone() };
+        let pages = (0..self.pages.len()).map(rewrite).collect();
+        Some(self.with_pages(pages, self.through, horizon.max(self.horizon)))
+    }
+
+    /// What becomes of a record; the pages that hold settled versions are marked as changed unless it stays.
+    fn fate(
+        &self,
+        slot: usize,
+        horizon: u64,
+        keep_origin: &mut impl FnMut(usize) -> bool,
+        changed: &mut [bool],
+    ) -> Fate {
+        let mut chain = Vec::new();
+        for (at, page) in self.pages.iter().enumerate() {
+            chain.extend(page.versions(slot).map(|version| (version.kind(), version.start(), at)));
+        }
+        let from = settled_from(chain.iter().map(|(kind, start, _)| (*kind, *start)), horizon);
+        let fate = match chain.len() - from {
+            0 => Fate::Stays,
+            _ if from == 0 && !keep_origin(slot) => Fate::Goes,
+            1 => Fate::Stays,
+            _ => Fate::Settles,
+        };
+        if fate != Fate::Stays {
+            chain[from..].iter().for_each(|(_, _, page)| changed[*page] = true);
+        }
+        fate
+    }
+
+    /// Page `at` without what expires.
+    fn expired(&self, at: usize, horizon: u64, fates: &[Fate]) -> HistoryPage {
+        let page = &self.pages[at];
+        let mut writer = PageWriter::new(&self.types);
+        let mut chain = Vec::new();
+        for slot in page.slots() {
+            match fates[slot] {
+                Fate::Stays => chain.extend(page.versions(slot).map(|version| version.draft())),
+                Fate::Goes => {}
+                Fate::Settles => {
+                    let newer: usize = self.pages[..at].iter().map(|page| page.versions(slot).len()).sum();
+                    let mine = newer..newer + page.versions(slot).len();
+                    chain.extend(self.versions(slot).map(|version| version.draft()));
+                    let from = settled_from(chain.iter().map(|draft: &Draft<'_>| (draft.kind, draft.start)), horizon);
+                    settle(&mut chain, from);
+                    // The origin lies where the newest settled version lay: with what leaves values out because of it.
+                    chain.truncate(mine.end);
+                    chain.drain(..mine.start.min(chain.len()));
+                }
+            }
+            writer.push_record(slot, &mut chain);
+        }
+        writer.finish()
+    }
+
+    /// A history of these pages, with those joined that are not much larger than all that is newer.
+    fn with_pages(&self, mut pages: Vec<Arc<HistoryPage>>, through: u64, horizon: u64) -> History {
+        pages.retain(|page| !page.is_empty());
+        let (mut newer, mut joined) = (0, 0);
+        for (at, page) in pages.iter().enumerate() {
+            if page.len() <= 2 * newer {
+                joined = at + 1;
+            }
+            newer += page.len();
+        }
+        if joined > 1 {
+            let page = join(&self.types, &pages[..joined]);
+            pages.splice(..joined, [Arc::new(page)]);
+        }
+        History { types: self.types.clone(), pages, through, horizon }
+    }
+}
+
+/// One page of the versions of several, which come newest first.
+fn join(types: &[DataType], pages: &[Arc<HistoryPage>]) -> HistoryPage {
+    let mut writer = PageWriter::new(types);
+    let mut chain = Vec::new();
+    for slot in slots_of(pages) {
+        chain.extend(pages.iter().flat_map(|page| page.versions(slot)).map(|version| version.draft()));
+        writer.push_record(slot, &mut chain);
+    }
+    writer.finish()
+}
+
+/// The slots that have versions in some of these pages, ascending.
+fn slots_of(pages: &[Arc<HistoryPage>]) -> impl Iterator<Item = usize> + use<> {
+    let mut has_versions = Vec::new();
+    for slot in pages.iter().flat_map(|page| page.slots()) {
+        if has_versions.len() <= slot {
+            has_versions.resize(slot + 1, false);
+        }
+        has_versions[slot] = true;
+    }
+    has_versions.into_iter().enumerate().filter_map(|(slot, has)| has.then_some(slot))
+}

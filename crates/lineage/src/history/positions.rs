@@ -1,0 +1,180 @@
+//! A set of places among *n*, for instance the slots that have history or the versions that have a value for a column:
+//! is a place in it, and how many come before?
+//!
+//! Three forms, the smallest is taken: all places; an ascending list, searched in halves, where they are few; else a
+//! bitmap with the number of places before every eighth word, so that an answer looks at nine words at most.
+use super::packed::Packed;
+
+/// Words of a bitmap between two counts.
+const STRIDE: usize = 8;
+
+/// A set of places that never changes.
+#[derive(Debug)]
+pub(super) enum Positions {
+    /// Every place below this.
+    All(usize),
+    List(Packed),
+    Bitmap(Bitmap),
+}
+
+#[derive(Debug)]
+pub(super) struct Bitmap {
+    words: Box<[u64]>,
+    /// places before word 8 i
+    before: Box<[u32]>,
+    len: usize,
+}
+
+impl Positions {
+    /// The set of these places, which ascend and are below `universe`.
+    pub(super) fn of(places: &[u64], universe: usize) -> Positions {
+        debug_assert!(places.is_sorted_by(|a, b| a < b) && places.last().is_none_or(|last| *last < universe as u64));
+        if places.len() == universe {
+            return Positions::All(universe);
+        }
+        let list = Packed::of(places);
+        let words = places.last().map_or(0, |last| *last as usize / 64 + 1);
+        if list.heap_bytes() <= words * 8 + words.div_ceil(STRIDE) * 4 {
+            return Positions::List(list);
+        }
+        let mut bitmap = vec![0_u64; words];
+        for place in places {
+            bitmap[*place as usize / 64] |= 1 << (place % 64);
+        }
+        let counts = bitmap.chunks(STRIDE).scan(0, |count, chunk| {
+            let before = *count;
+            *count += ones(chunk) as u32;
+            Some(before)
+        });
+        let before = counts.collect();
+        Positions::Bitmap(Bitmap { words: bitmap.into_boxed_slice(), before, len: places.len() })
+    }
+
+    /// How many places of the set are below `place`, and whether it is in the set.
+    #[inline]
+    fn locate(&self, place: usize) -> (usize, bool) {
+        match self {
+            Positions::All(universe) => (place.min(*universe), place < *universe),
+            Positions::List(list) => {
+                let below = list.count_below(place as u64);
+                (below, below < list.len() && list.get(below) == place as u64)
+            }
+            Positions::Bitmap(bitmap) => bitmap.locate(place),
+        }
+    }
+
+    /// How many places of the set are below `place`.
+    #[inline]
+    pub(super) fn rank(&self, place: usize) -> usize {
+        self.locate(place).0
+    }
+
+    /// Whether `place` is in the set.
+    #[inline]
+    pub(super) fn contains(&self, place: usize) -> bool {
+        self.locate(place).1
+    }
+
+    /// How many places of the set are below `place` if it is in the set.
+    #[inline]
+    pub(super) fn find(&self, place: usize) -> Option<usize> {
+        let (rank, is_member) = self.locate(place);
+        is_member.then_some(rank)
+    }
+
+    /// How many places are in the set.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Positions::All(universe) => *universe,
+            Positions::List(list) => list.len(),
+            Positions::Bitmap(bitmap) => bitmap.len,
+        }
+    }
+
+    /// The places in ascending order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+        let (all, list, bitmap) = match self {
+            Positions::All(universe) => (*universe, None, None),
+            Positions::List(list) => (0, Some(list), None),
+            Positions::Bitmap(bitmap) => (0, None, Some(bitmap)),
+        };
+        let listed = list.into_iter().flat_map(|list| list.iter().map(|place| place as usize));
+        (0..all).chain(listed).chain(bitmap.into_iter().flat_map(Bitmap::iter))
+    }
+
+    /// Memory beyond the struct itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        match self {
+            Positions::All(_) => 0,
+            Positions::List(list) => list.heap_bytes(),
+            Positions::Bitmap(bitmap) => size_of_val(&*bitmap.words) + size_of_val(&*bitmap.before),
+        }
+    }
+}
+
+impl Bitmap {
+    #[inline]
+    fn locate(&self, place: usize) -> (usize, bool) {
+        let at = place / 64;
+        let Some(word) = self.words.get(at) else { return (self.len, false) };
+        let stride = at / STRIDE;
+        let whole = ones(&self.words[stride * STRIDE..at]);
+        let partial = (word & ((1 << (place % 64)) - 1)).count_ones() as usize;
+        (self.before[stride] as usize + whole + partial, word >> (place % 64) & 1 == 1)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        self.words.iter().enumerate().flat_map(|(i, word)| {
+            std::iter::successors(Some(*word), |left| Some(left & left.wrapping_sub(1)))
+                .take_while(|left| *left != 0)
+                .map(move |left| i * 64 + left.trailing_zeros() as usize)
+        })
+    }
+}
+
+fn ones(words: &[u64]) -> usize {
+    words.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn agrees(places: &[u64], universe: usize) {
+        let positions = Positions::of(places, universe);
+        assert_eq!(positions.len(), places.len());
+        assert!(positions.iter().eq(places.iter().map(|place| *place as usize)));
+        for place in 0..universe + 70 {
+            let below = places.partition_point(|member| *member < place as u64);
+            assert_eq!(positions.rank(place), below);
+            assert_eq!(positions.contains(place), places.get(below) == Some(&(place as u64)));
+            assert_eq!(positions.find(place), positions.contains(place).then_some(below));
+        }
+    }
+
+    #[test]
+    fn each_form_is_taken_where_it_is_the_smallest() {
+        let every = |step: usize| (0..65_536).step_by(step).map(|place| place as u64 + place as u64 % 7);
+        let set = |step| Positions::of(&every(step).filter(|place| *place < 65_536).collect::<Vec<_>>(), 65_536);
+        assert!(matches!(Positions::of(&(0..65_536).collect::<Vec<_>>(), 65_536), Positions::All(_)));
+        assert!(matches!(set(7 * 64), Positions::List(_)));
+        let odd: Vec<u64> = (0..65_536).filter(|place| place * place % 11 < 4).collect();
+        let positions = Positions::of(&odd, 65_536);
+        assert!(matches!(positions, Positions::Bitmap(_)));
+        assert!(positions.heap_bytes() <= 8192 + 512);
+    }
+
+    proptest! {
+        #[test]
+        fn members_and_ranks_are_those_of_the_list(
+            bits in prop::collection::vec(any::<bool>(), 0..2000), sparse in 1_usize..40,
+        ) {
+            let places: Vec<u64> =
+                (0..bits.len()).filter(|i| bits[*i] && i % sparse == 0).map(|i| i as u64).collect();
+            agrees(&places, bits.len());
+            agrees(&(0..bits.len() as u64).collect::<Vec<_>>(), bits.len());
+        }
+    }
+}
