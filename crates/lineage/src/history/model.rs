@@ -81,6 +81,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
+/// Kind, start and values of a version.
+type Walked = (Kind, u64, Vec<(usize, usize)>);
+
 /// A committed tail record.
 #[derive(Clone, Debug)]
 struct Record {
@@ -141,7 +144,7 @@ impl World {
     }
 
     /// A record's versions, newest first: those of the tail, then those of history.
-    fn chain(&self, slot: usize) -> Vec<(Kind, u64, Vec<(usize, usize)>)> {
+    fn chain(&self, slot: usize) -> Vec<Walked> {
         let in_tail = |record: &&Record| record.slot == slot && record.sequence > self.history.through();
         let tail = self.records.iter().rev().filter(in_tail);
         let tail = tail.map(|record| (record.kind, record.start, record.values.clone()));
@@ -154,18 +157,18 @@ impl World {
     }
 
     /// The reader under test.
-    fn read(&self, slot: usize, at: u64) -> Option<Row> {
+    fn read(&self, slot: usize, chain: &[Walked], at: u64) -> Option<Row> {
         let mut exists = None;
         let mut row = [None; COLUMNS];
-        for (kind, start, values) in self.chain(slot) {
-            if kind != Kind::Snapshot && start > at {
+        for (kind, start, values) in chain {
+            if *kind != Kind::Snapshot && *start > at {
                 continue;
             }
             for (column, value) in values {
-                row[column].get_or_insert(value);
+                row[*column].get_or_insert(*value);
             }
-            if kind != Kind::Snapshot {
-                exists.get_or_insert(kind == Kind::Update);
+            if *kind != Kind::Snapshot {
+                exists.get_or_insert(*kind == Kind::Update);
             }
         }
         let (base, base_exists, last_updated) = self.base(slot);
@@ -231,11 +234,12 @@ impl World {
     fn expire(&mut self, horizon: u64) {
         let through = self.history.through();
         let in_tail = |slot| self.records.iter().any(|record| record.slot == slot && record.sequence > through);
-        let Some(expired) = self.history.expire(horizon, in_tail) else { return };
-        assert!(expired.len() < self.history.len(), "each change gives up a version");
-        assert_eq!((expired.horizon(), expired.through()), (horizon, through));
-        assert!(expired.expire(horizon, in_tail).is_none(), "once is enough");
-        self.history = expired;
+        // Pages that were joined may show more: two snapshot records that a transaction's versions stood between.
+        while let Some(expired) = self.history.expire(horizon, in_tail) {
+            assert!(expired.len() < self.history.len(), "each change gives up a version");
+            assert_eq!((expired.horizon(), expired.through()), (horizon, through));
+            self.history = expired;
+        }
     }
 
     fn take(&mut self, step: &Step) {
@@ -250,8 +254,9 @@ impl World {
 
     fn check_reads(&self) {
         for slot in SLOTS {
+            let chain = self.chain(slot);
             for at in self.history.horizon()..=self.now + 1 {
-                assert_eq!(self.read(slot, at), self.row(slot, at, u64::MAX), "slot {slot} at {at}");
+                assert_eq!(self.read(slot, &chain, at), self.row(slot, at, u64::MAX), "slot {slot} at {at}");
             }
         }
     }
@@ -298,9 +303,12 @@ proptest! {
         let mut world = World::new();
         for step in &steps {
             world.take(step);
-            world.check_reads();
-            world.check_shape();
-            world.check_changes();
+            if !matches!(step, Step::Write { .. }) {
+                world.check_reads();
+                world.check_shape();
+                world.check_changes();
+            }
         }
+        world.check_reads();
     }
 }
