@@ -120,3 +120,105 @@ pub(super) fn settle(chain: &mut Vec<Draft<'_>>, from: usize) {
     chain.truncate(from + 1);
     chain[from].values = values;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Plain = (Kind, u64, Vec<(usize, u64)>);
+
+    /// Versions newest first, numbered down to 1.
+    fn chain_of(versions: &[(Kind, u64, &[(usize, u64)])]) -> Vec<Draft<'static>> {
+        let values =
+            |values: &[(usize, u64)]| values.iter().map(|(column, word)| (*column, Cell::Word(*word))).collect();
+        let draft = |(sequence, (kind, start, cells)): (usize, &(Kind, u64, &[(usize, u64)]))| Draft {
+            sequence: sequence as u64 + 1,
+            kind: *kind,
+            start: *start,
+            values: values(cells),
+        };
+        let mut chain: Vec<_> = versions.iter().rev().enumerate().map(draft).collect();
+        chain.reverse();
+        chain
+    }
+
+    fn plain(chain: &[Draft<'_>]) -> Vec<Plain> {
+        let word = |cell: Cell<'_>| if let Cell::Word(word) = cell { word } else { unreachable!("only words") };
+        let values = |draft: &Draft<'_>| draft.values.iter().map(|(column, cell)| (*column, word(*cell))).collect();
+        chain.iter().map(|draft| (draft.kind, draft.start, values(draft))).collect()
+    }
+
+    #[test]
+    fn a_transaction_leaves_one_version_with_all_that_it_wrote() {
+        let mut chain = chain_of(&[
+            (Kind::Delete, 30, &[]),
+            (Kind::Update, 30, &[(0, 1)]),
+            (Kind::Snapshot, 5, &[(1, 2), (2, 3)]),
+            (Kind::Update, 30, &[(0, 4), (2, 5), (3, 6)]),
+            (Kind::Update, 20, &[(3, 7)]),
+            (Kind::Snapshot, 5, &[(3, 8)]),
+        ]);
+        join_transactions(&mut chain);
+        let expected = [
+            (Kind::Delete, 30, vec![(0, 1), (3, 6)]),
+            (Kind::Snapshot, 5, vec![(1, 2), (2, 3)]),
+            (Kind::Update, 20, vec![(3, 7)]),
+            (Kind::Snapshot, 5, vec![(3, 8)]),
+        ];
+        assert_eq!(plain(&chain), expected);
+        assert_eq!(chain.iter().map(|draft| draft.sequence).collect::<Vec<_>>(), [6, 4, 2, 1]);
+    }
+
+    #[test]
+    fn updates_leave_out_what_they_repeat_and_snapshot_records_do_not() {
+        let mut chain = chain_of(&[
+            (Kind::Update, 30, &[(0, 1), (1, 2), (2, 3)]),
+            (Kind::Snapshot, 5, &[(0, 1), (2, 3)]),
+            (Kind::Update, 20, &[(0, 1), (1, 2)]),
+            (Kind::Update, 10, &[(1, 9)]),
+        ]);
+        let mut current = vec![None; 3];
+        leave_out_repeated(&mut chain, &mut current);
+        let expected = [
+            (Kind::Update, 30, vec![]),
+            (Kind::Snapshot, 5, vec![(0, 1), (2, 3)]),
+            (Kind::Update, 20, vec![(0, 1), (1, 2)]),
+            (Kind::Update, 10, vec![(1, 9)]),
+        ];
+        assert_eq!(plain(&chain), expected);
+        assert_eq!(current, [None; 3]);
+    }
+
+    #[test]
+    fn what_started_at_the_horizon_is_settled() {
+        let chain = [(Kind::Update, 30), (Kind::Snapshot, 25), (Kind::Update, 20), (Kind::Snapshot, 25)];
+        for (horizon, expected) in [(31, 0), (30, 0), (29, 1), (20, 1), (19, 3), (0, 3)] {
+            assert_eq!(settled_from(chain.into_iter(), horizon), expected, "horizon {horizon}");
+        }
+        assert_eq!(settled_from([(Kind::Snapshot, 25)].into_iter(), 0), 0);
+    }
+
+    #[test]
+    fn the_origin_is_the_newest_settled_version_with_all_settled_columns() {
+        let versions: [(Kind, u64, &[(usize, u64)]); 5] = [
+            (Kind::Update, 40, &[(0, 1)]),
+            (Kind::Snapshot, 5, &[(1, 2)]),
+            (Kind::Update, 30, &[(2, 3)]),
+            (Kind::Delete, 20, &[(2, 4), (3, 5)]),
+            (Kind::Snapshot, 5, &[(0, 6), (3, 7)]),
+        ];
+        let mut chain = chain_of(&versions);
+        settle(&mut chain, 1);
+        let origin = (Kind::Update, 30, vec![(1, 2), (2, 3), (3, 5), (0, 6)]);
+        assert_eq!(plain(&chain), [(Kind::Update, 40, vec![(0, 1)]), origin]);
+        assert_eq!(chain[1].sequence, 3);
+
+        let mut deleted = chain_of(&versions[3..]);
+        settle(&mut deleted, 0);
+        assert_eq!(plain(&deleted), [(Kind::Delete, 20, vec![(2, 4), (3, 5), (0, 6)])]);
+
+        let mut originals = chain_of(&[versions[1], versions[4]]);
+        settle(&mut originals, 0);
+        assert_eq!(plain(&originals), [(Kind::Snapshot, 5, vec![(1, 2), (0, 6), (3, 7)])]);
+    }
+}

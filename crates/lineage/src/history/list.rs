@@ -206,3 +206,71 @@ fn slots_of(pages: &[Arc<HistoryPage>]) -> impl Iterator<Item = usize> + use<> {
     }
     has_versions.into_iter().enumerate().filter_map(|(slot, has)| has.then_some(slot))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::Cell;
+    use crate::history::NewVersion;
+
+    /// A history of updates, one of these starts each, sequences being starts.
+    fn updates(history: &History, slots: std::ops::Range<usize>, starts: &[u64], through: u64) -> History {
+        let values = [(0, Cell::Word(7))];
+        let version = |slot, start| NewVersion { slot, sequence: start, kind: Kind::Update, start, values: &values };
+        let versions = slots.flat_map(|slot| starts.iter().rev().map(move |start| (slot, *start)));
+        let page = HistoryPage::build(&history.types, versions.map(|(slot, start)| version(slot, start)));
+        history.append(page, through)
+    }
+
+    fn starts(history: &History, slot: usize) -> Vec<u64> {
+        history.versions(slot).map(|version| version.start()).collect()
+    }
+
+    fn empty() -> History {
+        History::empty(Arc::from([DataType::BigInt]))
+    }
+
+    #[test]
+    fn the_version_that_the_horizon_sees_stays_while_there_is_a_newer_one() {
+        let history = updates(&empty(), 3..4, &[10, 20, 30], 30);
+        assert!(history.expire(9, |_| false).is_none());
+        assert!(history.expire(19, |_| false).is_none(), "a snapshot at 19 reads the first one");
+        assert_eq!(starts(&history.expire(20, |_| false).unwrap(), 3), [30, 20]);
+        assert_eq!(starts(&history.expire(29, |_| false).unwrap(), 3), [30, 20]);
+        assert_eq!(starts(&history.expire(30, |_| true).unwrap(), 3), [30]);
+        let nothing = history.expire(30, |_| false).unwrap();
+        assert_eq!((starts(&nothing, 3), nothing.pages().len(), nothing.through()), (vec![], 0, 30));
+        let single = updates(&empty(), 3..4, &[10], 10);
+        assert_eq!(single.expire(10, |_| false).map(|history| history.len()), Some(0));
+    }
+
+    #[test]
+    fn pages_that_stay_as_they_are_are_shared() {
+        let old = updates(&empty(), 0..100, &[10, 20], 20);
+        let both = updates(&old, 0..9, &[30], 30);
+        let all = updates(&both, 0..1, &[40], 40);
+        assert_eq!(all.pages().len(), 3);
+        assert!(Arc::ptr_eq(&all.pages()[2], &old.pages()[0]));
+        let expired = all.expire(25, |_| true).unwrap();
+        let is_shared = |at: usize| Arc::ptr_eq(&expired.pages()[at], &all.pages()[at]);
+        assert_eq!([0, 1, 2].map(is_shared), [true, true, false]);
+        assert_eq!((starts(&expired, 0), starts(&expired, 99)), (vec![40, 30, 20], vec![20]));
+        assert_eq!(starts(&all, 0), [40, 30, 20, 10], "the old history is as it was");
+        assert_eq!(starts(&all.expire(30, |_| true).unwrap(), 5), [30]);
+    }
+
+    #[test]
+    fn pages_stay_few_and_each_version_is_rewritten_seldom() {
+        let mut history = empty();
+        let mut rewritten = 0;
+        for start in 1..=2000 {
+            let before = history.clone();
+            history = updates(&history, 0..3, &[start], start);
+            let is_new = |page: &&Arc<HistoryPage>| !before.pages().iter().any(|old| Arc::ptr_eq(old, page));
+            rewritten += history.pages().iter().filter(is_new).map(|page| page.len()).sum::<usize>();
+            assert!(history.pages().len() <= 1 + history.len().ilog2() as usize);
+        }
+        assert_eq!(history.len(), 6000);
+        assert!(rewritten <= 6000 * 12, "{} times each", rewritten / 6000);
+    }
+}

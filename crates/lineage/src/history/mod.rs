@@ -51,6 +51,8 @@
 //! readers before that update.
 mod chain;
 mod column;
+#[cfg(test)]
+mod exact;
 mod list;
 #[cfg(test)]
 mod model;
