@@ -73,12 +73,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     });
     let part = || prop_oneof![1 => Just(100), 2 => 0..100_u64];
     let step = prop_oneof![
-        5 => write,
+        9 => write,
         2 => part().prop_map(Step::Merge),
         2 => part().prop_map(Step::Append),
         1 => part().prop_map(Step::Expire),
     ];
-    prop::collection::vec(step, 1..60)
+    prop::collection::vec(step, 1..100)
 }
 
 /// Kind, start and values of a version.
@@ -296,7 +296,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_snapshot_from_the_horizon_on_reads_what_was_written(steps in steps()) {
