@@ -24,7 +24,10 @@ mod base;
 mod cell;
 mod column_set;
 mod heap;
-#[cfg_attr(not(test), expect(dead_code, reason = "the merge and the reading of a record do not use history pages yet"))]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "the merge and the reading of a record do not use history pages yet")
+)]
 mod history;
 mod insert;
 mod merge;

@@ -125,13 +125,14 @@ pub(super) fn settle(chain: &mut Vec<Draft<'_>>, from: usize) {
 mod tests {
     use super::*;
 
+    type Written<'a> = (Kind, u64, &'a [(usize, u64)]);
     type Plain = (Kind, u64, Vec<(usize, u64)>);
 
     /// Versions newest first, numbered down to 1.
-    fn chain_of(versions: &[(Kind, u64, &[(usize, u64)])]) -> Vec<Draft<'static>> {
+    fn chain_of(versions: &[Written<'_>]) -> Vec<Draft<'static>> {
         let values =
             |values: &[(usize, u64)]| values.iter().map(|(column, word)| (*column, Cell::Word(*word))).collect();
-        let draft = |(sequence, (kind, start, cells)): (usize, &(Kind, u64, &[(usize, u64)]))| Draft {
+        let draft = |(sequence, (kind, start, cells)): (usize, &Written<'_>)| Draft {
             sequence: sequence as u64 + 1,
             kind: *kind,
             start: *start,
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_origin_is_the_newest_settled_version_with_all_settled_columns() {
-        let versions: [(Kind, u64, &[(usize, u64)]); 5] = [
+        let versions: [Written<'_>; 5] = [
             (Kind::Update, 40, &[(0, 1)]),
             (Kind::Snapshot, 5, &[(1, 2)]),
             (Kind::Update, 30, &[(2, 3)]),

@@ -132,7 +132,7 @@ fn a_record_with_a_hundred_thousand_versions_is_read_at_any_depth() {
         sequence: 200_000 - at,
         kind: Kind::Update,
         start: 900_000 - 3 * at,
-        values: vec![(0, Cell::Word(1 << 40 | (at * at) % 1000)), (1, Cell::Word(at % 2))],
+        values: vec![(0, Cell::Word((1 << 40) + at * at % 1000)), (1, Cell::Word(at % 2))],
     };
     let rows: Vec<Row<'_>> = (0..100_000).map(row).collect();
     let page = page_of(&[DataType::BigInt, DataType::Boolean], &rows);

@@ -213,13 +213,16 @@ mod tests {
     use crate::cell::Cell;
     use crate::history::NewVersion;
 
-    /// A history of updates, one of these starts each, sequences being starts.
+    /// A history with a page of updates for these slots more, one for each start, their sequences being the starts.
     fn updates(history: &History, slots: std::ops::Range<usize>, starts: &[u64], through: u64) -> History {
-        let values = [(0, Cell::Word(7))];
-        let version = |slot, start| NewVersion { slot, sequence: start, kind: Kind::Update, start, values: &values };
         let versions = slots.flat_map(|slot| starts.iter().rev().map(move |start| (slot, *start)));
-        let page = HistoryPage::build(&history.types, versions.map(|(slot, start)| version(slot, start)));
-        history.append(page, through)
+        updates_of(history, versions, through)
+    }
+
+    fn updates_of(history: &History, slots_and_starts: impl Iterator<Item = (usize, u64)>, through: u64) -> History {
+        let values = [(0, Cell::Word(7))];
+        let version = |(slot, start)| NewVersion { slot, sequence: start, kind: Kind::Update, start, values: &values };
+        history.append(HistoryPage::build(&history.types, slots_and_starts.map(version)), through)
     }
 
     fn starts(history: &History, slot: usize) -> Vec<u64> {
@@ -251,12 +254,24 @@ mod tests {
         let all = updates(&both, 0..1, &[40], 40);
         assert_eq!(all.pages().len(), 3);
         assert!(Arc::ptr_eq(&all.pages()[2], &old.pages()[0]));
+        let pages: usize = all.pages().iter().map(|page| page.bytes()).sum();
+        assert!(all.bytes() > pages && all.bytes() < pages + 200);
         let expired = all.expire(25, |_| true).unwrap();
         let is_shared = |at: usize| Arc::ptr_eq(&expired.pages()[at], &all.pages()[at]);
         assert_eq!([0, 1, 2].map(is_shared), [true, true, false]);
         assert_eq!((starts(&expired, 0), starts(&expired, 99)), (vec![40, 30, 20], vec![20]));
         assert_eq!(starts(&all, 0), [40, 30, 20, 10], "the old history is as it was");
         assert_eq!(starts(&all.expire(30, |_| true).unwrap(), 5), [30]);
+    }
+
+    #[test]
+    fn a_page_that_changes_for_one_record_keeps_its_part_of_the_others() {
+        let old = updates(&empty(), 0..100, &[10, 20], 20);
+        let both = updates_of(&old, [(0, 30), (1, 24), (1, 22), (2, 40), (2, 24)].into_iter(), 40);
+        let expired = both.expire(24, |_| true).unwrap();
+        assert_eq!([0, 1, 2, 3].map(|slot| starts(&expired, slot)), [vec![30, 20], vec![24], vec![40, 24], vec![20]]);
+        assert_eq!(expired.pages()[0].len(), 4);
+        assert_eq!(expired.pages().len(), 2);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use types::DataType;
 
-use super::{History, HistoryPage, NewVersion};
+use super::{History, HistoryPage, NewVersion, Version};
 use crate::cell::Cell;
 use crate::tail::Kind;
 
@@ -135,7 +135,7 @@ impl World {
     fn base(&self, slot: usize) -> (Row, bool, u64) {
         let is_merged =
             |record: &&Record| record.slot == slot && record.kind != Kind::Snapshot && record.sequence <= self.merged;
-        let newest = self.records.iter().filter(is_merged).next_back();
+        let newest = self.records.iter().rfind(is_merged);
         let (_, mut row) = self.inserted[&slot];
         for record in self.records.iter().filter(is_merged) {
             record.values.iter().for_each(|(column, value)| row[*column] = *value);
@@ -148,7 +148,7 @@ impl World {
         let in_tail = |record: &&Record| record.slot == slot && record.sequence > self.history.through();
         let tail = self.records.iter().rev().filter(in_tail);
         let tail = tail.map(|record| (record.kind, record.start, record.values.clone()));
-        let history = self.history.versions(slot).map(|version| {
+        let history = self.history.versions(slot).map(|version: Version<'_>| {
             let columns = version.explicit().iter();
             let values = columns.map(|column| (column, value_of(column, version.cell(column)))).collect();
             (version.kind(), version.start(), values)
@@ -296,7 +296,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_snapshot_from_the_horizon_on_reads_what_was_written(steps in steps()) {
