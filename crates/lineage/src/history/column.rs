@@ -80,12 +80,11 @@ impl Values {
             Values::Plain(words) => Cell::Word(words.get(number)),
             Values::Dictionary { distinct, codes } => Cell::Word(distinct.get(codes.get(number) as usize)),
             Values::Delta { heads, newest, others } => {
-                let before = heads.rank(number);
-                Cell::Word(if heads.contains(number) {
-                    newest.get(before)
-                } else {
-                    newest.get(before - 1).wrapping_add(others.get(number - before))
-                })
+                if let Some(record) = heads.find(number) {
+                    return Cell::Word(newest.get(record));
+                }
+                let heads_before = heads.rank(number);
+                Cell::Word(newest.get(heads_before - 1).wrapping_add(others.get(number - heads_before)))
             }
             Values::Bytes { distinct, begins, codes } => {
                 let code = codes.get(number) as usize;

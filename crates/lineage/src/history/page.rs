@@ -166,11 +166,9 @@ impl<'a> Version<'a> {
     /// When it was committed; of a snapshot record, when its base record was.
     #[inline]
     pub(crate) fn start(&self) -> u64 {
-        let before = self.page.snapshots.rank(self.number);
-        if self.page.snapshots.contains(self.number) {
-            self.page.snapshot_starts.get(before)
-        } else {
-            self.page.starts.get(self.number - before)
+        match self.page.snapshots.find(self.number) {
+            Some(before) => self.page.snapshot_starts.get(before),
+            None => self.page.starts.get(self.number - self.page.snapshots.rank(self.number)),
         }
     }
 
