@@ -141,6 +141,8 @@ fn a_record_with_a_hundred_thousand_versions_is_read_at_any_depth() {
         let version = page.versions(9).nth(at).unwrap();
         assert_eq!((version.sequence(), version.start()), (rows[at].sequence, rows[at].start));
         assert!(version.values().filter(|(column, _)| *column == 1).eq([rows[at].values[1]]));
+        let seen = page.versions_seen(9, rows[at].start + 2).next().unwrap();
+        assert_eq!(seen.sequence(), rows[at].sequence);
     }
     assert!(page.bytes() < 2 * rows.len(), "{} bytes for {} versions", page.bytes(), rows.len());
 }

@@ -73,6 +73,13 @@ impl History {
         self.pages.iter().flat_map(move |page| page.versions(slot))
     }
 
+    /// Those versions of a record that a snapshot at `at` sees, newest first: all snapshot records, and the updates and
+    /// deletes that did not start later.
+    #[inline]
+    pub(crate) fn versions_seen(&self, slot: usize, at: u64) -> impl Iterator<Item = Version<'_>> {
+        self.pages.iter().flat_map(move |page| page.versions_seen(slot, at))
+    }
+
     /// The slots that were updated or deleted after `from` and not after `to`, when, and which of the two; page by
     /// page. It is complete from the horizon on. A transaction that wrote a record twice may be named twice for it.
     pub(crate) fn changes(&self, from: u64, to: u64) -> impl Iterator<Item = (usize, u64, Kind)> {

@@ -256,6 +256,9 @@ impl World {
         for slot in SLOTS {
             let chain = self.chain(slot);
             for at in self.history.horizon()..=self.now + 1 {
+                let is_seen = |version: &Version<'_>| version.kind() == Kind::Snapshot || version.start() <= at;
+                let seen = self.history.versions(slot).filter(is_seen).map(|version| version.sequence());
+                assert!(self.history.versions_seen(slot, at).map(|version| version.sequence()).eq(seen));
                 assert_eq!(self.read(slot, &chain, at), self.row(slot, at, u64::MAX), "slot {slot} at {at}");
             }
         }
@@ -296,7 +299,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_snapshot_from_the_horizon_on_reads_what_was_written(steps in steps()) {

@@ -10,6 +10,8 @@
 //! bits    difference 0, 1, 2, ... from the lowest bit of a word upward; a full block ends at the end of a word
 //! ```
 
+use std::ops::Range;
+
 /// Numbers in one block.
 const BLOCK: usize = 128;
 const WIDTH_SHIFT: u32 = 40;
@@ -70,18 +72,23 @@ impl Packed {
 
     /// In an ascending stream: how many numbers are below `bound`.
     pub(super) fn count_below(&self, bound: u64) -> usize {
-        let (mut low, mut high) = (0, self.len);
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.get(middle) < bound { low = middle + 1 } else { high = middle }
-        }
-        low
+        partition_point(0..self.len, |i| self.get(i) < bound)
     }
 
     /// Memory beyond the struct itself.
     pub(super) fn heap_bytes(&self) -> usize {
         size_of_val(&*self.blocks) + size_of_val(&*self.bits)
     }
+}
+
+/// The first place of a range for which `is_before` does not hold, all further ones being like it.
+pub(super) fn partition_point(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_before(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
 }
 
 impl Block {

@@ -14,11 +14,13 @@
 //!
 //! Snapshot records carry the start of their base record, far from those of updates: kept apart, both take few bits.
 //! Everything is within reach by the number of a version, so that reading a record touches nothing of another.
+use std::ops::Range;
+
 use types::DataType;
 
 use super::chain::{Draft, Values, join_transactions, leave_out_repeated};
 use super::column::{Column, ColumnWriter};
-use super::packed::Packed;
+use super::packed::{Packed, partition_point};
 use super::positions::Positions;
 use crate::cell::{Cell, is_wide};
 use crate::column_set::ColumnSet;
@@ -83,6 +85,28 @@ impl HistoryPage {
         numbers.map(|number| Version { page: self, number })
     }
 
+    /// Those versions of a record that a snapshot at `at` sees, newest first: all snapshot records, and the updates and
+    /// deletes that did not start later. The others are passed over by a search, not one by one.
+    #[inline]
+    pub(crate) fn versions_seen(&self, slot: usize, at: u64) -> impl Iterator<Item = Version<'_>> {
+        let numbers = self.slots.find(slot).map_or(0..0, |record| self.numbers(record));
+        let seen = self.first_started(&numbers, at);
+        let numbers = self.snapshots.within(numbers.start..seen).chain(seen..numbers.end);
+        numbers.map(|number| Version { page: self, number })
+    }
+
+    /// The first of a record's updates and deletes that did not start after `at`, or the end of its versions.
+    fn first_started(&self, numbers: &Range<usize>, at: u64) -> usize {
+        // Updates and deletes are counted without the snapshot records between them; their starts descend.
+        let count_before = |number: usize| number - self.snapshots.rank(number);
+        let counts = count_before(numbers.start)..count_before(numbers.end);
+        let later = partition_point(counts.clone(), |count| self.starts.get(count) > at);
+        if later == counts.end {
+            return numbers.end;
+        }
+        partition_point(numbers.clone(), |number| count_before(number + 1) <= later)
+    }
+
     /// The slots that have versions here, ascending.
     pub(crate) fn slots(&self) -> impl Iterator<Item = usize> {
         self.slots.iter()
@@ -133,7 +157,7 @@ impl HistoryPage {
             .filter(move |(_, start, kind)| *kind != Kind::Snapshot && *start > from && *start <= to)
     }
 
-    fn numbers(&self, record: usize) -> std::ops::Range<usize> {
+    fn numbers(&self, record: usize) -> Range<usize> {
         self.first.get(record) as usize..self.first.get(record + 1) as usize
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! Three forms, the smallest is taken: all places; an ascending list, searched in halves, where they are few; else a
 //! bitmap with the number of places before every fourth word, so that a rank looks at five words at most.
+use std::ops::Range;
+
 use super::packed::Packed;
 
 /// Words of a bitmap between two counts.
@@ -93,13 +95,22 @@ impl Positions {
 
     /// The places in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.within(0..usize::MAX)
+    }
+
+    /// The places of a range in ascending order, found without a look at those before.
+    pub(super) fn within(&self, range: Range<usize>) -> impl Iterator<Item = usize> {
+        let Range { start, end } = range;
         let (all, list, bitmap) = match self {
-            Positions::All(universe) => (*universe, None, None),
-            Positions::List(list) => (0, Some(list), None),
-            Positions::Bitmap(bitmap) => (0, None, Some(bitmap)),
+            Positions::All(universe) => (start.min(*universe)..end.min(*universe), None, None),
+            Positions::List(list) => (0..0, Some(list), None),
+            Positions::Bitmap(bitmap) => (0..0, None, Some(bitmap)),
         };
-        let listed = list.into_iter().flat_map(|list| list.iter().map(|place| place as usize));
-        (0..all).chain(listed).chain(bitmap.into_iter().flat_map(Bitmap::iter))
+        let listed = list.into_iter().flat_map(move |list| {
+            let numbers = list.count_below(start as u64)..list.count_below(end as u64);
+            numbers.map(|number| list.get(number) as usize)
+        });
+        all.chain(listed).chain(bitmap.into_iter().flat_map(move |bitmap| bitmap.within(start, end)))
     }
 
     /// Memory beyond the struct itself.
@@ -127,12 +138,15 @@ impl Bitmap {
         self.before[stride] as usize + whole + (word & ((1 << (place % 64)) - 1)).count_ones() as usize
     }
 
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        self.words.iter().enumerate().flat_map(|(i, word)| {
+    fn within(&self, start: usize, end: usize) -> impl Iterator<Item = usize> {
+        let last = end.div_ceil(64).min(self.words.len());
+        let first = (start / 64).min(last);
+        let places = self.words[first..last].iter().zip(first..).flat_map(|(word, at)| {
             std::iter::successors(Some(*word), |left| Some(left & left.wrapping_sub(1)))
                 .take_while(|left| *left != 0)
-                .map(move |left| i * 64 + left.trailing_zeros() as usize)
-        })
+                .map(move |left| at * 64 + left.trailing_zeros() as usize)
+        });
+        places.skip_while(move |place| *place < start).take_while(move |place| *place < end)
     }
 }
 
@@ -150,6 +164,12 @@ mod tests {
         let positions = Positions::of(places, universe);
         assert_eq!(positions.len(), places.len());
         assert!(positions.iter().eq(places.iter().map(|place| *place as usize)));
+        for range in
+            [0..0, 0..universe, 1..2, universe / 3..universe / 2, universe / 2..universe + 1, universe + 1..usize::MAX]
+        {
+            let inside = places.iter().map(|place| *place as usize).filter(|place| range.contains(place));
+            assert!(positions.within(range.clone()).eq(inside), "{range:?}");
+        }
         for place in 0..universe + 70 {
             let below = places.partition_point(|member| *member < place as u64);
             assert_eq!(positions.rank(place), below);
