@@ -16,7 +16,7 @@
 //! # How it is read
 //!
 //! As the tail: a reader at *t* walks a record's tail records newer than [`History::through`], then its versions here,
-//! newest first. Updates and deletes that started after *t* are passed over, snapshot records never; the first update
+//! newest first ([`History::versions_seen`] finds the first visible one without walking). Updates and deletes that started after *t* are passed over, snapshot records never; the first update
 //! or delete seen decides whether the record exists; a column comes from the first version seen that has it, and from
 //! the base page if none has. (A column that the delta rule left out of a version that the reader passes over is
 //! explicit in an older version of the page, so that a walk still meets it before it turns to the base page.)
@@ -48,7 +48,7 @@
 //! Two duties follow for the owner. Only what all base pages have merged may be taken in (otherwise 5 fails). And once
 //! a record has neither a tail record newer than history nor history, its next update begins anew: the columns that it
 //! changes need a snapshot record even if they were updated long ago, because nothing else holds their values for the
-//! readers before that update.
+//! readers before that update. A writer that is about to update such a record while its origin goes must be told.
 mod chain;
 mod column;
 #[cfg(test)]

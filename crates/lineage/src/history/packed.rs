@@ -179,6 +179,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn any_numbers_come_back(values in prop::collection::vec(any::<u64>(), 0..300), width in 0_u32..64) {
             comes_back(&values.iter().map(|value| value >> width).collect::<Vec<_>>());

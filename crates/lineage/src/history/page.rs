@@ -101,9 +101,6 @@ impl HistoryPage {
         let count_before = |number: usize| number - self.snapshots.rank(number);
         let counts = count_before(numbers.start)..count_before(numbers.end);
         let later = partition_point(counts.clone(), |count| self.starts.get(count) > at);
-        if later == counts.end {
-            return numbers.end;
-        }
         partition_point(numbers.clone(), |number| count_before(number + 1) <= later)
     }
 

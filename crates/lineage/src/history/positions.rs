@@ -191,6 +191,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn members_and_ranks_are_those_of_the_list(
             bits in prop::collection::vec(any::<bool>(), 0..2000), sparse in 1_usize..40,
