@@ -41,7 +41,9 @@ pub(super) struct Draft<'a> {
 
 impl Draft<'_> {
     fn columns(&self) -> ColumnSet {
-        ColumnSet::of(self.values.iter().map(|(column, _)| *column))
+        let mut columns = ColumnSet::EMPTY;
+        self.values.iter().for_each(|(column, _)| columns.insert(*column));
+        columns
     }
 
     fn decides(&self) -> bool {

@@ -24,6 +24,7 @@ pub(crate) struct History {
     pages: Vec<Arc<HistoryPage>>,
     through: u64,
     horizon: u64,
+    given_up: u64,
 }
 
 /// What becomes of a record when history expires.
@@ -39,7 +40,7 @@ enum Fate {
 impl History {
     /// No history yet, for records of these types.
     pub(crate) fn empty(types: Arc<[DataType]>) -> History {
-        History { types, pages: Vec::new(), through: 0, horizon: 0 }
+        History { types, pages: Vec::new(), through: 0, horizon: 0, given_up: 0 }
     }
 
     /// The highest tail sequence that was taken in, 0 = none.
@@ -50,6 +51,12 @@ impl History {
     /// Snapshots older than this were given up.
     pub(crate) fn horizon(&self) -> u64 {
         self.horizon
+    }
+
+    /// The highest sequence among the versions of records that have lost all their history, 0 = none. Base pages that
+    /// have not merged it do not stand for these records.
+    pub(crate) fn given_up(&self) -> u64 {
+        self.given_up
     }
 
     /// The pages, newest first.
@@ -93,7 +100,7 @@ impl History {
         debug_assert!(page.sequence_span().is_none_or(is_next), "a page has what follows in the tail");
         let mut pages = self.pages.clone();
         pages.insert(0, Arc::new(page));
-        self.with_pages(pages, through, self.horizon)
+        History { through, ..self.with_pages(pages) }
     }
 
     /// Gives up what no snapshot at or after `horizon` needs, or `None` where that is nothing. See the settled part in
@@ -120,7 +127,11 @@ impl History {
         let rewrite =
             |at: usize| if changed[at] { Arc::new(self.expired(at, horizon, &fates)) } else { self.pages[at].clone() };
         let pages = (0..self.pages.len()).map(rewrite).collect();
-        Some(self.with_pages(pages, self.through, horizon.max(self.horizon)))
+        let sequences = (0..fates.len())
+            .filter(|slot| fates[*slot] == Fate::Goes)
+            .filter_map(|slot| Some(self.versions(slot).next()?.sequence()));
+        let given_up = sequences.fold(self.given_up, u64::max);
+        Some(History { horizon: horizon.max(self.horizon), given_up, ..self.with_pages(pages) })
     }
 
     /// What becomes of a record; the pages that hold settled versions are marked as changed unless it stays.
@@ -174,7 +185,7 @@ impl History {
     }
 
     /// A history of these pages, with those joined that are not much larger than all that is newer.
-    fn with_pages(&self, mut pages: Vec<Arc<HistoryPage>>, through: u64, horizon: u64) -> History {
+    fn with_pages(&self, mut pages: Vec<Arc<HistoryPage>>) -> History {
         pages.retain(|page| !page.is_empty());
         let (mut newer, mut joined) = (0, 0);
         for (at, page) in pages.iter().enumerate() {
@@ -187,7 +198,7 @@ impl History {
             let page = join(&self.types, &pages[..joined]);
             pages.splice(..joined, [Arc::new(page)]);
         }
-        History { types: self.types.clone(), pages, through, horizon }
+        History { pages, ..self.clone() }
     }
 }
 
@@ -252,6 +263,7 @@ mod tests {
         assert_eq!((starts(&nothing, 3), nothing.pages().len(), nothing.through()), (vec![], 0, 30));
         let single = updates(&empty(), 3..4, &[10], 10);
         assert_eq!(single.expire(10, |_| false).map(|history| history.len()), Some(0));
+        assert_eq!([&history, &history.expire(29, |_| false).unwrap(), &nothing].map(History::given_up), [0, 0, 30]);
     }
 
     #[test]

@@ -16,10 +16,11 @@
 //! # How it is read
 //!
 //! As the tail: a reader at *t* walks a record's tail records newer than [`History::through`], then its versions here,
-//! newest first ([`History::versions_seen`] finds the first visible one without walking). Updates and deletes that started after *t* are passed over, snapshot records never; the first update
-//! or delete seen decides whether the record exists; a column comes from the first version seen that has it, and from
-//! the base page if none has. (A column that the delta rule left out of a version that the reader passes over is
-//! explicit in an older version of the page, so that a walk still meets it before it turns to the base page.)
+//! newest first. Updates and deletes that started after *t* are passed over ([`History::versions_seen`] does so by a
+//! search), snapshot records never; the first update or delete seen decides whether the record exists; a column comes
+//! from the first version seen that has it, and from the base page if none has. (A column that the delta rule left out
+//! of a version that the reader passes over is explicit in an older version of the page, so that a walk still meets it
+//! before it turns to the base page.)
 //!
 //! # Why expiring changes nothing for a snapshot at or after the horizon
 //!

@@ -149,8 +149,8 @@ impl World {
         let tail = self.records.iter().rev().filter(in_tail);
         let tail = tail.map(|record| (record.kind, record.start, record.values.clone()));
         let history = self.history.versions(slot).map(|version: Version<'_>| {
-            let columns = version.explicit().iter();
-            let values = columns.map(|column| (column, value_of(column, version.cell(column)))).collect();
+            let explicit = version.explicit();
+            let values = explicit.iter().map(|column| (column, value_of(column, version.cell(column)))).collect();
             (version.kind(), version.start(), values)
         });
         tail.chain(history).collect()

@@ -214,7 +214,9 @@ impl<'a> Version<'a> {
 
     /// The columns that have a value here.
     pub(crate) fn explicit(&self) -> ColumnSet {
-        ColumnSet::of(self.values().map(|(column, _)| column))
+        let mut columns = ColumnSet::EMPTY;
+        self.values().for_each(|(column, _)| columns.insert(column));
+        columns
     }
 
     /// The explicit columns with their values, by column.
