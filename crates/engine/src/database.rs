@@ -19,7 +19,7 @@ use crate::redo::{self, TableId};
 use crate::settings::{Retention, TableSettings};
 use crate::table::{Table, TableData};
 use crate::transaction::Transaction;
-use crate::wall_clock::WallClock;
+use crate::wall_clock::{WallClock, wall_time};
 
 /// A database. Clones are handles to the same one; it is closed when the last handle, of the database, a table, a
 /// scan or a transaction, is dropped.
@@ -100,6 +100,23 @@ impl Core {
             budget,
             clock,
         })
+    }
+
+    /// The oldest snapshot for which a table has to keep its rows: by its retention, and by who reads it now. From here on
+    /// nobody can begin to read an older one.
+    pub(crate) fn horizon(&self, table: &TableData) -> Timestamp {
+        let transactions = &self.transactions.0;
+        let horizon = match table.settings().retention {
+            Retention::Forever => return table.storage.horizon(),
+            Retention::None => transactions.oldest_snapshot(),
+            Retention::For(duration) => {
+                let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+                self.clock.newest_at(wall_time().saturating_sub(micros)).unwrap_or(Timestamp::ZERO)
+            }
+        };
+        table.storage.raise_horizon(horizon.min(transactions.now()));
+        // Whoever announced its snapshot before the horizon was raised is found here.
+        horizon.min(transactions.oldest_snapshot())
     }
 }
 

@@ -93,7 +93,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
     let (mut swept, mut looked_for_quiet) = (Instant::now(), Instant::now());
     while let Ok(due) = queue.next() {
         if let Some((table, range)) = due {
-            table.storage.merge_range(range, &core.transactions);
+            merge(core, &table, range);
         }
         if is_sweeper && swept.elapsed() >= REST {
             core.clock.tick(core.transactions.0.now());
@@ -120,17 +120,35 @@ fn merge_due(core: &Core, queue: &Queue, is_quiet: bool) {
                 return;
             }
             if table.storage.is_merge_due(range, is_quiet) {
-                table.storage.merge_range(range, &core.transactions);
+                merge(core, &table, range);
             }
         }
     }
 }
 
+/// Merges one range and gives up history beyond the table's retention; returns whether there was anything to merge.
+pub(crate) fn merge(core: &Core, table: &TableData, range: usize) -> bool {
+    let horizon = core.horizon(table);
+    table.storage.merge_range(range, &core.transactions, horizon).is_some()
+}
+
+/// Merges everything and gives up whatever no snapshot needs and no retention keeps.
+pub(crate) fn reclaim(core: &Core) {
+    for table in tables(core) {
+        for range in 0..table.storage.range_count() {
+            merge(core, &table, range);
+            table.storage.archive_range(range, core.horizon(&table));
+        }
+    }
+    // What was replaced is freed once its readers are gone, which takes a few turns of the epoch.
+    (0..8).for_each(|_| sync::pin().flush());
+}
+
 /// Merges every range that has anything to merge.
 pub(crate) fn merge_all(core: &Core) -> usize {
-    let merge = |table: &Arc<TableData>| {
+    let merge_table = |table: &Arc<TableData>| {
         let ranges = 0..table.storage.range_count();
-        ranges.filter(|range| table.storage.merge_range(*range, &core.transactions).is_some()).count()
+        ranges.filter(|range| self::merge(core, table, *range)).count()
     };
-    tables(core).iter().map(merge).sum()
+    tables(core).iter().map(merge_table).sum()
 }

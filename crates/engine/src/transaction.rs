@@ -16,6 +16,7 @@ use types::{Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::merger;
 use crate::outcomes::Transactions;
 use crate::primary_key::Key;
 use crate::redo;
@@ -415,7 +416,7 @@ impl Transaction {
         let shared = &self.database.shared;
         self.handle.take().into_iter().for_each(|handle| shared.core.transactions.0.release(handle));
         if let Some((table, range)) = self.crowded {
-            self.tables[table as usize].storage.merge_range(range, &shared.core.transactions);
+            merger::merge(&shared.core, &self.tables[table as usize], range);
         }
         shared.wait_stable(at)?;
         Ok(at)

@@ -120,9 +120,8 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
             }
             meta => {
                 let is_deleted = |slot| matches!(meta, MetaPage::Base(meta) if meta.is_deleted(slot));
-                let is_visible = |slot| {
-                    !is_deleted(slot) && self.view.visibility(meta.start(slot)) == Visibility::Visible
-                };
+                let is_visible =
+                    |slot| !is_deleted(slot) && self.view.visibility(meta.start(slot)) == Visibility::Visible;
                 (0..len).filter(|at| !is_visible(from + at)).for_each(|at| rows.base.clear(at));
                 rows.is_whole = false;
             }

@@ -16,11 +16,13 @@
 //! | `scan` | batches of visible rows |
 //! | `encoding` | one column of a base page in encoded form |
 //! | `base`, `insert`, `tail`, `heap` | the pages |
+//! | `history` | versions that have left the tail, in few bytes |
 //! | `cell`, `column_set`, `view` | values, sets of columns, visibility |
 //!
 //! The crate does not know transactions, only their ids: it asks [`Outcomes`] what became of one.
 
 mod aggregate;
+mod archive;
 mod base;
 mod block;
 mod cell;

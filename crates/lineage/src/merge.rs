@@ -61,7 +61,12 @@ struct Prefixes<'g> {
 impl Range {
     /// Merges what is resolved, all columns or those named. `None` if there was nothing to do, another merge is running,
     /// or a transaction that still runs holds up the first step; nothing is lost then and a later merge takes it.
-    pub(crate) fn merge<O: Outcomes>(&self, outcomes: &O, columns: Option<&[usize]>) -> Option<MergeReport> {
+    pub(crate) fn merge<O: Outcomes>(
+        &self,
+        outcomes: &O,
+        columns: Option<&[usize]>,
+        horizon: Timestamp,
+    ) -> Option<MergeReport> {
         let _one_at_a_time = self.merging.try_lock().ok()?;
         let guard = &sync::pin();
         let before = self.meta.load(guard);
@@ -86,12 +91,18 @@ impl Range {
             .collect();
         let taken_in = |tps: &Lineage| prefixes.ends.iter().zip(tps.iter()).map(|(end, tps)| end - tps).sum();
         let report = MergeReport { tail_records: taken_in(before.lineage()), inserted };
+        for part in 0..self.parts.len() {
+            let newest = prefixes.newest.iter().filter(|version| version.part == part);
+            let newest = newest.map(|version| (version.slot, version.record.sequence, version.committed));
+            self.keep_origins(guard, part, &base, newest, horizon);
+        }
         let pages = self.merge_columns(guard, &merged, &base, &prefixes);
         let meta = self.merge_meta(guard, base, &merged, &prefixes);
         self.meta.replace(MetaPage::Base(meta), guard);
         for (column, values) in merged.into_iter().zip(pages) {
             self.columns[column].replace(Page { lineage: prefixes.ends.clone(), values }, guard);
         }
+        self.archive(guard, horizon, false);
         Some(report)
     }
 
@@ -123,7 +134,16 @@ impl Range {
         let zero: Lineage = vec![0; self.parts.len()].into();
         let start = Arc::new(start);
         let floor = zero.clone();
-        Some(MetaColumns { lineage: zero, floor, start, updates: None, inserted: newest, newest, has_tombstones, has_deleted: false })
+        Some(MetaColumns {
+            lineage: zero,
+            floor,
+            start,
+            updates: None,
+            inserted: newest,
+            newest,
+            has_tombstones,
+            has_deleted: false,
+        })
     }
 
     fn resolved_prefixes<'g, O: Outcomes>(&'g self, guard: &'g Guard, from: &Lineage, outcomes: &O) -> Prefixes<'g> {

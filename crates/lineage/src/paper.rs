@@ -116,7 +116,7 @@ fn table_1_updates_and_deletes() {
 #[test]
 fn table_2_relaxed_and_almost_up_to_date_merge() {
     let table = table_1();
-    let report = table.merge_range(0, &OnlyDeleteRuns).unwrap();
+    let report = table.merge_range(0, &OnlyDeleteRuns, Timestamp::ZERO).unwrap();
     assert_eq!((report.tail_records, report.inserted), (7, 3));
     let (range, guard) = (table.range(0), sync::pin());
     let MetaPage::Base(meta) = range.meta.load(&guard) else { panic!("the range was merged") };
@@ -134,13 +134,13 @@ fn table_2_relaxed_and_almost_up_to_date_merge() {
         }
     }
     assert_eq!(read(&table, 1, 1922), versions(2, [1, 0, 0]), "the past is on the chain");
-    assert!(table.merge_range(0, &OnlyDeleteRuns).is_none(), "t8 is not resolved yet");
+    assert!(table.merge_range(0, &OnlyDeleteRuns, Timestamp::ZERO).is_none(), "t8 is not resolved yet");
 }
 
 #[test]
 fn table_3_indirection_and_reset_of_cumulation() {
     let table = table_1();
-    table.merge_range(0, &OnlyDeleteRuns).unwrap();
+    table.merge_range(0, &OnlyDeleteRuns, Timestamp::ZERO).unwrap();
     update(&table, 1, 2125, &[(B, word(B, 2, 1))]);
     update(&table, 2, 2130, &[(C, word(C, 3, 2))]);
     update(&table, 1, 2155, &[(A, word(A, 2, 3))]);
@@ -165,7 +165,7 @@ fn table_3_indirection_and_reset_of_cumulation() {
         assert_eq!(read(table, 2, 2130), versions(3, [0, 0, 2]));
     };
     check(&table);
-    table.merge_range(0, &OnlyDeleteRuns).unwrap();
+    table.merge_range(0, &OnlyDeleteRuns, Timestamp::ZERO).unwrap();
     // The numbers after 12 were held ready for the next writer and are given up by the merge.
     let guard = &sync::pin();
     let MetaPage::Base(meta) = table.range(0).meta.load(guard) else { panic!("the range was merged") };
@@ -180,7 +180,7 @@ fn a_reader_of_outdated_pages_walks_past_the_reset() {
     let (range, guard) = (table.range(0), sync::pin());
     let columns = [0, A, B, C];
     range.with_pages(&guard, &columns, |outdated| {
-        table.merge_range(0, &OnlyDeleteRuns);
+        table.merge_range(0, &OnlyDeleteRuns, Timestamp::ZERO);
         update(&table, 1, 2125, &[(B, word(B, 2, 1))]);
         update(&table, 1, 2155, &[(A, word(A, 2, 3))]);
         let mut cells = [Cell::Null; 4];

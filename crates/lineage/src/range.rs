@@ -17,13 +17,14 @@ use std::sync::{Arc, Mutex};
 use sync::{EpochCell, Guard, zeroed_atomics};
 use types::{DataType, Schema};
 
+use crate::archive::Archive;
 use crate::base::{Lineage, MetaPage, Page, Values};
 use crate::cell::Cell;
 use crate::history::History;
 use crate::insert::{CHARGED_SLOTS, InsertPages};
 use crate::memory::{Charge, MemoryKind, Meter};
 use crate::table::TableOptions;
-use crate::tail::TailPages;
+use crate::tail::{TailPages, page_records};
 
 /// The latch bit of an Indirection word.
 pub(crate) const LATCH: u64 = 1 << 63;
@@ -51,7 +52,7 @@ pub(crate) struct Range {
 /// The versions of neighbouring slots of a range: recent ones in tail pages, merged ones in history pages.
 pub(crate) struct UpdateRange {
     pub(crate) tails: TailPages,
-    pub(crate) history: EpochCell<History>,
+    pub(crate) archive: EpochCell<Archive>,
 }
 
 /// What the merge remembers of a range.
@@ -86,19 +87,26 @@ impl Range {
         let parts = capacity / options.update_range_records;
         let lineage: Lineage = vec![0; parts].into();
         let page = |_| EpochCell::new(Page { lineage: lineage.clone(), values: Values::Insert(insert.clone()) });
-        let part = |_| UpdateRange {
-            tails: TailPages::new(schema, options.layout, options.workers, meter),
-            history: EpochCell::new(History::empty()),
+        let types: Arc<[DataType]> = schema.columns().iter().map(|column| column.data_type).collect();
+        let page_records = page_records(options.update_range_records);
+        let part = |_| {
+            let history = History::empty(types.clone());
+            let charge = Charge::new(meter, MemoryKind::History, 0);
+            UpdateRange {
+                tails: TailPages::new(schema, options.layout, page_records, options.workers, meter),
+                archive: EpochCell::new(Archive::new(history, charge)),
+            }
         };
+        let parts = (0..parts).map(part).collect();
         Range {
-            types: schema.columns().iter().map(|column| column.data_type).collect(),
+            types,
             options,
             next_slot: AtomicUsize::new(0),
             limit: AtomicUsize::new(capacity),
             indirection: zeroed_atomics(capacity),
             columns: (0..schema.columns().len()).map(page).collect(),
             meta: EpochCell::new(MetaPage::Insert { lineage: lineage.clone(), pages: insert.clone() }),
-            parts: (0..parts).map(part).collect(),
+            parts,
             is_merge_claimed: AtomicBool::new(false),
             merging: Mutex::default(),
             meter: meter.clone(),

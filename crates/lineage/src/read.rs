@@ -41,6 +41,8 @@ struct Walk<'w, 'g> {
     missing: usize,
     /// columns updated by versions that the snapshot does not see
     newer: ColumnSet,
+    /// the oldest of these versions
+    newer_oldest: u64,
     /// whether a visible version was met
     exists: bool,
     /// records looked at since the first one that is visible
@@ -117,12 +119,12 @@ impl Range {
         let mut sequence = newest;
         while sequence != 0 {
             let Some(record) = self.parts[part].tails.get(guard, sequence) else {
-                let history = self.parts[part].history.load(guard);
+                let history = &self.parts[part].archive.load(guard).history;
                 if history.given_up() > pages.tps_min(part) {
                     return Err(Outdated);
                 }
-                for version in history.versions(slot) {
-                    if let Some(exists) = walk.visit_history(&version, view) {
+                for version in history.versions_seen(slot, view.snapshot.at.0) {
+                    if let Some(exists) = walk.visit_history(&version) {
                         return Ok(exists);
                     }
                 }
@@ -136,7 +138,7 @@ impl Range {
         if !walk.exists && !is_base_visible(pages, view, slot) {
             return Ok(false);
         }
-        walk.take_rest(pages, slot);
+        walk.take_rest(pages, slot, part);
         Ok(true)
     }
 }
@@ -148,7 +150,7 @@ fn is_base_visible<O: Outcomes>(pages: LoadedPages<'_, '_>, view: View<'_, O>, s
 impl<'w, 'g> Walk<'w, 'g> {
     fn new(columns: &'w [usize], out: &'w mut [Cell<'g>]) -> Walk<'w, 'g> {
         let (missing, newer) = (columns.len(), ColumnSet::EMPTY);
-        Walk { columns, out, found: ColumnSet::EMPTY, missing, newer, exists: false, hops: 0 }
+        Walk { columns, out, found: ColumnSet::EMPTY, missing, newer, newer_oldest: u64::MAX, exists: false, hops: 0 }
     }
 
     /// Looks at a tail record. Returns whether the record exists once that is all that is left to say.
@@ -166,6 +168,7 @@ impl<'w, 'g> Walk<'w, 'g> {
             Visibility::Absent => return None,
             Visibility::Invisible => {
                 self.newer.insert_all(&record.explicit());
+                self.newer_oldest = record.sequence;
                 return None;
             }
             Visibility::Visible => {}
@@ -185,12 +188,8 @@ impl<'w, 'g> Walk<'w, 'g> {
 
     /// The same for a version in the history: it lacks the columns that it left as they were, and the walk goes on to
     /// the version that has them.
-    fn visit_history<O: Outcomes>(&mut self, version: &Version<'g>, view: View<'_, O>) -> Option<bool> {
+    fn visit_history(&mut self, version: &Version<'g>) -> Option<bool> {
         let kind = version.kind();
-        if kind != Kind::Snapshot && version.start() > view.snapshot.at.0 {
-            self.newer.insert_all(&version.explicit());
-            return None;
-        }
         self.take_explicit(|column| version.is_explicit(column), |column| version.cell(column));
         if kind == Kind::Snapshot {
             return None;
@@ -247,12 +246,16 @@ impl<'w, 'g> Walk<'w, 'g> {
         );
     }
 
-    /// Takes what no version has from the base pages: nobody has updated it since the record's history begins.
-    fn take_rest(&mut self, pages: LoadedPages<'_, 'g>, slot: usize) {
+    /// Takes what no version has from the base pages: nobody has updated it since the record's history begins, or only
+    /// versions that the page has not merged.
+    fn take_rest(&mut self, pages: LoadedPages<'_, 'g>, slot: usize, part: usize) {
         let columns = self.columns;
         for (i, &column) in columns.iter().enumerate() {
             if !self.found.contains(i) {
-                debug_assert!(!self.newer.contains(column), "a newer update leaves a snapshot record behind it");
+                debug_assert!(
+                    !self.newer.contains(column) || pages.columns[i].lineage[part] < self.newer_oldest,
+                    "a newer update leaves a snapshot record behind it, or the merge keeps the origin"
+                );
                 self.out[i] = pages.columns[i].cell(column, slot);
             }
         }

@@ -95,8 +95,7 @@ fn column<O: Outcomes>(
 ) -> ArrayRef {
     let data_type = seen.range.types[projection.request.columns[i]];
     if let Values::Column(encoded) = &seen.page(i).values {
-        let patches: Vec<(usize, Cell<'_>)> =
-            rows.pending.iter().filter_map(|row| seen.patch(i, *row, rows)).collect();
+        let patches: Vec<(usize, Cell<'_>)> = rows.pending.iter().filter_map(|row| seen.patch(i, *row, rows)).collect();
         return overlay(&encoded.content.decode(from, to), data_type, &patches);
     }
     let mut cells = vec![Cell::Null; to - from];

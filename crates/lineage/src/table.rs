@@ -284,21 +284,51 @@ impl Table {
     }
 
     /// Merges one range (see the `merge` module); `None` if there was nothing to do or a running transaction is in the way.
-    pub fn merge_range<O: Outcomes>(&self, index: usize, outcomes: &O) -> Option<MergeReport> {
-        self.merge(index, outcomes, None)
+    ///
+    /// Then what was merged becomes history, and history that no snapshot from `horizon` on needs is given up. The caller
+    /// holds all snapshots that it lets readers use at or after the horizon, see [`Table::raise_horizon`].
+    pub fn merge_range<O: Outcomes>(&self, index: usize, outcomes: &O, horizon: Timestamp) -> Option<MergeReport> {
+        self.merge(index, outcomes, None, horizon)
     }
 
     /// The same for some columns only. Merging columns apart pays where few of many are updated all the time.
-    pub fn merge_columns<O: Outcomes>(&self, index: usize, columns: &[usize], outcomes: &O) -> Option<MergeReport> {
-        self.merge(index, outcomes, Some(columns))
+    pub fn merge_columns<O: Outcomes>(
+        &self,
+        index: usize,
+        columns: &[usize],
+        outcomes: &O,
+        horizon: Timestamp,
+    ) -> Option<MergeReport> {
+        self.merge(index, outcomes, Some(columns), horizon)
     }
 
-    fn merge<O: Outcomes>(&self, index: usize, outcomes: &O, columns: Option<&[usize]>) -> Option<MergeReport> {
+    /// Turns all that a range has merged into history, and gives up all that no snapshot from `horizon` on needs, however
+    /// little it is.
+    pub fn archive_range(&self, index: usize, horizon: Timestamp) {
+        let range = self.range(index);
+        if let Ok(_one_at_a_time) = range.merging.try_lock() {
+            range.archive(&sync::pin(), horizon, true);
+        }
+    }
+
+    fn merge<O: Outcomes>(
+        &self,
+        index: usize,
+        outcomes: &O,
+        columns: Option<&[usize]>,
+        horizon: Timestamp,
+    ) -> Option<MergeReport> {
         let range = self.range(index);
         range.is_merge_claimed.store(false, Ordering::Relaxed);
-        let report = range.merge(outcomes, columns)?;
+        let report = range.merge(outcomes, columns, horizon)?;
         self.merges.fetch_add(1, Ordering::Relaxed);
         Some(report)
+    }
+
+    /// Announces that snapshots older than `horizon` will be given up. Whoever begins to use a snapshot announces it first
+    /// and then looks at [`Table::horizon`]; so after this call, only snapshots announced before have to be looked for.
+    pub fn raise_horizon(&self, horizon: Timestamp) {
+        self.horizon.fetch_max(horizon.0, Ordering::SeqCst);
     }
 
     /// Snapshots older than this were given up.

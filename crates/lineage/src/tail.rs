@@ -1,6 +1,6 @@
 //! Tail pages: the append-only home of every new version (L-Store, sections 2.1, 2.2 and 3).
 //!
-//! The tail records of an update range are numbered 1, 2, 3, ... and lie in pages of 256, made when the first of their
+//! The tail records of an update range are numbered 1, 2, 3, ... and lie in pages of 256 (fewer in small ranges), made when the first of their
 //! records is written and given up once their records are history. A page holds the meta-data columns of its records,
 //! which every reader of a record needs together, in one cache line each, and the values of a data column only from the
 //! first record on that has one:
@@ -36,7 +36,12 @@ use crate::sequence::SequenceBlocks;
 use crate::words::{Layout, Words};
 
 /// Tail records in one tail page: 2 KiB a column, smaller than base pages (section 4.3, footnote 8).
-pub(crate) const PAGE_RECORDS: usize = 256;
+const PAGE_RECORDS: usize = 256;
+
+/// Tail records in one tail page of an update range: fewer where the range is small.
+pub(crate) fn page_records(update_range_records: usize) -> usize {
+    (update_range_records / 16).clamp(1, PAGE_RECORDS)
+}
 
 /// What a tail record is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +60,8 @@ pub struct TailPages {
     wide: Arc<[bool]>,
     set_words: usize,
     layout: Layout,
+    /// log2 of the records in a page
+    page_bits: u32,
     meter: Arc<Meter>,
     sequences: SequenceBlocks,
     pages: EpochCell<PageTable>,
@@ -111,12 +118,19 @@ pub struct NewRecord<'a> {
 }
 
 impl TailPages {
-    /// No tail records yet, for records of this schema written by so many workers.
-    pub(crate) fn new(schema: &Schema, layout: Layout, workers: usize, meter: &Arc<Meter>) -> TailPages {
+    /// No tail records yet, in pages of so many.
+    pub(crate) fn new(
+        schema: &Schema,
+        layout: Layout,
+        page_records: usize,
+        workers: usize,
+        meter: &Arc<Meter>,
+    ) -> TailPages {
         TailPages {
             wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
             set_words: words_of(schema),
             layout,
+            page_bits: page_records.trailing_zeros(),
             meter: meter.clone(),
             sequences: SequenceBlocks::new(workers),
             pages: EpochCell::new(PageTable { first: 0, pages: Box::default() }),
@@ -143,14 +157,14 @@ impl TailPages {
 
     fn bury(&self, guard: &Guard, numbers: std::ops::Range<u64>) {
         for sequence in numbers {
-            let (page, at) = place(sequence);
+            let (page, at) = self.place(sequence);
             self.page_to_write(guard, page).headers[at].start.store(StartTime::TOMBSTONE, Ordering::Release);
         }
     }
 
     /// Writes the record numbered `sequence`, which the caller allocated.
     pub(crate) fn write(&self, guard: &Guard, sequence: u64, record: &NewRecord<'_>) {
-        let (page_index, at) = place(sequence);
+        let (page_index, at) = self.place(sequence);
         let page = self.page_to_write(guard, page_index);
         let header = &page.headers[at];
         debug_assert_eq!(header.start.load(Ordering::Relaxed), 0, "a tail record is written once");
@@ -180,6 +194,20 @@ impl TailPages {
         header.start.store(record.start, Ordering::Release);
     }
 
+    /// The page of a record, and its place there.
+    #[inline]
+    fn place(&self, sequence: u64) -> (usize, usize) {
+        debug_assert!(sequence > 0, "tail records are numbered from 1");
+        let index = (sequence - 1) as usize;
+        (index >> self.page_bits, index & (self.page_records() - 1))
+    }
+
+    /// How many records a page has.
+    #[inline]
+    pub(crate) fn page_records(&self) -> usize {
+        1 << self.page_bits
+    }
+
     fn set_place(&self, at: usize, set: usize, i: usize) -> usize {
         (at * SETS + set) * (self.set_words - 1) + i - 1
     }
@@ -207,12 +235,12 @@ impl TailPages {
     }
 
     fn new_page(&self) -> TailPage {
-        let sets = zeroed_atomics(PAGE_RECORDS * SETS * (self.set_words - 1));
-        let bytes = PAGE_RECORDS * size_of::<Header>() + size_of_val(&*sets);
+        let sets = zeroed_atomics(self.page_records() * SETS * (self.set_words - 1));
+        let bytes = self.page_records() * size_of::<Header>() + size_of_val(&*sets);
         TailPage {
-            headers: (0..PAGE_RECORDS).map(|_| Header::default()).collect(),
+            headers: (0..self.page_records()).map(|_| Header::default()).collect(),
             sets,
-            words: Words::new(self.layout, self.wide.len(), PAGE_RECORDS),
+            words: Words::new(self.layout, self.wide.len(), self.page_records()),
             heap: ByteHeap::default(),
             charge: Charge::new(&self.meter, MemoryKind::Tail, bytes),
         }
@@ -222,7 +250,7 @@ impl TailPages {
     pub(crate) fn give_up(&self, guard: &Guard, through: u64) {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let table = self.pages.load(guard);
-        let first = through as usize / PAGE_RECORDS;
+        let first = through as usize >> self.page_bits;
         if first > table.first {
             let end = (table.first + table.pages.len()).max(first);
             self.pages.replace(table.copy(first, end - first), guard);
@@ -232,31 +260,26 @@ impl TailPages {
     /// The record numbered `sequence`, or `None` where its page is not there: not yet, or no longer.
     #[inline]
     pub(crate) fn get<'g>(&'g self, guard: &'g Guard, sequence: u64) -> Option<TailRecord<'g>> {
-        let (page_index, at) = place(sequence);
+        let (page_index, at) = self.place(sequence);
         let page = self.pages.load(guard).get(page_index)?;
         Some(TailRecord { pages: self, page, at, sequence })
     }
 
     /// Visits the records numbered above `after`, newest first; pages that are not there are passed over.
     #[inline]
-    pub(crate) fn each_newest_first<'g>(
-        &'g self,
-        guard: &'g Guard,
-        after: u64,
-        mut visit: impl FnMut(TailRecord<'g>),
-    ) {
+    pub(crate) fn each_newest_first<'g>(&'g self, guard: &'g Guard, after: u64, mut visit: impl FnMut(TailRecord<'g>)) {
         let through = self.allocated();
         if through <= after {
             return;
         }
         let table = self.pages.load(guard);
-        let ((first, first_at), (last, last_at)) = (place(after + 1), place(through));
+        let ((first, first_at), (last, last_at)) = (self.place(after + 1), self.place(through));
         for index in (first..=last).rev() {
             let Some(page) = table.get(index) else { continue };
             let from = if index == first { first_at } else { 0 };
-            let to = if index == last { last_at } else { PAGE_RECORDS - 1 };
+            let to = if index == last { last_at } else { self.page_records() - 1 };
             for at in (from..=to).rev() {
-                visit(TailRecord { pages: self, page, at, sequence: (index * PAGE_RECORDS + at + 1) as u64 });
+                visit(TailRecord { pages: self, page, at, sequence: ((index << self.page_bits) + at + 1) as u64 });
             }
         }
     }
@@ -276,13 +299,6 @@ impl PageTable {
         };
         PageTable { first, pages: (0..len).map(page).collect() }
     }
-}
-
-#[inline]
-fn place(sequence: u64) -> (usize, usize) {
-    debug_assert!(sequence > 0, "tail records are numbered from 1");
-    let index = (sequence - 1) as usize;
-    (index / PAGE_RECORDS, index % PAGE_RECORDS)
 }
 
 /// A written tail record. The caller has seen it published: by an acquire load of its Start Time or of a chain to it.

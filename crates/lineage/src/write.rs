@@ -342,7 +342,7 @@ mod tests {
         let view = View { snapshot: Snapshot::at(Timestamp(99)), outcomes: &AllRolledBack };
         let update = |at, column| table.append(view, at, rid, Change::Update(&[(column, Cell::Word(at))])).unwrap();
         let merged = update(5, 1).last;
-        table.merge_range(0, &AllRolledBack);
+        table.merge_range(0, &AllRolledBack, Timestamp::ZERO);
         for at in 10..50 {
             let guard = &sync::pin();
             let newest = table.range(0).parts[0].tails.get(guard, update(at, 2).last).unwrap();
@@ -401,7 +401,7 @@ mod tests {
         for _ in 0..2 {
             assert!(reads(4, 2, 3));
             assert!(reads(5, 20, 3));
-            table.merge_range(0, &AllRolledBack);
+            table.merge_range(0, &AllRolledBack, Timestamp::ZERO);
         }
     }
 }

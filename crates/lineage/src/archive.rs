@@ -1,0 +1,204 @@
+//! Turning merged tail records into history, and giving up the history that nobody may ask for (L-Store, end of
+//! section 2.1).
+//!
+//! ```text
+//! tail of an update range   1 ......... through ......... TPS of all pages ......... allocated
+//!                           history pages | merged: become | not merged: stay
+//! ```
+//!
+//! After a merge, whole tail pages that every base page has taken in are rewritten into history pages and given up;
+//! readers find a version in the one place or in the other. (The paper waits until no running query needs them in place;
+//! here a walk along a chain crosses from the tail to the history, so nothing has to wait for a long query.)
+//!
+//! **The horizon** is the oldest snapshot that may still be asked for. A record all of whose archived versions are at or
+//! before it, and whose base record shows nothing newer, needs no history: every snapshot left sees the base record. It
+//! is not even written. If such a record is updated again and a merge is about to put the new value over the base value
+//! that earlier snapshots still need, the merge first keeps the old one as the record's *origin*
+//! ([`Range::keep_origins`]); its writer does not have to know.
+//!
+//! Order of publication, for readers, who load pages before the Indirection word and the history last: history first,
+//! then base pages, and tail pages are given up at the end. Everything here runs under the merge's own mutex.
+use std::sync::atomic::Ordering;
+
+use sync::Guard;
+use types::Timestamp;
+
+use crate::base::{MetaColumns, MetaPage};
+use crate::cell::Cell;
+use crate::history::{History, HistoryPage, NewVersion};
+use crate::memory::{Charge, MemoryKind};
+use crate::range::{LATCH, Range};
+use crate::tail::{Kind, TailRecord};
+
+/// The history of an update range, with the memory that it is charged for.
+pub(crate) struct Archive {
+    pub(crate) history: History,
+    /// how many versions there were when it last expired
+    len_expired: usize,
+    /// the horizon then
+    horizon_expired: u64,
+    _charge: Charge,
+}
+
+impl Archive {
+    pub(crate) fn new(history: History, charge: Charge) -> Archive {
+        Archive { len_expired: 0, horizon_expired: 0, history, _charge: charge }
+    }
+}
+
+/// A merged tail record on its way into history.
+struct Archived<'g> {
+    slot: usize,
+    record: TailRecord<'g>,
+    start: u64,
+}
+
+impl Range {
+    /// Archives what has been merged, and expires what no snapshot from `horizon` on needs. `all` takes in the last
+    /// pages too, and expires however little it brings. The caller holds the merge's mutex.
+    pub(crate) fn archive(&self, guard: &Guard, horizon: Timestamp, all: bool) {
+        let MetaPage::Base(meta) = self.meta.load(guard) else { return };
+        for part in 0..self.parts.len() {
+            let tails = &self.parts[part].tails;
+            let page_records = tails.page_records() as u64;
+            let through = meta.floor[part] / page_records * page_records;
+            let before = &self.parts[part].archive.load(guard).history;
+            // Some pages at a time, so that history pages are large.
+            let batch = if all { 1 } else { (self.options.update_range_records as u64 / 16).max(page_records) };
+            if through >= before.through() + batch {
+                let history = self.with_archived(guard, part, meta, before, through, horizon);
+                self.publish_history(guard, part, history, None);
+                tails.give_up(guard, through);
+            }
+            self.expire(guard, part, meta, horizon, all);
+        }
+    }
+
+    fn publish_history(&self, guard: &Guard, part: usize, history: History, expired: Option<Timestamp>) {
+        let cell = &self.parts[part].archive;
+        let before = cell.load(guard);
+        let (len_expired, horizon_expired) = match expired {
+            Some(horizon) => (history.len(), horizon.0),
+            None => (before.len_expired, before.horizon_expired),
+        };
+        let charge = Charge::new(&self.meter, MemoryKind::History, history.bytes());
+        cell.replace(Archive { history, len_expired, horizon_expired, _charge: charge }, guard);
+    }
+
+    /// The history with the tail records up to `through`, but for those that no snapshot from the horizon on needs.
+    fn with_archived(
+        &self,
+        guard: &Guard,
+        part: usize,
+        meta: &MetaColumns,
+        before: &History,
+        through: u64,
+        horizon: Timestamp,
+    ) -> History {
+        let first_slot = part * self.options.update_range_records;
+        let mut is_needed = vec![horizon == Timestamp::ZERO; self.options.update_range_records];
+        let mut versions = Vec::new();
+        let tails = &self.parts[part].tails;
+        for sequence in before.through() + 1..=through {
+            let Some(record) = tails.get(guard, sequence) else { continue };
+            let start = record.start().load(Ordering::Acquire);
+            if start > Timestamp::MAX.0 {
+                continue; // rolled back, or a number that was never used
+            }
+            let slot = record.slot();
+            let is_recent = record.kind() != Kind::Snapshot && start > horizon.0;
+            let is_needed = &mut is_needed[slot - first_slot];
+            // A record that has older history needs this too, lest a reader takes that for the newest.
+            *is_needed |= is_recent
+                || meta.last_updated(slot) > horizon.0
+                || before.len() > 0 && before.versions(slot).next().is_some();
+            versions.push(Archived { slot, record, start });
+        }
+        let all = versions.len();
+        versions.retain(|version| is_needed[version.slot - first_slot]);
+        versions.sort_unstable_by_key(|version| (version.slot, std::cmp::Reverse(version.record.sequence)));
+        let history = before.append(self.build_page(&versions), through);
+        if versions.len() < all { history.pass(through) } else { history }
+    }
+
+    fn build_page(&self, versions: &[Archived<'_>]) -> HistoryPage {
+        let mut values: Vec<(usize, Cell<'_>)> = Vec::new();
+        let mut ends = Vec::with_capacity(versions.len());
+        for version in versions {
+            let explicit = version.record.explicit();
+            values.extend(explicit.iter().map(|column| (column, version.record.cell(column))));
+            ends.push(values.len());
+        }
+        let mut from = 0;
+        let new_versions = versions.iter().zip(ends).map(|(version, end)| {
+            let (slot, sequence, kind) = (version.slot, version.record.sequence, version.record.kind());
+            let values = &values[std::mem::replace(&mut from, end)..end];
+            NewVersion { slot, sequence, kind, start: version.start, values }
+        });
+        HistoryPage::build(&self.types, new_versions)
+    }
+
+    /// Gives up old history, when there is enough of it to be worth looking at every record.
+    fn expire(&self, guard: &Guard, part: usize, meta: &MetaColumns, horizon: Timestamp, all: bool) {
+        let archive = self.parts[part].archive.load(guard);
+        let has_moved = horizon.0 > archive.horizon_expired;
+        let has_grown = archive.history.len() >= 2 * archive.len_expired.max(self.parts[part].tails.page_records());
+        if archive.history.len() == 0 || !has_moved || !(all || has_grown) {
+            return;
+        }
+        // A base record that shows a version after the horizon does not stand for the snapshots before that.
+        let keep_origin = |slot: usize| meta.last_updated(slot) > horizon.0;
+        if let Some(history) = archive.history.expire(horizon.0, keep_origin) {
+            self.publish_history(guard, part, history, Some(horizon));
+        }
+    }
+
+    /// Keeps, as origins in the history, the base values that the merge is about to replace and that snapshots between
+    /// the horizon and the new version need: those of records whose own history was given up. `newest` are the records
+    /// that the merge updates, each with the number and the commit time of its newest version.
+    pub(crate) fn keep_origins(
+        &self,
+        guard: &Guard,
+        part: usize,
+        meta: &MetaColumns,
+        newest: impl Iterator<Item = (usize, u64, Timestamp)>,
+        horizon: Timestamp,
+    ) {
+        let history = &self.parts[part].archive.load(guard).history;
+        let is_merged = |slot: &usize| meta.last_updated(*slot) > 0;
+        let lost: Vec<usize> = newest
+            .filter(|(slot, _, committed)| *committed > horizon && is_merged(slot))
+            .filter(|(slot, sequence, _)| self.has_lost_history(guard, part, history, *slot, *sequence))
+            .map(|(slot, ..)| slot)
+            .collect();
+        if lost.is_empty() {
+            return;
+        }
+        let ever = |slot| meta.updates.as_ref().map(|updates| updates.content.ever(slot)).unwrap_or_default();
+        let value = |slot, column: usize| (column, self.columns[column].load(guard).cell(column, slot));
+        let values: Vec<Vec<(usize, Cell<'_>)>> =
+            lost.iter().map(|slot| ever(*slot).iter().map(|column| value(*slot, column)).collect()).collect();
+        let origins = lost.iter().zip(&values).map(|(&slot, values)| NewVersion {
+            slot,
+            sequence: history.through(),
+            kind: Kind::Update,
+            // Whatever the origin stands for was there at the horizon, or it would not have been given up.
+            start: meta.start.word(slot).load(Ordering::Relaxed),
+            values,
+        });
+        let history = history.restore(HistoryPage::build(&self.types, origins));
+        self.publish_history(guard, part, history, None);
+    }
+
+    /// Whether the chain of a record ends in history that is not there any more.
+    fn has_lost_history(&self, guard: &Guard, part: usize, history: &History, slot: usize, newest: u64) -> bool {
+        let mut sequence = newest & !LATCH;
+        while sequence != 0 {
+            match self.parts[part].tails.get(guard, sequence) {
+                Some(record) => sequence = record.prev(),
+                None => return history.versions(slot).next().is_none(),
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,255 @@
+//! One column of a history page: the versions that have a value for it, and these values in version order.
+//!
+//! ```text
+//! present   which versions have a value here; its rank among them is the value's number
+//! nulls     which of these are NULL; the others follow each other in
+//! words     plain       as numbers in few bits
+//!           dictionary  distinct values in order, and a code each
+//!           delta       a record's newest value, and the distance of its other values to that
+//! bytes     distinct values end to end, and a code each (codes that only count up take no bits)
+//! ```
+//!
+//! The distance to the record's newest value is the delta-compression across versions of section 2.1 in a form in
+//! which every value is within reach at once; a difference to the neighbour would make readers add up a record's
+//! newer values. Equal neighbours are not here at all (see [`super::chain`]).
+use std::collections::HashMap;
+
+use super::packed::Packed;
+use super::positions::Positions;
+use crate::cell::Cell;
+
+/// The values of a column.
+#[derive(Debug)]
+pub(super) struct Column {
+    present: Positions,
+    nulls: Positions,
+    values: Values,
+}
+
+#[derive(Debug)]
+enum Values {
+    Plain(Packed),
+    Dictionary {
+        distinct: Packed,
+        codes: Packed,
+    },
+    Delta {
+        /// numbers of the values that are a record's newest
+        heads: Positions,
+        newest: Packed,
+        others: Packed,
+    },
+    Bytes {
+        distinct: Box<[u8]>,
+        /// where each distinct value begins, and where the last one ends
+        begins: Packed,
+        codes: Packed,
+    },
+}
+
+impl Column {
+    /// Whether this version has a value.
+    #[inline]
+    pub(super) fn contains(&self, version: usize) -> bool {
+        self.present.contains(version)
+    }
+
+    /// The value of this version, if it has one.
+    #[inline]
+    pub(super) fn get(&self, version: usize) -> Option<Cell<'_>> {
+        let number = self.present.find(version)?;
+        if self.nulls.len() == 0 {
+            return Some(self.values.get(number));
+        }
+        match self.nulls.find(number) {
+            Some(_) => Some(Cell::Null),
+            None => Some(self.values.get(number - self.nulls.rank(number))),
+        }
+    }
+
+    /// Memory beyond the struct itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.present.heap_bytes() + self.nulls.heap_bytes() + self.values.heap_bytes()
+    }
+}
+
+impl Values {
+    #[inline]
+    fn get(&self, number: usize) -> Cell<'_> {
+        match self {
+            Values::Plain(words) => Cell::Word(words.get(number)),
+            Values::Dictionary { distinct, codes } => Cell::Word(distinct.get(codes.get(number) as usize)),
+            Values::Delta { heads, newest, others } => {
+                if let Some(record) = heads.find(number) {
+                    return Cell::Word(newest.get(record));
+                }
+                let heads_before = heads.rank(number);
+                Cell::Word(newest.get(heads_before - 1).wrapping_add(others.get(number - heads_before)))
+            }
+            Values::Bytes { distinct, begins, codes } => {
+                let code = codes.get(number) as usize;
+                Cell::Bytes(&distinct[begins.get(code) as usize..begins.get(code + 1) as usize])
+            }
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Values::Plain(words) => words.heap_bytes(),
+            Values::Dictionary { distinct, codes } => distinct.heap_bytes() + codes.heap_bytes(),
+            Values::Delta { heads, newest, others } => heads.heap_bytes() + newest.heap_bytes() + others.heap_bytes(),
+            Values::Bytes { distinct, begins, codes } => distinct.len() + begins.heap_bytes() + codes.heap_bytes(),
+        }
+    }
+
+    /// The smallest form of these words; `heads` are the numbers of those that are a record's newest.
+    fn of_words(words: &[u64], heads: &[u64]) -> Values {
+        let forms = [Values::dictionary(words), Values::delta(words, heads)];
+        let plain = Values::Plain(Packed::of(words));
+        forms.into_iter().flatten().fold(
+            plain,
+            |best, form| {
+                if form.heap_bytes() < best.heap_bytes() { form } else { best }
+            },
+        )
+    }
+
+    fn dictionary(words: &[u64]) -> Option<Values> {
+        let mut distinct = words.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if distinct.len() > words.len() / 4 {
+            return None;
+        }
+        let code = |word: &u64| distinct.partition_point(|other| other < word) as u64;
+        let codes: Vec<u64> = words.iter().map(code).collect();
+        Some(Values::Dictionary { distinct: Packed::of(&distinct), codes: Packed::of(&codes) })
+    }
+
+    fn delta(words: &[u64], heads: &[u64]) -> Option<Values> {
+        if heads.len() > words.len() / 2 {
+            return None;
+        }
+        let (mut newest, mut others) = (Vec::with_capacity(heads.len()), Vec::with_capacity(words.len()));
+        for (number, word) in words.iter().enumerate() {
+            if heads.get(newest.len()) == Some(&(number as u64)) {
+                newest.push(*word);
+            } else {
+                others.push(word.wrapping_sub(newest[newest.len() - 1]));
+            }
+        }
+        let heads = Positions::of(heads, words.len());
+        Some(Values::Delta { heads, newest: Packed::of(&newest), others: Packed::of(&others) })
+    }
+
+    fn of_bytes(values: &[&[u8]]) -> Values {
+        let (mut distinct, mut begins) = (Vec::new(), vec![0]);
+        let mut known = HashMap::new();
+        let codes: Vec<u64> = values
+            .iter()
+            .map(|value| {
+                *known.entry(*value).or_insert_with(|| {
+                    distinct.extend_from_slice(value);
+                    begins.push(distinct.len() as u64);
+                    begins.len() as u64 - 2
+                })
+            })
+            .collect();
+        Values::Bytes { distinct: distinct.into(), begins: Packed::of(&begins), codes: Packed::of(&codes) }
+    }
+}
+
+/// Collects the values of a column, in version order.
+#[derive(Default)]
+pub(super) struct ColumnWriter<'a> {
+    present: Vec<u64>,
+    nulls: Vec<u64>,
+    words: Vec<u64>,
+    bytes: Vec<&'a [u8]>,
+    /// numbers, among the words, of those that are a record's newest
+    heads: Vec<u64>,
+    record_last: Option<usize>,
+}
+
+impl<'a> ColumnWriter<'a> {
+    /// Adds the value of a version, which is later in the page than those before. `record` tells records apart.
+    pub(super) fn push(&mut self, version: usize, record: usize, cell: Cell<'a>) {
+        match cell {
+            Cell::Null => self.nulls.push(self.present.len() as u64),
+            Cell::Word(word) => {
+                if self.record_last.replace(record) != Some(record) {
+                    self.heads.push(self.words.len() as u64);
+                }
+                self.words.push(word);
+            }
+            Cell::Bytes(bytes) => self.bytes.push(bytes),
+        }
+        self.present.push(version as u64);
+    }
+
+    /// The column of a page with this many versions; `is_wide` says that its values are bytes.
+    pub(super) fn finish(self, versions: usize, is_wide: bool) -> Column {
+        assert!(
+            if is_wide { self.words.is_empty() } else { self.bytes.is_empty() },
+            "a column's cells are of one kind"
+        );
+        let values = if is_wide { Values::of_bytes(&self.bytes) } else { Values::of_words(&self.words, &self.heads) };
+        let nulls = Positions::of(&self.nulls, self.present.len());
+        Column { present: Positions::of(&self.present, versions), nulls, values }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four values for each record: the column of them, every one of which is found again.
+    fn column_of(cells: &[Cell<'_>], is_wide: bool) -> Column {
+        let mut writer = ColumnWriter::default();
+        cells.iter().enumerate().for_each(|(i, cell)| writer.push(2 * i, i / 4, *cell));
+        let column = writer.finish(2 * cells.len(), is_wide);
+        for (i, cell) in cells.iter().enumerate() {
+            assert_eq!(column.get(2 * i), Some(*cell));
+            assert_eq!((column.get(2 * i + 1), column.contains(2 * i + 1)), (None, false));
+        }
+        column
+    }
+
+    fn scattered(i: u64) -> u64 {
+        i.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    #[test]
+    fn words_take_the_smallest_form() {
+        let words = |word: fn(u64) -> u64| (0..2000).map(|i| Cell::Word(word(i))).collect::<Vec<_>>();
+        assert!(matches!(column_of(&words(|i| scattered(i) >> 54), false).values, Values::Plain(_)));
+        let few = column_of(&words(|i| scattered(i % 7 * 13 % 7)), false);
+        assert!(matches!(few.values, Values::Dictionary { .. }));
+        assert!(few.values.heap_bytes() < 2000 * 5 / 8, "three bits a value and a block's sixteen bytes");
+        let close = column_of(&words(|i| scattered(i / 4).wrapping_sub(i % 4)), false);
+        assert!(matches!(close.values, Values::Delta { .. }));
+        assert!(close.values.heap_bytes() < 2000 * 3, "eight bytes for each record, few bits for its other values");
+    }
+
+    #[test]
+    fn nulls_stand_between_values_of_every_form() {
+        for modulus in [2, 3, 50, 5000] {
+            let cell = |i: u64, word: u64| if i % modulus == 1 { Cell::Null } else { Cell::Word(word) };
+            column_of(&(0..999).map(|i| cell(i, scattered(i))).collect::<Vec<_>>(), false);
+            column_of(&(0..999).map(|i| cell(i, scattered(i / 4) + i % 3)).collect::<Vec<_>>(), false);
+            column_of(&(0..999).map(|i| cell(i, scattered(i % 5))).collect::<Vec<_>>(), false);
+        }
+        column_of(&[Cell::Null; 99], false);
+        column_of(&[Cell::Null; 99], true);
+    }
+
+    #[test]
+    fn equal_bytes_are_kept_once() {
+        let texts: Vec<String> = (0..1000).map(|i| format!("text {}", i % 10)).collect();
+        let cells: Vec<Cell<'_>> = texts.iter().map(|text| Cell::Bytes(text.as_bytes())).collect();
+        let column = column_of(&cells, true);
+        assert!(matches!(&column.values, Values::Bytes { distinct, .. } if distinct.len() == 60));
+        assert!(column.values.heap_bytes() < 800);
+        column_of(&[Cell::Bytes(b""), Cell::Null, Cell::Bytes(&[0; 300]), Cell::Bytes(b"")], true);
+    }
+}

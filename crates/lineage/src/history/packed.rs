@@ -1,0 +1,190 @@
+//! Whole numbers in few bits, each one within reach at once.
+//!
+//! A stream is cut into blocks of 128. A block knows a base, a slope and a width; the number at place *j* of it is
+//! `base + slope * j + difference`, the difference taking `width` bits. With slope 0 this is a frame of reference; the
+//! slope makes ascending numbers cheap (offsets, sequences), and evenly spaced or equal ones free. All arithmetic
+//! wraps, so every 64-bit pattern comes back, whatever it stands for.
+//!
+//! ```text
+//! blocks  | base (64) | first word (40) | width (8) | slope (16) |  one for every 128 numbers
+//! bits    difference 0, 1, 2, ... from the lowest bit of a word upward; a full block ends at the end of a word
+//! ```
+
+use std::ops::Range;
+
+/// Numbers in one block.
+const BLOCK: usize = 128;
+const WIDTH_SHIFT: u32 = 40;
+const SLOPE_SHIFT: u32 = 48;
+
+/// A stream of numbers that never changes.
+#[derive(Debug)]
+pub(super) struct Packed {
+    len: usize,
+    blocks: Box<[Block]>,
+    bits: Box<[u64]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    base: u64,
+    place: u64,
+}
+
+impl Packed {
+    /// The stream of these numbers.
+    pub(super) fn of(values: &[u64]) -> Packed {
+        let mut bits = Vec::new();
+        let blocks = values.chunks(BLOCK).map(|chunk| Block::of(chunk, &mut bits)).collect();
+        Packed { len: values.len(), blocks, bits: bits.into_boxed_slice() }
+    }
+
+    /// The number at place `i`.
+    #[inline]
+    pub(super) fn get(&self, i: usize) -> u64 {
+        debug_assert!(i < self.len, "place {i} of {}", self.len);
+        let Block { base, place } = self.blocks[i / BLOCK];
+        let at = i % BLOCK;
+        let slope = place as i64 >> SLOPE_SHIFT;
+        let start = base.wrapping_add((slope * at as i64) as u64);
+        let width = (place >> WIDTH_SHIFT) as u8 as usize;
+        if width == 0 {
+            return start;
+        }
+        let first = (place & ((1 << WIDTH_SHIFT) - 1)) as usize;
+        let (word, shift) = (first + at * width / 64, at * width % 64);
+        let mut difference = self.bits[word] >> shift;
+        if shift + width > 64 {
+            difference |= self.bits[word + 1] << (64 - shift);
+        }
+        start.wrapping_add(difference & (u64::MAX >> (64 - width)))
+    }
+
+    /// How many numbers there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// All numbers in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
+        (0..self.len).map(|i| self.get(i))
+    }
+
+    /// In an ascending stream: how many numbers are below `bound`.
+    pub(super) fn count_below(&self, bound: u64) -> usize {
+        partition_point(0..self.len, |i| self.get(i) < bound)
+    }
+
+    /// Memory beyond the struct itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.blocks) + size_of_val(&*self.bits)
+    }
+}
+
+/// The first place of a range for which `is_before` does not hold, all further ones being like it.
+pub(super) fn partition_point(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_before(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+impl Block {
+    /// The block of at most 128 numbers, its differences added to `bits`.
+    fn of(values: &[u64], bits: &mut Vec<u64>) -> Block {
+        let (flat, sloped) = (Frame::of(values, 0), Frame::of(values, slope_of(values)));
+        let frame = if sloped.width < flat.width { sloped } else { flat };
+        let first = bits.len();
+        assert!(first < 1 << WIDTH_SHIFT, "a stream holds at most 2^40 words");
+        bits.resize(first + (values.len() * frame.width).div_ceil(64), 0);
+        for (at, value) in values.iter().enumerate().take(if frame.width == 0 { 0 } else { BLOCK }) {
+            let difference = frame.residual(at, *value).wrapping_sub(frame.base) as u64;
+            let (word, shift) = (first + at * frame.width / 64, at * frame.width % 64);
+            bits[word] |= difference << shift;
+            if shift + frame.width > 64 {
+                bits[word + 1] |= difference >> (64 - shift);
+            }
+        }
+        let place = first as u64 | (frame.width as u64) << WIDTH_SHIFT | (frame.slope as u64) << SLOPE_SHIFT;
+        Block { base: frame.base as u64, place }
+    }
+}
+
+/// The slope from the first number to the last, 0 where it does not fit.
+fn slope_of(values: &[u64]) -> i16 {
+    let rise = values[values.len() - 1].wrapping_sub(values[0]) as i64;
+    let steps = (values.len() - 1).max(1) as i64;
+    i16::try_from(rise / steps).unwrap_or(0)
+}
+
+/// One way to store a block.
+struct Frame {
+    base: i64,
+    slope: i16,
+    width: usize,
+}
+
+impl Frame {
+    fn of(values: &[u64], slope: i16) -> Frame {
+        let mut frame = Frame { base: 0, slope, width: 0 };
+        let residuals = || values.iter().enumerate().map(|(at, value)| frame.residual(at, *value));
+        let (least, greatest) = residuals().fold((i64::MAX, i64::MIN), |(a, b), r| (a.min(r), b.max(r)));
+        frame.base = least;
+        frame.width = (64 - (greatest.wrapping_sub(least) as u64).leading_zeros()) as usize;
+        frame
+    }
+
+    fn residual(&self, at: usize, value: u64) -> i64 {
+        (value as i64).wrapping_sub(i64::from(self.slope) * at as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn comes_back(values: &[u64]) -> Packed {
+        let packed = Packed::of(values);
+        assert_eq!(packed.iter().collect::<Vec<_>>(), values);
+        packed
+    }
+
+    #[test]
+    fn equal_and_evenly_spaced_numbers_take_no_bits() {
+        for values in [vec![7; 1000], (0..1000).map(|i| 5 + 3 * i).collect(), (0..1000).rev().collect()] {
+            assert_eq!(comes_back(&values).bits.len(), 0);
+        }
+        assert_eq!(comes_back(&[]).heap_bytes(), 0);
+    }
+
+    #[test]
+    fn a_number_takes_the_bits_of_its_distance_to_the_least() {
+        let signed: Vec<u64> = (0..256).map(|i| ((i * 77 % 16) - 8_i64) as u64).collect();
+        assert_eq!(comes_back(&signed).bits.len() * 64, 256 * 4);
+        let extremes: Vec<u64> = (0..300).map(|i| [0, u64::MAX, i64::MAX as u64, 1 << 63, i][i as usize % 5]).collect();
+        assert_eq!(comes_back(&extremes).bits.len(), 300);
+    }
+
+    #[test]
+    fn counting_below_a_bound_is_a_search() {
+        let values: Vec<u64> = (0..5000).map(|i| i * i / 3).collect();
+        let packed = comes_back(&values);
+        for bound in [0, 1, 2, 100, 1 << 20, u64::MAX] {
+            assert_eq!(packed.count_below(bound), values.partition_point(|value| *value < bound));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_numbers_come_back(values in prop::collection::vec(any::<u64>(), 0..300), width in 0_u32..64) {
+            comes_back(&values.iter().map(|value| value >> width).collect::<Vec<_>>());
+            comes_back(&values.iter().map(|value| (*value as i64 >> width) as u64).collect::<Vec<_>>());
+        }
+    }
+}

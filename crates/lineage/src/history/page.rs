@@ -1,0 +1,316 @@
+//! One history page: versions of many records, those of a record next to each other, records in the order of their
+//! slots (L-Store, section 2.1).
+//!
+//! ```text
+//! slots      which slots have versions here; a slot's rank is its record's number
+//! first      number of each record's newest version, and the number of all versions at the end
+//!            versions are numbered by slot, and from newest to oldest within a record:
+//!              slot 3: 0 1 2 | slot 8: 3 | slot 9: 4 5 | ...
+//! sequences  of each version
+//! snapshots  which versions are snapshot records         deletes  which are deletes; the others are updates
+//! starts     of each update or delete                    snapshot_starts  of each snapshot record
+//! columns    what `column.rs` draws, for each column that some version has a value for
+//! ```
+//!
+//! Snapshot records carry the start of their base record, far from those of updates: kept apart, both take few bits.
+//! Everything is within reach by the number of a version, so that reading a record touches nothing of another.
+use std::ops::Range;
+
+use types::DataType;
+
+use super::chain::{Draft, Values, join_transactions, leave_out_repeated};
+use super::column::{Column, ColumnWriter};
+use super::packed::{Packed, partition_point};
+use super::positions::Positions;
+use crate::cell::{Cell, is_wide};
+use crate::column_set::ColumnSet;
+use crate::tail::Kind;
+
+/// A version to be put into a history page.
+pub(crate) struct NewVersion<'a> {
+    /// the slot of its base record
+    pub(crate) slot: usize,
+    /// its number in the tail
+    pub(crate) sequence: u64,
+    /// what it is
+    pub(crate) kind: Kind,
+    /// when it was committed
+    pub(crate) start: u64,
+    /// its explicit values, each column named once
+    pub(crate) values: &'a [(usize, Cell<'a>)],
+}
+
+/// Versions of records, in few bytes. Never changes.
+#[derive(Debug)]
+pub(crate) struct HistoryPage {
+    slots: Positions,
+    first: Packed,
+    sequences: Packed,
+    snapshots: Positions,
+    deletes: Positions,
+    starts: Packed,
+    snapshot_starts: Packed,
+    columns: Box<[Option<Box<Column>>]>,
+    sequence_span: Option<(u64, u64)>,
+    start_span: Option<(u64, u64)>,
+}
+
+impl HistoryPage {
+    /// Builds a page from committed versions sorted by slot, and from newest to oldest within a slot.
+    pub(crate) fn build<'a>(types: &[DataType], versions: impl IntoIterator<Item = NewVersion<'a>>) -> HistoryPage {
+        let mut writer = PageWriter::new(types);
+        let mut chain: Vec<Draft<'a>> = Vec::new();
+        let mut slot = 0;
+        for version in versions {
+            if version.slot != slot {
+                debug_assert!(version.slot > slot, "versions come by slot");
+                writer.push_record(slot, &mut chain);
+                slot = version.slot;
+            }
+            debug_assert!(chain.last().is_none_or(|newer| newer.sequence > version.sequence), "newest comes first");
+            let NewVersion { sequence, kind, start, values, .. } = version;
+            chain.push(Draft { sequence, kind, start, values: Values::from_slice(values) });
+        }
+        writer.push_record(slot, &mut chain);
+        writer.finish()
+    }
+
+    /// The versions of a record, newest first.
+    #[inline]
+    pub(crate) fn versions(&self, slot: usize) -> impl ExactSizeIterator<Item = Version<'_>> + DoubleEndedIterator {
+        let numbers = match self.slots.find(slot) {
+            Some(record) => self.numbers(record),
+            None => 0..0,
+        };
+        numbers.map(|number| Version { page: self, number })
+    }
+
+    /// Those versions of a record that a snapshot at `at` sees, newest first: all snapshot records, and the updates and
+    /// deletes that did not start later. The others are passed over by a search, not one by one.
+    #[inline]
+    pub(crate) fn versions_seen(&self, slot: usize, at: u64) -> impl Iterator<Item = Version<'_>> {
+        let numbers = self.slots.find(slot).map_or(0..0, |record| self.numbers(record));
+        let seen = self.first_started(&numbers, at);
+        let numbers = self.snapshots.within(numbers.start..seen).chain(seen..numbers.end);
+        numbers.map(|number| Version { page: self, number })
+    }
+
+    /// The first of a record's updates and deletes that did not start after `at`, or the end of its versions.
+    fn first_started(&self, numbers: &Range<usize>, at: u64) -> usize {
+        // Updates and deletes are counted without the snapshot records between them; their starts descend.
+        let count_before = |number: usize| number - self.snapshots.rank(number);
+        let counts = count_before(numbers.start)..count_before(numbers.end);
+        let later = partition_point(counts.clone(), |count| self.starts.get(count) > at);
+        partition_point(numbers.clone(), |number| count_before(number + 1) <= later)
+    }
+
+    /// The slots that have versions here, ascending.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = usize> {
+        self.slots.iter()
+    }
+
+    /// How many versions there are.
+    pub(crate) fn len(&self) -> usize {
+        self.sequences.len()
+    }
+
+    /// Whether there is no version.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The lowest and the highest sequence of a version, `None` where there is no version.
+    pub(crate) fn sequence_span(&self) -> Option<(u64, u64)> {
+        self.sequence_span
+    }
+
+    /// The earliest and the latest start of an update or delete, `None` where there is neither.
+    pub(crate) fn start_span(&self) -> Option<(u64, u64)> {
+        self.start_span
+    }
+
+    /// The memory that this page takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let positions = [&self.slots, &self.snapshots, &self.deletes].map(Positions::heap_bytes);
+        let streams = [&self.first, &self.sequences, &self.starts, &self.snapshot_starts].map(Packed::heap_bytes);
+        let column = |column: &Column| size_of::<Column>() + column.heap_bytes();
+        let columns: usize = self.columns.iter().flatten().map(|each| column(each)).sum();
+        let fixed = size_of::<HistoryPage>() + size_of_val(&*self.columns);
+        fixed + positions.iter().sum::<usize>() + streams.iter().sum::<usize>() + columns
+    }
+
+    /// The slots that were updated or deleted after `from` and not after `to`, when, and which of the two; by slot,
+    /// and from newest to oldest within a slot.
+    pub(crate) fn changes(&self, from: u64, to: u64) -> impl Iterator<Item = (usize, u64, Kind)> {
+        let overlaps = self.start_span.is_some_and(|(earliest, latest)| earliest <= to && latest > from);
+        self.slots
+            .iter()
+            .take(if overlaps { usize::MAX } else { 0 })
+            .enumerate()
+            .flat_map(move |(record, slot)| {
+                let versions = self.numbers(record).map(|number| Version { page: self, number });
+                versions.map(move |version| (slot, version.start(), version.kind()))
+            })
+            .filter(move |(_, start, kind)| *kind != Kind::Snapshot && *start > from && *start <= to)
+    }
+
+    fn numbers(&self, record: usize) -> Range<usize> {
+        self.first.get(record) as usize..self.first.get(record + 1) as usize
+    }
+}
+
+/// A version in a history page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Version<'a> {
+    page: &'a HistoryPage,
+    number: usize,
+}
+
+impl<'a> Version<'a> {
+    /// Its number in the tail, once.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.page.sequences.get(self.number)
+    }
+
+    /// What it is.
+    #[inline]
+    pub(crate) fn kind(&self) -> Kind {
+        if self.page.snapshots.contains(self.number) {
+            Kind::Snapshot
+        } else if self.page.deletes.contains(self.number) {
+            Kind::Delete
+        } else {
+            Kind::Update
+        }
+    }
+
+    /// When it was committed; of a snapshot record, when its base record was.
+    #[inline]
+    pub(crate) fn start(&self) -> u64 {
+        match self.page.snapshots.find(self.number) {
+            Some(before) => self.page.snapshot_starts.get(before),
+            None => self.page.starts.get(self.number - self.page.snapshots.rank(self.number)),
+        }
+    }
+
+    /// The value of a column, if it is explicit here. A column that is not may have been explicit in the tail, if an
+    /// older version of this page holds the same value.
+    #[inline]
+    pub(crate) fn get(&self, column: usize) -> Option<Cell<'a>> {
+        self.page.columns[column].as_deref()?.get(self.number)
+    }
+
+    /// Whether a column has a value here.
+    #[inline]
+    pub(crate) fn is_explicit(&self, column: usize) -> bool {
+        self.page.columns[column].as_deref().is_some_and(|column| column.contains(self.number))
+    }
+
+    /// The value of an explicit column.
+    #[inline]
+    pub(crate) fn cell(&self, column: usize) -> Cell<'a> {
+        self.get(column).expect("the column is explicit")
+    }
+
+    /// The columns that have a value here.
+    pub(crate) fn explicit(&self) -> ColumnSet {
+        let mut columns = ColumnSet::EMPTY;
+        self.values().for_each(|(column, _)| columns.insert(column));
+        columns
+    }
+
+    /// The explicit columns with their values, by column.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (usize, Cell<'a>)> + use<'a> {
+        let number = self.number;
+        let columns = self.page.columns.iter().enumerate();
+        columns.filter_map(move |(at, column)| Some((at, column.as_deref()?.get(number)?)))
+    }
+
+    pub(super) fn draft(&self) -> Draft<'a> {
+        let values = self.values().collect();
+        Draft { sequence: self.sequence(), kind: self.kind(), start: self.start(), values }
+    }
+}
+
+/// Collects the records of a page, slot by slot.
+pub(super) struct PageWriter<'a, 't> {
+    types: &'t [DataType],
+    slots: Vec<u64>,
+    first: Vec<u64>,
+    sequences: Vec<u64>,
+    snapshots: Vec<u64>,
+    deletes: Vec<u64>,
+    starts: Vec<u64>,
+    snapshot_starts: Vec<u64>,
+    columns: Vec<Option<Box<ColumnWriter<'a>>>>,
+    /// room for the delta rule
+    current: Vec<Option<Cell<'a>>>,
+}
+
+impl<'a, 't> PageWriter<'a, 't> {
+    pub(super) fn new(types: &'t [DataType]) -> Self {
+        PageWriter {
+            types,
+            slots: Vec::new(),
+            first: Vec::new(),
+            sequences: Vec::new(),
+            snapshots: Vec::new(),
+            deletes: Vec::new(),
+            starts: Vec::new(),
+            snapshot_starts: Vec::new(),
+            columns: types.iter().map(|_| None).collect(),
+            current: vec![None; types.len()],
+        }
+    }
+
+    /// Adds a record's versions, newest first, and empties the chain. Slots ascend.
+    pub(super) fn push_record(&mut self, slot: usize, chain: &mut Vec<Draft<'a>>) {
+        if chain.is_empty() {
+            return;
+        }
+        join_transactions(chain);
+        leave_out_repeated(chain, &mut self.current);
+        let record = self.slots.len();
+        self.slots.push(slot as u64);
+        self.first.push(self.sequences.len() as u64);
+        for draft in chain.drain(..) {
+            let number = self.sequences.len();
+            self.sequences.push(draft.sequence);
+            match draft.kind {
+                Kind::Snapshot => self.snapshots.push(number as u64),
+                Kind::Delete => self.deletes.push(number as u64),
+                Kind::Update => {}
+            }
+            let starts = if draft.kind == Kind::Snapshot { &mut self.snapshot_starts } else { &mut self.starts };
+            starts.push(draft.start);
+            for (column, cell) in draft.values {
+                self.columns[column].get_or_insert_default().push(number, record, cell);
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> HistoryPage {
+        let versions = self.sequences.len();
+        self.first.push(versions as u64);
+        let slots_end = self.slots.last().map_or(0, |last| *last as usize + 1);
+        let columns = self.columns.into_iter().zip(self.types);
+        let finish = |column: Box<ColumnWriter<'_>>, data_type| Box::new(column.finish(versions, is_wide(data_type)));
+        HistoryPage {
+            slots: Positions::of(&self.slots, slots_end),
+            first: Packed::of(&self.first),
+            sequence_span: span_of(&self.sequences),
+            sequences: Packed::of(&self.sequences),
+            snapshots: Positions::of(&self.snapshots, versions),
+            deletes: Positions::of(&self.deletes, versions),
+            start_span: span_of(&self.starts),
+            starts: Packed::of(&self.starts),
+            snapshot_starts: Packed::of(&self.snapshot_starts),
+            columns: columns.map(|(column, data_type)| Some(finish(column?, *data_type))).collect(),
+        }
+    }
+}
+
+/// The least and the greatest of these numbers.
+fn span_of(values: &[u64]) -> Option<(u64, u64)> {
+    Some((*values.iter().min()?, *values.iter().max()?))
+}
