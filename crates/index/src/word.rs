@@ -45,7 +45,7 @@ use types::Rid;
 
 use crate::Holder;
 use bucket::Bucket;
-use segment::{Segment, directory_number};
+use segment::{Segment, Unsettled, directory_number};
 
 /// 2^64 divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -68,7 +68,10 @@ struct Directory<const WORDS: usize> {
 impl<const WORDS: usize> Directory<WORDS> {
     #[inline]
     fn entry(&self, hash: u64) -> &AtomicPtr<Segment<WORDS>> {
-        &self.segments[directory_number(hash, self.depth)]
+        let number = directory_number(hash, self.depth);
+        debug_assert!(number < self.segments.len());
+        // SAFETY: a number of `depth` bits is below 2^depth, which is how many entries there are.
+        unsafe { self.segments.get_unchecked(number) }
     }
 
     /// The same with one more bit.
@@ -139,34 +142,28 @@ impl<const WORDS: usize> WordIndex<WORDS> {
     #[inline]
     pub fn find<T>(&self, guard: &Guard, key: &[u64; WORDS], accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
         let hash = self.hash(key);
-        let segment = self.segment(guard, hash)?;
-        let (value, was_frozen) = segment.read(hash, key);
-        let value = if was_frozen { self.read_again(guard, hash, key, segment, value) } else { value };
+        let value = match self.segment(guard, hash)?.glance(hash, key) {
+            Ok(value) => value,
+            Err(Unsettled) => self.read(guard, hash, key),
+        };
         // SAFETY: the value was loaded from an entry under this guard.
         unsafe { rids::find(value?, guard, accept) }
     }
 
-    /// The value of a key's entry, given what a frozen segment has there.
-    #[cold]
-    fn read_again<'g>(
-        &'g self,
-        guard: &'g Guard,
-        hash: u64,
-        key: &[u64; WORDS],
-        mut segment: &'g Segment<WORDS>,
-        mut value: Option<u64>,
-    ) -> Option<u64> {
+    /// The value of a key's entry.
+    #[inline(never)]
+    fn read(&self, guard: &Guard, hash: u64, key: &[u64; WORDS]) -> Option<u64> {
+        let mut segment = self.segment(guard, hash)?;
         loop {
+            let (value, was_frozen) = segment.read(hash, key);
+            if !was_frozen {
+                return value;
+            }
             let now = self.segment(guard, hash)?;
             if std::ptr::eq(now, segment) {
                 return value;
             }
             segment = now;
-            let was_frozen;
-            (value, was_frozen) = segment.read(hash, key);
-            if !was_frozen {
-                return value;
-            }
         }
     }
 

@@ -58,7 +58,6 @@ impl Header {
         (self.0 ^ other.0) >> VERSION_SHIFT == 0
     }
 
-    #[inline]
     fn is_occupied(self, slot: usize) -> bool {
         self.0 >> OCCUPIED_SHIFT >> slot & 1 != 0
     }
@@ -108,12 +107,13 @@ impl<const WORDS: usize> Bucket<WORDS> {
     /// Which occupied entry has this key. Compares them all and does not branch, as nobody can predict which one.
     #[inline]
     pub(super) fn slot_of(&self, header: Header, key: &[u64; WORDS]) -> Option<usize> {
-        let mut matches = 0u32;
+        let mut matches = 0;
         for slot in 0..Self::ENTRIES {
             let entry = &self.words[slot * (WORDS + 1)..];
             let is_key = (0..WORDS).fold(true, |same, word| same & (entry[word].load(Ordering::Relaxed) == key[word]));
-            matches |= u32::from(is_key & header.is_occupied(slot)) << slot;
+            matches |= u64::from(is_key) << slot;
         }
+        matches &= header.0 >> OCCUPIED_SHIFT;
         (matches != 0).then(|| matches.trailing_zeros() as usize)
     }
 
@@ -143,11 +143,20 @@ impl<const WORDS: usize> Bucket<WORDS> {
         (0..Self::ENTRIES).filter(|slot| header.is_occupied(*slot)).count()
     }
 
-    /// Fills an entry that has no key, and shows it to readers. The caller holds the chain's latch, or is the only
-    /// one to know the bucket; of the chain's first bucket it shows the entry through [`Latch::occupy`].
-    pub(super) fn occupy(&self, slot: usize, key: &[u64; WORDS], value: u64) {
-        self.fill(slot, key, value);
-        self.header.fetch_or(occupied_bit(slot), Ordering::Release);
+    /// Fills an entry of a bucket that nobody else knows yet, where there is one without a key.
+    pub(super) fn push(&mut self, key: &[u64; WORDS], value: u64) -> bool {
+        let header = self.header.get_mut();
+        let Some(slot) = (0..Self::ENTRIES).find(|slot| *header & occupied_bit(*slot) == 0) else { return false };
+        *header |= occupied_bit(slot);
+        let entry = &mut self.words[slot * (WORDS + 1)..];
+        key.iter().chain([&value]).zip(entry).for_each(|(word, place)| *place.get_mut() = *word);
+        true
+    }
+
+    /// Fills the first entry of a bucket that nobody else can reach yet, although others know it.
+    pub(super) fn begin(&self, key: &[u64; WORDS], value: u64) {
+        self.fill(0, key, value);
+        self.header.store(occupied_bit(0), Ordering::Release);
     }
 
     fn fill(&self, slot: usize, key: &[u64; WORDS], value: u64) {
@@ -186,11 +195,11 @@ pub(super) struct Latch<'a, const WORDS: usize> {
 impl<const WORDS: usize> Latch<'_, WORDS> {
     /// Fills an entry of `bucket`, which belongs to the chain.
     pub(super) fn occupy(&mut self, bucket: &Bucket<WORDS>, slot: usize, key: &[u64; WORDS], value: u64) {
+        bucket.fill(slot, key, value);
         if std::ptr::eq(bucket, self.first) {
-            bucket.fill(slot, key, value);
             self.header |= occupied_bit(slot);
         } else {
-            bucket.occupy(slot, key, value);
+            bucket.header.fetch_or(occupied_bit(slot), Ordering::Release);
         }
     }
 

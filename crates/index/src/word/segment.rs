@@ -42,6 +42,9 @@ pub(super) struct Segment<const WORDS: usize> {
     pool: [Bucket<WORDS>; POOL],
 }
 
+/// Says that one bucket does not tell.
+pub(super) struct Unsettled;
+
 /// Where a key's entry is.
 pub(super) struct Place<'a, const WORDS: usize> {
     pub(super) bucket: &'a Bucket<WORDS>,
@@ -83,9 +86,21 @@ impl<const WORDS: usize> Segment<WORDS> {
         if number < POOL { &self.pool[number] } else { &self.annex[number - POOL] }
     }
 
+    /// The value of a key's entry, where a look at the chain's first bucket says it for certain: the key is there, or is
+    /// not and there is no other bucket, and nothing disturbs. Otherwise [`read`](Segment::read) knows.
+    #[inline]
+    pub(super) fn glance(&self, hash: u64, key: &[u64; WORDS]) -> Result<Option<u64>, Unsettled> {
+        let first = self.bucket(hash);
+        let before = first.header();
+        let slot = first.slot_of(before, key);
+        let value = slot.map(|slot| first.value(slot).load(Ordering::Acquire));
+        let is_continued = slot.is_none() && first.link() != 0;
+        let is_settled = first.header_after_reading().has_version_of(before) && !before.is_frozen();
+        if is_settled && !is_continued { Ok(value) } else { Err(Unsettled) }
+    }
+
     /// The value of a key's entry and whether the segment was already frozen before this looked for it. The value was
     /// the key's at some moment in between, provided that the segment was then in use.
-    #[inline]
     pub(super) fn read(&self, hash: u64, key: &[u64; WORDS]) -> (Option<u64>, bool) {
         let first = self.bucket(hash);
         loop {
@@ -137,7 +152,7 @@ impl<const WORDS: usize> Segment<WORDS> {
             last = bucket;
         }
         let Some(link) = self.take_from_pool() else { return false };
-        self.pool_bucket(link).occupy(0, key, value);
+        self.pool_bucket(link).begin(key, value);
         last.set_link(link);
         true
     }
@@ -187,25 +202,25 @@ impl<const WORDS: usize> Segment<WORDS> {
     /// Adds an entry to a segment that nobody else knows yet.
     fn push(&mut self, hash: u64, key: &[u64; WORDS], value: u64) {
         if *self.pool_used.get_mut() == POOL + self.annex.len() {
-            self.extend_annex();
+            extend(&mut self.annex);
         }
-        let first = self.bucket(hash);
-        let mut latch = first.latch().expect("a new segment is not frozen");
-        let is_added = self.add(first, &mut latch, key, value);
-        assert!(is_added, "there was room in the pool");
+        let mut bucket = &mut self.buckets[(hash >> (u64::BITS - BUCKET_BITS)) as usize];
+        while !bucket.push(key, value) {
+            if bucket.link() == 0 {
+                let pool_used = self.pool_used.get_mut();
+                *pool_used += 1;
+                bucket.set_link(*pool_used as u64);
+            }
+            let number = bucket.link() as usize - 1;
+            bucket = if number < POOL { &mut self.pool[number] } else { &mut self.annex[number - POOL] };
+        }
     }
 
     /// After this a quarter of the pool is free.
     fn make_room_to_grow(&mut self) {
         if *self.pool_used.get_mut() * 4 > (POOL + self.annex.len()) * 3 {
-            self.extend_annex();
+            extend(&mut self.annex);
         }
-    }
-
-    fn extend_annex(&mut self) {
-        let added = POOL + self.annex.len();
-        let annex = std::mem::take(&mut self.annex).into_vec();
-        self.annex = annex.into_iter().chain(std::iter::repeat_with(Bucket::default).take(added)).collect();
     }
 
     /// All buckets, whether they have entries or not.
@@ -218,6 +233,13 @@ impl<const WORDS: usize> Segment<WORDS> {
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(&*self.annex)
     }
+}
+
+/// Makes the pool twice as large.
+fn extend<const WORDS: usize>(annex: &mut Box<[Bucket<WORDS>]>) {
+    let added = POOL + annex.len();
+    let old = std::mem::take(annex).into_vec();
+    *annex = old.into_iter().chain(std::iter::repeat_with(Bucket::default).take(added)).collect();
 }
 
 /// The first `depth` bits of a hash after those of the bucket number.
