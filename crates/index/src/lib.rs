@@ -5,7 +5,12 @@
 //! reach it; a reader therefore checks the key on the version that it sees. The uniqueness of a key is decided
 //! under [`HashIndex::insert_unique`], by asking the caller what each record that had the key is doing now.
 mod hash;
+#[cfg(all(loom, test))]
+#[path = "word/model.rs"]
+mod model;
+#[cfg(not(loom))]
 mod word;
 
 pub use hash::{HashIndex, Holder};
+#[cfg(not(loom))]
 pub use word::WordIndex;

@@ -44,8 +44,8 @@ use sync::{Backoff, EpochCell, Guard};
 use types::Rid;
 
 use crate::Holder;
-use bucket::Bucket;
-use segment::{Segment, Unsettled, directory_number};
+use bucket::{Bucket, Unsettled};
+use segment::{Segment, directory_number};
 
 /// 2^64 divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -142,7 +142,7 @@ impl<const WORDS: usize> WordIndex<WORDS> {
     #[inline]
     pub fn find<T>(&self, guard: &Guard, key: &[u64; WORDS], accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
         let hash = self.hash(key);
-        let value = match self.segment(guard, hash)?.glance(hash, key) {
+        let value = match self.segment(guard, hash)?.bucket(hash).glance(key) {
             Ok(value) => value,
             Err(Unsettled) => self.read(guard, hash, key),
         };

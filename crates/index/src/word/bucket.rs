@@ -28,8 +28,13 @@
 //!
 //! Who reads a key or value of the reuse reads, after its fence, a header at least as new as the reuse's latch
 //! (the two fences synchronise), which is newer than the removal's: it sees that the version changed, and repeats.
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::Ordering;
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, fence};
 
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, fence};
+#[cfg(not(loom))]
 use sync::Backoff;
 
 /// The words of a bucket that are there for entries.
@@ -62,6 +67,10 @@ impl Header {
         self.0 >> OCCUPIED_SHIFT >> slot & 1 != 0
     }
 }
+
+/// Says that one look at one bucket does not tell.
+#[derive(Debug)]
+pub(super) struct Unsettled;
 
 fn occupied_bit(slot: usize) -> u64 {
     1 << OCCUPIED_SHIFT << slot
@@ -102,6 +111,18 @@ impl<const WORDS: usize> Bucket<WORDS> {
     /// Appends a bucket to the chain. The caller holds the chain's latch, or is the only one to know it.
     pub(super) fn set_link(&self, link: u64) {
         self.link.store(link, Ordering::Release);
+    }
+
+    /// The value of a key's entry, where a look at the chain's first bucket says it for certain: the key is there, or is
+    /// not and there is no other bucket, and nothing disturbs.
+    #[inline]
+    pub(super) fn glance(&self, key: &[u64; WORDS]) -> Result<Option<u64>, Unsettled> {
+        let before = self.header();
+        let slot = self.slot_of(before, key);
+        let value = slot.map(|slot| self.value(slot).load(Ordering::Acquire));
+        let is_continued = slot.is_none() && self.link() != 0;
+        let is_settled = self.header_after_reading().has_version_of(before) && !before.is_frozen();
+        if is_settled && !is_continued { Ok(value) } else { Err(Unsettled) }
     }
 
     /// Which occupied entry has this key. Compares them all and does not branch, as nobody can predict which one.
@@ -145,11 +166,11 @@ impl<const WORDS: usize> Bucket<WORDS> {
 
     /// Fills an entry of a bucket that nobody else knows yet, where there is one without a key.
     pub(super) fn push(&mut self, key: &[u64; WORDS], value: u64) -> bool {
-        let header = self.header.get_mut();
-        let Some(slot) = (0..Self::ENTRIES).find(|slot| *header & occupied_bit(*slot) == 0) else { return false };
-        *header |= occupied_bit(slot);
-        let entry = &mut self.words[slot * (WORDS + 1)..];
-        key.iter().chain([&value]).zip(entry).for_each(|(word, place)| *place.get_mut() = *word);
+        let header = self.header.load(Ordering::Relaxed);
+        let Some(slot) = self.free_slot(Header(header)) else { return false };
+        self.header.store(header | occupied_bit(slot), Ordering::Relaxed);
+        let entry = &self.words[slot * (WORDS + 1)..];
+        key.iter().chain([&value]).zip(entry).for_each(|(word, place)| place.store(*word, Ordering::Relaxed));
         true
     }
 
@@ -169,6 +190,7 @@ impl<const WORDS: usize> Bucket<WORDS> {
 
     /// Latches the chain of which this is the first bucket, or returns `None` where it is frozen.
     pub(super) fn latch(&self) -> Option<Latch<'_, WORDS>> {
+        #[cfg(not(loom))]
         let backoff = Backoff::new();
         loop {
             let seen = self.header.load(Ordering::Relaxed);
@@ -181,6 +203,9 @@ impl<const WORDS: usize> Bucket<WORDS> {
             {
                 return Some(Latch { first: self, header: latched });
             }
+            #[cfg(loom)]
+            loom::thread::yield_now();
+            #[cfg(not(loom))]
             backoff.snooze();
         }
     }
@@ -225,5 +250,6 @@ impl<const WORDS: usize> Drop for Latch<'_, WORDS> {
     }
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Bucket<1>>() == 64 && size_of::<Bucket<2>>() == 64);
 const _: () = assert!(Bucket::<1>::ENTRIES == 3 && Bucket::<2>::ENTRIES == 2);

@@ -42,9 +42,6 @@ pub(super) struct Segment<const WORDS: usize> {
     pool: [Bucket<WORDS>; POOL],
 }
 
-/// Says that one bucket does not tell.
-pub(super) struct Unsettled;
-
 /// Where a key's entry is.
 pub(super) struct Place<'a, const WORDS: usize> {
     pub(super) bucket: &'a Bucket<WORDS>,
@@ -84,19 +81,6 @@ impl<const WORDS: usize> Segment<WORDS> {
     fn pool_bucket(&self, link: u64) -> &Bucket<WORDS> {
         let number = link as usize - 1;
         if number < POOL { &self.pool[number] } else { &self.annex[number - POOL] }
-    }
-
-    /// The value of a key's entry, where a look at the chain's first bucket says it for certain: the key is there, or is
-    /// not and there is no other bucket, and nothing disturbs. Otherwise [`read`](Segment::read) knows.
-    #[inline]
-    pub(super) fn glance(&self, hash: u64, key: &[u64; WORDS]) -> Result<Option<u64>, Unsettled> {
-        let first = self.bucket(hash);
-        let before = first.header();
-        let slot = first.slot_of(before, key);
-        let value = slot.map(|slot| first.value(slot).load(Ordering::Acquire));
-        let is_continued = slot.is_none() && first.link() != 0;
-        let is_settled = first.header_after_reading().has_version_of(before) && !before.is_frozen();
-        if is_settled && !is_continued { Ok(value) } else { Err(Unsettled) }
     }
 
     /// The value of a key's entry and whether the segment was already frozen before this looked for it. The value was

@@ -184,7 +184,7 @@ fn check_announcements<const WORDS: usize>(index: &WordIndex<WORDS>) {
         let found = newest(index, number);
         let after = announced[number as usize].load(Ordering::SeqCst);
         // Even: at rest, with nothing under the key (0 mod 4) or with the Rid of that announcement (2 mod 4).
-        if before == after && before % 2 == 0 {
+        if before == after && before.is_multiple_of(2) {
             assert_eq!(found, (before % 4 == 2).then(|| rid(before as usize)), "key {number}");
         }
     };
