@@ -3,7 +3,7 @@
 //! An index holds base Rids only (L-Store, section 3), so a new version of a record changes only the indexes on
 //! columns that it changes. An entry stays when a version stops having the key, because older snapshots may still
 //! reach it; a reader therefore checks the key on the version that it sees. The uniqueness of a key is decided
-//! under [`HashIndex::insert_unique`], by asking the caller what each record that had the key is doing now.
+//! under `insert_unique`, by asking the caller what each record that had the key is doing now.
 mod hash;
 #[cfg(all(loom, test))]
 #[path = "word/model.rs"]
