@@ -1,14 +1,15 @@
 //! Primary keys: how a key is made of a row's cells, where it is indexed, and who has it.
 //!
-//! A key of one or two columns that fit a word each is a 128-bit integer; any other is a byte string.
-use index::{HashIndex, Holder};
+//! A key of one or two columns that fit a word each is these words; any other is a byte string.
+use index::{HashIndex, Holder, WordIndex};
 use lineage::{Cell, word_of_value};
 use types::{Rid, Schema, Value};
 
 /// A primary key's value in the form that the index hashes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Key {
-    Words(u128),
+    One([u64; 1]),
+    Two([u64; 2]),
     Bytes(Box<[u8]>),
 }
 
@@ -16,7 +17,8 @@ pub(crate) enum Key {
 pub(crate) struct PrimaryKey {
     /// the key's columns, in key order
     pub(crate) columns: Box<[usize]>,
-    words: HashIndex<u128>,
+    one: WordIndex<1>,
+    two: WordIndex<2>,
     bytes: HashIndex<Box<[u8]>>,
 }
 
@@ -26,7 +28,8 @@ impl PrimaryKey {
         let columns = schema.primary_key();
         (!columns.is_empty()).then(|| PrimaryKey {
             columns: columns.into(),
-            words: HashIndex::new(),
+            one: WordIndex::new(),
+            two: WordIndex::new(),
             bytes: HashIndex::new(),
         })
     }
@@ -35,8 +38,8 @@ impl PrimaryKey {
     pub(crate) fn key(&self, cells: &[Cell<'_>]) -> Key {
         debug_assert_eq!(cells.len(), self.columns.len());
         match *cells {
-            [Cell::Word(word)] => Key::Words(u128::from(word)),
-            [Cell::Word(first), Cell::Word(second)] => Key::Words(u128::from(first) << 64 | u128::from(second)),
+            [Cell::Word(word)] => Key::One([word]),
+            [Cell::Word(first), Cell::Word(second)] => Key::Two([first, second]),
             _ => Key::Bytes(cells.iter().flat_map(bytes_of_cell).collect()),
         }
     }
@@ -45,8 +48,8 @@ impl PrimaryKey {
     pub(crate) fn key_of_words(&self, schema: &Schema, values: &[Value]) -> Option<Key> {
         let word = |i: usize| word_of_value(&values[i], schema.columns()[self.columns[i]].data_type);
         match self.columns.len() {
-            1 => Some(Key::Words(u128::from(word(0)?))),
-            2 => Some(Key::Words(u128::from(word(0)?) << 64 | u128::from(word(1)?))),
+            1 => Some(Key::One([word(0)?])),
+            2 => Some(Key::Two([word(0)?, word(1)?])),
             _ => None,
         }
     }
@@ -60,15 +63,33 @@ impl PrimaryKey {
     /// The first record, newest first, that had the key at some time and for which `accept` returns something.
     pub(crate) fn find<T>(&self, key: &Key, accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
         match key {
-            Key::Words(key) => self.words.find(key, accept),
+            Key::One(key) => self.one.find(&sync::pin(), key, accept),
+            Key::Two(key) => self.two.find(&sync::pin(), key, accept),
             Key::Bytes(key) => self.bytes.find(key, accept),
         }
+    }
+
+    /// Asks for the memory in which the key's entry is.
+    pub(crate) fn prefetch(&self, key: &Key) {
+        match key {
+            Key::One(key) => self.one.prefetch(&sync::pin(), key),
+            Key::Two(key) => self.two.prefetch(&sync::pin(), key),
+            Key::Bytes(_) => {}
+        }
+    }
+
+    /// Bytes of memory, those of long keys estimated.
+    pub(crate) fn bytes(&self) -> usize {
+        /// What an entry of a byte string takes with its list of Rids, as measured.
+        const ENTRY_BYTES: usize = 120;
+        self.one.bytes() + self.two.bytes() + self.bytes.len() * ENTRY_BYTES
     }
 
     /// See [`HashIndex::insert_unique`].
     pub(crate) fn insert_unique(&self, key: Key, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
         match key {
-            Key::Words(key) => self.words.insert_unique(key, rid, holder),
+            Key::One(key) => self.one.insert_unique(&key, rid, holder),
+            Key::Two(key) => self.two.insert_unique(&key, rid, holder),
             Key::Bytes(key) => self.bytes.insert_unique(key, rid, holder),
         }
     }
@@ -76,7 +97,8 @@ impl PrimaryKey {
     /// Adds an entry, whoever else has the key.
     pub(crate) fn insert(&self, key: Key, rid: Rid) {
         match key {
-            Key::Words(key) => self.words.insert(key, rid),
+            Key::One(key) => self.one.insert(&key, rid),
+            Key::Two(key) => self.two.insert(&key, rid),
             Key::Bytes(key) => self.bytes.insert(key, rid),
         }
     }
@@ -84,7 +106,8 @@ impl PrimaryKey {
     /// Removes an entry.
     pub(crate) fn remove(&self, key: &Key, rid: Rid) {
         match key {
-            Key::Words(key) => self.words.remove(key, rid),
+            Key::One(key) => self.one.remove(key, rid),
+            Key::Two(key) => self.two.remove(key, rid),
             Key::Bytes(key) => self.bytes.remove(key, rid),
         }
     }

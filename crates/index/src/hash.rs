@@ -1,4 +1,4 @@
-//! A hash index for primary keys, over a concurrent map whose readers take no latch where they find what they seek.
+//! A hash index for keys that are no words, over a concurrent map whose readers take no latch where they find what they seek.
 //!
 //! Each key has the short list of the base Rids that ever had it, oldest first: nearly always one. The list is
 //! replaced whole under the latch of its bucket. A reader peeks without a latch; only if that finds nothing, which

@@ -3,9 +3,14 @@
 //! An index holds base Rids only (L-Store, section 3), so a new version of a record changes only the indexes on
 //! columns that it changes. An entry stays when a version stops having the key, because older snapshots may still
 //! reach it; a reader therefore checks the key on the version that it sees. The uniqueness of a key is decided
-//! under [`HashIndex::insert_unique`], by asking the caller what each record that had the key is doing now.
-#![forbid(unsafe_code)]
-
+//! under `insert_unique`, by asking the caller what each record that had the key is doing now.
 mod hash;
+#[cfg(all(loom, test))]
+#[path = "word/model.rs"]
+mod model;
+#[cfg(not(loom))]
+mod word;
 
 pub use hash::{HashIndex, Holder};
+#[cfg(not(loom))]
+pub use word::WordIndex;
