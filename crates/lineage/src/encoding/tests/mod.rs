@@ -5,6 +5,7 @@ mod evaluation;
 mod merging;
 
 use arrow_array::{Array, ArrayRef};
+use proptest::prelude::ProptestConfig;
 use types::{DataType, Value};
 
 use super::choose::fill_nulls;
@@ -227,6 +228,11 @@ pub fn some_test(data_type: DataType, shape: Shape, values: &[Value], random: &m
         }
         _ => Test::Compare(comparisons[random.below(6)], first),
     }
+}
+
+/// How many cases a property is tried on; failures leave no file behind.
+pub fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 pub fn cells(array: &ArrayRef, data_type: DataType) -> ArrayCells<'_> {
