@@ -4,7 +4,7 @@
 //! totals on encoded data are written here once.
 use super::kernels::{Totals, count_changes, totals, totals_kept};
 use super::mask::{count_bits, set_bits};
-use super::packed::Packed;
+use super::packed::{Packed, extremes};
 use super::predicate::Intervals;
 use super::simd::{BLOCK, BlockBits, Simd};
 use super::within::within;
@@ -71,6 +71,12 @@ fn words_of_keys(keys: &[i64]) -> &[u64] {
 
 /// Sets the bits of those of at most a block of keys that lie in the intervals.
 pub(super) fn find_keys(simd: Simd, keys: &[i64], intervals: &Intervals, bits: &mut BlockBits) {
+    if intervals.are_many() {
+        for (i, key) in keys.iter().enumerate() {
+            bits[i / 64] |= u64::from(intervals.contains(*key)) << (i % 64);
+        }
+        return;
+    }
     for (low, high) in intervals.iter() {
         within(simd, words_of_keys(keys), low as u64, high.wrapping_sub(low) as u64, bits);
     }
@@ -135,19 +141,20 @@ impl Runs {
 }
 
 impl Integers {
-    /// The smaller form of the keys, and how many bytes it takes; `None` if that is more than `limit`.
+    /// The better form of the keys; `None` if it takes more bytes than `limit`.
     pub fn smallest(simd: Simd, keys: &[i64], limit: usize) -> Option<Integers> {
         let runs = count_changes(simd, keys) + 1;
         let runs_bytes = Runs::bytes_for(runs, keys.len());
-        // Runs are slower to read by slot: they must be worth it.
-        if runs_bytes <= limit && (runs == 1 || runs * 8 <= keys.len()) {
-            let packed = Packed::bytes_for(keys.chunks(BLOCK).map(|keys| super::packed::extremes(simd, keys)));
-            if runs == 1 || runs_bytes * 2 <= packed {
-                return Some(Integers::Runs(Runs::new(keys)));
-            }
+        if runs == 1 && runs_bytes <= limit {
+            return Some(Integers::Runs(Runs::new(keys)));
         }
-        let packed = Packed::bytes_for(keys.chunks(BLOCK).map(|keys| super::packed::extremes(simd, keys)));
-        (packed <= limit).then(|| Integers::Packed(Packed::new(simd, keys)))
+        let extremes = extremes(simd, keys);
+        let packed_bytes = Packed::bytes_for(&extremes);
+        // Runs are slower to read by slot: they must be worth it.
+        if runs_bytes <= limit && runs * 8 <= keys.len() && runs_bytes * 2 <= packed_bytes {
+            return Some(Integers::Runs(Runs::new(keys)));
+        }
+        (packed_bytes <= limit).then(|| Integers::Packed(Packed::new(simd, keys, &extremes)))
     }
 
     /// Bytes of memory.

@@ -10,7 +10,7 @@
 //! the base, sums get it back once for each row.
 use arrow_buffer::{Buffer, MutableBuffer};
 
-use super::integers::KeyTotals;
+use super::integers::{KeyTotals, find_keys};
 use super::kernels::{Totals, totals, totals_kept};
 use super::mask::count_bits;
 use super::packing::{packed_len, subtract_and_pack, unpack, unpack_and_add, unpack_one, width_of};
@@ -60,19 +60,18 @@ macro_rules! with_lane {
 
 impl Packed {
     /// How many bytes keys with these extremes in each block take.
-    pub fn bytes_for(extremes: impl Iterator<Item = (i64, i64)>) -> usize {
-        let block = |(min, max)| width_of(distance(min, max)) * UNIT + size_of::<PackedBlock>();
-        extremes.map(block).sum()
+    pub fn bytes_for(extremes: &[(i64, i64)]) -> usize {
+        let block = |(min, max): &(i64, i64)| width_of(distance(*min, *max)) * UNIT + size_of::<PackedBlock>();
+        extremes.iter().map(block).sum()
     }
 
-    /// Packs the keys.
-    pub fn new(simd: Simd, keys: &[i64]) -> Packed {
-        let extremes: Vec<(i64, i64)> = keys.chunks(BLOCK).map(|keys| extremes(simd, keys)).collect();
+    /// Packs keys that have these extremes in each block.
+    pub fn new(simd: Simd, keys: &[i64], extremes: &[(i64, i64)]) -> Packed {
         let units: usize = extremes.iter().map(|(min, max)| width_of(distance(*min, *max))).sum();
         let mut words = MutableBuffer::from_len_zeroed(units * UNIT);
         let mut offset = 0;
         let mut blocks = Vec::with_capacity(extremes.len());
-        for (keys, (base, max)) in keys.chunks(BLOCK).zip(extremes) {
+        for (keys, &(base, max)) in keys.chunks(BLOCK).zip(extremes) {
             let width = width_of(distance(base, max));
             let mut filled = [base; BLOCK];
             let keys = keys.try_into().unwrap_or_else(|_| {
@@ -128,6 +127,11 @@ impl Packed {
         intervals: &Intervals,
         bits: &mut BlockBits,
     ) {
+        if intervals.are_many() {
+            let mut keys = [0; BLOCK];
+            self.unpack(simd, block, &mut keys);
+            return find_keys(simd, &keys[from..to], intervals, bits);
+        }
         let block = &self.blocks[block];
         let width = usize::from(block.width);
         let last = block.base.wrapping_add(super::simd::low_bits(width) as i64);
@@ -172,8 +176,8 @@ fn distance(from: i64, to: i64) -> u64 {
     to.wrapping_sub(from) as u64
 }
 
-/// The smallest and the greatest of some keys.
-pub(super) fn extremes(simd: Simd, keys: &[i64]) -> (i64, i64) {
-    let totals = KeyTotals::of_keys::<true>(simd, keys, None);
-    (totals.min, totals.max)
+/// The smallest and the greatest key of each block.
+pub(super) fn extremes(simd: Simd, keys: &[i64]) -> Vec<(i64, i64)> {
+    let totals = keys.chunks(BLOCK).map(|keys| KeyTotals::of_keys::<true>(simd, keys, None));
+    totals.map(|totals| (totals.min, totals.max)).collect()
 }

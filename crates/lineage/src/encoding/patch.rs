@@ -74,8 +74,8 @@ fn patched_codes(
     let integers = Integers::smallest(simd, &codes, usize::MAX)?;
     let (meaning, zones) = match meaning {
         Meaning::Lookup(keys) => {
-            let values: Vec<i64> = codes.iter().map(|code| keys[*code as usize]).collect();
-            (Meaning::Lookup(keys.clone()), zones::of_keys(simd, &values, nulls))
+            codes.iter_mut().for_each(|code| *code = keys[*code as usize]);
+            (Meaning::Lookup(keys.clone()), zones::of_keys(simd, &codes, nulls))
         }
         Meaning::Entries(entries) => (Meaning::Entries(entries.clone()), zones::of_keys(simd, &codes, nulls)),
         Meaning::Keys | Meaning::Float(_) => return None,

@@ -39,7 +39,7 @@ pub enum Test {
     IsNull,
     /// Is not NULL.
     IsNotNull,
-    /// Text or bytea that begins with these bytes.
+    /// Text, bytea or a uuid's text that begins with these bytes. Nothing else does.
     Prefix(Vec<u8>),
 }
 
@@ -68,6 +68,7 @@ impl Test {
             Test::In(values) => values.iter().any(|value| against(value).is_some_and(Ordering::is_eq)),
             Test::IsNull => cell == Cell::Null,
             Test::IsNotNull => cell != Cell::Null,
+            Test::Prefix(_) if matches!(data_type, DataType::Decimal { .. }) => false,
             Test::Prefix(prefix) => matches!(cell, Cell::Bytes(bytes) if bytes.starts_with(prefix)),
         }
     }
@@ -179,6 +180,9 @@ impl<'a, C: Fn(usize) -> Cell<'a>> Order for CellOrder<C> {
     }
 
     fn beginning_with(&self, prefix: &[u8]) -> (i128, i128) {
+        if matches!(self.data_type, DataType::Decimal { .. }) {
+            return (0, 0);
+        }
         let is_below = |cell: Cell<'_>| matches!(cell, Cell::Bytes(bytes) if bytes < prefix);
         let begins = |cell: Cell<'_>| matches!(cell, Cell::Bytes(bytes) if bytes.starts_with(prefix));
         (self.count(is_below), self.count(|cell| is_below(cell) || begins(cell)))
@@ -268,6 +272,12 @@ impl Intervals {
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (i64, i64)> + '_ {
         self.0.iter().copied()
+    }
+
+    /// Whether a search for each key is quicker than a pass over the keys for each interval.
+    pub fn are_many(&self) -> bool {
+        const MANY: usize = 64;
+        self.0.len() > MANY
     }
 
     #[inline]

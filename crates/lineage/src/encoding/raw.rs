@@ -178,8 +178,12 @@ impl Raw {
         }
         match self {
             Raw::I64(values) => find_keys(simd, &values[from..to], intervals, bits),
-            Raw::I32(values) => lanes::<u32>(simd, &values.inner().typed_data()[from..to], intervals, bits),
-            Raw::I16(values) => lanes::<u16>(simd, &values.inner().typed_data()[from..to], intervals, bits),
+            Raw::I32(values) if !intervals.are_many() => {
+                lanes::<u32>(simd, &values.inner().typed_data()[from..to], intervals, bits);
+            }
+            Raw::I16(values) if !intervals.are_many() => {
+                lanes::<u16>(simd, &values.inner().typed_data()[from..to], intervals, bits);
+            }
             Raw::Boolean(values) => {
                 let set = bits_of(values, from, to - from);
                 let (yes, no) = (intervals.contains(1), intervals.contains(0));

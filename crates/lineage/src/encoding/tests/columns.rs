@@ -110,6 +110,18 @@ fn the_encoding_fits_the_values() {
 }
 
 #[test]
+fn nulls_cost_a_block_no_width() {
+    let value = |i: i64| match i % 1_024 {
+        0..5 => Value::Null,
+        row => Value::BigInt(i / 1_024 * 1_000_000_000_000 + row),
+    };
+    let array = array_of(DataType::BigInt, &(0..10 * 1_024).map(value).collect::<Vec<_>>());
+    let column = EncodedColumn::encode(&array, DataType::BigInt);
+    assert_eq!(column.encoding(), Encoding::FrameOfReference);
+    assert!(column.bytes() < 10 * 1_024 * 2, "ten bits a value: {}", column.bytes());
+}
+
+#[test]
 fn text_is_decoded_without_a_copy_of_its_bytes() {
     let texts: Vec<Value> = (0..5_000).map(|i| format!("one of seven long texts: {}", i % 7).into()).collect();
     let array = array_of(DataType::TEXT, &texts);

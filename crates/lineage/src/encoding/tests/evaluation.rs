@@ -109,7 +109,7 @@ fn assert_sums_agree(found: &Aggregates, expected: &Aggregates, data_type: DataT
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 2_000 }))]
+    #![proptest_config(super::cases(150))]
 
     #[test]
     fn encoded_columns_select_and_aggregate_like_their_values(

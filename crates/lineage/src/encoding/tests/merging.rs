@@ -34,7 +34,7 @@ fn assert_patched(data_type: DataType, rows: &[Value], patches: &[(usize, Value)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 100 } else { 1_000 }))]
+    #![proptest_config(super::cases(100))]
 
     #[test]
     fn a_patched_column_holds_the_new_values_and_the_old_ones(

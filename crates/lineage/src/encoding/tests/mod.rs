@@ -5,13 +5,14 @@ mod evaluation;
 mod merging;
 
 use arrow_array::{Array, ArrayRef};
+use proptest::prelude::ProptestConfig;
 use types::{DataType, Value};
 
 use super::choose::fill_nulls;
 use super::float::{Alp, Exponents};
 use super::integers::{Integers, Runs};
 use super::keys::is_float;
-use super::packed::Packed;
+use super::packed::{Packed, extremes};
 use super::predicate::{Comparison, Test};
 use super::raw::Raw;
 use super::simd::Simd;
@@ -158,7 +159,9 @@ pub fn values(data_type: DataType, shape: Shape, len: usize, null_percent: usize
 pub fn forms(array: &ArrayRef, data_type: DataType) -> Vec<EncodedColumn> {
     let (simd, len, nulls) = (Simd::best(), array.len(), nulls_of(array));
     let mut columns = vec![EncodedColumn::encode(array, data_type), EncodedColumn::raw(array.clone(), data_type)];
-    let both = |keys: &[i64]| [Integers::Packed(Packed::new(simd, keys)), Integers::Runs(Runs::new(keys))];
+    let both = |keys: &[i64]| {
+        [Integers::Packed(Packed::new(simd, keys, &extremes(simd, keys))), Integers::Runs(Runs::new(keys))]
+    };
     let mut push = |integers: Integers, meaning: Meaning, zone_keys: &[i64]| {
         let zones = zones::of_keys(simd, zone_keys, nulls.as_ref());
         let form = Form::Encoded(integers, meaning);
@@ -215,12 +218,21 @@ pub fn some_test(data_type: DataType, shape: Shape, values: &[Value], random: &m
         1 => Test::IsNotNull,
         2 | 3 => Test::Between(first, second),
         4 => Test::In(vec![first, second, third]),
-        5 if is_wide(data_type) => {
+        5 if !is_wide(data_type) => {
+            let every_third = values.iter().step_by(3).cloned();
+            Test::In(every_third.take(200).collect())
+        }
+        5 => {
             let prefixes: [&[u8]; 4] = [b"", b"prefix", "prefix ä".as_bytes(), &[0xc3]];
             Test::Prefix(prefixes[random.below(4)].to_vec())
         }
         _ => Test::Compare(comparisons[random.below(6)], first),
     }
+}
+
+/// How many cases a property is tried on; failures leave no file behind.
+pub fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 pub fn cells(array: &ArrayRef, data_type: DataType) -> ArrayCells<'_> {
