@@ -15,6 +15,7 @@ use crate::cell::Cell;
 use crate::encoding::{Mask, Test};
 use crate::fold::{Delta, Pending};
 use crate::range::{LoadedPages, Range};
+use crate::read::Outdated;
 use crate::tail::TailRecord;
 use crate::view::{Outcomes, View, Visibility};
 
@@ -65,7 +66,7 @@ impl Range {
         &self,
         view: View<'_, O>,
         request: &Request,
-        scan: impl FnOnce(&RangeView<'_, '_, O>, usize) -> R,
+        scan: impl Fn(&RangeView<'_, '_, O>, usize) -> R,
     ) -> R {
         let guard = &sync::pin();
         let mut columns = request.columns.clone();
@@ -75,12 +76,18 @@ impl Range {
             }
         }
         let position = |column: usize| columns.iter().position(|other| *other == column).unwrap_or_default();
-        let tests = request.tests.iter().map(|(column, test)| (position(*column), test)).collect();
-        self.with_pages(guard, &columns, |pages| {
-            let len = self.len();
-            let delta = self.fold(guard, pages, view, len);
-            scan(&RangeView { range: self, guard, view, columns: &columns, tests, pages, delta }, len)
-        })
+        let tests: Vec<_> = request.tests.iter().map(|(column, test)| (position(*column), test)).collect();
+        loop {
+            let scanned = self.with_pages(guard, &columns, |pages| {
+                let (len, tests) = (self.len(), tests.clone());
+                let delta = self.fold(guard, pages, view, len)?;
+                let seen = RangeView { range: self, guard, view, columns: &columns, tests, pages, delta };
+                Ok::<R, Outdated>(scan(&seen, len))
+            });
+            if let Ok(scanned) = scanned {
+                return scanned;
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use sync::Guard;
 
 use crate::base::MetaPage;
 use crate::range::{LoadedPages, Range};
+use crate::read::Outdated;
 use crate::scan::BLOCK_ROWS;
 use crate::tail::{Kind, TailRecord};
 use crate::view::{Outcomes, View, Visibility};
@@ -60,7 +61,7 @@ impl Range {
         pages: LoadedPages<'_, 'g>,
         view: View<'_, O>,
         len: usize,
-    ) -> Delta<'g> {
+    ) -> Result<Delta<'g>, Outdated> {
         let mut delta = Delta::new(len);
         if let MetaPage::Base(meta) = pages.meta
             && meta.newest > view.snapshot.at
@@ -80,8 +81,8 @@ impl Range {
                         Kind::Update => delta.add(record.slot(), || Pending::Tail(record)),
                     }
                 }
-            });
+            })?;
         }
-        delta
+        Ok(delta)
     }
 }

@@ -28,7 +28,8 @@ use crate::range::{LATCH, LoadedPages, Range};
 use crate::tail::{Kind, TailRecord};
 use crate::view::{Outcomes, View, Visibility};
 
-/// The loaded pages are older than versions that the history has given up; load them again.
+/// The loaded pages are too old for what is left of the tail and the history: versions that they have not merged are gone
+/// from there. Newer pages have them; load these.
 #[derive(Debug)]
 pub(crate) struct Outdated;
 

@@ -32,6 +32,7 @@ use crate::cell::{Cell, is_wide};
 use crate::column_set::{ColumnSet, words_of};
 use crate::heap::ByteHeap;
 use crate::memory::{Charge, MemoryKind, Meter};
+use crate::read::Outdated;
 use crate::sequence::SequenceBlocks;
 use crate::words::{Layout, Words};
 
@@ -265,14 +266,23 @@ impl TailPages {
         Some(TailRecord { pages: self, page, at, sequence })
     }
 
-    /// Visits the records numbered above `after`, newest first; pages that are not there are passed over.
+    /// Visits the records numbered above `after`, newest first; pages that are not made yet are passed over. Does nothing
+    /// and returns an error if some of the records have become history.
     #[inline]
-    pub(crate) fn each_newest_first<'g>(&'g self, guard: &'g Guard, after: u64, mut visit: impl FnMut(TailRecord<'g>)) {
+    pub(crate) fn each_newest_first<'g>(
+        &'g self,
+        guard: &'g Guard,
+        after: u64,
+        mut visit: impl FnMut(TailRecord<'g>),
+    ) -> Result<(), Outdated> {
         let through = self.allocated();
         if through <= after {
-            return;
+            return Ok(());
         }
         let table = self.pages.load(guard);
+        if (table.first << self.page_bits) as u64 > after {
+            return Err(Outdated);
+        }
         let ((first, first_at), (last, last_at)) = (self.place(after + 1), self.place(through));
         for index in (first..=last).rev() {
             let Some(page) = table.get(index) else { continue };
@@ -282,6 +292,7 @@ impl TailPages {
                 visit(TailRecord { pages: self, page, at, sequence: ((index << self.page_bits) + at + 1) as u64 });
             }
         }
+        Ok(())
     }
 }
 
