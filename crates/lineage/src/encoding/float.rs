@@ -5,7 +5,7 @@
 //! comes back as `d * 10^f * 10^-e`. Where that does not give the same bits again (NaN, -0.0, infinities, more digits
 //! than thought) the value is an *exception*, kept as it is in a list by slot.
 //!
-//! The pair is found as in the paper, section 3.2: all pairs are tried on a sample and the one with the smallest
+//! The pair is found by sampling, as in the paper: all pairs are tried on a sample and the one with the smallest
 //! result taken. Reals are handled as doubles and rounded at the end, otherwise than in the paper: one code for both.
 //!
 //! Decoding never decreases where `d` grows, as multiplying by a positive number and rounding do not. So an interval

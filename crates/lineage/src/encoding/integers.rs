@@ -1,6 +1,6 @@
 //! A column of 64-bit keys in one of two forms: bit-packed distances, or runs.
 //!
-//! Everything that is not raw is such a column together with what its keys mean (see [`super::form`]), so tests and
+//! Everything that is not raw is such a column together with what its keys mean (see [`super`]), so tests and
 //! totals on encoded data are written here once.
 use super::kernels::{Totals, count_changes, totals, totals_kept};
 use super::mask::{count_bits, set_bits};

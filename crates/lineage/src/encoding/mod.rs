@@ -23,7 +23,7 @@
 //! | `raw`, `integers`, `packed`, `packing`, `dictionary`, `float`, `keys` | the forms |
 //! | `simd`, `kernels`, `within` | loops for AVX-512, AVX2 and everything else |
 //!
-//! The ideas are those of FastLanes (VLDB 2023) and ALP (SIGMOD 2024); each module says what it does otherwise.
+//! The ideas are those of FastLanes (VLDB 2023) and ALP (SIGMOD 2023); each module says what it does otherwise.
 mod aggregate;
 mod aggregates;
 mod choose;

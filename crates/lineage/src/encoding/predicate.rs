@@ -92,8 +92,6 @@ impl Test {
                 }
             }
             Test::Between(Value::Null, _) | Test::Between(_, Value::Null) => smallvec![],
-            // Bounds the wrong way round must not look like a small interval.
-            Test::Between(low, high) if order.compare(low, high).is_gt() => smallvec![],
             Test::Between(low, high) => smallvec![(order.below(low), order.up_to(high))],
             Test::In(values) => values.iter().filter(|value| !value.is_null()).map(equal).collect(),
             Test::Prefix(prefix) => smallvec![order.beginning_with(prefix)],
@@ -114,8 +112,6 @@ pub(super) trait Order {
     fn up_to(&self, value: &Value) -> i128;
     /// The positions of values that begin with these bytes.
     fn beginning_with(&self, prefix: &[u8]) -> (i128, i128);
-    /// The order of two values of the column's type.
-    fn compare(&self, left: &Value, right: &Value) -> Ordering;
 }
 
 /// The order of all numbers that a key can be: the position of a key is the key itself.
@@ -138,10 +134,6 @@ impl Order for KeyOrder {
 
     fn beginning_with(&self, _: &[u8]) -> (i128, i128) {
         (0, 0)
-    }
-
-    fn compare(&self, left: &Value, right: &Value) -> Ordering {
-        number_of(left).cmp(&number_of(right))
     }
 }
 
@@ -187,13 +179,6 @@ impl<'a, C: Fn(usize) -> Cell<'a>> Order for CellOrder<C> {
         let begins = |cell: Cell<'_>| matches!(cell, Cell::Bytes(bytes) if bytes.starts_with(prefix));
         (self.count(is_below), self.count(|cell| is_below(cell) || begins(cell)))
     }
-
-    fn compare(&self, left: &Value, right: &Value) -> Ordering {
-        match (left, right) {
-            (Value::Decimal(left), Value::Decimal(right)) => left.unscaled.cmp(&right.unscaled),
-            _ => bytes_of(left).cmp(&bytes_of(right)),
-        }
-    }
 }
 
 /// The order of a cell and a value of the same type; `None` if one of them is NULL.
@@ -222,16 +207,6 @@ pub(super) fn number_of(value: &Value) -> i128 {
         Value::Double(value) => i128::from(ordered_double(value.to_bits())),
         Value::Decimal(value) => value.unscaled,
         Value::Null | Value::Text(_) | Value::Bytea(_) | Value::Uuid(_) => unreachable!("{value} is not a number"),
-    }
-}
-
-/// The bytes of a value that is stored as bytes.
-fn bytes_of(value: &Value) -> SmallVec<[u8; 64]> {
-    match value {
-        Value::Text(text) => SmallVec::from_slice(text.as_bytes()),
-        Value::Bytea(bytes) => SmallVec::from_slice(bytes),
-        Value::Uuid(value) => SmallVec::from_slice(&text_of_uuid(value)),
-        _ => unreachable!("{value} is not stored as bytes"),
     }
 }
 

@@ -4,7 +4,7 @@ use arrow_ord::cmp;
 use proptest::prelude::*;
 use types::{DataType, Value};
 
-use super::super::{Aggregates, Comparison, Mask, Sum, Test};
+use super::super::{Aggregates, Comparison, Encoding, Mask, Sum, Test};
 use super::columns::same;
 use super::{Random, SHAPES, Shape, TYPES, array_of, cells, forms, some_test, values};
 use crate::cell::{Cell, Scratch, cell_of_value, is_wide};
@@ -172,6 +172,33 @@ fn sums_of_the_greatest_integers_do_not_overflow() {
         mask.clear(17);
         assert_eq!(column.aggregate(0, 5_000, None).sum, Sum::Integer(i128::from(i64::MAX) * 5_000));
         assert_eq!(column.aggregate(0, 5_000, Some(&mask)).sum, Sum::Integer(i128::from(i64::MAX) * 4_999));
+    }
+}
+
+#[test]
+fn floats_as_integers_are_found_at_both_ends_of_an_interval() {
+    let double = |i: usize| Value::Double(i as f64 / 100.0);
+    let mut rows: Vec<Value> = (0..3_000).map(|i| double(i * 7 % 3_000)).collect();
+    rows[1_500] = Value::Double(f64::NAN);
+    rows[40] = Value::Double(-0.0);
+    let array = array_of(DataType::Double, &rows);
+    let columns = forms(&array, DataType::Double);
+    assert!(columns.iter().filter(|column| column.encoding() == Encoding::Float).count() >= 2);
+    for column in columns {
+        for i in (0..3_000).step_by(61) {
+            let tests = [
+                Test::Compare(Comparison::Eq, double(i)),
+                Test::Compare(Comparison::LessOrEqual, double(i)),
+                Test::Compare(Comparison::Greater, double(i)),
+                Test::Between(double(i), double(i + 5)),
+            ];
+            for test in tests {
+                let mut mask = Mask::new_all(3_000);
+                column.select(0, &test, &mut mask);
+                let passes = |row: &usize| test.passes(cells(&array, DataType::Double).get(*row), DataType::Double);
+                assert!(mask.rows().eq((0..3_000).filter(passes)), "{test:?}, {:?}", column.encoding());
+            }
+        }
     }
 }
 
