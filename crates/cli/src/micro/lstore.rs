@@ -1,0 +1,159 @@
+//! The database among the contestants: a table in memory, by the typed API.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
+use engine::{Column, DataType, Database, Error, OpenOptions, Schema, Table, TableStats, Value};
+
+use super::args::Layout;
+use super::contestant::{Contestant, Worker};
+use super::workload::{COLUMNS, Statement, loaded_row};
+use crate::bench::BenchError;
+
+/// Rows that one transaction loads.
+const LOAD_ROWS: u64 = 65_536;
+/// Rows in a batch handed over while loading.
+const BATCH_ROWS: u64 = 8_192;
+/// Merges that are not at rest after this long are measured as part of what comes next.
+const SETTLE_MAX: Duration = Duration::from_secs(10);
+
+/// How the table is kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StoreOptions {
+    /// Records in an update range.
+    pub(super) range_records: Option<usize>,
+    /// Unmerged tail records at which a range is merged.
+    pub(super) merge_tail_records: Option<u64>,
+}
+
+/// The table in an lstore database.
+pub(super) struct Lstore {
+    database: Database,
+    table: Table,
+    names: Vec<String>,
+    conflicts: AtomicU64,
+}
+
+impl Lstore {
+    /// Makes the table and loads it.
+    pub(super) fn load(rows: u64, options: &StoreOptions) -> Result<Lstore, BenchError> {
+        let StoreOptions { range_records, merge_tail_records } = *options;
+        let database =
+            Database::in_memory_with(&OpenOptions { range_records, merge_tail_records, ..OpenOptions::default() });
+        let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
+        let columns = names.iter().map(|name| Column::new(name, DataType::BigInt).not_null()).collect();
+        let schema = Schema::new(columns, &["c0"]).map_err(|error| BenchError::Failed(error.to_string()))?;
+        let table = database.create_table("micro", schema)?;
+        let fields: Vec<Field> = names.iter().map(|name| Field::new(name, ArrowType::Int64, false)).collect();
+        let arrow_schema = Arc::new(ArrowSchema::new(fields));
+        for first in (0..rows).step_by(LOAD_ROWS as usize) {
+            let mut transaction = database.begin()?;
+            let end = rows.min(first + LOAD_ROWS);
+            for start in (first..end).step_by(BATCH_ROWS as usize) {
+                let arrays = loaded_arrays(start, end.min(start + BATCH_ROWS));
+                let batch = RecordBatch::try_new(arrow_schema.clone(), arrays)
+                    .map_err(|error| BenchError::Failed(error.to_string()))?;
+                transaction.insert_batch(&table, &batch)?;
+            }
+            transaction.commit()?;
+        }
+        Ok(Lstore { database, table, names, conflicts: AtomicU64::new(0) })
+    }
+
+    /// What the table holds now.
+    pub(super) fn stats(&self) -> TableStats {
+        self.table.stats()
+    }
+
+    fn attempt(&self, statements: &[Statement<'_>]) -> engine::Result<Option<i64>> {
+        let mut transaction = self.database.begin()?;
+        let mut sum = 0_i64;
+        for statement in statements {
+            let key = [Value::BigInt(statement.key as i64)];
+            match statement.new_values() {
+                None => {
+                    let Some(row) = transaction.get(&self.table, &key)? else { return Ok(None) };
+                    for column in statement.columns {
+                        let Value::BigInt(value) = row[*column] else { return Ok(None) };
+                        sum = sum.wrapping_add(value);
+                    }
+                }
+                Some(values) => {
+                    let names = statement.columns.iter().map(|column| self.names[*column].as_str());
+                    let changes: Vec<(&str, Value)> = names.zip(values.iter().copied().map(Value::BigInt)).collect();
+                    if !transaction.update(&self.table, &key, &changes)? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        transaction.commit()?;
+        Ok(Some(sum))
+    }
+}
+
+/// The columns of the rows with these keys.
+fn loaded_arrays(start: u64, end: u64) -> Vec<ArrayRef> {
+    let mut columns: [Vec<i64>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity((end - start) as usize));
+    for key in start..end {
+        columns.iter_mut().zip(loaded_row(key)).for_each(|(column, value)| column.push(value));
+    }
+    columns.into_iter().map(|column| Arc::new(Int64Array::from(column)) as ArrayRef).collect()
+}
+
+/// Fails where this layout can't be had.
+pub(super) fn check_layout(layout: Layout) -> Result<(), BenchError> {
+    match layout {
+        Layout::Column => Ok(()),
+        Layout::Row => Err(BenchError::Failed("tables can't be laid out by rows yet; use --layout column".to_owned())),
+    }
+}
+
+impl Contestant for Lstore {
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(self)
+    }
+
+    fn sum(&self, column: usize) -> Result<i64, BenchError> {
+        let transaction = self.database.begin()?;
+        let mut sum = 0_i64;
+        for batch in transaction.scan(&self.table, &[&self.names[column]])?.flatten() {
+            let array = batch.column(0).as_any().downcast_ref::<Int64Array>();
+            let array = array.ok_or_else(|| BenchError::Failed("a bigint column is no array of int64".to_owned()))?;
+            sum = array.values().iter().fold(sum, |sum, value| sum.wrapping_add(*value));
+        }
+        Ok(sum)
+    }
+
+    fn settle(&self) {
+        let start = Instant::now();
+        // A range that the background merge is at work on is left to it: hence the rounds.
+        while (self.database.merge_now() > 0 || self.pending() > 0) && start.elapsed() < SETTLE_MAX {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn pending(&self) -> u64 {
+        self.stats().tail_records_unmerged
+    }
+
+    fn conflicts(&self) -> u64 {
+        self.conflicts.load(Ordering::Relaxed)
+    }
+}
+
+impl Worker for &Lstore {
+    fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError> {
+        loop {
+            match self.attempt(statements) {
+                Ok(Some(sum)) => return Ok(sum),
+                Ok(None) => return Err(BenchError::Failed("lstore lost a row".to_owned())),
+                Err(Error::Conflict) => self.conflicts.fetch_add(1, Ordering::Relaxed),
+                Err(error) => return Err(error.into()),
+            };
+        }
+    }
+}
