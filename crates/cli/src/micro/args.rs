@@ -36,7 +36,7 @@ pub struct MicroArgs {
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub rows: u64,
     /// What to measure; by default all but figure6, figure7 and keepup
-    #[arg(long = "case", value_enum, value_name = "CASE", num_args = 1.., hide_possible_values = false)]
+    #[arg(long = "case", value_enum, value_name = "CASE", num_args = 1..)]
     pub cases: Vec<Case>,
     /// How many threads run transactions; several numbers measure each
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1",
@@ -92,7 +92,7 @@ pub enum Case {
     High,
     /// SUM of a column with nothing else going on
     SumIdle,
-    /// SUM of a column directly after a tenth as many updates as there are rows
+    /// SUM of a column directly after a 20th as many updates as there are rows
     SumPending,
     /// Transactions over all rows and SUM, alone and at once
     Mixed,

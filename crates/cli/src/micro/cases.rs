@@ -77,17 +77,20 @@ impl Bench<'_, '_> {
         threads: u32,
         has_scan: bool,
     ) -> Result<(), BenchError> {
-        let contestants = self.contestants(workload, &self.options())?;
+        let options = self.options();
+        let contestants = self.contestants(workload, &options)?;
         let time = self.args.seconds;
         let measured = self.in_turns(case, contestants.len(), |at, seed| {
             let contestant = contestants[at].as_ref();
             let drive = Drive { workload, threads, time, seed, done: None };
+            approach_merge(contestant, workload, &options, seed)?;
             let alone = drive.alone(contestant)?;
             contestant.settle();
             let conflicts = alone.conflicts as f64 / alone.transactions as f64 * THOUSAND;
             let mut values = vec![alone.rate / THOUSAND, conflicts];
             if has_scan {
                 values.push(sum_idle_ms(contestant, time / 4)?);
+                approach_merge(contestant, workload, &options, seed)?;
                 let both = drive.beside_scan(contestant)?;
                 contestant.settle();
                 values.extend([both.sum_ms, both.rate / THOUSAND]);
@@ -129,7 +132,7 @@ impl Bench<'_, '_> {
         let workload = self.updates_only();
         let contestants = self.contestants(&workload, &self.options())?;
         let arrays = Arrays::new(self.args.rows);
-        let transactions = (self.args.rows / 10 / workload.updates()).max(1);
+        let transactions = (self.args.rows / 20 / workload.updates()).max(1);
         let measured = self.in_turns("sum-pending", contestants.len() + 1, |at, seed| {
             let Some(contestant) = contestants.get(at) else {
                 return Ok(vec![arrays.bandwidth_ms(), arrays.array_ms()]);
@@ -161,6 +164,7 @@ impl Bench<'_, '_> {
                 let contestants = self.contestants(&workload, &options)?;
                 let measured = self.in_turns(&case, contestants.len(), |at, seed| {
                     let drive = Drive { workload: &workload, threads, time: seconds, seed, done: None };
+                    approach_merge(contestants[at].as_ref(), &workload, &options, seed)?;
                     let both = drive.beside_scan(contestants[at].as_ref())?;
                     let pending = contestants[at].pending() as f64;
                     contestants[at].settle();
@@ -249,6 +253,27 @@ impl Bench<'_, '_> {
         self.progress.finish(&format!("{case}: {:.1} s", start.elapsed().as_secs_f64()));
         Ok(measured)
     }
+}
+
+/// Updates a third as many rows as there are tail records in all ranges when their merges are due. Each update appends
+/// one tail record or, of a row not updated since its last merge, two.
+fn approach_merge(
+    contestant: &dyn Contestant,
+    workload: &Workload,
+    options: &StoreOptions,
+    seed: u64,
+) -> Result<(), BenchError> {
+    if workload.updates() == 0 {
+        return Ok(());
+    }
+    let updates = workload.single_updates();
+    // Threads number their seeds upwards from a multiple of 1000.
+    let mut transactions = updates.transactions(seed * 1000 + 999);
+    let mut worker = contestant.worker();
+    for _ in 0..options.tail_records_due(workload.active()) / 3 {
+        worker.transact(transactions.next())?;
+    }
+    Ok(())
 }
 
 /// Puts the rivals' values of a metric beside ours.

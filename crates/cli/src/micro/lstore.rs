@@ -17,6 +17,8 @@ use crate::bench::BenchError;
 const LOAD_ROWS: u64 = 65_536;
 /// Rows in a batch handed over while loading.
 const BATCH_ROWS: u64 = 8_192;
+/// Records in an update range, if nothing else is said; half as many tail records make it due for a merge.
+const RANGE_RECORDS: usize = 1 << 16;
 /// Merges that are not at rest after this long are measured as part of what comes next.
 const SETTLE_MAX: Duration = Duration::from_secs(10);
 
@@ -27,6 +29,15 @@ pub(super) struct StoreOptions {
     pub(super) range_records: Option<usize>,
     /// Unmerged tail records at which a range is merged.
     pub(super) merge_tail_records: Option<u64>,
+}
+
+impl StoreOptions {
+    /// The tail records of the first rows of the table when all their ranges are due for a merge.
+    pub(super) fn tail_records_due(&self, rows: u64) -> u64 {
+        let range_records = self.range_records.unwrap_or(RANGE_RECORDS).next_power_of_two() as u64;
+        let merge_tail_records = self.merge_tail_records.unwrap_or(range_records / 2);
+        rows.div_ceil(range_records) * merge_tail_records
+    }
 }
 
 /// The table in an lstore database.

@@ -79,6 +79,16 @@ impl Workload {
         Transactions { workload: self, random: Random::new(seed), statements: vec![Statement::default(); count] }
     }
 
+    /// Transactions of one such update each.
+    pub(super) fn single_updates(&self) -> Workload {
+        Workload { reads: 0, updates: 1, read_sets: Vec::new(), update_sets: self.update_sets.clone(), ..*self }
+    }
+
+    /// How many rows may be touched, the first of the table.
+    pub(super) fn active(&self) -> u64 {
+        self.active
+    }
+
     /// Updates in a transaction.
     pub(super) fn updates(&self) -> u64 {
         self.updates as u64
