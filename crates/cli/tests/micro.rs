@@ -38,8 +38,9 @@ fn every_case_prints_json_lines_with_all_fields_beside_its_bounds() {
         assert_eq!(line["bench"], "micro");
         let number = |field: &str| line[field].as_f64().unwrap();
         assert!(number("min") <= number("value") && number("value") <= number("max"), "{line}");
-        assert_eq!(line["baseline"].is_null(), line["ratio"].is_null(), "{line}");
-        assert!(line["ratio"].is_null() || number("ratio") > 0.0, "{line}");
+        // On a machine that stood still, the fifth that keepup begins with may be empty.
+        assert!(line["baseline"].is_null() == line["ratio"].is_null() || line["baseline"] == "first fifth", "{line}");
+        assert!(line["ratio"].is_null() || number("ratio") >= 0.0, "{line}");
     }
     for case in cases {
         for baseline in ["hash map", "bare columns"] {

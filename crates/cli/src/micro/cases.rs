@@ -285,3 +285,48 @@ fn beside_rivals(figure: Figure, measured: &Measured, metric: usize) -> Figure {
 fn of_threads(count: u32) -> String {
     format!("{count} thread{}", if count == 1 { "" } else { "s" })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::bench::Quiet;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: MicroArgs,
+    }
+
+    #[test]
+    fn participants_take_turns_and_each_run_begins_with_the_next() {
+        let Command { args } = Command::parse_from(["micro", "--runs", "3"]);
+        let mut out = Vec::new();
+        let mut report = Report::new(&mut out, true);
+        let bench = Bench { args: &args, progress: &Quiet, report: &mut report };
+        let mut turns = Vec::new();
+        let measured = bench.in_turns("case", 3, |at, run| {
+            turns.push((run, at));
+            Ok(vec![run as f64; at + 1])
+        });
+        assert_eq!(turns, [(1, 1), (1, 2), (1, 0), (2, 2), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]);
+        let runs = vec![1.0, 2.0, 3.0];
+        assert_eq!(measured.unwrap(), [vec![runs.clone()], vec![runs.clone(); 2], vec![runs; 3]]);
+    }
+
+    #[test]
+    fn a_run_begins_on_the_way_to_a_merge() {
+        let options = StoreOptions { range_records: Some(1024), merge_tail_records: Some(300) };
+        let store = Kind::Lstore.load(2048, &options).unwrap();
+        let tail_records = |active| {
+            store.settle();
+            approach_merge(store.as_ref(), &Workload::new(active, 8, 2, 4), &options, 1).unwrap();
+            store.pending()
+        };
+        assert!((100..=200).contains(&tail_records(100)), "of one range");
+        assert!((200..=400).contains(&tail_records(2048)), "of two ranges");
+        approach_merge(store.as_ref(), &Workload::new(100, 1, 0, 4), &options, 1).unwrap();
+        assert!(store.pending() <= 400, "without updates nothing is to be merged");
+    }
+}

@@ -3,7 +3,7 @@ use std::io::{self, Write};
 
 use super::contestant::Kind;
 use super::figure::{Baseline, Figure};
-use crate::bench::Line;
+use crate::bench::{Line, grouped_signed};
 use crate::output::table::Table;
 
 /// Where figures go.
@@ -93,14 +93,15 @@ fn table(figures: &[Figure]) -> Table {
     table
 }
 
-/// A number with three digits that count, and all those before the point.
+/// A number with three digits that count (two of a small fraction), and all those before the point.
 fn digits(number: f64) -> String {
     match number.abs() {
-        99.95.. => crate::bench::grouped_signed(number),
+        99.95.. => grouped_signed(number),
         9.995.. => format!("{number:.1}"),
         0.9995.. => format!("{number:.2}"),
+        0.09995.. => format!("{number:.3}"),
         0.0 => "0".to_owned(),
-        _ => format!("{number:.3}"),
+        small => format!("{number:.*}", 1 + (-small.log10()).ceil() as usize),
     }
 }
 
@@ -152,8 +153,16 @@ mod tests {
 
     #[test]
     fn three_digits_count() {
-        let cases =
-            [(0.0, "0"), (0.0123, "0.012"), (1.234, "1.23"), (12.34, "12.3"), (99.96, "100"), (-12345.6, "-12,346")];
+        let cases = [
+            (0.0, "0"),
+            (0.000_123, "0.00012"),
+            (0.0678, "0.068"),
+            (0.1234, "0.123"),
+            (1.234, "1.23"),
+            (12.34, "12.3"),
+            (99.96, "100"),
+            (-12345.6, "-12,346"),
+        ];
         for (number, text) in cases {
             assert_eq!(digits(number), text);
         }
