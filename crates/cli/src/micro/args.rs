@@ -64,9 +64,12 @@ pub struct MicroArgs {
     /// range to a whole one; the other cases take the first
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
     pub merge_tail_records: Vec<u64>,
-    /// Records in an update range, rounded up to a power of two
-    #[arg(long, value_parser = clap::value_parser!(u32).range(16..=1 << 16))]
+    /// Records in a range, which are merged together, rounded up to a power of two; 65536 by default
+    #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u32).range(16..=1 << 16))]
     pub range_records: Option<u32>,
+    /// Records in an update range, which share tail pages: a sixteenth of a range to a whole one
+    #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    pub update_range_records: Option<u32>,
     /// How pages are laid out
     #[arg(long, value_enum, default_value_t = Layout::Column)]
     pub layout: Layout,

@@ -216,6 +216,7 @@ impl Bench<'_, '_> {
     fn options(&self) -> StoreOptions {
         StoreOptions {
             range_records: self.args.range_records.map(|records| records as usize),
+            update_range_records: self.args.update_range_records.map(|records| records as usize),
             merge_tail_records: self.args.merge_tail_records.first().copied(),
         }
     }
@@ -317,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_run_begins_on_the_way_to_a_merge() {
-        let options = StoreOptions { range_records: Some(1024), merge_tail_records: Some(300) };
+        let options = StoreOptions { range_records: Some(1024), merge_tail_records: Some(300), ..Default::default() };
         let store = Kind::Lstore.load(2048, &options).unwrap();
         let tail_records = |active| {
             store.settle();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
-use engine::{Column, DataType, Database, Error, OpenOptions, Schema, Table, TableStats, Value};
+use engine::{Cell, Column, DataType, Database, Error, OpenOptions, Schema, Table, TableStats, Value};
 
 use super::args::Layout;
 use super::contestant::{Contestant, Worker};
@@ -17,7 +17,7 @@ use crate::bench::BenchError;
 const LOAD_ROWS: u64 = 65_536;
 /// Rows in a batch handed over while loading.
 const BATCH_ROWS: u64 = 8_192;
-/// Records in an update range, if nothing else is said; half as many tail records make it due for a merge.
+/// Records in a range, if nothing else is said; half as many tail records make it due for a merge.
 const RANGE_RECORDS: usize = 1 << 16;
 /// Merges that are not at rest after this long are measured as part of what comes next.
 const SETTLE_MAX: Duration = Duration::from_secs(10);
@@ -25,8 +25,10 @@ const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// How the table is kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StoreOptions {
-    /// Records in an update range.
+    /// Records in a range.
     pub(super) range_records: Option<usize>,
+    /// Records in an update range.
+    pub(super) update_range_records: Option<usize>,
     /// Unmerged tail records at which a range is merged.
     pub(super) merge_tail_records: Option<u64>,
 }
@@ -51,9 +53,9 @@ pub(super) struct Lstore {
 impl Lstore {
     /// Makes the table and loads it.
     pub(super) fn load(rows: u64, options: &StoreOptions) -> Result<Lstore, BenchError> {
-        let StoreOptions { range_records, merge_tail_records } = *options;
-        let database =
-            Database::in_memory_with(&OpenOptions { range_records, merge_tail_records, ..OpenOptions::default() });
+        let StoreOptions { range_records, update_range_records, merge_tail_records } = *options;
+        let options = OpenOptions { range_records, update_range_records, merge_tail_records, ..OpenOptions::default() };
+        let database = Database::in_memory_with(&options);
         let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
         let columns = names.iter().map(|name| Column::new(name, DataType::BigInt).not_null()).collect();
         let schema = Schema::new(columns, &["c0"]).map_err(|error| BenchError::Failed(error.to_string()))?;
@@ -78,32 +80,6 @@ impl Lstore {
     pub(super) fn stats(&self) -> TableStats {
         self.table.stats()
     }
-
-    fn attempt(&self, statements: &[Statement<'_>]) -> engine::Result<Option<i64>> {
-        let mut transaction = self.database.begin()?;
-        let mut sum = 0_i64;
-        for statement in statements {
-            let key = [Value::BigInt(statement.key as i64)];
-            match statement.new_values() {
-                None => {
-                    let Some(row) = transaction.get(&self.table, &key)? else { return Ok(None) };
-                    for column in statement.columns {
-                        let Value::BigInt(value) = row[*column] else { return Ok(None) };
-                        sum = sum.wrapping_add(value);
-                    }
-                }
-                Some(values) => {
-                    let names = statement.columns.iter().map(|column| self.names[*column].as_str());
-                    let changes: Vec<(&str, Value)> = names.zip(values.iter().copied().map(Value::BigInt)).collect();
-                    if !transaction.update(&self.table, &key, &changes)? {
-                        return Ok(None);
-                    }
-                }
-            }
-        }
-        transaction.commit()?;
-        Ok(Some(sum))
-    }
 }
 
 /// The columns of the rows with these keys.
@@ -125,7 +101,7 @@ pub(super) fn check_layout(layout: Layout) -> Result<(), BenchError> {
 
 impl Contestant for Lstore {
     fn worker(&self) -> Box<dyn Worker + '_> {
-        Box::new(self)
+        Box::new(LstoreWorker { store: self, changes: Vec::with_capacity(COLUMNS) })
     }
 
     fn sum(&self, column: usize) -> Result<i64, BenchError> {
@@ -156,13 +132,59 @@ impl Contestant for Lstore {
     }
 }
 
-impl Worker for &Lstore {
+/// One thread's way to the table.
+struct LstoreWorker<'s> {
+    store: &'s Lstore,
+    /// The changes of one update; here so that their room is kept.
+    changes: Vec<(usize, Value)>,
+}
+
+impl LstoreWorker<'_> {
+    /// The sum of the values read; `None` if a row was missing.
+    fn attempt(&mut self, statements: &[Statement<'_>]) -> engine::Result<Option<i64>> {
+        let Lstore { database, table, .. } = self.store;
+        let _pin = database.pin();
+        let mut transaction = database.begin()?;
+        let mut sum = 0_i64;
+        for statement in statements {
+            let key = [Value::BigInt(statement.key as i64)];
+            let is_found = match statement.new_values() {
+                None => {
+                    let read = transaction.read(table, &key, statement.columns, sum_of_cells)?;
+                    sum = sum.wrapping_add(read.unwrap_or(0));
+                    read.is_some()
+                }
+                Some(values) => {
+                    self.changes.clear();
+                    let values = values.iter().copied().map(Value::BigInt);
+                    self.changes.extend(statement.columns.iter().copied().zip(values));
+                    transaction.update_columns(table, &key, &self.changes)?
+                }
+            };
+            if !is_found {
+                return Ok(None);
+            }
+        }
+        transaction.commit()?;
+        Ok(Some(sum))
+    }
+}
+
+/// The sum of the bigints of a row, wrapped.
+fn sum_of_cells(cells: &[Cell<'_>]) -> i64 {
+    cells.iter().fold(0, |sum, cell| match cell {
+        Cell::Word(word) => sum.wrapping_add(*word as i64),
+        Cell::Null | Cell::Bytes(_) => sum,
+    })
+}
+
+impl Worker for LstoreWorker<'_> {
     fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError> {
         loop {
             match self.attempt(statements) {
                 Ok(Some(sum)) => return Ok(sum),
                 Ok(None) => return Err(BenchError::Failed("lstore lost a row".to_owned())),
-                Err(Error::Conflict) => self.conflicts.fetch_add(1, Ordering::Relaxed),
+                Err(Error::Conflict) => self.store.conflicts.fetch_add(1, Ordering::Relaxed),
                 Err(error) => return Err(error.into()),
             };
         }
