@@ -289,8 +289,12 @@ fn of_threads(count: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use clap::Parser;
 
+    use super::super::contestant::Worker;
+    use super::super::workload::Statement;
     use super::*;
     use crate::bench::Quiet;
 
@@ -316,18 +320,46 @@ mod tests {
         assert_eq!(measured.unwrap(), [vec![runs.clone()], vec![runs.clone(); 2], vec![runs; 3]]);
     }
 
+    /// Counts updates by whether their row is among the first 100.
+    #[derive(Default)]
+    struct Counter {
+        first: AtomicU64,
+        others: AtomicU64,
+    }
+
+    impl Contestant for Counter {
+        fn worker(&self) -> Box<dyn Worker + '_> {
+            Box::new(self)
+        }
+
+        fn sum(&self, _column: usize) -> Result<i64, BenchError> {
+            Ok(0)
+        }
+    }
+
+    impl Worker for &Counter {
+        fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError> {
+            for statement in statements {
+                assert!(statement.new_values().is_some());
+                let count = if statement.key < 100 { &self.first } else { &self.others };
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(0)
+        }
+    }
+
     #[test]
-    fn a_run_begins_on_the_way_to_a_merge() {
-        let options = StoreOptions { range_records: Some(1024), merge_tail_records: Some(300), ..Default::default() };
-        let store = Kind::Lstore.load(2048, &options).unwrap();
-        let tail_records = |active| {
-            store.settle();
-            approach_merge(store.as_ref(), &Workload::new(active, 8, 2, 4), &options, 1).unwrap();
-            store.pending()
+    fn a_run_begins_on_the_way_to_a_merge_of_the_ranges_that_it_touches() {
+        let options =
+            StoreOptions { range_records: Some(1024), merge_tail_records: Some(300), ..StoreOptions::default() };
+        let updates = |active, updates| {
+            let counter = Counter::default();
+            approach_merge(&counter, &Workload::new(active, 8, updates, 4), &options, 1).unwrap();
+            (counter.first.into_inner(), counter.others.into_inner())
         };
-        assert!((100..=200).contains(&tail_records(100)), "of one range");
-        assert!((200..=400).contains(&tail_records(2048)), "of two ranges");
-        approach_merge(store.as_ref(), &Workload::new(100, 1, 0, 4), &options, 1).unwrap();
-        assert!(store.pending() <= 400, "without updates nothing is to be merged");
+        assert_eq!(updates(100, 2), (100, 0));
+        let (first, others) = updates(2000, 1);
+        assert!(first + others == 200 && others > 100, "{first} and {others}");
+        assert_eq!(updates(100, 0), (0, 0));
     }
 }

@@ -143,7 +143,8 @@ mod tests {
         figures().into_iter().for_each(|figure| report.push(figure).unwrap());
         report.finish("title").unwrap();
         let text = String::from_utf8(out).unwrap();
-        let first = r#"{"bench":"micro","case":"load","metric":"rows","value":1.25,"unit":"M/s","min":1.25,"max":1.25,"runs":1,"baseline":null,"ratio":null}"#;
+        let first = "{\"bench\":\"micro\",\"case\":\"load\",\"metric\":\"rows\",\"value\":1.25,\"unit\":\"M/s\",\
+                     \"min\":1.25,\"max\":1.25,\"runs\":1,\"baseline\":null,\"ratio\":null}";
         assert_eq!(text.lines().next(), Some(first));
         let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 1 + 4 + 1);
