@@ -70,6 +70,9 @@ pub struct MicroArgs {
     /// Records in an update range, which share tail pages: a sixteenth of a range to a whole one
     #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub update_range_records: Option<u32>,
+    /// Threads that merge in the background
+    #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub merge_threads: Option<u32>,
     /// How pages are laid out
     #[arg(long, value_enum, default_value_t = Layout::Column)]
     pub layout: Layout,

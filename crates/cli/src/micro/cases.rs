@@ -218,6 +218,7 @@ impl Bench<'_, '_> {
             range_records: self.args.range_records.map(|records| records as usize),
             update_range_records: self.args.update_range_records.map(|records| records as usize),
             merge_tail_records: self.args.merge_tail_records.first().copied(),
+            merge_threads: self.args.merge_threads.map(|threads| threads as usize),
         }
     }
 

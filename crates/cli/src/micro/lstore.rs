@@ -31,6 +31,8 @@ pub(super) struct StoreOptions {
     pub(super) update_range_records: Option<usize>,
     /// Unmerged tail records at which a range is merged.
     pub(super) merge_tail_records: Option<u64>,
+    /// Threads that merge.
+    pub(super) merge_threads: Option<usize>,
 }
 
 impl StoreOptions {
@@ -53,8 +55,14 @@ pub(super) struct Lstore {
 impl Lstore {
     /// Makes the table and loads it.
     pub(super) fn load(rows: u64, options: &StoreOptions) -> Result<Lstore, BenchError> {
-        let StoreOptions { range_records, update_range_records, merge_tail_records } = *options;
-        let options = OpenOptions { range_records, update_range_records, merge_tail_records, ..OpenOptions::default() };
+        let StoreOptions { range_records, update_range_records, merge_tail_records, merge_threads } = *options;
+        let options = OpenOptions {
+            range_records,
+            update_range_records,
+            merge_tail_records,
+            merge_threads,
+            ..OpenOptions::default()
+        };
         let database = Database::in_memory_with(&options);
         let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
         let columns = names.iter().map(|name| Column::new(name, DataType::BigInt).not_null()).collect();
