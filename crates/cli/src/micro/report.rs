@@ -61,33 +61,38 @@ fn write_json(out: &mut dyn Write, figure: &Figure) -> io::Result<()> {
     figure.baselines.iter().try_for_each(|baseline| line(Some(baseline)).write(out))
 }
 
+/// The table of all figures: the rivals each in a column, what else ran beside them in the last, if anything did.
 fn table(figures: &[Figure]) -> Table {
     let rivals = [Kind::HashMap.name(), Kind::BareColumns.name()];
-    let head = [("case", false), ("figure", false), ("lstore", true), ("min..max", true), ("unit", false)];
-    let beside = [(rivals[0], true), ("ratio", true), (rivals[1], true), ("ratio", true)];
-    let others = [("beside", false), ("", true), ("ratio", true)];
-    let mut table = Table::new(head.into_iter().chain(beside).chain(others));
+    let has_others = figures.iter().flat_map(|figure| &figure.baselines).any(|other| !rivals.contains(&other.name));
+    let mut head = vec![("case", false), ("figure", false), ("lstore", true), ("min..max", true), ("unit", false)];
+    rivals.iter().for_each(|rival| head.extend([(*rival, true), ("ratio", true)]));
+    if has_others {
+        head.extend([("beside", false), ("", true), ("ratio", true)]);
+    }
+    let mut table = Table::new(head);
     let mut case = "";
     for figure in figures {
         // A case is named once for all its figures.
         let name = if figure.case == case { "" } else { figure.case.as_str() };
         case = &figure.case;
-        let extremes =
-            if figure.runs > 1 { format!("{}..{}", digits(figure.min), digits(figure.max)) } else { String::new() };
-        let mut row =
-            vec![name.to_owned(), figure.metric.to_owned(), digits(figure.value), extremes, figure.unit.to_owned()];
+        let extremes = format!("{}..{}", digits(figure.min), digits(figure.max));
+        let extremes = if figure.runs > 1 { extremes } else { String::new() };
+        let mut row = vec![name.into(), figure.metric.into(), digits(figure.value), extremes, figure.unit.into()];
+        let (known, others): (Vec<&Baseline>, Vec<_>) =
+            figure.baselines.iter().partition(|baseline| rivals.contains(&baseline.name));
         for rival in rivals {
-            let found = figure.baselines.iter().find(|baseline| baseline.name == rival);
+            let found = known.iter().find(|baseline| baseline.name == rival);
             row.push(found.map_or_else(String::new, |baseline| digits(baseline.value)));
             row.push(found.map_or_else(String::new, |baseline| digits(baseline.ratio)));
         }
-        let others: Vec<&Baseline> =
-            figure.baselines.iter().filter(|baseline| !rivals.contains(&baseline.name)).collect();
-        let lines =
-            |text: fn(&Baseline) -> String| others.iter().map(|other| text(other)).collect::<Vec<_>>().join("\n");
-        row.push(lines(|other| other.name.to_owned()));
-        row.push(lines(|other| digits(other.value)));
-        row.push(lines(|other| digits(other.ratio)));
+        if has_others {
+            let lines =
+                |text: fn(&Baseline) -> String| others.iter().map(|other| text(other)).collect::<Vec<_>>().join("\n");
+            row.push(lines(|other| other.name.to_owned()));
+            row.push(lines(|other| digits(other.value)));
+            row.push(lines(|other| digits(other.ratio)));
+        }
         table.push_texts(row);
     }
     table
@@ -134,6 +139,11 @@ mod tests {
         assert_eq!(lines[6], sum);
         assert_eq!(lines[7], "| | | | | | | | | array | 0.100 | 0.050");
         assert!(lines[8].starts_with("| other |"), "{text}");
+        let load = table(&figures()[..1]);
+        let mut out = Vec::new();
+        load.write(&mut out, true, false, false).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(!text.contains("beside"), "nothing else ran: {text}");
     }
 
     #[test]
