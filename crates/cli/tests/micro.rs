@@ -58,7 +58,7 @@ fn every_case_prints_json_lines_with_all_fields_beside_its_bounds() {
 
 #[test]
 fn more_threads_and_a_scan_add_their_figures() {
-    let lines = json(&["--case", "high", "--threads", "1,2", "--scan"]);
+    let lines = json(&["--case", "high", "--threads", "1,2", "--scan", "--layout", "row"]);
     assert!(has(&lines, "high, 2 threads", "conflicts", None));
     assert!(!has(&lines, "high, 1 thread", "conflicts", None));
     assert!(has(&lines, "high, 1 thread", "sum beside transactions", Some("hash map")));

@@ -12,7 +12,7 @@ Examples:
   lstore bench micro --case low --scan                 with a SUM over and over
   lstore bench micro --case figure6 --merge-tail-records 1024,8192,65536
   lstore bench micro --case figure7 --read-mix 0,5,10  reads among 10 statements
-  lstore bench micro --reads 10 --updates 0 --columns 1 --case low
+  lstore bench micro --reads 10 --updates 0 --columns 1 --case low --layout row
   lstore bench micro --case keepup --seconds 600       does the merge keep up?
   lstore bench micro --json > micro.jsonl              one JSON object a line
 
@@ -73,7 +73,7 @@ pub struct MicroArgs {
     /// Threads that merge in the background
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub merge_threads: Option<u32>,
-    /// How pages are laid out
+    /// How pages of lstore are laid out
     #[arg(long, value_enum, default_value_t = Layout::Column)]
     pub layout: Layout,
     /// How many of 10 statements are reads, for figure7
@@ -117,9 +117,10 @@ impl Case {
 }
 
 /// How pages are laid out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Layout {
     /// The values of a column next to each other
+    #[default]
     Column,
     /// The values of a row next to each other
     Row,

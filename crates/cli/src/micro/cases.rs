@@ -219,6 +219,7 @@ impl Bench<'_, '_> {
             update_range_records: self.args.update_range_records.map(|records| records as usize),
             merge_tail_records: self.args.merge_tail_records.first().copied(),
             merge_threads: self.args.merge_threads.map(|threads| threads as usize),
+            layout: self.args.layout,
         }
     }
 

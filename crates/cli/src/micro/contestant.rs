@@ -90,6 +90,7 @@ pub(super) fn check_agreement(contestants: &[Box<dyn Contestant>], workload: &Wo
 
 #[cfg(test)]
 mod tests {
+    use super::super::args::Layout;
     use super::*;
 
     fn loaded(rows: u64, options: &StoreOptions) -> Vec<Box<dyn Contestant>> {
@@ -98,15 +99,18 @@ mod tests {
 
     #[test]
     fn all_contestants_read_the_same_after_the_same_updates() {
-        // Small ranges, merged often: the checks meet base pages and tail pages of all ages.
-        let options = StoreOptions { range_records: Some(64), merge_tail_records: Some(16), ..StoreOptions::default() };
-        let contestants = loaded(1000, &options);
-        for workload in [Workload::new(1000, 8, 2, 4), Workload::new(10, 0, 10, 9), Workload::new(100, 10, 0, 10)] {
-            check_agreement(&contestants, &workload).unwrap();
-            contestants[0].settle();
+        for layout in [Layout::Column, Layout::Row] {
+            // Small ranges, merged often: the checks meet base pages and tail pages of all ages.
+            let small =
+                StoreOptions { range_records: Some(64), merge_tail_records: Some(16), ..StoreOptions::default() };
+            let contestants = loaded(1000, &StoreOptions { layout, ..small });
+            for workload in [Workload::new(1000, 8, 2, 4), Workload::new(10, 0, 10, 9), Workload::new(100, 10, 0, 10)] {
+                check_agreement(&contestants, &workload).unwrap();
+                contestants[0].settle();
+            }
+            assert_eq!(contestants[0].pending(), 0);
+            assert_eq!(contestants[0].conflicts(), 0);
         }
-        assert_eq!(contestants[0].pending(), 0);
-        assert_eq!(contestants[0].conflicts(), 0);
     }
 
     #[test]

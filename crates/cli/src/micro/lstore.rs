@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
-use engine::{Cell, Column, DataType, Database, Error, OpenOptions, Schema, Table, TableStats, Value};
+use engine::{
+    Cell, Column, DataType, Database, Error, LayoutSetting, OpenOptions, Schema, Table, TableSettings, TableStats,
+    Value,
+};
 
 use super::args::Layout;
 use super::contestant::{Contestant, Worker};
@@ -33,6 +36,8 @@ pub(super) struct StoreOptions {
     pub(super) merge_tail_records: Option<u64>,
     /// Threads that merge.
     pub(super) merge_threads: Option<usize>,
+    /// How pages are laid out.
+    pub(super) layout: Layout,
 }
 
 impl StoreOptions {
@@ -55,7 +60,7 @@ pub(super) struct Lstore {
 impl Lstore {
     /// Makes the table and loads it.
     pub(super) fn load(rows: u64, options: &StoreOptions) -> Result<Lstore, BenchError> {
-        let StoreOptions { range_records, update_range_records, merge_tail_records, merge_threads } = *options;
+        let StoreOptions { range_records, update_range_records, merge_tail_records, merge_threads, layout } = *options;
         let options = OpenOptions {
             range_records,
             update_range_records,
@@ -67,7 +72,12 @@ impl Lstore {
         let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
         let columns = names.iter().map(|name| Column::new(name, DataType::BigInt).not_null()).collect();
         let schema = Schema::new(columns, &["c0"]).map_err(|error| BenchError::Failed(error.to_string()))?;
-        let table = database.create_table("micro", schema)?;
+        let layout = match layout {
+            Layout::Column => LayoutSetting::Column,
+            Layout::Row => LayoutSetting::Row,
+        };
+        let settings = TableSettings { layout, ..TableSettings::default() };
+        let table = database.create_table_with("micro", schema, settings)?;
         let fields: Vec<Field> = names.iter().map(|name| Field::new(name, ArrowType::Int64, false)).collect();
         let arrow_schema = Arc::new(ArrowSchema::new(fields));
         for first in (0..rows).step_by(LOAD_ROWS as usize) {
@@ -97,14 +107,6 @@ fn loaded_arrays(start: u64, end: u64) -> Vec<ArrayRef> {
         columns.iter_mut().zip(loaded_row(key)).for_each(|(column, value)| column.push(value));
     }
     columns.into_iter().map(|column| Arc::new(Int64Array::from(column)) as ArrayRef).collect()
-}
-
-/// Fails where this layout can't be had.
-pub(super) fn check_layout(layout: Layout) -> Result<(), BenchError> {
-    match layout {
-        Layout::Column => Ok(()),
-        Layout::Row => Err(BenchError::Failed("tables can't be laid out by rows yet; use --layout column".to_owned())),
-    }
 }
 
 impl Contestant for Lstore {

@@ -29,7 +29,6 @@ use crate::progress::BenchProgress;
 
 /// Runs the benchmark and writes its report to standard output.
 pub fn bench(args: &MicroArgs) -> Result<(), BenchError> {
-    lstore::check_layout(args.layout)?;
     if args.reads + args.updates == 0 {
         return Err(BenchError::Failed("a transaction needs a statement: --reads or --updates above 0".to_owned()));
     }
