@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::micro::MicroArgs;
 use crate::output::Format;
 
 const EXAMPLES: &str = "\
@@ -14,6 +15,7 @@ Examples:
   lstore data -f a.sql -c '\\dt'     run a script, then list the tables
   lstore data --format csv < a.sql  run standard input, write rows as CSV
   lstore bench tpch --sf 0.1        TPC-H's queries, idle and under updates
+  lstore bench micro                short transactions and SUM beside bounds
 
 Without -c and -f, and with a terminal on standard input, lstore is an
 interactive shell. Type \\? there for its commands.";
@@ -80,6 +82,8 @@ pub enum Task {
 pub enum Bench {
     /// The 22 queries of TPC-H, idle and while writers change the data at full speed
     Tpch(TpchArgs),
+    /// The L-Store paper's micro benchmark: short transactions, SUM, and both at once, beside bounds
+    Micro(MicroArgs),
 }
 
 /// How `bench tpch` runs.

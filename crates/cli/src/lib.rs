@@ -2,16 +2,19 @@
 //!
 //! [`run`] is all of it. Below stand the rooms: [`args`] reads the command line; [`input`] cuts what comes in into
 //! statements and backslash commands; [`shell`] runs them, [`output`] writes rows and [`diagnostics`] errors;
-//! [`interactive`] is the shell at a terminal; [`tpch`] is the benchmark of that name and its loader.
+//! [`interactive`] is the shell at a terminal; [`tpch`] and [`micro`] are the benchmarks of those names, [`bench`]
+//! what they share.
 #![forbid(unsafe_code)]
 
 pub mod args;
+pub mod bench;
 mod complete;
 pub mod diagnostics;
 mod editor;
 pub mod input;
 pub mod interactive;
 mod meta;
+pub mod micro;
 pub mod output;
 mod progress;
 mod run;

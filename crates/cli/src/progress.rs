@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::tpch::Progress;
+use crate::bench::Progress;
 
 /// Work below this many bytes is over before a bar could be read.
 const BAR_BYTES_MIN: u64 = 4 << 20;
@@ -120,6 +120,14 @@ impl Progress for BenchProgress {
             && let Some(bar) = &*bar
         {
             bar.inc(count);
+        }
+    }
+
+    fn tell(&self, note: &str) {
+        match self.bar.lock() {
+            // Written above the bar.
+            Ok(bar) if bar.is_some() => bar.iter().for_each(|bar| bar.println(note)),
+            _ => eprintln!("{note}"),
         }
     }
 

@@ -8,8 +8,10 @@ use std::process::ExitCode;
 use engine::{Database, OpenOptions};
 
 use crate::args::{self, Bench, SqlArgs, Step, Task};
+use crate::bench::BenchError;
 use crate::editor::TerminalEditor;
 use crate::interactive;
+use crate::micro;
 use crate::output::Style;
 use crate::progress;
 use crate::shell::{Settings, Shell, Stop};
@@ -27,14 +29,15 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
     };
     match cli.task {
         Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
+        Some(Task::Bench(Bench::Micro(args))) => end_of_bench(micro::bench(&args)),
         None => run_sql(&cli.sql),
     }
 }
 
-fn end_of_bench(outcome: Result<(), tpch::BenchError>) -> ExitCode {
+fn end_of_bench(outcome: Result<(), BenchError>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(tpch::BenchError::Output(error)) => end_of_output(&error),
+        Err(BenchError::Output(error)) => end_of_output(&error),
         Err(error) => {
             eprintln!("lstore: {error}");
             ExitCode::FAILURE

@@ -11,10 +11,11 @@ use sql::{Outcome, Session};
 
 use super::existing::{self, Existing};
 use super::queries::{CONSISTENCY, query};
-use super::report::{Report, Times, grouped};
+use super::report::{Report, Times};
 use super::writer::{Writers, Written};
 use super::{BenchError, Progress, TABLES, load, session};
 use crate::args::TpchArgs;
+use crate::bench::grouped;
 use crate::progress::BenchProgress;
 use crate::run::open;
 

@@ -1,9 +1,8 @@
 //! What the benchmark tells at its end: a table, or JSON objects.
 use std::io::{self, Write};
 
-use serde::Serialize;
-
 use super::writer::Written;
+use crate::bench::{Line, grouped};
 use crate::output::table::Table;
 
 /// The times of one query, in milliseconds, ascending.
@@ -110,65 +109,30 @@ impl Report {
         ];
         for (case, metric, value, unit) in lines {
             let (min, max) = (value, value);
-            write_line(out, &Line { case, metric, value, unit, min, max, runs: 1, ..Line::default() })?;
+            Line { case, metric, value, unit, min, max, runs: 1, ..LINE }.write(out)?;
         }
         Ok(())
     }
 }
 
-/// One measured value, its fields in the order in which they are written.
-#[derive(Serialize)]
-struct Line<'a> {
-    bench: &'a str,
-    case: &'a str,
-    metric: &'a str,
-    value: f64,
-    unit: &'a str,
-    min: f64,
-    max: f64,
-    runs: usize,
-    baseline: Option<&'a str>,
-    ratio: Option<f64>,
-}
-
-impl Default for Line<'_> {
-    fn default() -> Self {
-        Line {
-            bench: "tpch",
-            case: "",
-            metric: "time",
-            value: 0.0,
-            unit: "ms",
-            min: 0.0,
-            max: 0.0,
-            runs: 0,
-            baseline: None,
-            ratio: None,
-        }
-    }
-}
-
-fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    writeln!(out, "{}", serde_json::to_string(line)?)
-}
+/// A line with what all lines of this benchmark have in common.
+const LINE: Line<'static> = Line {
+    bench: "tpch",
+    case: "",
+    metric: "time",
+    value: 0.0,
+    unit: "ms",
+    min: 0.0,
+    max: 0.0,
+    runs: 0,
+    baseline: None,
+    ratio: None,
+};
 
 fn write_times(out: &mut dyn Write, case: &str, times: &Times, ratio: Option<f64>) -> io::Result<()> {
     let (value, min, max, runs) = (times.median(), times.min(), times.max(), times.0.len());
     let baseline = ratio.map(|_| "idle");
-    write_line(out, &Line { case, value, min, max, runs, baseline, ratio, ..Line::default() })
-}
-
-/// A number with its digits in groups of three.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    Line { case, value, min, max, runs, baseline, ratio, ..LINE }.write(out)
 }
 
 #[cfg(test)]

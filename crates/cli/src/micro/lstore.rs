@@ -1,0 +1,202 @@
+//! The database among the contestants: a table in memory, by the typed API.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
+use engine::{
+    Cell, Column, DataType, Database, Error, LayoutSetting, OpenOptions, Schema, Table, TableSettings, TableStats,
+    Value,
+};
+
+use super::args::Layout;
+use super::contestant::{Contestant, Worker};
+use super::workload::{COLUMNS, Statement, loaded_row};
+use crate::bench::BenchError;
+
+/// Rows that one transaction loads.
+const LOAD_ROWS: u64 = 65_536;
+/// Rows in a batch handed over while loading.
+const BATCH_ROWS: u64 = 8_192;
+/// Records in a range, if nothing else is said; half as many tail records make it due for a merge.
+const RANGE_RECORDS: usize = 1 << 16;
+/// Merges that are not at rest after this long are measured as part of what comes next.
+const SETTLE_MAX: Duration = Duration::from_secs(10);
+
+/// How the table is kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StoreOptions {
+    /// Records in a range.
+    pub(super) range_records: Option<usize>,
+    /// Records in an update range.
+    pub(super) update_range_records: Option<usize>,
+    /// Unmerged tail records at which a range is merged.
+    pub(super) merge_tail_records: Option<u64>,
+    /// Threads that merge.
+    pub(super) merge_threads: Option<usize>,
+    /// How pages are laid out.
+    pub(super) layout: Layout,
+}
+
+impl StoreOptions {
+    /// The tail records of the first rows of the table when all their ranges are due for a merge.
+    pub(super) fn tail_records_due(&self, rows: u64) -> u64 {
+        let range_records = self.range_records.unwrap_or(RANGE_RECORDS).next_power_of_two() as u64;
+        let merge_tail_records = self.merge_tail_records.unwrap_or(range_records / 2);
+        rows.div_ceil(range_records) * merge_tail_records
+    }
+}
+
+/// The table in an lstore database.
+pub(super) struct Lstore {
+    database: Database,
+    table: Table,
+    names: Vec<String>,
+    conflicts: AtomicU64,
+}
+
+impl Lstore {
+    /// Makes the table and loads it.
+    pub(super) fn load(rows: u64, options: &StoreOptions) -> Result<Lstore, BenchError> {
+        let StoreOptions { range_records, update_range_records, merge_tail_records, merge_threads, layout } = *options;
+        let options = OpenOptions {
+            range_records,
+            update_range_records,
+            merge_tail_records,
+            merge_threads,
+            ..OpenOptions::default()
+        };
+        let database = Database::in_memory_with(&options);
+        let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
+        let columns = names.iter().map(|name| Column::new(name, DataType::BigInt).not_null()).collect();
+        let schema = Schema::new(columns, &["c0"]).map_err(|error| BenchError::Failed(error.to_string()))?;
+        let layout = match layout {
+            Layout::Column => LayoutSetting::Column,
+            Layout::Row => LayoutSetting::Row,
+        };
+        let settings = TableSettings { layout, ..TableSettings::default() };
+        let table = database.create_table_with("micro", schema, settings)?;
+        let fields: Vec<Field> = names.iter().map(|name| Field::new(name, ArrowType::Int64, false)).collect();
+        let arrow_schema = Arc::new(ArrowSchema::new(fields));
+        for first in (0..rows).step_by(LOAD_ROWS as usize) {
+            let mut transaction = database.begin()?;
+            let end = rows.min(first + LOAD_ROWS);
+            for start in (first..end).step_by(BATCH_ROWS as usize) {
+                let arrays = loaded_arrays(start, end.min(start + BATCH_ROWS));
+                let batch = RecordBatch::try_new(arrow_schema.clone(), arrays)
+                    .map_err(|error| BenchError::Failed(error.to_string()))?;
+                transaction.insert_batch(&table, &batch)?;
+            }
+            transaction.commit()?;
+        }
+        Ok(Lstore { database, table, names, conflicts: AtomicU64::new(0) })
+    }
+
+    /// What the table holds now.
+    pub(super) fn stats(&self) -> TableStats {
+        self.table.stats()
+    }
+}
+
+/// The columns of the rows with these keys.
+fn loaded_arrays(start: u64, end: u64) -> Vec<ArrayRef> {
+    let mut columns: [Vec<i64>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity((end - start) as usize));
+    for key in start..end {
+        columns.iter_mut().zip(loaded_row(key)).for_each(|(column, value)| column.push(value));
+    }
+    columns.into_iter().map(|column| Arc::new(Int64Array::from(column)) as ArrayRef).collect()
+}
+
+impl Contestant for Lstore {
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(LstoreWorker { store: self, changes: Vec::with_capacity(COLUMNS) })
+    }
+
+    fn sum(&self, column: usize) -> Result<i64, BenchError> {
+        let transaction = self.database.begin()?;
+        let mut sum = 0_i64;
+        for batch in transaction.scan(&self.table, &[&self.names[column]])?.flatten() {
+            let array = batch.column(0).as_any().downcast_ref::<Int64Array>();
+            let array = array.ok_or_else(|| BenchError::Failed("a bigint column is no array of int64".to_owned()))?;
+            sum = array.values().iter().fold(sum, |sum, value| sum.wrapping_add(*value));
+        }
+        Ok(sum)
+    }
+
+    fn settle(&self) {
+        let start = Instant::now();
+        // A range that the background merge is at work on is left to it: hence the rounds.
+        while (self.database.merge_now() > 0 || self.pending() > 0) && start.elapsed() < SETTLE_MAX {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn pending(&self) -> u64 {
+        self.stats().tail_records_unmerged
+    }
+
+    fn conflicts(&self) -> u64 {
+        self.conflicts.load(Ordering::Relaxed)
+    }
+}
+
+/// One thread's way to the table.
+struct LstoreWorker<'s> {
+    store: &'s Lstore,
+    /// The changes of one update; here so that their room is kept.
+    changes: Vec<(usize, Value)>,
+}
+
+impl LstoreWorker<'_> {
+    /// The sum of the values read; `None` if a row was missing.
+    fn attempt(&mut self, statements: &[Statement<'_>]) -> engine::Result<Option<i64>> {
+        let Lstore { database, table, .. } = self.store;
+        let _pin = database.pin();
+        let mut transaction = database.begin()?;
+        let mut sum = 0_i64;
+        for statement in statements {
+            let key = [Value::BigInt(statement.key as i64)];
+            let is_found = match statement.new_values() {
+                None => {
+                    let read = transaction.read(table, &key, statement.columns, sum_of_cells)?;
+                    sum = sum.wrapping_add(read.unwrap_or(0));
+                    read.is_some()
+                }
+                Some(values) => {
+                    self.changes.clear();
+                    let values = values.iter().copied().map(Value::BigInt);
+                    self.changes.extend(statement.columns.iter().copied().zip(values));
+                    transaction.update_columns(table, &key, &self.changes)?
+                }
+            };
+            if !is_found {
+                return Ok(None);
+            }
+        }
+        transaction.commit()?;
+        Ok(Some(sum))
+    }
+}
+
+/// The sum of the bigints of a row, wrapped.
+fn sum_of_cells(cells: &[Cell<'_>]) -> i64 {
+    cells.iter().fold(0, |sum, cell| match cell {
+        Cell::Word(word) => sum.wrapping_add(*word as i64),
+        Cell::Null | Cell::Bytes(_) => sum,
+    })
+}
+
+impl Worker for LstoreWorker<'_> {
+    fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError> {
+        loop {
+            match self.attempt(statements) {
+                Ok(Some(sum)) => return Ok(sum),
+                Ok(None) => return Err(BenchError::Failed("lstore lost a row".to_owned())),
+                Err(Error::Conflict) => self.store.conflicts.fetch_add(1, Ordering::Relaxed),
+                Err(error) => return Err(error.into()),
+            };
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The micro benchmark of the L-Store paper (section 6.1): short transactions on a table of 10 columns under three
+//! levels of contention, SUM over a column, and both at once, beside bounds that were measured in turns with them.
+//!
+//! ```text
+//! workload     rows and transactions, from a seed
+//! contestant   what holds the table: lstore, and the bounds without a database
+//! drive        threads that run transactions and sums on a contestant for a while
+//! cases        which of it makes which figure; keepup is the long one
+//! figure       medians and ratios; report writes them
+//! ```
+use std::io;
+
+mod args;
+mod bounds;
+mod cases;
+mod contestant;
+mod drive;
+mod figure;
+mod keepup;
+mod lstore;
+mod process;
+mod report;
+mod workload;
+
+pub use args::{Case, Layout, MicroArgs};
+
+use crate::bench::{BenchError, grouped};
+use crate::progress::BenchProgress;
+
+/// Runs the benchmark and writes its report to standard output.
+pub fn bench(args: &MicroArgs) -> Result<(), BenchError> {
+    if args.reads + args.updates == 0 {
+        return Err(BenchError::Failed("a transaction needs a statement: --reads or --updates above 0".to_owned()));
+    }
+    let progress = BenchProgress::on_stderr();
+    let mut out = io::stdout().lock();
+    let mut report = report::Report::new(&mut out, args.json);
+    for case in args.chosen_cases() {
+        cases::Bench { args, progress: &progress, report: &mut report }.run(*case)?;
+    }
+    let title = format!(
+        "Micro benchmark: {} rows of 10 bigint; a transaction is {} reads and {} updates of {} columns.",
+        grouped(args.rows),
+        args.reads,
+        args.updates,
+        args.columns
+    );
+    Ok(report.finish(&title)?)
+}
