@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use durability::Log;
 use lineage::{MemoryBudget, TableOptions};
@@ -17,7 +18,7 @@ use crate::read_view::ReadView;
 use crate::recovery;
 use crate::redo::{self, TableId};
 use crate::settings::{Retention, TableSettings};
-use crate::table::{Table, TableData};
+use crate::table::{Table, TableData, TableMemory};
 use crate::transaction::Transaction;
 use crate::wall_clock::{WallClock, wall_time};
 
@@ -36,7 +37,12 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Log>,
     /// Held by the one statement that changes the catalog, so that the log has the changes in their order.
     changing_catalog: Mutex<()>,
+    /// When memory was last reclaimed for a statement that needed it.
+    making_room: Mutex<Option<Instant>>,
 }
+
+/// The shortest time between two attempts to reclaim memory.
+const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
 
 /// What the merge thread needs of a database.
 pub(crate) struct Core {
@@ -149,7 +155,15 @@ impl Database {
     fn assemble(core: Arc<Core>, log: Option<Log>, options: &OpenOptions) -> Database {
         core.budget.set_limit_bytes(options.memory_limit_bytes.unwrap_or(u64::MAX));
         let merges = MergePool::start(&core, options.merge_threads());
-        Database { shared: Arc::new(Shared { merges, core, log, changing_catalog: Mutex::new(()) }) }
+        Database {
+            shared: Arc::new(Shared {
+                merges,
+                core,
+                log,
+                changing_catalog: Mutex::new(()),
+                making_room: Mutex::new(None),
+            }),
+        }
     }
 
     /// Makes a table.
@@ -284,6 +298,22 @@ impl Database {
         self.shared.core.transactions.0.snapshot()
     }
 
+    /// The memory that each table takes, by name.
+    pub fn memory(&self) -> Vec<TableMemory> {
+        let tables: Vec<Arc<TableData>> = self.shared.core.tables.read().values().cloned().collect();
+        tables.into_iter().map(|data| self.handle(data).memory()).collect()
+    }
+
+    /// The bytes that all tables may take together, `None` for no limit.
+    pub fn memory_limit_bytes(&self) -> Option<u64> {
+        Some(self.shared.core.budget.limit_bytes()).filter(|limit| *limit < u64::MAX)
+    }
+
+    /// Sets that limit. If more is in use already, statements that need memory fail until it is not.
+    pub fn set_memory_limit_bytes(&self, limit: Option<u64>) {
+        self.shared.core.budget.set_limit_bytes(limit.unwrap_or(u64::MAX));
+    }
+
     /// Keeps this thread within one epoch as long as the guard lives, which makes each call of a short transaction a little
     /// cheaper. What merges replace meanwhile cannot be freed, so hold it for microseconds, never across a wait.
     pub fn pin(&self) -> impl Drop {
@@ -298,6 +328,27 @@ impl Database {
 }
 
 impl Shared {
+    /// Refuses what needs memory when the limit is reached and merging and giving up history does not help.
+    #[inline]
+    pub(crate) fn check_memory(&self) -> Result<()> {
+        if self.core.budget.is_within_limit() { Ok(()) } else { self.make_room() }
+    }
+
+    #[cold]
+    fn make_room(&self) -> Result<()> {
+        let budget = &self.core.budget;
+        // One at a time, and not again at once: whoever waited finds what the other has reached.
+        let mut tried = self.making_room.lock();
+        if tried.is_none_or(|tried| tried.elapsed() >= BETWEEN_RECLAIMS) {
+            merger::reclaim(&self.core);
+            *tried = Some(Instant::now());
+        }
+        if budget.is_within_limit() {
+            return Ok(());
+        }
+        Err(Error::OutOfMemory { used: budget.used_bytes(), limit: budget.limit_bytes() })
+    }
+
     /// Takes the transaction from running to committed; its redo is in the log's buffer then, and its writes are
     /// visible.
     pub(crate) fn commit_to_log(&self, handle: &Handle, redo: &[u8]) -> Result<Timestamp> {

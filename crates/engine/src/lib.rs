@@ -33,6 +33,7 @@
 //! | `wall_clock` | the commit that was the newest at a time |
 //! | `table` | [`Table`]: one table and its scans |
 //! | `transaction` | [`Transaction`]: reading and writing |
+//! | `past` | the versions of a row, and changes between commits |
 //! | `primary_key` | keys, their index, uniqueness |
 //! | `row` | checking values against a table's columns |
 //! | `redo` | what the log's frames say |
@@ -46,6 +47,7 @@ mod database;
 mod error;
 mod merger;
 mod outcomes;
+mod past;
 mod primary_key;
 mod read_view;
 mod recovery;
@@ -58,9 +60,10 @@ mod wall_clock;
 
 pub use database::{Database, OpenOptions};
 pub use error::{Error, Result};
-pub use lineage::{Aggregates, Cell, Comparison, Sum, TableStats, Test, Totals};
+pub use lineage::{Aggregates, Cell, ColumnStatistics, Comparison, Sum, TableStatistics, TableStats, Test, Totals};
+pub use past::{ChangeKind, RecordVersion, RowChange};
 pub use read_view::ReadView;
 pub use settings::{LayoutSetting, Retention, TableSettings};
-pub use table::{ScanOptions, Table, TableScan};
+pub use table::{ScanOptions, Table, TableMemory, TableScan};
 pub use transaction::Transaction;
 pub use types::{Column, DataType, Decimal, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};

@@ -91,6 +91,7 @@ impl Queue {
 
 fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
     let (mut swept, mut looked_for_quiet) = (Instant::now(), Instant::now());
+    let mut charged_for_indexes = 0;
     while let Ok(due) = queue.next() {
         if let Some((table, range)) = due {
             merge(core, &table, range);
@@ -102,11 +103,19 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
             swept = Instant::now();
             if is_quiet {
                 looked_for_quiet = swept;
+                charged_for_indexes = charge_indexes(core, charged_for_indexes);
             }
         }
         // Outdated pages go as soon as their readers have, not only when the next merge retires more.
         sync::pin().flush();
     }
+}
+
+/// Brings the budget up to date with what the indexes take, of which so much was charged before.
+fn charge_indexes(core: &Core, before: u64) -> u64 {
+    let bytes = tables(core).iter().map(|table| table.index_bytes()).sum::<u64>();
+    core.budget.add(bytes as i64 - before as i64);
+    bytes
 }
 
 fn tables(core: &Core) -> Vec<Arc<TableData>> {

@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
-use lineage::{Cell, ColumnBuilder, MemoryBudget, Projection, Request, TableOptions, TableStats, Test, Totals, View};
+use lineage::{
+    Cell, ColumnBuilder, MemoryBudget, Projection, Request, TableOptions, TableStatistics, TableStats, Test, Totals,
+    View, value_of_cell,
+};
 use parking_lot::RwLock;
 use types::{Rid, Schema, Snapshot, Value};
 
@@ -22,6 +25,18 @@ use crate::settings::TableSettings;
 pub struct Table {
     pub(crate) database: Database,
     pub(crate) data: Arc<TableData>,
+}
+
+/// The memory that a table takes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct TableMemory {
+    pub table: String,
+    pub insert_bytes: u64,
+    pub base_bytes: u64,
+    pub tail_bytes: u64,
+    pub history_bytes: u64,
+    pub index_bytes: u64,
 }
 
 /// What all handles of a table share.
@@ -72,6 +87,10 @@ impl TableData {
             has_changed_keys: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
         }
+    }
+
+    pub(crate) fn index_bytes(&self) -> u64 {
+        self.primary_key.as_ref().map_or(0, PrimaryKey::bytes) as u64
     }
 
     pub(crate) fn settings(&self) -> TableSettings {
@@ -252,6 +271,30 @@ impl Table {
             totals
         });
         Ok(totals)
+    }
+
+    /// Values of some columns.
+    pub(crate) fn values_of(&self, columns: &[usize], cells: &[Cell<'_>]) -> Vec<Value> {
+        let data_type = |column: &usize| self.schema().columns()[*column].data_type;
+        cells.iter().zip(columns).map(|(cell, column)| value_of_cell(*cell, data_type(column))).collect()
+    }
+
+    /// What the optimizer may know of the table: estimates, kept by the merge.
+    pub fn statistics(&self) -> TableStatistics {
+        self.data.storage.statistics()
+    }
+
+    /// The memory that the table takes.
+    pub fn memory(&self) -> TableMemory {
+        let used = self.data.storage.memory();
+        TableMemory {
+            table: self.data.name.clone(),
+            insert_bytes: used.insert_bytes,
+            base_bytes: used.base_bytes,
+            tail_bytes: used.tail_bytes,
+            history_bytes: used.history_bytes,
+            index_bytes: self.data.index_bytes(),
+        }
     }
 
     /// Holds a snapshot for a read of this table.

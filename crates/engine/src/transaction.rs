@@ -151,6 +151,7 @@ impl Transaction {
     }
 
     fn insert_cells(&mut self, data: &Arc<TableData>, cells: &[Cell<'_>]) -> Result<Rid> {
+        self.database.shared.check_memory()?;
         let rid = data.storage.insert(cells, self.id().word());
         if let Some(primary_key) = &data.primary_key
             && let Err(error) = self.claim_key(data, primary_key.key_of_row(cells), rid)
@@ -311,6 +312,10 @@ impl Transaction {
     /// Appends a version to a record, and enters its key if that changes; false if the record is gone.
     fn change(&mut self, data: &Arc<TableData>, rid: Rid, change: Change<'_>) -> Result<bool> {
         let id = self.id();
+        // A delete may always go ahead: it is how room is made.
+        if let Change::Update(_) = change {
+            self.database.shared.check_memory()?;
+        }
         let view = self.database.shared.core.transactions.view(self.snapshot);
         if !data.storage.contains(rid) {
             return Ok(false);

@@ -18,6 +18,7 @@ use crate::encoding::EncodedColumn;
 use crate::insert::InsertPages;
 use crate::memory::{Charge, MemoryKind, Meter};
 use crate::row_page::RowPage;
+use crate::sketch::Sketch;
 
 /// The TPS of each update range that a page covers.
 pub(crate) type Lineage = Arc<[u64]>;
@@ -26,6 +27,8 @@ pub(crate) type Lineage = Arc<[u64]>;
 pub(crate) struct Page {
     pub(crate) lineage: Lineage,
     pub(crate) values: Values,
+    /// of its distinct values; `None` while the page is an insert page
+    pub(crate) sketch: Option<Arc<Sketch>>,
 }
 
 /// Where the values of a column are.
@@ -93,6 +96,8 @@ pub(crate) struct MetaColumns {
     pub(crate) inserted: Timestamp,
     /// the newest time in Start Time and Last Updated Time
     pub(crate) newest: Timestamp,
+    /// how many slots hold a record that is not deleted
+    pub(crate) live_rows: u64,
     /// whether some slot never held a record
     pub(crate) has_tombstones: bool,
     /// whether some record is deleted

@@ -70,10 +70,10 @@ impl MemoryBudget {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Whether `fraction` of the limit is in use.
+    /// Whether no more is in use than may be.
     #[inline]
-    pub fn is_past(&self, fraction: f64) -> bool {
-        self.used_bytes() as f64 > self.limit_bytes() as f64 * fraction
+    pub fn is_within_limit(&self) -> bool {
+        self.used_bytes() <= self.limit_bytes()
     }
 
     /// Counts bytes that are used for something other than pages, such as an index; negative to give them back.
@@ -153,7 +153,9 @@ mod tests {
         let tail = Charge::new(&meter, MemoryKind::Tail, 300);
         tail.grow(50);
         assert_eq!((meter.used().base_bytes, meter.used().tail_bytes, budget.used_bytes()), (600, 350, 950));
-        assert!(budget.is_past(0.9) && !budget.is_past(1.0));
+        assert!(budget.is_within_limit());
+        budget.set_limit_bytes(949);
+        assert!(!budget.is_within_limit());
         drop(base);
         assert_eq!((meter.used().total_bytes(), budget.used_bytes()), (350, 350));
         drop(tail);

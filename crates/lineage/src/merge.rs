@@ -30,6 +30,7 @@ use crate::encoding::EncodedColumn;
 use crate::insert::InsertPages;
 use crate::range::Range;
 use crate::row_page::RowPage;
+use crate::sketch::Sketch;
 use crate::tail::{Kind, TailRecord};
 use crate::view::{Outcomes, Resolved, resolve_and_stamp};
 use crate::words::Layout;
@@ -50,6 +51,9 @@ struct Merged<'g> {
     record: TailRecord<'g>,
     committed: Timestamp,
 }
+
+/// A new page's values and the sketch of them.
+type Merging = (Values, Option<Arc<Sketch>>);
 
 /// The resolved prefixes of a range's tails.
 struct Prefixes<'g> {
@@ -99,8 +103,8 @@ impl Range {
         let pages = self.merge_columns(guard, &merged, &base, &prefixes);
         let meta = self.merge_meta(guard, base, &merged, &prefixes);
         self.meta.replace(MetaPage::Base(meta), guard);
-        for (column, values) in merged.into_iter().zip(pages) {
-            self.columns[column].replace(Page { lineage: prefixes.ends.clone(), values }, guard);
+        for (column, (values, sketch)) in merged.into_iter().zip(pages) {
+            self.columns[column].replace(Page { lineage: prefixes.ends.clone(), values, sketch }, guard);
         }
         self.archive(guard, horizon, false);
         Some(report)
@@ -123,6 +127,7 @@ impl Range {
             Resolved::Unwritten | Resolved::Active(_) => None,
         };
         let words = (0..self.len()).map(resolve).collect::<Option<Vec<u64>>>()?;
+        let live_rows = words.iter().filter(|word| **word != StartTime::TOMBSTONE).count() as u64;
         let is_one = words.iter().all(|word| *word == words[0]);
         let start = if let (true, Some(word)) = (is_one, words.first()) {
             StartTimes::One(AtomicU64::new(*word))
@@ -141,6 +146,7 @@ impl Range {
             updates: None,
             inserted: newest,
             newest,
+            live_rows,
             has_tombstones,
             has_deleted: false,
         })
@@ -203,27 +209,48 @@ impl Range {
         columns: &[usize],
         base: &MetaColumns,
         prefixes: &Prefixes<'_>,
-    ) -> Vec<Values> {
+    ) -> Vec<Merging> {
         let Some(first) = columns.first() else { return Vec::new() };
         if self.options.layout == Layout::Column {
             return columns.iter().map(|column| self.merge_column(guard, *column, base, prefixes)).collect();
         }
         // All columns of a row are in one page and have one lineage.
         let page = self.columns[*first].load(guard);
-        vec![self.merge_rows(guard, page, base, prefixes); columns.len()]
+        let values = self.merge_rows(guard, page, base, prefixes);
+        columns.iter().map(|column| (values.clone(), self.sketch_rows(&values, *column, base))).collect()
     }
 
-    fn merge_column(&self, guard: &Guard, column: usize, base: &MetaColumns, prefixes: &Prefixes<'_>) -> Values {
+    fn merge_column(&self, guard: &Guard, column: usize, base: &MetaColumns, prefixes: &Prefixes<'_>) -> Merging {
         let page = self.columns[column].load(guard);
         let patches = self.patches(guard, column, &page.lineage, prefixes);
         let encoded = match &page.values {
-            Values::Column(_) if patches.is_empty() => return page.values.clone(),
+            Values::Column(_) if patches.is_empty() => return (page.values.clone(), page.sketch.clone()),
             Values::Column(encoded) => encoded.content.patched(&patches),
             Values::Insert(pages) => self.build_column(column, pages, base, &patches),
             Values::Rows(_) => unreachable!("the pages of a range are all of one layout"),
         };
-        let bytes = encoded.bytes();
-        Values::Column(Charged::base(encoded, bytes, &self.meter).into())
+        let sketch = match &page.sketch {
+            Some(sketch) => {
+                let mut sketch = Sketch::clone(sketch);
+                patches.iter().for_each(|(_, cell)| sketch.add(*cell));
+                sketch
+            }
+            None => {
+                let mut sketch = Sketch::default();
+                (0..encoded.len()).for_each(|slot| sketch.add(encoded.cell(slot)));
+                sketch
+            }
+        };
+        let bytes = encoded.bytes() + size_of::<Sketch>();
+        (Values::Column(Charged::base(encoded, bytes, &self.meter).into()), Some(Arc::new(sketch)))
+    }
+
+    fn sketch_rows(&self, values: &Values, column: usize, base: &MetaColumns) -> Option<Arc<Sketch>> {
+        let Values::Rows(rows) = values else { return None };
+        let mut sketch = Sketch::default();
+        let slots = (0..self.len()).filter(|slot| !base.is_tombstone(*slot));
+        slots.for_each(|slot| sketch.add(rows.content.cell(column, slot)));
+        Some(Arc::new(sketch))
     }
 
     /// The values that a page lacks, by ascending slot.
@@ -316,6 +343,7 @@ impl Range {
             let mut updates = meta.updates.as_ref().map_or_else(untouched, |updates| updates.content.clone());
             for version in &prefixes.newest {
                 let is_delete = version.record.kind() == Kind::Delete;
+                meta.live_rows -= u64::from(is_delete && !updates.is_deleted(version.slot));
                 updates.take_in(version.slot, version.committed, &version.record.ever(), is_delete);
                 meta.newest = meta.newest.max(version.committed);
                 meta.has_deleted |= is_delete;

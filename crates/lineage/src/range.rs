@@ -86,7 +86,10 @@ impl Range {
         let insert = Arc::new(InsertPages::new(schema, options.layout, capacity, meter));
         let parts = capacity / options.update_range_records;
         let lineage: Lineage = vec![0; parts].into();
-        let page = |_| EpochCell::new(Page { lineage: lineage.clone(), values: Values::Insert(insert.clone()) });
+        let page = |_| {
+            let values = Values::Insert(insert.clone());
+            EpochCell::new(Page { lineage: lineage.clone(), values, sketch: None })
+        };
         let types: Arc<[DataType]> = schema.columns().iter().map(|column| column.data_type).collect();
         let page_records = page_records(options.update_range_records);
         let part = |_| {

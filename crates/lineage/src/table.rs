@@ -14,8 +14,10 @@ use crate::block::Request;
 use crate::cell::{Cell, value_of_cell};
 use crate::memory::{MemoryBudget, MemoryUse, Meter};
 use crate::merge::MergeReport;
+use crate::past::Changed;
 use crate::range::{FEW_COLUMNS, Range};
 use crate::scan::Projection;
+use crate::statistics::{Collected, TableStatistics};
 use crate::view::{Outcomes, View};
 use crate::words::Layout;
 use crate::write::{Appended, Change, WriteError, Writer};
@@ -339,6 +341,24 @@ impl Table {
     /// The memory that the table takes.
     pub fn memory(&self) -> MemoryUse {
         self.meter.used()
+    }
+
+    /// What the optimizer may know of the table.
+    pub fn statistics(&self) -> TableStatistics {
+        let mut collected = Collected::new(&self.schema);
+        (0..self.range_count()).for_each(|index| self.range(index).collect_statistics(&mut collected));
+        collected.finish()
+    }
+
+    /// When the versions of a record were committed, oldest first, as far back as they are kept.
+    pub fn version_times<O: Outcomes>(&self, rid: Rid, outcomes: &O) -> Vec<Timestamp> {
+        self.range(rid.range()).version_times(&sync::pin(), rid.slot(), outcomes)
+    }
+
+    /// Which records of a range were inserted, updated or deleted by commits after `from` and not after `to`, as far back
+    /// as versions are kept; ordered by commit, then by slot.
+    pub fn changed<O: Outcomes>(&self, index: usize, from: Timestamp, to: Timestamp, outcomes: &O) -> Vec<Changed> {
+        self.range(index).changed(index, from, to, outcomes)
     }
 
     /// What the table holds now.

@@ -266,6 +266,16 @@ impl TailPages {
         Some(TailRecord { pages: self, page, at, sequence })
     }
 
+    /// Visits all records that are not history, newest first.
+    pub(crate) fn each_live<'g>(&'g self, guard: &'g Guard, mut visit: impl FnMut(TailRecord<'g>)) {
+        loop {
+            let first = (self.pages.load(guard).first << self.page_bits) as u64;
+            if self.each_newest_first(guard, first, &mut visit).is_ok() {
+                return;
+            }
+        }
+    }
+
     /// Visits the records numbered above `after`, newest first; pages that are not made yet are passed over. Does nothing
     /// and returns an error if some of the records have become history.
     #[inline]
