@@ -110,7 +110,7 @@ pub unsafe trait Latch: Default + Send + Sync {
 }
 
 /// Runs `body` under a latch that is held.
-fn body_until_done<R>(body: &mut impl FnMut(&Reading<'_>) -> Result<R, Restart>) -> R {
+pub(crate) fn body_until_done<R>(body: &mut impl FnMut(&Reading<'_>) -> Result<R, Restart>) -> R {
     loop {
         if let Ok(result) = body(&Reading { watched: None }) {
             return result;

@@ -178,6 +178,19 @@ impl<L: Latch, C: Clock> Biased<L, C> {
     }
 }
 
+/// A reader whose guard was leaked would stay in its slot and be taken for a reader of the next latch at this address.
+impl<L, C> Drop for Biased<L, C> {
+    fn drop(&mut self) {
+        let address = std::ptr::from_ref(self).addr();
+        if self.is_biased.load(Ordering::Relaxed) {
+            for line in &self.readers.lines {
+                let slot = &line[slot_in_line(address)];
+                let _ = slot.compare_exchange(address, 0, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
 // SAFETY: a writer holds the latch inside, and has found no reader in the slots after it ended the bias; nobody sets the
 // bias while it is inside. A reader holds the latch inside, or has seen the bias stand after it showed itself. The
 // slot's release store is what the writer's look acquires.
