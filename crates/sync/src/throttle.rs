@@ -33,6 +33,7 @@ use std::sync::{Arc, OnceLock};
 /// Decides who may acquire one latch at the moment.
 pub struct Throttle {
     has_one_socket: bool,
+    all_sockets_mode: usize,
     domain: Arc<ThrottleDomain>,
     /// Made and registered by the first acquisition.
     profile: OnceLock<Arc<Profile>>,
@@ -47,7 +48,8 @@ impl Default for Throttle {
 impl Throttle {
     /// A throttle of a domain.
     pub fn new(domain: Arc<ThrottleDomain>) -> Self {
-        Throttle { has_one_socket: domain.socket_count() == 1, domain, profile: OnceLock::new() }
+        let all_sockets_mode = domain.all_sockets_mode();
+        Throttle { has_one_socket: all_sockets_mode == 1, all_sockets_mode, domain, profile: OnceLock::new() }
     }
 
     /// Waits until this thread may acquire the latch, and counts the acquisition (figure 9: the loop of `LockAcquire`).
@@ -66,17 +68,15 @@ impl Throttle {
     }
 
     /// One turn of that loop: lets this thread in and counts it, or refuses.
+    #[inline]
     pub fn try_enter(&self) -> bool {
         if self.has_one_socket {
             return true;
         }
         let profile = self.profile();
         let record = profile.record_of_this_thread();
-        let pass = record.pass().unwrap_or_else(|| {
-            let (mode, socket) = (self.domain.mode_of(profile), self.domain.current_socket());
-            Pass { mode, socket, left: self.domain.settings().acquisitions_per_look }
-        });
-        let may_enter = pass.mode == self.domain.all_sockets_mode() || pass.mode == pass.socket;
+        let pass = record.pass().unwrap_or_else(|| self.look(profile));
+        let may_enter = pass.mode == self.all_sockets_mode || pass.mode == pass.socket;
         if may_enter {
             record.count(pass.mode);
             record.set_pass(Pass { left: pass.left - 1, ..pass });
@@ -84,6 +84,13 @@ impl Throttle {
             record.set_pass(Pass { left: 0, ..pass });
         }
         may_enter
+    }
+
+    /// A new pass, from the mode and the socket as they are.
+    #[cold]
+    fn look(&self, profile: &Profile) -> Pass {
+        let (mode, socket) = (self.domain.mode_of(profile), self.domain.current_socket());
+        Pass { mode, socket, left: self.domain.settings().acquisitions_per_look }
     }
 
     /// The mode of the latch at this moment (figures 9 and 15: `getMode`): the number of the socket that may acquire
@@ -102,6 +109,7 @@ impl Throttle {
         self.profile().fastest_mode()
     }
 
+    #[inline]
     fn profile(&self) -> &Arc<Profile> {
         self.profile.get_or_init(|| self.domain.register())
     }

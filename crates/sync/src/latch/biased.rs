@@ -14,7 +14,7 @@
 //! share of their time. BRAVO hashes latch and thread into one flat table; here each thread has a line, since two
 //! neighbours in a flat table would share one.
 use super::Latch;
-use crate::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, total_order};
+use crate::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, total_order};
 use crate::clock::{Clock, SystemClock};
 use crate::hint::SpinWait;
 use crate::{CachePadded, counter};
@@ -22,6 +22,12 @@ use std::sync::Arc;
 
 /// How much longer than the revocation the bias stays away: writers lose one part in ten at most.
 const PAUSE_FACTOR: u64 = 9;
+
+/// Readers of the slow path for one look at the clock, which costs more than a latch.
+#[cfg(not(any(loom, shuttle)))]
+const READERS_PER_LOOK: u32 = 16;
+#[cfg(any(loom, shuttle))]
+const READERS_PER_LOOK: u32 = 1;
 
 /// Slots in the line of a thread: latches that it can hold for reading this way at once.
 #[cfg(not(any(loom, shuttle)))]
@@ -88,6 +94,8 @@ fn slot_in_line(latch: usize) -> usize {
 pub struct Biased<L, C = SystemClock> {
     is_biased: AtomicBool,
     unbiased_until_ns: AtomicU64,
+    /// Readers of the slow path. Some may be lost, as they only set the pace of looks at the clock.
+    slow_readers: AtomicU32,
     latch: L,
     clock: C,
     readers: Arc<VisibleReaders>,
@@ -110,8 +118,14 @@ impl<L: Latch, C: Clock + Default> Default for Biased<L, C> {
 impl<L: Latch, C: Clock> Biased<L, C> {
     /// A latch with a table of its own choice; it begins unbiased, and the first reader sets the bias.
     pub fn with_readers(clock: C, readers: Arc<VisibleReaders>) -> Self {
-        let (is_biased, unbiased_until_ns) = (AtomicBool::new(false), AtomicU64::new(0));
-        Biased { is_biased, unbiased_until_ns, latch: L::default(), clock, readers }
+        Biased {
+            is_biased: AtomicBool::new(false),
+            unbiased_until_ns: AtomicU64::new(0),
+            slow_readers: AtomicU32::new(0),
+            latch: L::default(),
+            clock,
+            readers,
+        }
     }
 
     /// Whether readers take the fast path now.
@@ -147,7 +161,12 @@ impl<L: Latch, C: Clock> Biased<L, C> {
     /// about to look at the slots.
     #[inline]
     fn renew_bias(&self) {
-        if !self.is_biased.load(Ordering::Relaxed)
+        if self.is_biased.load(Ordering::Relaxed) {
+            return;
+        }
+        let slow_readers = self.slow_readers.load(Ordering::Relaxed);
+        self.slow_readers.store(slow_readers.wrapping_add(1), Ordering::Relaxed);
+        if slow_readers.is_multiple_of(READERS_PER_LOOK)
             && self.clock.now_ns() >= self.unbiased_until_ns.load(Ordering::Relaxed)
         {
             self.is_biased.store(true, Ordering::Release);

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The pass is the answer of `getMode` and `getSocket` that a thread keeps for a number of acquisitions (section 4, "as an
-//! optimization"). Threads beyond the records share one; their counts add up, and a pass of the wrong socket is at worst
-//! used up once.
+//! optimization"). Threads beyond the records share one: they may then lose a count or use up a pass of the wrong
+//! socket, which affects decisions only.
 use crate::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::{CachePadded, counter};
 
@@ -37,6 +37,7 @@ impl Pass {
 /// The data of one latch.
 pub(super) struct Profile {
     mode_count: usize,
+    thread_count: usize,
     lines_per_thread: usize,
     lines: Box<[Line]>,
     fastest_mode: AtomicUsize,
@@ -57,27 +58,31 @@ impl Profile {
         let line = |_| CachePadded::new(std::array::from_fn(|_| AtomicU64::new(0)));
         let all = mode_count - 1;
         let slice = |_| Slice { mode: AtomicUsize::new(all), end_ns: AtomicU64::new(u64::MAX) };
+        let thread_count = counter::line_count();
         Profile {
             mode_count,
+            thread_count,
             lines_per_thread,
-            lines: (0..lines_per_thread * counter::line_count()).map(line).collect(),
+            lines: (0..lines_per_thread * thread_count).map(line).collect(),
             fastest_mode: AtomicUsize::new(all),
             slices: (0..mode_count).map(slice).collect(),
         }
     }
 
+    #[inline]
     pub fn record_of_this_thread(&self) -> Record<'_> {
-        let thread_count = self.lines.len() / self.lines_per_thread;
-        self.record(crate::thread::number() % thread_count)
+        // The number of lines is a power of two.
+        self.record(crate::thread::number() & (self.thread_count - 1))
     }
 
+    #[inline]
     fn record(&self, thread: usize) -> Record<'_> {
         let first = thread * self.lines_per_thread;
         Record { lines: &self.lines[first..first + self.lines_per_thread] }
     }
 
     fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        (0..self.lines.len() / self.lines_per_thread).map(|thread| self.record(thread))
+        (0..self.thread_count).map(|thread| self.record(thread))
     }
 
     /// Forgets all acquisitions, at the beginning of a profiling session. Not at one moment: acquisitions on the way
@@ -122,26 +127,34 @@ pub(super) struct Record<'a> {
 }
 
 impl Record<'_> {
+    #[inline]
     fn word(&self, at: usize) -> &AtomicU64 {
         &self.lines[at / LINE_WORDS][at % LINE_WORDS]
     }
 
+    #[inline]
     fn mode(&self, mode: usize) -> &AtomicU64 {
         self.word(1 + mode)
     }
 
     /// The pass that the thread still has.
+    #[inline]
     pub fn pass(&self) -> Option<Pass> {
         let pass = Pass::from_word(self.word(0).load(Ordering::Relaxed));
         (pass.left > 0).then_some(pass)
     }
 
+    #[inline]
     pub fn set_pass(&self, pass: Pass) {
         self.word(0).store(pass.to_word(), Ordering::Relaxed);
     }
 
+    /// Counts an acquisition. Two threads that share the record may lose one, which costs less than an atomic addition
+    /// at each.
+    #[inline]
     pub fn count(&self, mode: usize) {
-        self.mode(mode).fetch_add(1, Ordering::Relaxed);
+        let count = self.mode(mode);
+        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 
