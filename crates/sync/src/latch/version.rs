@@ -75,8 +75,8 @@ impl VersionLatch {
     /// Ends with a release like any exclusive hold.
     #[inline]
     pub fn try_upgrade(&self, version: Version) -> Option<()> {
-        // As in a check: whoever has read a datum of a later writer sees the word that this writer has taken.
-        fence(Ordering::Acquire);
+        // No fence as in a check: the exchange looks at the newest word, and a writer that comes after this one cannot
+        // have been read before.
         let seen = self.word.load(Ordering::Relaxed);
         (seen & WATCHED == version.0 && self.try_take(seen)).then_some(())
     }
