@@ -35,6 +35,8 @@ const SLOTS: usize = 16;
 #[cfg(any(loom, shuttle))]
 const SLOTS: usize = 1;
 
+const _: () = assert!(SLOTS.is_power_of_two());
+
 /// Where readers of biased latches show themselves to writers. One table serves any number of latches.
 pub struct VisibleReaders {
     lines: Box<[CachePadded<[AtomicUsize; SLOTS]>]>,
@@ -85,7 +87,7 @@ impl VisibleReaders {
 /// The slot of a latch within every line: middle bits of a multiplicative hash of its address.
 #[inline]
 fn slot_in_line(latch: usize) -> usize {
-    ((latch as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % SLOTS
+    ((latch as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (SLOTS - 1)
 }
 
 /// A latch with a fast path for readers; made for latches that are seldom written.
