@@ -189,12 +189,11 @@ fn a_waiting_writer_keeps_new_readers_out() {
 fn the_queue_lets_threads_in_as_they_came() {
     let latch = QueueLatch::new();
     let order = std::sync::Mutex::new(Vec::new());
+    let begun: [AtomicBool; 3] = Default::default();
     let held = latch.exclusive();
     std::thread::scope(|scope| {
         for number in 0..3 {
-            let begun = AtomicBool::new(false);
-            let begun = &*Box::leak(Box::new(begun));
-            let (latch, order) = (&latch, &order);
+            let (latch, order, begun) = (&latch, &order, &begun[number]);
             scope.spawn(move || {
                 begun.store(true, Ordering::SeqCst);
                 let _held = latch.exclusive();
