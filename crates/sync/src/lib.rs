@@ -1,16 +1,33 @@
 //! What the concurrent parts of lstore are built from: cells that swap under epochs, directories that only grow,
-//! zeroed arrays of atomics, and a small number for each thread.
+//! zeroed arrays of atomics, a small number for each thread, counters, and latches with their elision and throttling.
 //!
-//! Nothing here knows what a page or a transaction is. Readers of every structure in this crate take no latch and
-//! write no cache line that another thread reads, but for pinning their own epoch.
+//! Nothing here knows what a page or a transaction is. Readers of the cells and directories take no latch and write no
+//! cache line that another thread reads, but for pinning their own epoch.
+//!
+//! Latches and counters stand on the modules [`atomic`], [`hint`], [`thread`] and [`cell`], through which a model checker
+//! can take the place of `std`.
 
+pub mod atomic;
+pub mod cell;
+mod clock;
+mod counter;
 mod directory;
+pub mod elision;
 mod epoch;
+pub mod hint;
+pub mod latch;
+pub mod thread;
 mod thread_slot;
+pub mod throttle;
 mod zeroed;
 
+pub use clock::{Clock, SystemClock, VirtualClock};
+pub use counter::{Counter, Counters};
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use directory::Directory;
+pub use elision::Elided;
 pub use epoch::{EpochCell, Guard, pin};
+pub use latch::{Biased, Elidable, Latch, Latched, QueueLatch, RwSpinLatch, SpinLatch, VersionLatch};
 pub use thread_slot::thread_slot;
+pub use throttle::Throttled;
 pub use zeroed::zeroed_atomics;
