@@ -4,8 +4,10 @@
 //! columns that it changes. An entry stays when a version stops having the key, because older snapshots may still
 //! reach it; a reader therefore checks the key on the version that it sees. The uniqueness of a key is decided
 //! under [`HashIndex::insert_unique`], by asking the caller what each record that had the key is doing now.
-#![forbid(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
 
 mod hash;
+mod kiss;
 
 pub use hash::{HashIndex, Holder};
+pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Range, Versioned, Word};

@@ -1,0 +1,1 @@
+//! The tree against a simple model.
