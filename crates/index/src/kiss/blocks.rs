@@ -209,6 +209,8 @@ impl Arena {
         };
         let arena = Arc::clone(self);
         guard.defer(move || arena.activate(&full));
+        // What is deferred would otherwise stay with the thread until there are some dozens of it.
+        guard.flush();
     }
 
     /// A grace period is over: the blocks are free.
@@ -325,7 +327,8 @@ mod tests {
         let mut reused = Vec::new();
         while reused.is_empty() {
             flush();
-            reused.extend((0..WAITING).map(|_| arena.take(0b11).unwrap().0).filter(|pointer| retired.contains(pointer)));
+            reused
+                .extend((0..WAITING).map(|_| arena.take(0b11).unwrap().0).filter(|pointer| retired.contains(pointer)));
         }
         assert_eq!(arena.counts().used % WAITING as u64, 0);
     }

@@ -39,6 +39,8 @@ mod node;
 mod trie;
 
 #[cfg(test)]
+mod races;
+#[cfg(test)]
 mod tests;
 
 use std::marker::PhantomData;
