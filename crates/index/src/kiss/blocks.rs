@@ -62,6 +62,10 @@ impl Pointer {
         (self.0 >> BLOCK_BITS) as usize
     }
 
+    fn block(self) -> u32 {
+        self.0 & ((1 << BLOCK_BITS) - 1)
+    }
+
     /// Whether the node has all its values.
     #[inline]
     pub(super) fn is_full(self) -> bool {
@@ -146,24 +150,9 @@ impl Arena {
         (pointer != Pointer::EMPTY).then(|| unsafe { Node::at(self.address(pointer).cast::<AtomicU64>()) })
     }
 
-    /// A block for as many values as `bitmap` has bits, at least one, and its memory.
-    pub(super) fn take(&self, bitmap: u64) -> Result<(Pointer, NonNull<u64>), AddressSpaceError> {
-        let class = bitmap.count_ones() as usize - 1;
-        let mut shelf = self.shelf();
-        let lists = shelf.get_or_insert_with(Lists::empty);
-        let block = match lists.active[class].pop() {
-            Some(block) => block,
-            None => match lists.fresh[class].next() {
-                Some(block) => block,
-                None => {
-                    lists.fresh[class] = self.take_run(class)?;
-                    lists.fresh[class].next().unwrap_or_default()
-                }
-            },
-        };
-        lists.taken_count += 1;
-        let pointer = Pointer::new(class, block);
-        Ok((pointer, self.address(pointer)))
+    /// The lists of this thread, for one change. Not to be held while anything else of the arena is called.
+    pub(super) fn lists(&self) -> ListsGuard<'_> {
+        ListsGuard { arena: self, shelf: self.shelf() }
     }
 
     /// A run of blocks that nobody had before.
@@ -184,31 +173,11 @@ impl Arena {
         Ok(start..start + run)
     }
 
-    /// Takes back a block that no other thread has seen.
-    pub(super) fn put_back(&self, pointer: Pointer) {
-        let mut shelf = self.shelf();
-        let lists = shelf.get_or_insert_with(Lists::empty);
-        lists.active[pointer.class()].push(pointer.0 & ((1 << BLOCK_BITS) - 1));
-        lists.retired_count += 1;
-    }
-
-    /// Takes back a block that is out of its slot; readers may still hold it.
-    pub(super) fn retire(self: &Arc<Self>, pointer: Pointer, guard: &Guard) {
-        if pointer == Pointer::EMPTY {
-            return;
-        }
-        let full = {
-            let mut shelf = self.shelf();
-            let lists = shelf.get_or_insert_with(Lists::empty);
-            lists.inactive.push(pointer);
-            lists.retired_count += 1;
-            if lists.inactive.len() < WAITING {
-                return;
-            }
-            std::mem::replace(&mut lists.inactive, Vec::with_capacity(WAITING))
-        };
+    /// Blocks out of their slots become free once every reader of this time has gone.
+    pub(super) fn wait_for_readers(self: &Arc<Self>, retired: Option<Vec<Pointer>>, guard: &Guard) {
+        let Some(retired) = retired else { return };
         let arena = Arc::clone(self);
-        guard.defer(move || arena.activate(&full));
+        guard.defer(move || arena.activate(&retired));
         // What is deferred would otherwise stay with the thread until there are some dozens of it.
         guard.flush();
     }
@@ -218,7 +187,7 @@ impl Arena {
         let mut shelf = self.shelf();
         let lists = shelf.get_or_insert_with(Lists::empty);
         for pointer in blocks {
-            lists.active[pointer.class()].push(pointer.0 & ((1 << BLOCK_BITS) - 1));
+            lists.active[pointer.class()].push(pointer.block());
         }
     }
 
@@ -266,6 +235,52 @@ impl Drop for Arena {
     }
 }
 
+/// The lists of one thread, in use.
+pub(super) struct ListsGuard<'a> {
+    arena: &'a Arena,
+    shelf: MutexGuard<'a, Option<Box<Lists>>>,
+}
+
+impl ListsGuard<'_> {
+    /// A block for as many values as `bitmap` has bits, at least one, and its memory.
+    pub(super) fn take(&mut self, bitmap: u64) -> Result<(Pointer, NonNull<u64>), AddressSpaceError> {
+        let class = bitmap.count_ones() as usize - 1;
+        let lists = self.shelf.get_or_insert_with(Lists::empty);
+        let block = match lists.active[class].pop().or_else(|| lists.fresh[class].next()) {
+            Some(block) => block,
+            None => {
+                let run = self.arena.take_run(class)?;
+                lists.fresh[class] = run.start + 1..run.end;
+                run.start
+            }
+        };
+        lists.taken_count += 1;
+        let pointer = Pointer::new(class, block);
+        Ok((pointer, self.arena.address(pointer)))
+    }
+
+    /// Takes back a block that no other thread has seen.
+    pub(super) fn put_back(&mut self, pointer: Pointer) {
+        if pointer != Pointer::EMPTY {
+            let lists = self.shelf.get_or_insert_with(Lists::empty);
+            lists.active[pointer.class()].push(pointer.block());
+            lists.retired_count += 1;
+        }
+    }
+
+    /// Takes back a block that is out of its slot; readers may still hold it. Now and then returns those that came
+    /// together, for [`Arena::wait_for_readers`].
+    pub(super) fn retire(mut self, pointer: Pointer) -> Option<Vec<Pointer>> {
+        if pointer == Pointer::EMPTY {
+            return None;
+        }
+        let lists = self.shelf.get_or_insert_with(Lists::empty);
+        lists.inactive.push(pointer);
+        lists.retired_count += 1;
+        (lists.inactive.len() == WAITING).then(|| std::mem::replace(&mut lists.inactive, Vec::with_capacity(WAITING)))
+    }
+}
+
 impl Lists {
     fn empty() -> Box<Lists> {
         Box::new(Lists {
@@ -289,7 +304,7 @@ mod tests {
         let mut spans = Vec::new();
         for round in 0..300 {
             for class in 0..CLASSES {
-                let (pointer, memory) = arena.take(u64::MAX >> (63 - class)).unwrap();
+                let (pointer, memory) = arena.lists().take(u64::MAX >> (63 - class)).unwrap();
                 assert!(pointer != Pointer::EMPTY && pointer.class() == class, "round {round}");
                 spans.push((memory.as_ptr().addr(), block_bytes(class)));
             }
@@ -303,7 +318,7 @@ mod tests {
         let arena = Arena::new(PageSize::Small).unwrap();
         let seen: HashSet<usize> = (0..CHUNK_BLOCKS * 2)
             .map(|_| {
-                let (pointer, memory) = arena.take(1).unwrap();
+                let (pointer, memory) = arena.lists().take(1).unwrap();
                 assert_eq!(arena.address(pointer), memory);
                 memory.as_ptr().addr()
             })
@@ -317,18 +332,22 @@ mod tests {
     fn a_retired_block_comes_back_only_after_its_readers_have_gone() {
         let arena = Arena::new(PageSize::Small).unwrap();
         let reader = sync::pin();
-        let retired: Vec<Pointer> = (0..WAITING).map(|_| arena.take(0b11).unwrap().0).collect();
-        retired.iter().for_each(|pointer| arena.retire(*pointer, &sync::pin()));
+        let retired: Vec<Pointer> = (0..WAITING).map(|_| arena.lists().take(0b11).unwrap().0).collect();
+        retired.iter().for_each(|pointer| {
+            let together = arena.lists().retire(*pointer);
+            arena.wait_for_readers(together, &sync::pin());
+        });
         let flush = || (0..200).for_each(|_| sync::pin().flush());
         flush();
-        let meanwhile: Vec<Pointer> = (0..WAITING).map(|_| arena.take(0b11).unwrap().0).collect();
+        let meanwhile: Vec<Pointer> = (0..WAITING).map(|_| arena.lists().take(0b11).unwrap().0).collect();
         assert!(meanwhile.iter().all(|pointer| !retired.contains(pointer)));
         drop(reader);
         let mut reused = Vec::new();
         while reused.is_empty() {
             flush();
-            reused
-                .extend((0..WAITING).map(|_| arena.take(0b11).unwrap().0).filter(|pointer| retired.contains(pointer)));
+            reused.extend(
+                (0..WAITING).map(|_| arena.lists().take(0b11).unwrap().0).filter(|pointer| retired.contains(pointer)),
+            );
         }
         assert_eq!(arena.counts().used % WAITING as u64, 0);
     }

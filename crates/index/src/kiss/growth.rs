@@ -51,8 +51,9 @@ impl<S: Slot> Shared<S> {
 
     /// Step 2.
     fn fill(&self, subtree: Inner<'_>, guard: &Guard) -> Result<(), AddressSpaceError> {
+        let mut lists = self.arena.lists();
         for leaf in leaves(subtree, guard) {
-            let (pointer, memory) = self.arena.take(leaf.node().bitmap())?;
+            let (pointer, memory) = lists.take(leaf.node().bitmap())?;
             // SAFETY: the block is ours until it is published, and has room for this bitmap and its values.
             unsafe { leaf.node().copy_to(memory) };
             self.level_two.fill(leaf.base(), pointer);
@@ -62,11 +63,9 @@ impl<S: Slot> Shared<S> {
 
     /// Takes back what a failed step 2 has done.
     fn empty(&self, subtree: Inner<'_>, guard: &Guard) {
+        let mut lists = self.arena.lists();
         for leaf in leaves(subtree, guard) {
-            let pointer = self.level_two.fill(leaf.base(), Pointer::EMPTY);
-            if pointer != Pointer::EMPTY {
-                self.arena.put_back(pointer);
-            }
+            lists.put_back(self.level_two.fill(leaf.base(), Pointer::EMPTY));
         }
     }
 

@@ -14,9 +14,9 @@ use super::link::Leaf;
 use super::node::{FANOUT, Node, base_of};
 use super::{KissTree, Shared, Word};
 
-/// An iterator copies so many entries at once, or those of so many nodes.
-const ENTRIES_AHEAD: usize = 64;
-const NODES_AHEAD: usize = 32;
+/// An iterator takes the entries of one node first, then of twice as many each time, up to these. The nodes of a step
+/// are asked from memory all at once.
+const NODES_AHEAD: usize = 16;
 
 impl<S: Slot> Shared<S> {
     /// The first node at or after `from` that is not empty.
@@ -68,6 +68,7 @@ pub struct Range<'t, V, S: Slot> {
     bounds: Option<(u64, u64)>,
     front: VecDeque<(u64, u64)>,
     back: VecDeque<(u64, u64)>,
+    nodes_ahead: usize,
 }
 
 impl<'t, V: Word, S: Slot> Range<'t, V, S> {
@@ -83,40 +84,43 @@ impl<'t, V: Word, S: Slot> Range<'t, V, S> {
             Bound::Unbounded => Some(u64::MAX),
         };
         let bounds = low.zip(high).filter(|(low, high)| low <= high);
-        Range { tree, bounds, front: VecDeque::new(), back: VecDeque::new() }
+        Range { tree, bounds, front: VecDeque::new(), back: VecDeque::new(), nodes_ahead: 1 }
     }
 
-    /// Copies the next entries above `low`.
+    /// Copies the next entries from `low` on.
     fn fill_front(&mut self, low: u64, high: u64) {
         let guard = sync::pin();
         let mut from = Some(low);
-        for nodes in 0.. {
-            let is_enough = nodes >= NODES_AHEAD && !self.front.is_empty();
-            let Some(start) = from.filter(|_| !is_enough && self.front.len() < ENTRIES_AHEAD) else { return };
-            let Some((base, node)) = self.tree.shared.first_from(start, &guard) else { return };
-            if base > high {
-                return;
+        while self.front.is_empty() && from.is_some() {
+            let mut nodes: [Option<(u64, Node<'_>)>; NODES_AHEAD] = [None; NODES_AHEAD];
+            for place in &mut nodes[..self.nodes_ahead] {
+                let next = from.and_then(|from| self.tree.shared.first_from(from, &guard));
+                *place = next.filter(|(base, _)| *base <= high).inspect(|(_, node)| node.prefetch());
+                from = place.and_then(|(base, _)| base.checked_add(FANOUT as u64));
             }
-            self.front.extend(node.entries(base).filter(|(key, _)| (low..=high).contains(key)));
-            from = base.checked_add(FANOUT as u64);
+            self.nodes_ahead = (2 * self.nodes_ahead).min(NODES_AHEAD);
+            let entries = nodes.into_iter().flatten().flat_map(|(base, node)| node.entries(base));
+            self.front.extend(entries.filter(|(key, _)| (low..=high).contains(key)));
         }
     }
 
-    /// Copies the next entries below `high`.
+    /// Copies the next entries from `high` down.
     fn fill_back(&mut self, low: u64, high: u64) {
         let guard = sync::pin();
         let mut to = Some(high);
-        for nodes in 0.. {
-            let is_enough = nodes >= NODES_AHEAD && !self.back.is_empty();
-            let Some(start) = to.filter(|_| !is_enough && self.back.len() < ENTRIES_AHEAD) else { return };
-            let Some((base, node)) = self.tree.shared.last_to(start, &guard) else { return };
-            if base < base_of(low) {
-                return;
+        while self.back.is_empty() && to.is_some() {
+            let mut nodes: [Option<(u64, Node<'_>)>; NODES_AHEAD] = [None; NODES_AHEAD];
+            for place in &mut nodes[..self.nodes_ahead] {
+                let next = to.and_then(|to| self.tree.shared.last_to(to, &guard));
+                *place = next.filter(|(base, _)| *base >= base_of(low)).inspect(|(_, node)| node.prefetch());
+                to = place.and_then(|(base, _)| base.checked_sub(1));
             }
-            let count = self.back.len();
-            self.back.extend(node.entries(base).filter(|(key, _)| (low..=high).contains(key)));
-            self.back.make_contiguous()[count..].reverse();
-            to = base.checked_sub(1);
+            self.nodes_ahead = (2 * self.nodes_ahead).min(NODES_AHEAD);
+            for (base, node) in nodes.into_iter().flatten() {
+                let count = self.back.len();
+                self.back.extend(node.entries(base).filter(|(key, _)| (low..=high).contains(key)));
+                self.back.make_contiguous()[count..].reverse();
+            }
         }
     }
 }

@@ -264,21 +264,20 @@ impl<S: Slot> LevelTwo<S> {
                 }
                 continue;
             }
-            let new = if bitmap == 0 {
-                Pointer::EMPTY
-            } else {
-                let (new, memory) = arena.take(bitmap)?;
+            let mut lists = arena.lists();
+            let mut new = Pointer::EMPTY;
+            if bitmap != 0 {
+                let (block, memory) = lists.take(bitmap)?;
                 // SAFETY: the block has room for the bitmap's values, is not published, and the plan is for `old`.
                 unsafe { edit.write(old, bitmap, memory) };
-                new
-            };
+                new = block;
+            }
             if slot.replace(seen, new.word()) {
-                arena.retire(pointer, guard);
+                let retired = lists.retire(pointer);
+                arena.wait_for_readers(retired, guard);
                 return Ok(());
             }
-            if new != Pointer::EMPTY {
-                arena.put_back(new);
-            }
+            lists.put_back(new);
         }
     }
 
