@@ -4,6 +4,8 @@
 //! columns that it changes. An entry stays when a version stops having the key, because older snapshots may still
 //! reach it; a reader therefore checks the key on the version that it sees. The uniqueness of a key is decided
 //! under [`HashIndex::insert_unique`], by asking the caller what each record that had the key is doing now.
+//!
+//! [`HashIndex`] takes keys of any type; [`KissTree`] keeps integer keys in order.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod hash;

@@ -140,7 +140,7 @@ fn nobody_reads_memory_that_serves_another_key() {
                 for round in 0..60u64 {
                     for key in (0..6_000u64).filter(|key| (key ^ round) % 3 != 0) {
                         tree.upsert(key, key << 32 | round).unwrap();
-                        tree.remove(key / 2 ^ 1).unwrap();
+                        tree.remove((key / 2) ^ 1).unwrap();
                     }
                 }
                 done.store(true, Ordering::Relaxed);
@@ -161,7 +161,7 @@ fn nobody_reads_memory_that_serves_another_key() {
 
 #[test]
 fn an_iterator_sees_all_that_stays_while_pages_grow_under_it() {
-    let stays = |key: u64| key % 3 == 0;
+    let stays = |key: u64| key.is_multiple_of(3);
     for _ in 0..4 {
         let tree = KissTree::<u64>::new().unwrap();
         let kept: Vec<u64> = (0..60_000).map(|index| index * 7).filter(|key| stays(*key)).collect();
