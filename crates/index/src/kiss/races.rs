@@ -216,3 +216,44 @@ fn threads_that_insert_into_the_trie_together_lose_nothing() {
     expected.sort_unstable();
     assert!(tree.range(..).map(|entry| entry.0).eq(expected));
 }
+
+/// Interleaves two changes on purpose: the second runs while the first has looked and not yet written.
+#[test]
+fn a_change_made_while_another_decides_is_not_lost() {
+    fn interleave<S: Slot>(key: u64, start: &[u64], meanwhile: impl Fn(&KissTree<u64, S>)) {
+        for outer in [Change::Set(1), Change::Remove] {
+            let [tree, expected] = [(); 2].map(|()| KissTree::with_options(KissOptions::default()).unwrap());
+            for tree in [&tree, &expected] {
+                tree.load(start.iter().map(|key| (*key, 0))).unwrap();
+            }
+            let mut asked_count = 0;
+            tree.change(key, |_| {
+                asked_count += 1;
+                if asked_count == 1 {
+                    meanwhile(&tree);
+                }
+                outer
+            })
+            .unwrap();
+            meanwhile(&expected);
+            expected.change(key, |_| outer).unwrap();
+            assert!(tree.range(..).eq(expected.range(..)), "{outer:?} of {key}");
+        }
+    }
+    fn interleave_all<S: Slot>() {
+        let page: Vec<u64> = (0..4_000).collect();
+        for start in [&[][..], &[6], &[5, 6], &[5, 6, 70, 640, 1 << 40], &page, &page[..1_900]] {
+            for key in [5, 7, 5_000] {
+                interleave::<S>(key, start, |tree| assert!(tree.upsert(6, 9).is_ok()));
+                interleave::<S>(key, start, |tree| assert!(tree.upsert(key, 9).is_ok()));
+                interleave::<S>(key, start, |tree| assert!(tree.remove(6).is_ok()));
+                interleave::<S>(key, start, |tree| assert!(tree.remove(key).is_ok()));
+                interleave::<S>(key, start, |tree| assert!(tree.insert(key + 64, 9).is_ok()));
+                interleave::<S>(key, start, |tree| tree.load((100..3_000).map(|key| (key, 9))).unwrap());
+                interleave::<S>(key, start, |tree| tree.load((0..1_024).map(|node| (node * 64 + 1, 9))).unwrap());
+            }
+        }
+    }
+    interleave_all::<Compact>();
+    interleave_all::<Versioned>();
+}
