@@ -369,3 +369,42 @@ impl<S: Slot> LevelTwo<S> {
         (0..BITMAP_WORDS).map(|word| self.bitmap_word(word).load(Ordering::Relaxed).count_ones() as usize).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_from_before_a_value_was_written_in_place_is_refused() {
+        let slot = Versioned(AtomicU64::new(0));
+        assert!(slot.replace(slot.read(), 7));
+        let copied = slot.read_settled();
+        assert!(slot.update(copied, || assert!(slot.read() & LATCH != 0 && Versioned::pointer(slot.read()) == 7)));
+        assert!(!slot.replace(copied, 8) && !slot.update(copied, || unreachable!("the slot has changed")));
+        assert!(slot.replace(slot.read_settled(), 8));
+        assert_eq!(Versioned::pointer(slot.read()), 8);
+    }
+
+    #[test]
+    fn versions_go_round_without_touching_pointer_or_latch() {
+        let slot = Versioned(AtomicU64::new(u64::MAX & !LATCH));
+        assert!(slot.update(slot.read_settled(), || ()));
+        assert_eq!(slot.read_settled(), u64::from(u32::MAX));
+    }
+
+    #[test]
+    fn dense_pages_are_found_in_both_directions() {
+        let level_two = LevelTwo::<Compact>::new(5, PageSize::Small).unwrap();
+        let dense = [0, 1, 63, 64, 4_095, 4_096, 40_000, 65_535];
+        assert_eq!((level_two.next_dense(0), level_two.last_dense(PAGES - 1)), (None, None));
+        dense.iter().for_each(|page| level_two.open(*page));
+        for page in 0..PAGES {
+            let expected = dense.iter().copied().find(|other| *other >= page);
+            assert_eq!(level_two.next_dense(page), expected, "from {page}");
+            let expected = dense.iter().copied().rev().find(|other| *other <= page);
+            assert_eq!(level_two.last_dense(page), expected, "down from {page}");
+        }
+        assert_eq!(level_two.page_count(), dense.len());
+        assert_eq!((level_two.page_of(4 << 32), level_two.page_of(5 << 32 | 65_536)), (None, Some(1)));
+    }
+}
