@@ -258,8 +258,8 @@ impl<S: Slot> Shared<S> {
         if self.is_dense(key) {
             return self.get_in_page(key, guard);
         }
-        let found = self.trie.node(key, guard).and_then(|node| node.get(key));
-        found.or_else(|| self.get_if_moved(key, guard))
+        // Should the page become dense now, the trie keeps what it has of it until this guard is gone.
+        self.trie.node(key, guard)?.get(key)
     }
 
     /// A key of a dense page: slot, node, value (section 4.2).
@@ -269,11 +269,6 @@ impl<S: Slot> Shared<S> {
         // SAFETY: the pointer comes from a slot of this tree, read under the guard.
         let node = unsafe { self.arena.node(pointer, guard) }?;
         if pointer.is_full() { Some(node.get_full(key)) } else { node.get(key) }
-    }
-
-    /// A key that the trie does not have may have moved into a page since it was looked for.
-    fn get_if_moved(&self, key: u64, guard: &Guard) -> Option<u64> {
-        if self.is_dense(key) { self.get_in_page(key, guard) } else { None }
     }
 
     /// Applies an edit where its keys live.

@@ -162,6 +162,22 @@ fn what_a_page_left_in_the_trie_is_freed_after_a_while() {
 }
 
 #[test]
+fn what_a_dense_page_has_left_in_the_trie_is_no_longer_seen() {
+    let reader = sync::pin();
+    let tree = KissTree::<u64>::new().unwrap();
+    let mut model: BTreeMap<u64, u64> = (0..4_000).map(|key| (key, key)).collect();
+    tree.load(in_model(&model, 0..=u64::MAX)).unwrap();
+    assert!(tree.memory().page_bytes > 0 && tree.memory().trie_bytes > 0, "the reader keeps both");
+    assert_eq!(tree.get_pinned(100, &reader), Some(100));
+    for key in (0..64).chain(128..256).chain([300]) {
+        assert_eq!(tree.remove(key).unwrap(), model.remove(&key));
+    }
+    compare(&tree, &model, &[0, 130, 300]);
+    drop(reader);
+    compare(&tree, &model, &[0, 130, 300]);
+}
+
+#[test]
 fn a_decision_sees_the_value_that_it_replaces() {
     let tree = KissTree::<Rid>::new().unwrap();
     let (one, other) = (Rid::base(0, 1), Rid::base(3, 9));
