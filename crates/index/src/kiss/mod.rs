@@ -142,7 +142,7 @@ impl<V: Word, S: Slot> KissTree<V, S> {
         Ok(KissTree { shared, values: PhantomData })
     }
 
-    /// The value of a key.
+    /// The value of a key. Pinning the epoch is about half of its cost; see [`KissTree::get_pinned`].
     #[inline]
     pub fn get(&self, key: u64) -> Option<V> {
         self.get_pinned(key, &sync::pin())
@@ -175,7 +175,8 @@ impl<V: Word, S: Slot> KissTree<V, S> {
         self.change(key, |_| Change::Set(value))
     }
 
-    /// Removes a key, and returns the value that it had.
+    /// Removes a key, and returns the value that it had. The neighbours that stay need a smaller node, so this can fail
+    /// like an insert.
     pub fn remove(&self, key: u64) -> Result<Option<V>, AddressSpaceError> {
         self.change(key, |_| Change::Remove)
     }
@@ -222,8 +223,9 @@ impl<V: Word, S: Slot> KissTree<V, S> {
         self.shared.change(&mut ManyKeys::new(base, bitmap, values), &sync::pin())
     }
 
-    /// The entries whose keys are in `range`, in key order, from either end. What it sees while others write is told
-    /// at the module `iterate`: every entry that stays, each node as of one moment.
+    /// The entries whose keys are in `range`, in key order, from either end. While others write it sees every entry that
+    /// is there all the time, none that was gone before, and of what changes meanwhile the one or the other. It holds
+    /// back no memory between two steps.
     pub fn range(&self, range: impl RangeBounds<u64>) -> Range<'_, V, S> {
         Range::new(self, range)
     }
