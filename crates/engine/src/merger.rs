@@ -3,7 +3,8 @@
 //! A writer that brings a range to its bound of unmerged tail records puts it into the queue, once, and a resting thread
 //! takes it from there. One of the threads also sweeps over all ranges many times a second, for those that are full but
 //! not merged yet; every few seconds it takes in the tails of ranges that nobody writes any more, so that a table at
-//! rest is scanned at full speed.
+//! rest is scanned at full speed. While no merge is due, the threads turn merged tail records into history and give up
+//! what no snapshot needs.
 //!
 //! If the pool can't keep up, and a range has several times as many unmerged records as it should, the transaction that
 //! notices merges the range itself once it has committed ([`MergePool::is_crowded`]): writers slow down and none stops.
@@ -79,22 +80,32 @@ impl Drop for MergePool {
 }
 
 impl Queue {
-    /// The next range that is due, `None` after a rest without any. `Err` when the pool stops.
-    fn next(&self) -> Result<Option<(Arc<TableData>, usize)>, ()> {
+    /// The next range that is due, `None` if there is none, after a rest where that is allowed. `Err` when the pool stops.
+    fn next(&self, may_rest: bool) -> Result<Option<(Arc<TableData>, usize)>, ()> {
         let mut state = self.state.lock();
-        if state.due.is_empty() && !state.is_stopping {
+        if may_rest && state.due.is_empty() && !state.is_stopping {
             self.changed.wait_for(&mut state, REST);
         }
         if state.is_stopping { Err(()) } else { Ok(state.due.pop_front()) }
+    }
+
+    /// Whether a range waits to be merged, or the pool is to stop.
+    fn is_wanted(&self) -> bool {
+        let state = self.state.lock();
+        state.is_stopping || !state.due.is_empty()
     }
 }
 
 fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
     let (mut swept, mut looked_for_quiet) = (Instant::now(), Instant::now());
     let mut charged_for_indexes = 0;
-    while let Ok(due) = queue.next() {
-        if let Some((table, range)) = due {
-            merge(core, &table, range);
+    let mut has_archived = false;
+    while let Ok(due) = queue.next(!has_archived) {
+        match due {
+            Some((table, range)) => {
+                merge(core, &table, range);
+            }
+            None => has_archived = archive(core, queue),
         }
         if is_sweeper && swept.elapsed() >= REST {
             core.clock.tick(core.transactions.0.now());
@@ -135,6 +146,23 @@ fn merge_due(core: &Core, queue: &Queue, is_quiet: bool) {
     }
 }
 
+/// Turns merged tail records into history, as long as no merge is due. Returns whether there was anything to do.
+fn archive(core: &Core, queue: &Queue) -> bool {
+    let mut has_archived = false;
+    for table in tables(core) {
+        if table.storage.has_archivable() {
+            let horizon = core.horizon(&table);
+            for range in 0..table.storage.range_count() {
+                if queue.is_wanted() {
+                    return true;
+                }
+                has_archived |= table.storage.archive_range(range, horizon, false);
+            }
+        }
+    }
+    has_archived
+}
+
 /// Merges one range and gives up history beyond the table's retention; returns whether there was anything to merge.
 pub(crate) fn merge(core: &Core, table: &TableData, range: usize) -> bool {
     let horizon = core.horizon(table);
@@ -146,7 +174,7 @@ pub(crate) fn reclaim(core: &Core) {
     for table in tables(core) {
         for range in 0..table.storage.range_count() {
             merge(core, &table, range);
-            table.storage.archive_range(range, core.horizon(&table));
+            table.storage.archive_range(range, core.horizon(&table), true);
         }
     }
     // What was replaced is freed once its readers are gone, which takes a few turns of the epoch.

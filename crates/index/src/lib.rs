@@ -4,7 +4,12 @@
 //! columns that it changes. An entry stays when a version stops having the key, because older snapshots may still
 //! reach it; a reader therefore checks the key on the version that it sees. The uniqueness of a key is decided
 //! under `insert_unique`, by asking the caller what each record that had the key is doing now.
+//!
+//! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order.
+#![deny(unsafe_op_in_unsafe_fn)]
+
 mod hash;
+mod kiss;
 #[cfg(all(loom, test))]
 #[path = "word/model.rs"]
 mod model;
@@ -12,5 +17,6 @@ mod model;
 mod word;
 
 pub use hash::{HashIndex, Holder};
+pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Range, Versioned, Word};
 #[cfg(not(loom))]
 pub use word::WordIndex;

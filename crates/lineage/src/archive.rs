@@ -46,6 +46,9 @@ impl Archive {
     }
 }
 
+/// Tail records of an update range that become history at a time: a few milliseconds of work.
+const RECORDS_AT_ONCE: u64 = 1 << 13;
+
 /// A merged tail record on its way into history.
 struct Archived<'g> {
     slot: usize,
@@ -55,23 +58,28 @@ struct Archived<'g> {
 
 impl Range {
     /// Archives what has been merged, and expires what no snapshot from `horizon` on needs. `all` takes in the last
-    /// pages too, and expires however little it brings. The caller holds the merge's mutex.
-    pub(crate) fn archive(&self, guard: &Guard, horizon: Timestamp, all: bool) {
-        let MetaPage::Base(meta) = self.meta.load(guard) else { return };
+    /// pages too, and expires however little it brings; otherwise this stops after some thousand records, so that merges
+    /// need not wait long. Returns whether it archived anything. The caller holds the merge's mutex.
+    pub(crate) fn archive(&self, guard: &Guard, horizon: Timestamp, all: bool) -> bool {
+        let MetaPage::Base(meta) = self.meta.load(guard) else { return false };
+        let mut has_archived = false;
         for part in 0..self.parts.len() {
             let tails = &self.parts[part].tails;
             let page_records = tails.page_records() as u64;
-            let through = meta.floor[part] / page_records * page_records;
             let before = &self.parts[part].archive.load(guard).history;
             // Some pages at a time, so that history pages are large.
             let batch = if all { 1 } else { (self.options.update_range_records as u64 / 16).max(page_records) };
+            let merged = meta.floor[part] / page_records * page_records;
+            let through = if all { merged } else { merged.min(before.through() + RECORDS_AT_ONCE) };
             if through >= before.through() + batch {
+                has_archived = true;
                 let history = self.with_archived(guard, part, meta, before, through, horizon);
                 self.publish_history(guard, part, history, None);
                 tails.give_up(guard, through);
             }
             self.expire(guard, part, meta, horizon, all);
         }
+        has_archived
     }
 
     fn publish_history(&self, guard: &Guard, part: usize, history: History, expired: Option<Timestamp>) {
@@ -165,6 +173,9 @@ impl Range {
         horizon: Timestamp,
     ) {
         let history = &self.parts[part].archive.load(guard).history;
+        if history.given_up() == 0 {
+            return;
+        }
         let is_merged = |slot: &usize| meta.last_updated(*slot) > 0;
         let lost: Vec<usize> = newest
             .filter(|(slot, _, committed)| *committed > horizon && is_merged(slot))

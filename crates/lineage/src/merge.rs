@@ -106,7 +106,6 @@ impl Range {
         for (column, (values, sketch)) in merged.into_iter().zip(pages) {
             self.columns[column].replace(Page { lineage: prefixes.ends.clone(), values, sketch }, guard);
         }
-        self.archive(guard, horizon, false);
         Some(report)
     }
 

@@ -287,8 +287,7 @@ impl Table {
 
     /// Merges one range (see the `merge` module); `None` if there was nothing to do or a running transaction is in the way.
     ///
-    /// Then what was merged becomes history, and history that no snapshot from `horizon` on needs is given up. The caller
-    /// holds all snapshots that it lets readers use at or after the horizon, see [`Table::raise_horizon`].
+    /// No snapshot before `horizon` is asked for any more; see [`Table::raise_horizon`].
     pub fn merge_range<O: Outcomes>(&self, index: usize, outcomes: &O, horizon: Timestamp) -> Option<MergeReport> {
         self.merge(index, outcomes, None, horizon)
     }
@@ -304,12 +303,18 @@ impl Table {
         self.merge(index, outcomes, Some(columns), horizon)
     }
 
-    /// Turns all that a range has merged into history, and gives up all that no snapshot from `horizon` on needs, however
-    /// little it is.
-    pub fn archive_range(&self, index: usize, horizon: Timestamp) {
+    /// Whether records may have been merged that are not history yet.
+    pub fn has_archivable(&self) -> bool {
+        self.merges.load(Ordering::Relaxed) > 0
+    }
+
+    /// Turns what a range has merged into history, and gives up what no snapshot from `horizon` on needs: some thousand
+    /// records, or all of it. Returns whether there was anything worth it. Does nothing while a merge runs on the range.
+    pub fn archive_range(&self, index: usize, horizon: Timestamp, all: bool) -> bool {
         let range = self.range(index);
-        if let Ok(_one_at_a_time) = range.merging.try_lock() {
-            range.archive(&sync::pin(), horizon, true);
+        match range.merging.try_lock() {
+            Ok(_one_at_a_time) => range.archive(&sync::pin(), horizon, all),
+            Err(_) => false,
         }
     }
 

@@ -1,0 +1,144 @@
+//! Address space that costs memory only where it is written (KISS-Tree, section 3.2).
+//!
+//! A mapping is asked of the system once, zeroed and without a promise that memory is there for all of it. A page
+//! becomes memory when something is written to it; concurrent first writes are the system's business.
+use std::fmt;
+use std::io;
+use std::ptr::{NonNull, null_mut};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+const HUGE_PAGE: usize = 2 << 20;
+
+/// The system refused address space to an index.
+#[derive(Debug)]
+pub struct AddressSpaceError {
+    wanted_bytes: usize,
+    reason: io::Error,
+}
+
+impl AddressSpaceError {
+    /// The address space of a kind that the tree itself limits is used up.
+    pub(super) fn used_up(wanted_bytes: usize) -> Self {
+        let reason = io::Error::other("every block of this node size is in use");
+        AddressSpaceError { wanted_bytes, reason }
+    }
+}
+
+impl fmt::Display for AddressSpaceError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "an index cannot reserve {} KiB of address space: {}; reserving takes no memory, so raise the limit on \
+             address space (`ulimit -v`) or allow overcommitment (`vm.overcommit_memory` 0 or 1)",
+            self.wanted_bytes >> 10,
+            self.reason
+        )
+    }
+}
+
+impl std::error::Error for AddressSpaceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.reason)
+    }
+}
+
+/// Whether the system is asked to back a mapping with 2 MiB pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PageSize {
+    Small,
+    Huge,
+}
+
+/// A span of zeroed address space, given back when dropped.
+pub(super) struct Mapping {
+    start: NonNull<u8>,
+    len_bytes: usize,
+}
+
+// SAFETY: a mapping is only an address and a length; whoever works on the memory behind it uses atomics or owns it.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; the mapping itself does not change between `reserve` and `drop`.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Reserves `len_bytes` of zeros, readable and writable, starting at a multiple of 2 MiB where `pages` are huge.
+    pub(super) fn reserve(len_bytes: usize, pages: PageSize) -> Result<Mapping, AddressSpaceError> {
+        let failed = |errno: rustix::io::Errno| AddressSpaceError { wanted_bytes: len_bytes, reason: errno.into() };
+        let slack = if pages == PageSize::Huge { HUGE_PAGE } else { 0 };
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: a new private anonymous mapping at an address that the system chooses touches nothing of ours.
+        let start = unsafe { mmap_anonymous(null_mut(), len_bytes + slack, access, flags) }.map_err(failed)?;
+        let start: *mut u8 = start.cast();
+        let head = if slack == 0 { 0 } else { start.align_offset(HUGE_PAGE) };
+        // SAFETY: the aligned start lies within the mapping, which has `slack` more bytes than are needed.
+        let aligned = unsafe { start.add(head) };
+        if slack > 0 {
+            // SAFETY: head and tail are parts of the new mapping outside the span that is kept, and page-aligned.
+            let trimmed = unsafe {
+                let tail = munmap(aligned.add(len_bytes).cast(), slack - head);
+                if head > 0 { tail.and(munmap(start.cast(), head)) } else { tail }
+            };
+            trimmed.map_err(failed)?;
+            // SAFETY: the span is ours. The advice is a wish: a system without huge pages may refuse it.
+            let _ = unsafe { madvise(aligned.cast(), len_bytes, Advice::LinuxHugepage) };
+        }
+        let start = NonNull::new(aligned).ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
+        Ok(Mapping { start, len_bytes })
+    }
+
+    /// Where the mapping starts; page-aligned.
+    #[inline]
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Gives up ownership; the caller makes a mapping of the address and the length again, once.
+    pub(super) fn into_start(self) -> NonNull<u8> {
+        std::mem::ManuallyDrop::new(self).start
+    }
+
+    /// The mapping that [`Mapping::into_start`] took apart.
+    ///
+    /// # Safety
+    /// `start` and `len_bytes` are those of a mapping taken apart, and this is the only mapping made of it.
+    pub(super) unsafe fn from_start(start: NonNull<u8>, len_bytes: usize) -> Mapping {
+        Mapping { start, len_bytes }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the span was mapped by `reserve`, belongs to this value alone, and whoever borrowed from it is gone.
+        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.len_bytes) };
+        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reservation_is_zeros_and_aligned_as_asked() {
+        for (pages, alignment) in [(PageSize::Small, 4096), (PageSize::Huge, HUGE_PAGE)] {
+            let mapping = Mapping::reserve(64 << 20, pages).unwrap();
+            assert!(mapping.start().cast::<u8>().as_ptr().addr().is_multiple_of(alignment));
+            // SAFETY: the last byte of the mapping, which nobody else uses.
+            let last = unsafe { mapping.start().add((64 << 20) - 1) };
+            // SAFETY: as above.
+            unsafe {
+                assert_eq!(last.read(), 0);
+                last.write(7);
+                assert_eq!(last.read(), 7);
+            }
+        }
+    }
+
+    #[test]
+    fn an_impossible_reservation_says_what_was_wanted() {
+        let error = Mapping::reserve(1 << 62, PageSize::Small).err().unwrap();
+        let text = error.to_string();
+        assert!(text.contains(&format!("{} KiB", 1u64 << 52)) && text.contains("ulimit -v"), "{text}");
+    }
+}
