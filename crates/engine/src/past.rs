@@ -49,7 +49,7 @@ impl Table {
         let mut times = Vec::new();
         if let Some(primary_key) = &self.data.primary_key {
             // Every record that ever had the key; none is accepted, so all are asked about.
-            let _: Option<()> = primary_key.find(&index_key, |rid| {
+            let _: Option<()> = primary_key.find(&sync::pin(), &index_key, |rid| {
                 times.extend(self.data.storage.version_times(rid, transactions));
                 None
             });

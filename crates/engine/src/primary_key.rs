@@ -3,7 +3,8 @@
 //! A key of one or two columns that fit a word each is these words; any other is a byte string.
 use index::{HashIndex, Holder, WordIndex};
 use lineage::{Cell, word_of_value};
-use types::{Rid, Schema, Value};
+use sync::Guard;
+use types::{DataType, Rid, Schema, Value};
 
 /// A primary key's value in the form that the index hashes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -45,7 +46,13 @@ impl PrimaryKey {
     }
 
     /// The key made of these values, if each has exactly its column's type and is stored as a word: the common case.
+    #[inline]
     pub(crate) fn key_of_words(&self, schema: &Schema, values: &[Value]) -> Option<Key> {
+        if let ([Value::BigInt(value)], [column]) = (values, &*self.columns)
+            && schema.columns()[*column].data_type == DataType::BigInt
+        {
+            return Some(Key::One([*value as u64]));
+        }
         let word = |i: usize| word_of_value(&values[i], schema.columns()[self.columns[i]].data_type);
         match self.columns.len() {
             1 => Some(Key::One([word(0)?])),
@@ -61,19 +68,20 @@ impl PrimaryKey {
     }
 
     /// The first record, newest first, that had the key at some time and for which `accept` returns something.
-    pub(crate) fn find<T>(&self, key: &Key, accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
+    #[inline]
+    pub(crate) fn find<T>(&self, guard: &Guard, key: &Key, accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
         match key {
-            Key::One(key) => self.one.find(&sync::pin(), key, accept),
-            Key::Two(key) => self.two.find(&sync::pin(), key, accept),
+            Key::One(key) => self.one.find(guard, key, accept),
+            Key::Two(key) => self.two.find(guard, key, accept),
             Key::Bytes(key) => self.bytes.find(key, accept),
         }
     }
 
     /// Asks for the memory in which the key's entry is.
-    pub(crate) fn prefetch(&self, key: &Key) {
+    pub(crate) fn prefetch(&self, guard: &Guard, key: &Key) {
         match key {
-            Key::One(key) => self.one.prefetch(&sync::pin(), key),
-            Key::Two(key) => self.two.prefetch(&sync::pin(), key),
+            Key::One(key) => self.one.prefetch(guard, key),
+            Key::Two(key) => self.two.prefetch(guard, key),
             Key::Bytes(_) => {}
         }
     }
@@ -134,7 +142,7 @@ fn bytes_of_cell(cell: &Cell<'_>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::{Column, DataType};
+    use types::Column;
 
     #[test]
     fn different_rows_have_different_keys() {

@@ -122,11 +122,11 @@ impl TableData {
     pub(crate) fn key_of_values(&self, values: &[Value]) -> Result<Option<Key>> {
         let primary_key = self.primary_key()?;
         check_width(&self.name, primary_key.columns.len(), values.len())?;
-        if values.iter().any(Value::is_null) {
-            return Ok(None);
-        }
         if let Some(key) = primary_key.key_of_words(&self.schema, values) {
             return Ok(Some(key));
+        }
+        if values.iter().any(Value::is_null) {
+            return Ok(None);
         }
         let columns = primary_key.columns.iter().copied();
         let mut fitted = Fitted::new(&self.name, &self.schema, columns.zip(values))?;
@@ -143,16 +143,17 @@ impl TableData {
         take: impl FnOnce(Rid, &[Cell<'_>]) -> R,
     ) -> Option<R> {
         let primary_key = self.primary_key.as_ref()?;
-        let mut take = Some(take);
+        let (mut take, guard) = (Some(take), &sync::pin());
         if !self.has_changed_keys() {
             // Whatever version of a record is visible, it has the key that the record was inserted with.
-            return primary_key.find(key, |rid| {
-                self.storage.read(view, rid, columns, |cells| take.take().map(|take| take(rid, cells))).flatten()
+            return primary_key.find(guard, key, |rid| {
+                let take = |cells: &[Cell<'_>]| take.take().map(|take| take(rid, cells));
+                self.storage.read_pinned(guard, view, rid, columns, take).flatten()
             });
         }
         let all: Vec<usize> = columns.iter().chain(&primary_key.columns).copied().collect();
-        primary_key.find(key, |rid| {
-            let passed = self.storage.read(view, rid, &all, |cells| {
+        primary_key.find(guard, key, |rid| {
+            let passed = self.storage.read_pinned(guard, view, rid, &all, |cells| {
                 let (cells, key_cells) = cells.split_at(columns.len());
                 let has_key = primary_key.key(key_cells) == *key;
                 take.take_if(|_| has_key).map(|take| take(rid, cells))

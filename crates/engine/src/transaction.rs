@@ -287,7 +287,7 @@ impl Transaction {
         let Some(key) = data.key_of_values(key)? else { return Ok(false) };
         if let Some(primary_key) = &data.primary_key
             && !data.has_changed_keys()
-            && let Some(newest) = primary_key.find(&key, Some)
+            && let Some(newest) = primary_key.find(&sync::pin(), &key, Some)
             && self.change(data, newest, change)?
         {
             return Ok(true);

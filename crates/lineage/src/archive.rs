@@ -61,7 +61,8 @@ impl Range {
     /// pages too, and expires however little it brings; otherwise this stops after some thousand records, so that merges
     /// need not wait long. Returns whether it archived anything. The caller holds the merge's mutex.
     pub(crate) fn archive(&self, guard: &Guard, horizon: Timestamp, all: bool) -> bool {
-        let MetaPage::Base(meta) = self.meta.load(guard) else { return false };
+        let pages = self.pages.load(guard);
+        let MetaPage::Base(meta) = &pages.meta else { return false };
         let mut has_archived = false;
         for part in 0..self.parts.len() {
             let tails = &self.parts[part].tails;
@@ -69,7 +70,7 @@ impl Range {
             let before = &self.parts[part].archive.load(guard).history;
             // Some pages at a time, so that history pages are large.
             let batch = if all { 1 } else { (self.options.update_range_records as u64 / 16).max(page_records) };
-            let merged = meta.floor[part] / page_records * page_records;
+            let merged = pages.floor[part] / page_records * page_records;
             let through = if all { merged } else { merged.min(before.through() + RECORDS_AT_ONCE) };
             if through >= before.through() + batch {
                 has_archived = true;
@@ -172,7 +173,7 @@ impl Range {
         newest: impl Iterator<Item = (usize, u64, Timestamp)>,
         horizon: Timestamp,
     ) {
-        let history = &self.parts[part].archive.load(guard).history;
+        let (pages, history) = (self.pages.load(guard), &self.parts[part].archive.load(guard).history);
         if history.given_up() == 0 {
             return;
         }
@@ -186,7 +187,7 @@ impl Range {
             return;
         }
         let ever = |slot| meta.updates.as_ref().map(|updates| updates.content.ever(slot)).unwrap_or_default();
-        let value = |slot, column: usize| (column, self.columns[column].load(guard).cell(column, slot));
+        let value = |slot, column: usize| (column, pages.columns[column].cell(column, slot));
         let values: Vec<Vec<(usize, Cell<'_>)>> =
             lost.iter().map(|slot| ever(*slot).iter().map(|column| value(*slot, column)).collect()).collect();
         let origins = lost.iter().zip(&values).map(|(&slot, values)| NewVersion {

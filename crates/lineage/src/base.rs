@@ -6,7 +6,8 @@
 //! was deleted) are a page of their own, [`MetaPage`], merged like any other.
 //!
 //! Each page carries its lineage: its TPS for each update range that it covers, the number of the last tail record taken
-//! in. Pages made by the same merge share it.
+//! in. Pages made by the same merge share it. The [`Pages`] of a range are its part of the page directory: a merge
+//! publishes new ones by one pointer swap, in which the pages that it did not touch go on.
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -29,6 +30,39 @@ pub(crate) struct Page {
     pub(crate) values: Values,
     /// of its distinct values; `None` while the page is an insert page
     pub(crate) sketch: Option<Arc<Sketch>>,
+}
+
+/// All pages of a range as they are between two merges.
+pub(crate) struct Pages {
+    pub(crate) meta: MetaPage,
+    /// the page of each column
+    pub(crate) columns: Box<[Arc<Page>]>,
+    /// the lowest TPS of any column, for each update range; shared with the pages if all have the same
+    pub(crate) floor: Lineage,
+}
+
+impl Pages {
+    /// Pages of one range. The meta-data page must be at least as far as each of the others.
+    pub(crate) fn new(meta: MetaPage, columns: Box<[Arc<Page>]>) -> Pages {
+        let lineage = meta.lineage();
+        let floor = if columns.iter().all(|page| Arc::ptr_eq(&page.lineage, lineage)) {
+            lineage.clone()
+        } else {
+            let lowest = |part: usize| columns.iter().map(|page| page.lineage[part]).fold(lineage[part], u64::min);
+            (0..lineage.len()).map(lowest).collect()
+        };
+        Pages { meta, columns, floor }
+    }
+
+    /// The lowest TPS of the pages of some columns, and of the meta-data page, in an update range.
+    #[inline]
+    pub(crate) fn tps_min(&self, part: usize, columns: &[usize]) -> u64 {
+        let tps = self.meta.lineage()[part];
+        if self.floor[part] == tps {
+            return tps;
+        }
+        columns.iter().map(|column| self.columns[*column].lineage[part]).fold(tps, u64::min)
+    }
 }
 
 /// Where the values of a column are.
@@ -86,8 +120,6 @@ pub(crate) enum MetaPage {
 pub(crate) struct MetaColumns {
     /// the last tail records taken in
     pub(crate) lineage: Lineage,
-    /// the lowest TPS of any data column, for each update range
-    pub(crate) floor: Lineage,
     /// Start Time: when each record was inserted, or a tombstone
     pub(crate) start: Arc<StartTimes>,
     /// what the tail records taken in did; `None` while none was
@@ -204,15 +236,6 @@ impl MetaPage {
         match self {
             MetaPage::Insert { lineage, .. } => lineage,
             MetaPage::Base(columns) => &columns.lineage,
-        }
-    }
-
-    /// The lowest TPS of any data column, for each update range.
-    #[inline]
-    pub(crate) fn floor(&self) -> &Lineage {
-        match self {
-            MetaPage::Insert { lineage, .. } => lineage,
-            MetaPage::Base(columns) => &columns.floor,
         }
     }
 

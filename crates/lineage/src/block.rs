@@ -10,12 +10,11 @@
 //! decided on the encoded pages; no Indirection word is read.
 use sync::Guard;
 
-use crate::base::{MetaPage, Page, Values};
+use crate::base::{MetaPage, Page, Pages, Values};
 use crate::cell::Cell;
 use crate::encoding::{Mask, Test};
 use crate::fold::{Delta, Pending};
-use crate::range::{LoadedPages, Range};
-use crate::read::Outdated;
+use crate::range::Range;
 use crate::tail::TailRecord;
 use crate::view::{Outcomes, View, Visibility};
 
@@ -32,11 +31,11 @@ pub(crate) struct RangeView<'a, 'g, O> {
     pub(crate) range: &'g Range,
     guard: &'g Guard,
     view: View<'a, O>,
-    /// the columns whose pages are loaded: those of the output first, then others that tests need
+    /// the columns that are read: those of the output first, then others that tests need
     columns: &'a [usize],
     /// the tests, with positions in `columns`
     tests: Vec<(usize, &'a Test)>,
-    pages: LoadedPages<'a, 'g>,
+    pages: &'g Pages,
     delta: Delta<'g>,
 }
 
@@ -66,7 +65,7 @@ impl Range {
         &self,
         view: View<'_, O>,
         request: &Request,
-        scan: impl Fn(&RangeView<'_, '_, O>, usize) -> R,
+        scan: impl FnOnce(&RangeView<'_, '_, O>, usize) -> R,
     ) -> R {
         let guard = &sync::pin();
         let mut columns = request.columns.clone();
@@ -78,14 +77,10 @@ impl Range {
         let position = |column: usize| columns.iter().position(|other| *other == column).unwrap_or_default();
         let tests: Vec<_> = request.tests.iter().map(|(column, test)| (position(*column), test)).collect();
         loop {
-            let scanned = self.with_pages(guard, &columns, |pages| {
-                let (len, tests) = (self.len(), tests.clone());
-                let delta = self.fold(guard, pages, view, len)?;
+            let (pages, len, tests) = (self.pages.load(guard), self.len(), tests.clone());
+            if let Ok(delta) = self.fold(guard, pages, &columns, view, len) {
                 let seen = RangeView { range: self, guard, view, columns: &columns, tests, pages, delta };
-                Ok::<R, Outdated>(scan(&seen, len))
-            });
-            if let Ok(scanned) = scanned {
-                return scanned;
+                return scan(&seen, len);
             }
         }
     }
@@ -94,7 +89,7 @@ impl Range {
 impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     /// The page of an output column.
     pub(crate) fn page(&self, i: usize) -> &'g Page {
-        self.pages.columns[i]
+        &self.pages.columns[self.columns[i]]
     }
 
     /// The rows of slots `from..to` that the scan takes.
@@ -118,7 +113,7 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     /// Leaves out slots that show no record in the base pages.
     fn leave_out_invisible(&self, from: usize, rows: &mut BlockRows<'_>) {
         let len = rows.base.len();
-        match self.pages.meta {
+        match &self.pages.meta {
             MetaPage::Base(meta) if meta.inserted <= self.view.snapshot.at && !meta.has_tombstones => {
                 if let Some(updates) = meta.updates.as_ref().filter(|_| meta.has_deleted) {
                     (0..len).filter(|at| updates.content.is_deleted(from + at)).for_each(|at| rows.base.clear(at));
@@ -136,7 +131,7 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     }
 
     fn select(&self, i: usize, from: usize, test: &Test, mask: &mut Mask) {
-        let page = self.pages.columns[i];
+        let page = self.page(i);
         if let Values::Column(encoded) = &page.values {
             return encoded.content.select(from, test, mask);
         }
@@ -179,8 +174,10 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     fn is_two_hops_away(&self, record: &TailRecord<'_>) -> bool {
         let part = self.range.part_of(record.slot());
         let reset = record.reset();
-        self.columns.iter().zip(self.pages.columns).all(|(&column, page)| {
-            page.lineage[part] >= reset || record.is_explicit(column) || !record.was_ever_updated(column)
+        self.columns.iter().all(|&column| {
+            self.pages.columns[column].lineage[part] >= reset
+                || record.is_explicit(column)
+                || !record.was_ever_updated(column)
         })
     }
 
@@ -211,7 +208,7 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     /// The value that the base page of loaded column `i` has, of a record that is there.
     #[inline]
     pub(crate) fn base_cell(&self, i: usize, slot: usize) -> Cell<'g> {
-        self.pages.columns[i].cell(self.columns[i], slot)
+        self.page(i).cell(self.columns[i], slot)
     }
 }
 

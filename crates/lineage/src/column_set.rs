@@ -63,6 +63,19 @@ impl ColumnSet {
         self.first == 0 && self.rest.iter().all(|word| *word == 0)
     }
 
+    /// Passes the columns to `action` in ascending order.
+    #[inline]
+    pub fn for_each(&self, mut action: impl FnMut(usize)) {
+        let mut each = |first: usize, mut word: u64| {
+            while word != 0 {
+                action(first + word.trailing_zeros() as usize);
+                word &= word - 1;
+            }
+        };
+        each(0, self.first);
+        self.rest.iter().enumerate().for_each(|(i, word)| each((i + 1) * 64, *word));
+    }
+
     /// The columns in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         std::iter::once(self.first).chain(self.rest.iter().copied()).enumerate().flat_map(|(i, word)| {
@@ -98,6 +111,9 @@ mod tests {
         let set = set_of(columns);
         assert_eq!(set.iter().collect::<Vec<_>>(), columns);
         assert!(set.contains(700) && !set.contains(701));
+        let mut passed = Vec::new();
+        set.for_each(|column| passed.push(column));
+        assert_eq!(passed, columns);
         let mut both = set_of([1]);
         both.insert_all(&set);
         assert_eq!(both.iter().count(), 7);

@@ -7,8 +7,8 @@
 //! Entries are kept by block of the scan, in no order within it.
 use sync::Guard;
 
-use crate::base::MetaPage;
-use crate::range::{LoadedPages, Range};
+use crate::base::{MetaPage, Pages};
+use crate::range::Range;
 use crate::read::Outdated;
 use crate::scan::BLOCK_ROWS;
 use crate::tail::{Kind, TailRecord};
@@ -54,16 +54,17 @@ impl<'g> Delta<'g> {
 }
 
 impl Range {
-    /// Folds what `view` sees beyond `pages` in the first `len` slots.
+    /// Folds what `view` sees beyond the pages of `columns` in the first `len` slots.
     pub(crate) fn fold<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
-        pages: LoadedPages<'_, 'g>,
+        pages: &'g Pages,
+        columns: &[usize],
         view: View<'_, O>,
         len: usize,
     ) -> Result<Delta<'g>, Outdated> {
         let mut delta = Delta::new(len);
-        if let MetaPage::Base(meta) = pages.meta
+        if let MetaPage::Base(meta) = &pages.meta
             && meta.newest > view.snapshot.at
             && let Some(updates) = &meta.updates
         {
@@ -73,7 +74,7 @@ impl Range {
             }
         }
         for (part, update_range) in self.parts.iter().enumerate() {
-            update_range.tails.each_newest_first(guard, pages.tps_min(part), |record| {
+            update_range.tails.each_newest_first(guard, pages.tps_min(part, columns), |record| {
                 if view.visibility(record.start()) == Visibility::Visible {
                     match record.kind() {
                         Kind::Snapshot => {}

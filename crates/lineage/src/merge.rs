@@ -4,7 +4,7 @@
 //! step 1  the consecutive prefix of resolved tail records after the TPS, for each update range; tombstones are passed
 //! step 2  the outdated base (or insert) page of each column
 //! step 3  newest first, with one seen-mark a slot: the newest value of each record goes into a new page
-//! step 4  publish: the meta-data page first, then each column, one pointer swap a page
+//! step 4  publish: one pointer swap for the pages of the range, those that did not change included
 //! step 5  the outdated pages wait for their readers in the epoch queue
 //! ```
 //!
@@ -14,7 +14,7 @@
 //! keyed by the base record.)
 //!
 //! Columns may be merged at different times ([`Table::merge_columns`](crate::Table::merge_columns)): each page has its
-//! own TPS, and the meta-data page, which goes first, is always at least as far as any of them.
+//! own TPS, and the meta-data page is always at least as far as any of them.
 //!
 //! Insert pages are merged the same way once every one of their slots is resolved. A range that is not full is closed
 //! first: it takes no further records, and the table opens another one.
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sync::Guard;
 use types::{StartTime, Timestamp};
 
-use crate::base::{Charged, Lineage, MetaColumns, MetaPage, Page, StartTimes, UpdateColumns, Values};
+use crate::base::{Charged, Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, UpdateColumns, Values};
 use crate::cell::{Cell, ColumnBuilder};
 use crate::encoding::EncodedColumn;
 use crate::insert::InsertPages;
@@ -73,39 +73,39 @@ impl Range {
     ) -> Option<MergeReport> {
         let _one_at_a_time = self.merging.try_lock().ok()?;
         let guard = &sync::pin();
-        let before = self.meta.load(guard);
-        let (base, prefixes, inserted) = match before {
+        let before = self.pages.load(guard);
+        let (base, prefixes, inserted) = match &before.meta {
             MetaPage::Insert { pages, .. } => {
                 let base = self.close_and_resolve(pages, outcomes)?;
-                (base, self.resolved_prefixes(guard, before.floor(), outcomes), self.len() as u64)
+                (base, self.resolved_prefixes(guard, &before.floor, outcomes), self.len() as u64)
             }
             MetaPage::Base(meta) => {
-                let prefixes = self.resolved_prefixes(guard, &meta.floor, outcomes);
-                if prefixes.ends == meta.floor {
+                let prefixes = self.resolved_prefixes(guard, &before.floor, outcomes);
+                if prefixes.ends == before.floor {
                     return None;
                 }
                 (meta.clone(), prefixes, 0)
             }
         };
         // The first merge takes all: it replaces the insert pages. Rows are a single page.
-        let is_partial =
-            |column: &usize| inserted == 0 && matches!(self.columns[*column].load(guard).values, Values::Column(_));
-        let merged: Vec<usize> = (0..self.columns.len())
+        let is_partial = |column: &usize| inserted == 0 && matches!(before.columns[*column].values, Values::Column(_));
+        let merged: Vec<usize> = (0..self.types.len())
             .filter(|column| columns.is_none_or(|some| some.contains(column)) || !is_partial(column))
             .collect();
         let taken_in = |tps: &Lineage| prefixes.ends.iter().zip(tps.iter()).map(|(end, tps)| end - tps).sum();
-        let report = MergeReport { tail_records: taken_in(before.lineage()), inserted };
+        let report = MergeReport { tail_records: taken_in(before.meta.lineage()), inserted };
         for part in 0..self.parts.len() {
             let newest = prefixes.newest.iter().filter(|version| version.part == part);
             let newest = newest.map(|version| (version.slot, version.record.sequence, version.committed));
             self.keep_origins(guard, part, &base, newest, horizon);
         }
-        let pages = self.merge_columns(guard, &merged, &base, &prefixes);
-        let meta = self.merge_meta(guard, base, &merged, &prefixes);
-        self.meta.replace(MetaPage::Base(meta), guard);
+        let pages = self.merge_columns(guard, before, &merged, &base, &prefixes);
+        let meta = self.merge_meta(base, &prefixes);
+        let mut columns = before.columns.clone();
         for (column, (values, sketch)) in merged.into_iter().zip(pages) {
-            self.columns[column].replace(Page { lineage: prefixes.ends.clone(), values, sketch }, guard);
+            columns[column] = Arc::new(Page { lineage: meta.lineage.clone(), values, sketch });
         }
+        self.pages.replace(Pages::new(MetaPage::Base(meta), columns), guard);
         Some(report)
     }
 
@@ -137,10 +137,8 @@ impl Range {
         };
         let zero: Lineage = vec![0; self.parts.len()].into();
         let start = Arc::new(start);
-        let floor = zero.clone();
         Some(MetaColumns {
             lineage: zero,
-            floor,
             start,
             updates: None,
             inserted: newest,
@@ -205,22 +203,32 @@ impl Range {
     fn merge_columns(
         &self,
         guard: &Guard,
+        pages: &Pages,
         columns: &[usize],
         base: &MetaColumns,
         prefixes: &Prefixes<'_>,
     ) -> Vec<Merging> {
         let Some(first) = columns.first() else { return Vec::new() };
         if self.options.layout == Layout::Column {
-            return columns.iter().map(|column| self.merge_column(guard, *column, base, prefixes)).collect();
+            return columns
+                .iter()
+                .map(|column| self.merge_column(guard, &pages.columns[*column], *column, base, prefixes))
+                .collect();
         }
         // All columns of a row are in one page and have one lineage.
-        let page = self.columns[*first].load(guard);
+        let page = &pages.columns[*first];
         let values = self.merge_rows(guard, page, base, prefixes);
         columns.iter().map(|column| (values.clone(), self.sketch_rows(&values, *column, base))).collect()
     }
 
-    fn merge_column(&self, guard: &Guard, column: usize, base: &MetaColumns, prefixes: &Prefixes<'_>) -> Merging {
-        let page = self.columns[column].load(guard);
+    fn merge_column(
+        &self,
+        guard: &Guard,
+        page: &Page,
+        column: usize,
+        base: &MetaColumns,
+        prefixes: &Prefixes<'_>,
+    ) -> Merging {
         let patches = self.patches(guard, column, &page.lineage, prefixes);
         let encoded = match &page.values {
             Values::Column(_) if patches.is_empty() => return (page.values.clone(), page.sketch.clone()),
@@ -329,13 +337,7 @@ impl Range {
         Values::Rows(Charged::base(rows, bytes, &self.meter).into())
     }
 
-    fn merge_meta(
-        &self,
-        guard: &Guard,
-        mut meta: MetaColumns,
-        merged: &[usize],
-        prefixes: &Prefixes<'_>,
-    ) -> MetaColumns {
+    fn merge_meta(&self, mut meta: MetaColumns, prefixes: &Prefixes<'_>) -> MetaColumns {
         if !prefixes.newest.is_empty() {
             let set_words = self.types.len().div_ceil(64);
             let untouched = || UpdateColumns::untouched(self.len(), set_words);
@@ -350,11 +352,6 @@ impl Range {
             let bytes = updates.bytes();
             meta.updates = Some(Charged::base(updates, bytes, &self.meter).into());
         }
-        let others = (0..self.columns.len()).filter(|column| !merged.contains(column));
-        let lineages: Vec<&Lineage> = others.map(|column| &self.columns[column].load(guard).lineage).collect();
-        let lowest = |part: usize| lineages.iter().map(|tps| tps[part]).fold(prefixes.ends[part], u64::min);
-        meta.floor =
-            if lineages.is_empty() { prefixes.ends.clone() } else { (0..self.parts.len()).map(lowest).collect() };
         debug_assert!(prefixes.ends.iter().zip(meta.lineage.iter()).all(|(end, tps)| end >= tps), "a TPS only grows");
         meta.lineage = prefixes.ends.clone();
         meta

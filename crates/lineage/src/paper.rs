@@ -119,7 +119,8 @@ fn table_2_relaxed_and_almost_up_to_date_merge() {
     let report = table.merge_range(0, &OnlyDeleteRuns, Timestamp::ZERO).unwrap();
     assert_eq!((report.tail_records, report.inserted), (7, 3));
     let (range, guard) = (table.range(0), sync::pin());
-    let MetaPage::Base(meta) = range.meta.load(&guard) else { panic!("the range was merged") };
+    let pages = range.pages.load(&guard);
+    let MetaPage::Base(meta) = &pages.meta else { panic!("the range was merged") };
     assert_eq!(*meta.lineage, [7]);
     let start: Vec<u64> = (0..3).map(|slot| meta.start.word(slot).load(std::sync::atomic::Ordering::Relaxed)).collect();
     assert_eq!(start, [1002, 1304, 1505], "Start Time is preserved");
@@ -128,7 +129,7 @@ fn table_2_relaxed_and_almost_up_to_date_merge() {
     for (slot, versions) in [(0, [0, 0, 0]), (1, [2, 0, 1]), (2, [0, 0, 1])] {
         let record = slot as u64 + 1;
         for (column, version) in [A, B, C].into_iter().zip(versions) {
-            let page = range.columns[column].load(&guard);
+            let page = &pages.columns[column];
             assert_eq!(*page.lineage, [7]);
             assert_eq!(page.cell(column, slot), word(column, record, version));
         }
@@ -168,7 +169,7 @@ fn table_3_indirection_and_reset_of_cumulation() {
     table.merge_range(0, &OnlyDeleteRuns, Timestamp::ZERO).unwrap();
     // The numbers after 12 were held ready for the next writer and are given up by the merge.
     let guard = &sync::pin();
-    let MetaPage::Base(meta) = table.range(0).meta.load(guard) else { panic!("the range was merged") };
+    let MetaPage::Base(meta) = &table.range(0).pages.load(guard).meta else { panic!("the range was merged") };
     assert!(meta.lineage[0] >= 12);
     check(&table);
 }
@@ -179,13 +180,12 @@ fn a_reader_of_outdated_pages_walks_past_the_reset() {
     let table = table_1();
     let (range, guard) = (table.range(0), sync::pin());
     let columns = [0, A, B, C];
-    range.with_pages(&guard, &columns, |outdated| {
-        table.merge_range(0, &OnlyDeleteRuns, Timestamp::ZERO);
-        update(&table, 1, 2125, &[(B, word(B, 2, 1))]);
-        update(&table, 1, 2155, &[(A, word(A, 2, 3))]);
-        let mut cells = [Cell::Null; 4];
-        let newest = range.indirection[1].load(std::sync::atomic::Ordering::Acquire);
-        assert!(range.read_chain(&guard, outdated, view(2200), 1, newest, &columns, &mut cells).unwrap());
-        assert_eq!(cells[1..], [word(A, 2, 3), word(B, 2, 1), word(C, 2, 1)]);
-    });
+    let outdated = range.pages.load(&guard);
+    table.merge_range(0, &OnlyDeleteRuns, Timestamp::ZERO);
+    update(&table, 1, 2125, &[(B, word(B, 2, 1))]);
+    update(&table, 1, 2155, &[(A, word(A, 2, 3))]);
+    let mut cells = [Cell::Null; 4];
+    let newest = range.indirection[1].load(std::sync::atomic::Ordering::Acquire);
+    assert!(range.read_chain(&guard, outdated, view(2200), 1, newest, &columns, &mut cells).unwrap());
+    assert_eq!(cells[1..], [word(A, 2, 3), word(B, 2, 1), word(C, 2, 1)]);
 }

@@ -39,7 +39,7 @@ impl Range {
         let history = &part.archive.load(guard).history;
         let versions = history.versions(slot).filter(|version| version.kind() != Kind::Snapshot);
         times.extend(versions.map(|version| Timestamp(version.start())));
-        if let Resolved::Committed(at) = resolve(self.meta.load(guard).start(slot), outcomes) {
+        if let Resolved::Committed(at) = resolve(self.pages.load(guard).meta.start(slot), outcomes) {
             times.push(at);
         }
         times.sort_unstable();
@@ -67,7 +67,7 @@ impl Range {
             let history = &part.archive.load(guard).history;
             changes.extend(history.changes(from.0, to.0).map(|(slot, at, _)| changed(slot, Timestamp(at))));
         }
-        let meta = self.meta.load(guard);
+        let meta = &self.pages.load(guard).meta;
         for slot in 0..self.len() {
             if let Resolved::Committed(at) = resolve(meta.start(slot), outcomes)
                 && is_wanted(&at)

@@ -18,7 +18,7 @@ use sync::{EpochCell, Guard, zeroed_atomics};
 use types::{DataType, Schema};
 
 use crate::archive::Archive;
-use crate::base::{Lineage, MetaPage, Page, Values};
+use crate::base::{Lineage, MetaPage, Page, Pages, Values};
 use crate::cell::Cell;
 use crate::history::History;
 use crate::insert::{CHARGED_SLOTS, InsertPages};
@@ -38,8 +38,8 @@ pub(crate) struct Range {
     /// Slots that this range will ever have: its capacity, or fewer once it is closed.
     limit: AtomicUsize,
     pub(crate) indirection: Box<[AtomicU64]>,
-    pub(crate) columns: Box<[EpochCell<Page>]>,
-    pub(crate) meta: EpochCell<MetaPage>,
+    /// Reading a record loads them before its Indirection word.
+    pub(crate) pages: EpochCell<Pages>,
     pub(crate) parts: Box<[UpdateRange]>,
     /// Whether somebody has been told that the range is due for a merge.
     pub(crate) is_merge_claimed: AtomicBool,
@@ -62,23 +62,6 @@ pub(crate) struct MergeProgress {
     pub(crate) allocated_last: u64,
 }
 
-/// The pages of some columns, and the meta-data page, each loaded once.
-#[derive(Clone, Copy)]
-pub(crate) struct LoadedPages<'p, 'g> {
-    pub(crate) columns: &'p [&'g Page],
-    pub(crate) meta: &'g MetaPage,
-}
-
-impl LoadedPages<'_, '_> {
-    /// The lowest TPS of these pages in an update range.
-    #[inline]
-    pub(crate) fn tps_min(&self, part: usize) -> u64 {
-        let lineage = self.meta.lineage();
-        let others = self.columns.iter().filter(|page| !Arc::ptr_eq(&page.lineage, lineage));
-        others.map(|page| page.lineage[part]).fold(lineage[part], u64::min)
-    }
-}
-
 impl Range {
     /// An empty range for records of this schema.
     pub(crate) fn new(schema: &Schema, options: TableOptions, meter: &Arc<Meter>) -> Range {
@@ -86,10 +69,10 @@ impl Range {
         let insert = Arc::new(InsertPages::new(schema, options.layout, capacity, meter));
         let parts = capacity / options.update_range_records;
         let lineage: Lineage = vec![0; parts].into();
-        let page = |_| {
-            let values = Values::Insert(insert.clone());
-            EpochCell::new(Page { lineage: lineage.clone(), values, sketch: None })
-        };
+        let page =
+            |_| Arc::new(Page { lineage: lineage.clone(), values: Values::Insert(insert.clone()), sketch: None });
+        let columns = (0..schema.columns().len()).map(page).collect();
+        let meta = MetaPage::Insert { lineage: lineage.clone(), pages: insert.clone() };
         let types: Arc<[DataType]> = schema.columns().iter().map(|column| column.data_type).collect();
         let page_records = page_records(options.update_range_records);
         let part = |_| {
@@ -107,8 +90,7 @@ impl Range {
             next_slot: AtomicUsize::new(0),
             limit: AtomicUsize::new(capacity),
             indirection: zeroed_atomics(capacity),
-            columns: (0..schema.columns().len()).map(page).collect(),
-            meta: EpochCell::new(MetaPage::Insert { lineage: lineage.clone(), pages: insert.clone() }),
+            pages: EpochCell::new(Pages::new(meta, columns)),
             parts,
             is_merge_claimed: AtomicBool::new(false),
             merging: Mutex::default(),
@@ -166,7 +148,7 @@ impl Range {
         if slot.is_multiple_of(CHARGED_SLOTS) {
             self.indirection_charge.grow(CHARGED_SLOTS.min(self.options.range_records) * size_of::<u64>());
         }
-        match self.meta.load(&sync::pin()) {
+        match &self.pages.load(&sync::pin()).meta {
             MetaPage::Insert { pages, .. } => pages.write(slot, cells, start),
             MetaPage::Base(_) => unreachable!("insert pages stay until every slot handed out is resolved"),
         }
@@ -176,7 +158,7 @@ impl Range {
     pub(crate) fn is_merge_due(&self, quiet: bool) -> bool {
         let guard = sync::pin();
         let unmerged = self.unmerged(&guard);
-        let is_insert = matches!(self.meta.load(&guard), MetaPage::Insert { .. });
+        let is_insert = matches!(self.pages.load(&guard).meta, MetaPage::Insert { .. });
         if unmerged >= self.options.merge_tail_records || (is_insert && self.is_closed()) {
             return true;
         }
@@ -195,30 +177,8 @@ impl Range {
 
     /// Tail records that the base pages have not taken in yet.
     pub(crate) fn unmerged(&self, guard: &Guard) -> u64 {
-        let lineage = self.meta.load(guard).lineage();
+        let lineage = self.pages.load(guard).meta.lineage();
         self.parts.iter().zip(lineage.iter()).map(|(part, tps)| part.tails.allocated().saturating_sub(*tps)).sum()
-    }
-
-    /// Loads the pages of some columns and passes them on. Reading a record loads them before its Indirection word.
-    #[inline]
-    pub(crate) fn with_pages<'g, R>(
-        &'g self,
-        guard: &'g Guard,
-        columns: &[usize],
-        take: impl FnOnce(LoadedPages<'_, 'g>) -> R,
-    ) -> R {
-        let load = |column: &usize| self.columns[*column].load(guard);
-        let mut few = [self.columns[0].load(guard); FEW_COLUMNS];
-        let many: Vec<&Page>;
-        let loaded = if columns.len() <= FEW_COLUMNS {
-            few.iter_mut().zip(columns).for_each(|(page, column)| *page = load(column));
-            &few[..columns.len()]
-        } else {
-            many = columns.iter().map(load).collect();
-            &many
-        };
-        // The merge publishes this page before the columns, so that here it is at least as new as they are.
-        take(LoadedPages { columns: loaded, meta: self.meta.load(guard) })
     }
 }
 

@@ -20,11 +20,11 @@ use std::sync::atomic::Ordering;
 
 use sync::Guard;
 
-use crate::base::MetaPage;
+use crate::base::{MetaPage, Pages};
 use crate::cell::Cell;
 use crate::column_set::ColumnSet;
 use crate::history::Version;
-use crate::range::{LATCH, LoadedPages, Range};
+use crate::range::{LATCH, Range};
 use crate::tail::{Kind, TailRecord};
 use crate::view::{Outcomes, View, Visibility};
 
@@ -63,27 +63,27 @@ impl Range {
         out: &mut [Cell<'g>],
     ) -> bool {
         loop {
-            let read = self.with_pages(guard, columns, |pages| self.read_from(guard, pages, view, slot, columns, out));
-            if let Ok(exists) = read {
+            let pages = self.pages.load(guard);
+            if let Ok(exists) = self.read_from(guard, pages, view, slot, columns, out) {
                 return exists;
             }
         }
     }
 
-    /// The same from pages loaded before, which must be those of `columns`.
+    /// The same from pages loaded before.
     #[inline]
     pub(crate) fn read_from<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
-        pages: LoadedPages<'_, 'g>,
+        pages: &'g Pages,
         view: View<'_, O>,
         slot: usize,
         columns: &[usize],
         out: &mut [Cell<'g>],
     ) -> Result<bool, Outdated> {
         let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
-        if newest <= pages.tps_min(self.part_of(slot)) {
-            let exists = match pages.meta {
+        if newest <= pages.tps_min(self.part_of(slot), columns) {
+            let exists = match &pages.meta {
                 MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => Some(true),
                 MetaPage::Base(meta) if meta.last_updated(slot) > view.snapshot.at.0 => None,
                 MetaPage::Base(meta) => Some(!meta.is_deleted(slot) && is_base_visible(pages, view, slot)),
@@ -92,7 +92,7 @@ impl Range {
             match exists {
                 Some(true) => {
                     for (i, &column) in columns.iter().enumerate() {
-                        out[i] = pages.columns[i].cell(column, slot);
+                        out[i] = pages.columns[column].cell(column, slot);
                     }
                     return Ok(true);
                 }
@@ -103,25 +103,60 @@ impl Range {
         self.read_chain(guard, pages, view, slot, newest, columns, out)
     }
 
+    /// The common case of a walk, in few instructions: the newest version is visible, has the columns or leaves them to the
+    /// base pages. False where there is more to it; `out` is to be filled again then.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "what a read is made of")]
+    fn read_two_hops<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
+        pages: &'g Pages,
+        view: View<'_, O>,
+        (slot, part): (usize, usize),
+        newest: u64,
+        columns: &[usize],
+        out: &mut [Cell<'g>],
+    ) -> bool {
+        let record = if newest > 0 { self.parts[part].tails.get(guard, newest) } else { None };
+        let Some(record) = record.filter(|record| record.kind() == Kind::Update) else { return false };
+        let Some(few) = record.few() else { return false };
+        if view.visibility(record.start()) != Visibility::Visible {
+            return false;
+        }
+        let reset = record.reset();
+        for (out, &column) in out.iter_mut().zip(columns) {
+            let page = &pages.columns[column];
+            *out = match few.explicit(column) {
+                Some(cell) => cell,
+                None if !few.was_ever_updated(column) || page.lineage[part] >= reset => page.cell(column, slot),
+                None => return false,
+            };
+        }
+        true
+    }
+
     /// Walks the chain of the record at `slot` from its version numbered `newest` on.
     #[expect(clippy::too_many_arguments, reason = "what a read is made of")]
     pub(crate) fn read_chain<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
-        pages: LoadedPages<'_, 'g>,
+        pages: &'g Pages,
         view: View<'_, O>,
         slot: usize,
         newest: u64,
         columns: &[usize],
         out: &mut [Cell<'g>],
     ) -> Result<bool, Outdated> {
-        let mut walk = Walk::new(columns, out);
         let part = self.part_of(slot);
+        if self.read_two_hops(guard, pages, view, (slot, part), newest, columns, out) {
+            return Ok(true);
+        }
+        let mut walk = Walk::new(columns, out);
         let mut sequence = newest;
         while sequence != 0 {
             let Some(record) = self.parts[part].tails.get(guard, sequence) else {
                 let history = &self.parts[part].archive.load(guard).history;
-                if history.given_up() > pages.tps_min(part) {
+                if history.given_up() > pages.tps_min(part, columns) {
                     return Err(Outdated);
                 }
                 for version in history.versions_seen(slot, view.snapshot.at.0) {
@@ -144,7 +179,7 @@ impl Range {
     }
 }
 
-fn is_base_visible<O: Outcomes>(pages: LoadedPages<'_, '_>, view: View<'_, O>, slot: usize) -> bool {
+fn is_base_visible<O: Outcomes>(pages: &Pages, view: View<'_, O>, slot: usize) -> bool {
     view.visibility(pages.meta.start(slot)) == Visibility::Visible
 }
 
@@ -160,7 +195,7 @@ impl<'w, 'g> Walk<'w, 'g> {
         &mut self,
         record: &TailRecord<'g>,
         view: View<'_, O>,
-        pages: LoadedPages<'_, 'g>,
+        pages: &'g Pages,
         slot: usize,
         part: usize,
     ) -> Option<bool> {
@@ -222,10 +257,10 @@ impl<'w, 'g> Walk<'w, 'g> {
 
     /// Takes from the base pages the columns whose newest version at or before `record` is there.
     #[inline]
-    fn take_base(&mut self, record: &TailRecord<'g>, pages: LoadedPages<'_, 'g>, slot: usize, part: usize) {
+    fn take_base(&mut self, record: &TailRecord<'g>, pages: &'g Pages, slot: usize, part: usize) {
         let columns = self.columns;
         for (i, &column) in columns.iter().enumerate() {
-            let page = pages.columns[i];
+            let page = &pages.columns[column];
             if !self.found.contains(i)
                 && !self.newer.contains(column)
                 && (!record.was_ever_updated(column) || page.lineage[part] >= record.reset())
@@ -238,26 +273,26 @@ impl<'w, 'g> Walk<'w, 'g> {
     /// Holds the paper's promise that the newest version is two hops away: the base record, then the newest tail
     /// record. It speaks of readers who see the newest version, with pages as new as the writer found.
     #[inline]
-    fn count_hop(&mut self, record: &TailRecord<'g>, pages: LoadedPages<'_, 'g>, part: usize) {
+    fn count_hop(&mut self, record: &TailRecord<'g>, pages: &'g Pages, part: usize) {
         self.hops += 1;
         let is_newest = self.hops == 1 && self.newer.is_empty();
         debug_assert!(
-            !is_newest || self.missing == 0 || pages.tps_min(part) < record.reset(),
+            !is_newest || self.missing == 0 || pages.tps_min(part, self.columns) < record.reset(),
             "the newest version is at most two hops away"
         );
     }
 
     /// Takes what no version has from the base pages: nobody has updated it since the record's history begins, or only
     /// versions that the page has not merged.
-    fn take_rest(&mut self, pages: LoadedPages<'_, 'g>, slot: usize, part: usize) {
+    fn take_rest(&mut self, pages: &'g Pages, slot: usize, part: usize) {
         let columns = self.columns;
         for (i, &column) in columns.iter().enumerate() {
             if !self.found.contains(i) {
                 debug_assert!(
-                    !self.newer.contains(column) || pages.columns[i].lineage[part] < self.newer_oldest,
+                    !self.newer.contains(column) || pages.columns[column].lineage[part] < self.newer_oldest,
                     "a newer update leaves a snapshot record behind it, or the merge keeps the origin"
                 );
-                self.out[i] = pages.columns[i].cell(column, slot);
+                self.out[i] = pages.columns[column].cell(column, slot);
             }
         }
     }

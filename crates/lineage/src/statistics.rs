@@ -63,14 +63,15 @@ impl Range {
     /// Adds what is known of this range.
     pub(crate) fn collect_statistics(&self, collected: &mut Collected) {
         let guard = &sync::pin();
-        let MetaPage::Base(meta) = self.meta.load(guard) else {
+        let pages = self.pages.load(guard);
+        let MetaPage::Base(meta) = &pages.meta else {
             collected.rows += self.len() as u64;
             return;
         };
         collected.rows += meta.live_rows;
         collected.rows_merged += meta.live_rows;
         for (column, (nulls, extremes, sketch)) in collected.columns.iter_mut().enumerate() {
-            let page = self.columns[column].load(guard);
+            let page = &pages.columns[column];
             add_page(page, self.types[column], nulls, extremes);
             if let Some(page) = &page.sketch {
                 sketch.merge(page);

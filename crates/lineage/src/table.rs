@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use sync::{CachePadded, Directory};
+use sync::{CachePadded, Directory, Guard};
 use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 
 use crate::aggregate::Totals;
@@ -227,7 +227,19 @@ impl Table {
         columns: &[usize],
         take: impl FnOnce(&[Cell<'_>]) -> R,
     ) -> Option<R> {
-        let guard = sync::pin();
+        self.read_pinned(&sync::pin(), view, rid, columns, take)
+    }
+
+    /// The same for callers that have pinned the epoch.
+    #[inline]
+    pub fn read_pinned<O: Outcomes, R>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        rid: Rid,
+        columns: &[usize],
+        take: impl FnOnce(&[Cell<'_>]) -> R,
+    ) -> Option<R> {
         let mut few = [Cell::Null; FEW_COLUMNS];
         let mut many: Vec<Cell<'_>>;
         let cells = if columns.len() <= FEW_COLUMNS {
@@ -236,7 +248,7 @@ impl Table {
             many = vec![Cell::Null; columns.len()];
             &mut many
         };
-        let exists = self.range(rid.range()).read(&guard, view, rid.slot(), columns, cells);
+        let exists = self.range(rid.range()).read(guard, view, rid.slot(), columns, cells);
         exists.then(|| take(cells))
     }
 

@@ -400,7 +400,24 @@ impl<'g> TailRecord<'g> {
     #[inline]
     pub fn cell(&self, column: usize) -> Cell<'g> {
         debug_assert!(self.is_explicit(column));
-        if self.has(NULLS, column) {
+        self.cell_unless(self.has(NULLS, column), column)
+    }
+
+    /// The record's sets of columns, loaded once; `None` if the table has more columns than a word has bits.
+    #[inline]
+    pub(crate) fn few(&self) -> Option<FewColumns<'g>> {
+        let word = |set| self.set_word(set, 0);
+        (self.pages.set_words == 1).then(|| FewColumns {
+            record: *self,
+            explicit: word(EXPLICIT),
+            ever: word(EVER),
+            nulls: word(NULLS),
+        })
+    }
+
+    #[inline]
+    fn cell_unless(&self, is_null: bool, column: usize) -> Cell<'g> {
+        if is_null {
             return Cell::Null;
         }
         let word = self.page.words.load(column, self.at);
@@ -430,6 +447,29 @@ impl<'g> TailRecord<'g> {
         let mut columns = ColumnSet::EMPTY;
         (0..self.pages.set_words).for_each(|i| columns.insert_word(i, self.set_word(set, i)));
         columns
+    }
+}
+
+/// A tail record of a table with at most 64 columns.
+pub(crate) struct FewColumns<'g> {
+    record: TailRecord<'g>,
+    explicit: u64,
+    ever: u64,
+    nulls: u64,
+}
+
+impl<'g> FewColumns<'g> {
+    /// The value of a column, if it is explicit.
+    #[inline]
+    pub(crate) fn explicit(&self, column: usize) -> Option<Cell<'g>> {
+        let is_in = |set: u64| set >> column & 1 != 0;
+        is_in(self.explicit).then(|| self.record.cell_unless(is_in(self.nulls), column))
+    }
+
+    /// Whether the column was updated up to this version.
+    #[inline]
+    pub(crate) fn was_ever_updated(&self, column: usize) -> bool {
+        self.ever >> column & 1 != 0
     }
 }
 

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use sync::{Backoff, Guard};
 use types::{StartTime, Timestamp, TxnId};
 
-use crate::base::MetaPage;
+use crate::base::{MetaPage, Pages};
 use crate::cell::Cell;
 use crate::column_set::ColumnSet;
 use crate::range::{LATCH, Range};
@@ -110,6 +110,7 @@ struct Newest<'g> {
     ever: ColumnSet,
     /// up to here, all pages have taken in the tail
     floor: u64,
+    pages: &'g Pages,
 }
 
 /// A few values with their columns.
@@ -129,7 +130,7 @@ impl Append<'_> {
         let (guard, slot, tails) = (self.guard, self.slot, &self.range.part(self.slot).tails);
         let mut originals = Values::new();
         for (column, _) in values.iter().filter(|(column, _)| !self.newest.ever.contains(*column)) {
-            originals.push((*column, self.range.columns[*column].load(guard).cell(*column, slot)));
+            originals.push((*column, self.newest.pages.columns[*column].cell(*column, slot)));
         }
         let mut ever = self.newest.ever.clone();
         values.iter().for_each(|(column, _)| ever.insert(*column));
@@ -150,7 +151,7 @@ impl Append<'_> {
     }
 
     fn start_of_base<O: Outcomes>(&self, view: View<'_, O>) -> u64 {
-        match resolve(self.range.meta.load(self.guard).start(self.slot), view.outcomes) {
+        match resolve(self.newest.pages.meta.start(self.slot), view.outcomes) {
             Resolved::Committed(at) => at.0,
             // It was checked before: what is not committed is this transaction's own.
             _ => self.start,
@@ -163,15 +164,19 @@ impl Append<'_> {
         cumulative.extend_from_slice(values);
         let Some(version) = &self.newest.version else { return self.newest.floor.min(self.newest.top) };
         let mut reset = version.reset();
-        let (range, part) = (self.range, self.range.part_of(self.slot));
-        let explicit = version.explicit();
-        for column in explicit.iter().filter(|column| values.iter().all(|(changed, _)| changed != column)) {
-            if range.columns[column].load(self.guard).lineage[part] >= version.sequence {
+        let (pages, part) = (self.newest.pages, self.range.part_of(self.slot));
+        let mut changed = ColumnSet::EMPTY;
+        values.iter().for_each(|(column, _)| changed.insert(*column));
+        // The meta-data page is at least as far as any other.
+        let may_be_merged = pages.meta.lineage()[part] >= version.sequence;
+        version.explicit().for_each(|column| {
+            if changed.contains(column) {
+            } else if may_be_merged && pages.columns[column].lineage[part] >= version.sequence {
                 reset = version.sequence;
             } else {
                 cumulative.push((column, version.cell(column)));
             }
-        }
+        });
         reset
     }
 
@@ -247,8 +252,8 @@ impl Range {
     /// a record whose writers keep rolling back must not grow a chain that each of them walks.
     fn newest<'g, O: Outcomes>(&'g self, guard: &'g Guard, view: View<'_, O>, slot: usize, newest: u64) -> Newest<'g> {
         let part = self.part_of(slot);
-        let meta = self.meta.load(guard);
-        let floor = meta.floor()[part];
+        let pages = self.pages.load(guard);
+        let (meta, floor) = (&pages.meta, pages.floor[part]);
         let mut top: Option<(u64, ColumnSet)> = None;
         let mut sequence = newest;
         while sequence > floor {
@@ -265,7 +270,7 @@ impl Range {
             let (top_sequence, ever) = top.take().unwrap_or_else(|| (sequence, record.ever()));
             if !is_snapshot {
                 let (top, is_deleted) = (top_sequence, record.kind() == Kind::Delete);
-                return Newest { top, version: Some(record), writer, is_deleted, is_update: true, ever, floor };
+                return Newest { top, version: Some(record), writer, is_deleted, is_update: true, ever, floor, pages };
             }
             top = Some((top_sequence, ever));
             sequence = record.prev();
@@ -281,7 +286,7 @@ impl Range {
         };
         let (top, ever) = top.unwrap_or_else(|| (sequence, base.map_or(ColumnSet::EMPTY, |base| base.ever(slot))));
         let is_deleted = base.is_some_and(|updates| updates.is_deleted(slot));
-        Newest { top, version: None, writer, is_deleted, is_update: last_updated > 0, ever, floor }
+        Newest { top, version: None, writer, is_deleted, is_update: last_updated > 0, ever, floor, pages }
     }
 
     /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. What is history by
@@ -296,13 +301,13 @@ impl Range {
 
     /// The same for a base record that the transaction inserted.
     pub(crate) fn stamp_base(&self, guard: &Guard, slot: usize, owner: TxnId, stamp: u64) {
-        let start = self.meta.load(guard).start(slot);
+        let start = self.pages.load(guard).meta.start(slot);
         let _ = start.compare_exchange(owner.word(), stamp, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     /// Marks every slot that was handed out and never written as a tombstone, after recovery.
     pub(crate) fn bury_unwritten(&self, guard: &Guard) {
-        let meta = self.meta.load(guard);
+        let meta = &self.pages.load(guard).meta;
         for slot in 0..self.len() {
             let _ = meta.start(slot).compare_exchange(0, StartTime::TOMBSTONE, Ordering::AcqRel, Ordering::Relaxed);
         }
