@@ -173,7 +173,7 @@ impl<const WORDS: usize> WordIndex<WORDS> {
     pub fn prefetch(&self, guard: &Guard, key: &[u64; WORDS]) {
         let hash = self.hash(key);
         if let Some(segment) = self.segment(guard, hash) {
-            prefetch(segment.bucket(hash));
+            sync::prefetch(std::ptr::from_ref(segment.bucket(hash)));
         }
     }
 
@@ -315,15 +315,3 @@ impl<const WORDS: usize> Drop for WordIndex<WORDS> {
         }
     }
 }
-
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn prefetch<T>(place: &T) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: prefetching reads nothing that the program could notice, and SSE belongs to x86-64.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) };
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn prefetch<T>(_place: &T) {}

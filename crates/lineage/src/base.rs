@@ -90,6 +90,16 @@ impl<T> Charged<T> {
 }
 
 impl Page {
+    /// Asks for the memory of the value at `slot`.
+    #[inline]
+    pub(crate) fn prefetch(&self, column: usize, slot: usize) {
+        match &self.values {
+            Values::Column(encoded) => encoded.content.prefetch(slot),
+            Values::Rows(rows) => rows.content.prefetch(column, slot),
+            Values::Insert(_) => {}
+        }
+    }
+
     /// The value at `slot` of this page, which is column `column` of the table. The caller has seen the record's
     /// Start Time written.
     #[inline]

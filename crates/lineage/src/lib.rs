@@ -38,6 +38,7 @@ mod overlay;
 #[cfg(test)]
 mod paper;
 mod past;
+mod prefetch;
 mod range;
 mod read;
 mod row_page;

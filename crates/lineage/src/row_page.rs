@@ -67,6 +67,12 @@ impl RowPage {
         }
     }
 
+    /// Asks for the memory of a value.
+    #[inline]
+    pub(crate) fn prefetch(&self, column: usize, slot: usize) {
+        sync::prefetch(self.words.as_ptr().wrapping_add(slot * self.wide.len() + column));
+    }
+
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.words) + size_of_val(&*self.nulls) + self.bytes.len()

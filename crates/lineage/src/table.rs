@@ -252,6 +252,24 @@ impl Table {
         exists.then(|| take(cells))
     }
 
+    /// First step of looking at several records at once: asks for their Indirection words and base values.
+    #[inline]
+    pub fn prefetch_base(&self, guard: &Guard, rid: Rid, columns: &[usize]) {
+        self.range(rid.range()).prefetch_base(guard, rid.slot(), columns);
+    }
+
+    /// Second step: asks for the newest version in the tail. The third, [`Table::prefetch_values`], for its values.
+    #[inline]
+    pub fn prefetch_newest(&self, guard: &Guard, rid: Rid) {
+        self.range(rid.range()).prefetch_newest(guard, rid.slot());
+    }
+
+    /// Third step: asks for the values of the newest version.
+    #[inline]
+    pub fn prefetch_values(&self, guard: &Guard, rid: Rid, columns: &[usize]) {
+        self.range(rid.range()).prefetch_values(guard, rid.slot(), columns);
+    }
+
     /// The same as owned values.
     pub fn read_values<O: Outcomes>(&self, view: View<'_, O>, rid: Rid, columns: &[usize]) -> Option<Vec<Value>> {
         let data_type = |column: usize| -> DataType { self.schema.columns()[column].data_type };

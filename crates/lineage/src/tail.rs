@@ -59,6 +59,8 @@ pub enum Kind {
 /// The tail pages of one update range.
 pub struct TailPages {
     wide: Arc<[bool]>,
+    /// the wide ones of the first 64 columns
+    wide_word: u64,
     set_words: usize,
     layout: Layout,
     /// log2 of the records in a page
@@ -116,6 +118,17 @@ pub struct NewRecord<'a> {
     pub ever: &'a ColumnSet,
     /// the explicit values
     pub values: &'a [(usize, Cell<'a>)],
+    /// explicit columns whose words are those of an older record, NULLs included
+    pub carried: Option<Carried<'a>>,
+}
+
+/// Columns, of the first 64 and not wide, that a new record repeats from an older one.
+#[derive(Clone, Copy)]
+pub struct Carried<'a> {
+    /// the older record
+    pub from: TailRecord<'a>,
+    /// the columns, a bit each
+    pub columns: u64,
 }
 
 impl TailPages {
@@ -127,7 +140,12 @@ impl TailPages {
         workers: usize,
         meter: &Arc<Meter>,
     ) -> TailPages {
+        let is_wide_column = |column: usize| is_wide(schema.columns()[column].data_type);
         TailPages {
+            wide_word: (0..schema.columns().len().min(64))
+                .filter(|column| is_wide_column(*column))
+                .map(|column| 1 << column)
+                .sum(),
             wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
             set_words: words_of(schema),
             layout,
@@ -185,6 +203,17 @@ impl TailPages {
                 Cell::Bytes(bytes) => page.heap.append(bytes, allocated),
             };
             page.words.store(*column, at, word, allocated);
+        }
+        if let Some(carried) = &record.carried {
+            let old_nulls = carried.from.set_word(NULLS, 0);
+            explicit.insert_word(0, carried.columns);
+            nulls.insert_word(0, carried.columns & old_nulls);
+            let mut columns = carried.columns & !old_nulls;
+            while columns != 0 {
+                let column = columns.trailing_zeros() as usize;
+                columns &= columns - 1;
+                page.words.store(column, at, carried.from.page.words.load(column, carried.from.at), allocated);
+            }
         }
         for (set, columns) in [(EXPLICIT, &explicit), (EVER, record.ever), (NULLS, &nulls)] {
             header.sets[set].store(columns.word(0), Ordering::Relaxed);
@@ -401,6 +430,24 @@ impl<'g> TailRecord<'g> {
     pub fn cell(&self, column: usize) -> Cell<'g> {
         debug_assert!(self.is_explicit(column));
         self.cell_unless(self.has(NULLS, column), column)
+    }
+
+    /// Which of these columns (of the first 64, a bit each) are explicit here and stored as words.
+    #[inline]
+    pub(crate) fn words_among(&self, columns: u64) -> u64 {
+        self.set_word(EXPLICIT, 0) & columns & !self.pages.wide_word
+    }
+
+    /// Asks for the record's meta-data.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        sync::prefetch(std::ptr::from_ref(self.header()));
+    }
+
+    /// Asks for the values of some columns.
+    #[inline]
+    pub(crate) fn prefetch_values(&self, columns: &[usize]) {
+        columns.iter().for_each(|column| self.page.words.prefetch(*column, self.at));
     }
 
     /// The record's sets of columns, loaded once; `None` if the table has more columns than a word has bits.

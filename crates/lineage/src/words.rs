@@ -66,6 +66,15 @@ impl Words {
         })
     }
 
+    /// Asks for the memory of a word.
+    #[inline]
+    pub(crate) fn prefetch(&self, column: usize, at: usize) {
+        let (array, index) = self.place(column, at);
+        if let Some(words) = self.arrays[array].get() {
+            sync::prefetch(words.as_ptr().wrapping_add(index));
+        }
+    }
+
     /// The word stored at a place, which the caller has seen published; 0 where none was.
     #[inline]
     pub(crate) fn load(&self, column: usize, at: usize) -> u64 {

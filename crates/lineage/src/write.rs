@@ -19,7 +19,7 @@ use crate::base::{MetaPage, Pages};
 use crate::cell::Cell;
 use crate::column_set::ColumnSet;
 use crate::range::{LATCH, Range};
-use crate::tail::{Kind, NewRecord, TailRecord};
+use crate::tail::{Carried, Kind, NewRecord, TailRecord};
 use crate::view::{Outcomes, Resolved, View, resolve};
 
 /// Why a version was not appended.
@@ -135,18 +135,18 @@ impl Append<'_> {
         let mut ever = self.newest.ever.clone();
         values.iter().for_each(|(column, _)| ever.insert(*column));
         let mut cumulative = Values::new();
-        let reset = self.cumulate(values, &mut cumulative);
+        let (reset, carried) = self.cumulate(values, &mut cumulative);
 
         let first = tails.allocate(guard, 1 + u64::from(!originals.is_empty()), above);
         let (mut sequence, mut prev, ever) = (first, self.newest.top, &ever);
         if !originals.is_empty() {
             let (start, values) = (self.start_of_base(view), originals.as_slice());
             let kind = Kind::Snapshot;
-            tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset: 0, ever, values });
+            tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset: 0, ever, values, carried: None });
             (sequence, prev) = (sequence + 1, sequence);
         }
-        let (start, values) = (self.start, cumulative.as_slice());
-        tails.write(guard, sequence, &NewRecord { prev, slot, kind: Kind::Update, start, reset, ever, values });
+        let (start, kind, values) = (self.start, Kind::Update, cumulative.as_slice());
+        tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset, ever, values, carried });
         Appended { first, last: sequence }
     }
 
@@ -159,16 +159,19 @@ impl Append<'_> {
     }
 
     /// Collects `values` and what the version before holds for other columns, but for those merged into their base
-    /// pages; returns the number after which no column that is left out has changed.
-    fn cumulate<'a>(&'a self, values: &[(usize, Cell<'a>)], cumulative: &mut Values<'a>) -> u64 {
+    /// pages; returns the number after which no column that is left out has changed, and what is copied word by word.
+    fn cumulate<'a>(&'a self, values: &[(usize, Cell<'a>)], cumulative: &mut Values<'a>) -> (u64, Option<Carried<'a>>) {
         cumulative.extend_from_slice(values);
-        let Some(version) = &self.newest.version else { return self.newest.floor.min(self.newest.top) };
+        let Some(version) = &self.newest.version else { return (self.newest.floor.min(self.newest.top), None) };
         let mut reset = version.reset();
         let (pages, part) = (self.newest.pages, self.range.part_of(self.slot));
         let mut changed = ColumnSet::EMPTY;
         values.iter().for_each(|(column, _)| changed.insert(*column));
         // The meta-data page is at least as far as any other.
         let may_be_merged = pages.meta.lineage()[part] >= version.sequence;
+        // What stays as it is and fits words is copied as it is.
+        let columns = if may_be_merged { 0 } else { version.words_among(!changed.word(0)) };
+        changed.insert_word(0, columns);
         version.explicit().for_each(|column| {
             if changed.contains(column) {
             } else if may_be_merged && pages.columns[column].lineage[part] >= version.sequence {
@@ -177,14 +180,15 @@ impl Append<'_> {
                 cumulative.push((column, version.cell(column)));
             }
         });
-        reset
+        (reset, Some(Carried { from: *version, columns }))
     }
 
     fn delete(&self, above: u64) -> Appended {
         let tails = &self.range.part(self.slot).tails;
         let sequence = tails.allocate(self.guard, 1, above);
         let (prev, slot, start, ever) = (self.newest.top, self.slot, self.start, &self.newest.ever);
-        let record = NewRecord { prev, slot, kind: Kind::Delete, start, reset: 0, ever, values: &[] };
+        let (kind, reset, carried) = (Kind::Delete, 0, None);
+        let record = NewRecord { prev, slot, kind, start, reset, ever, values: &[], carried };
         tails.write(self.guard, sequence, &record);
         Appended { first: sequence, last: sequence }
     }

@@ -19,7 +19,7 @@ use sync::{Backoff, Guard};
 
 use super::blocks::{Arena, Pointer};
 use super::mapping::{AddressSpaceError, Mapping, PageSize};
-use super::node::{Edit, Node, prefetch};
+use super::node::{Edit, Node};
 
 const PAGES: usize = 1 << 16;
 pub(super) const PAGE_SLOTS: usize = 1 << 10;
@@ -231,7 +231,7 @@ impl<S: Slot> LevelTwo<S> {
     /// Asks for the cache line of a key's slot.
     #[inline]
     pub(super) fn prefetch(&self, key: u64) {
-        prefetch(self.slot(key));
+        sync::prefetch(self.slot(key));
     }
 
     /// The node of a key of a dense page.

@@ -131,7 +131,7 @@ impl Link {
     /// Asks for the first cache line of the node that the link leads to.
     #[inline]
     pub(super) fn prefetch(self) {
-        super::node::prefetch(self.address());
+        sync::prefetch(self.address());
     }
 
     /// Frees the node, without what is below it.

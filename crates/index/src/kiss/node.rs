@@ -90,13 +90,13 @@ impl<'g> Node<'g> {
     /// Asks the processor for the cache line of the bitmap.
     #[inline]
     pub(super) fn prefetch(self) {
-        prefetch(self.words.as_ptr());
+        sync::prefetch(self.words.as_ptr());
     }
 
     /// Asks the processor for the cache line of the value at `place`.
     #[inline]
     pub(super) fn prefetch_value(self, place: usize) {
-        prefetch(self.words.as_ptr().wrapping_add(1 + place));
+        sync::prefetch(self.words.as_ptr().wrapping_add(1 + place));
     }
 
     /// The same for a node known to be full.
@@ -137,19 +137,6 @@ impl<'g> Node<'g> {
             unsafe { to.add(offset).write(self.word(1 + place).load(Ordering::Relaxed)) };
         }
     }
-}
-
-/// Asks for a cache line that will be read soon. An address that is not mapped does no harm.
-#[inline]
-pub(super) fn prefetch<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch has no effect but on caches, whatever the address; SSE is part of x86-64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }
 
 /// What becomes of a node. An edit may be asked again, when another thread was quicker; the last answer counts.
