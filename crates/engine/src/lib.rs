@@ -60,7 +60,9 @@ mod wall_clock;
 
 pub use database::{Database, OpenOptions};
 pub use error::{Error, Result};
-pub use lineage::{Aggregates, Cell, ColumnStatistics, Comparison, Sum, TableStatistics, TableStats, Test, Totals};
+pub use lineage::{
+    Aggregates, Cell, ColumnStatistics, Comparison, Encoding, Sum, TableStatistics, TableStats, Test, Totals,
+};
 pub use past::{ChangeKind, RecordVersion, RowChange};
 pub use read_view::ReadView;
 pub use settings::{LayoutSetting, Retention, TableSettings};

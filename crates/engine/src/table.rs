@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
 use lineage::{
-    Cell, ColumnBuilder, MemoryBudget, Projection, Request, TableOptions, TableStatistics, TableStats, Test, Totals,
-    View, value_of_cell,
+    Cell, ColumnBuilder, Encoding, MemoryBudget, Projection, Request, TableOptions, TableStatistics, TableStats, Test,
+    Totals, View, value_of_cell,
 };
 use parking_lot::RwLock;
 use types::{Rid, Schema, Snapshot, Value};
@@ -283,6 +283,11 @@ impl Table {
     /// What the optimizer may know of the table: estimates, kept by the merge.
     pub fn statistics(&self) -> TableStatistics {
         self.data.storage.statistics()
+    }
+
+    /// How the merged pages of a column are encoded, range by range; `None` for ranges that are not merged, and for rows.
+    pub fn encodings(&self, column: &str) -> Result<Vec<Option<Encoding>>> {
+        Ok(self.data.storage.encodings(self.data.position(column)?))
     }
 
     /// The memory that the table takes.

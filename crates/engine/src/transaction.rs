@@ -493,11 +493,11 @@ impl Transaction {
 
 /// Refuses positions that are no column's.
 fn check_positions(data: &TableData, columns: impl Iterator<Item = usize>) -> Result<()> {
-    let len = data.schema.columns().len();
-    for column in columns.filter(|column| *column >= len) {
-        return Err(Error::NoSuchColumn { table: data.name.clone(), column: format!("number {column}") });
+    let (len, mut columns) = (data.schema.columns().len(), columns);
+    match columns.find(|column| *column >= len) {
+        Some(column) => Err(Error::NoSuchColumn { table: data.name.clone(), column: format!("number {column}") }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn neighbours(first: Rid, count: u32) -> impl Iterator<Item = Rid> {

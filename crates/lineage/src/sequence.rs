@@ -116,7 +116,7 @@ mod tests {
                 });
             }
         });
-        blocks.seal(&note);
+        blocks.seal(note);
         let seen = seen.into_inner().unwrap();
         assert_eq!(seen.len() as u64, blocks.allocated());
         assert_eq!(seen.into_iter().max(), Some(blocks.allocated()));
@@ -126,11 +126,11 @@ mod tests {
     fn numbers_lie_above_the_newest_version() {
         let blocks = SequenceBlocks::new(1);
         let buried = Mutex::new(Vec::new());
-        let bury = |numbers: Range<u64>| buried.lock().unwrap().push(numbers);
+        let bury = |numbers: Range<u64>| buried.lock().unwrap().push((numbers.start, numbers.end));
         assert_eq!(blocks.take(2, 0, bury), 1);
         assert_eq!(blocks.take(1, 2, bury), 3);
         assert_eq!(blocks.take(1, 9, bury), 17, "the newest version is of another worker's block");
-        assert_eq!(*buried.lock().unwrap(), [4..17]);
+        assert_eq!(*buried.lock().unwrap(), [(4, 17)]);
         assert_eq!(blocks.take(20, 0, bury), 33, "more than a block");
         assert_eq!(blocks.allocated(), 52);
     }

@@ -1,10 +1,11 @@
 //! What the optimizer may know of a table: row counts and, for each column, NULLs, extremes and distinct values, as the
 //! merges have left them. Rows that are not merged yet are counted and not looked at.
+use sync::Guard;
 use types::{Schema, Value};
 
 use crate::base::{MetaPage, Page, Values};
 use crate::cell::value_of_cell;
-use crate::encoding::Aggregates;
+use crate::encoding::{Aggregates, Encoding};
 use crate::range::Range;
 use crate::sketch::Sketch;
 
@@ -60,6 +61,14 @@ impl Collected {
 }
 
 impl Range {
+    /// How the base page of a column is encoded, if it is one of its own.
+    pub(crate) fn encoding(&self, guard: &Guard, column: usize) -> Option<Encoding> {
+        match &self.pages.load(guard).columns[column].values {
+            Values::Column(encoded) => Some(encoded.content.encoding()),
+            Values::Insert(_) | Values::Rows(_) => None,
+        }
+    }
+
     /// Adds what is known of this range.
     pub(crate) fn collect_statistics(&self, collected: &mut Collected) {
         let guard = &sync::pin();

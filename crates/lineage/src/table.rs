@@ -12,6 +12,7 @@ use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 use crate::aggregate::Totals;
 use crate::block::Request;
 use crate::cell::{Cell, value_of_cell};
+use crate::encoding::Encoding;
 use crate::memory::{MemoryBudget, MemoryUse, Meter};
 use crate::merge::MergeReport;
 use crate::past::Changed;
@@ -383,6 +384,12 @@ impl Table {
         let mut collected = Collected::new(&self.schema);
         (0..self.range_count()).for_each(|index| self.range(index).collect_statistics(&mut collected));
         collected.finish()
+    }
+
+    /// How the base pages of a column are encoded, range by range; `None` for ranges that are not merged yet, and for rows.
+    pub fn encodings(&self, column: usize) -> Vec<Option<Encoding>> {
+        let guard = sync::pin();
+        (0..self.range_count()).map(|index| self.range(index).encoding(&guard, column)).collect()
     }
 
     /// When the versions of a record were committed, oldest first, as far back as they are kept.

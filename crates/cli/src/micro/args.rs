@@ -13,13 +13,15 @@ Examples:
   lstore bench micro --case figure6 --merge-tail-records 1024,8192,65536
   lstore bench micro --case figure7 --read-mix 0,5,10  reads among 10 statements
   lstore bench micro --reads 10 --updates 0 --columns 1 --case low --layout row
-  lstore bench micro --case keepup --seconds 600       does the merge keep up?
+  lstore bench micro --case keepup --seconds 600 --retention none
+                                                       does the merge keep up?
   lstore bench micro --json > micro.jsonl              one JSON object a line
 
 The table has 10 bigint columns, the first its primary key. A transaction is
 8 point reads and 2 point updates, each of 4 columns chosen at random, of rows
 chosen at random from the active set: all rows under low contention, a 100th
-under medium, a 1000th under high.
+under medium, a 1000th under high. lstore is told the keys of a transaction
+before its first statement (Transaction::prefetch).
 
 Each figure stands beside what the same work costs without a database:
   hash map        64 latched hash maps of rows: no isolation, no history
@@ -76,6 +78,15 @@ pub struct MicroArgs {
     /// How pages of lstore are laid out
     #[arg(long, value_enum, default_value_t = Layout::Column)]
     pub layout: Layout,
+    /// How long lstore keeps old versions
+    #[arg(long, value_enum, default_value_t = Retention::Forever)]
+    pub retention: Retention,
+    /// How lstore answers SUM
+    #[arg(long, value_enum, default_value_t = Summing::Encoded)]
+    pub sum: Summing,
+    /// Let lstore look up the rows of a transaction one by one, without asking for all of them first
+    #[arg(long)]
+    pub no_prefetch: bool,
     /// How many of 10 statements are reads, for figure7
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,2,4,6,8,10",
           value_parser = clap::value_parser!(u32).range(0..=10))]
@@ -124,6 +135,26 @@ pub enum Layout {
     Column,
     /// The values of a row next to each other
     Row,
+}
+
+/// How long old versions are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Retention {
+    /// Without end
+    #[default]
+    Forever,
+    /// As long as somebody reads them
+    None,
+}
+
+/// How a column is summed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Summing {
+    /// On the encoded pages, as the SQL aggregate is: whole blocks by the sums kept for them
+    #[default]
+    Encoded,
+    /// From Arrow batches, as a query does that needs each value
+    Batches,
 }
 
 impl MicroArgs {

@@ -220,6 +220,9 @@ impl Bench<'_, '_> {
             merge_tail_records: self.args.merge_tail_records.first().copied(),
             merge_threads: self.args.merge_threads.map(|threads| threads as usize),
             layout: self.args.layout,
+            retention: self.args.retention,
+            sum: self.args.sum,
+            has_prefetch: !self.args.no_prefetch,
         }
     }
 

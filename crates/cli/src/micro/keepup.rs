@@ -28,6 +28,7 @@ struct Sample {
     transactions: u64,
     unmerged: u64,
     merges: u64,
+    version_bytes: u64,
     resident: Option<u64>,
 }
 
@@ -62,6 +63,7 @@ fn sampled(case: &str, store: &Lstore, drive: &Drive<'_>, progress: &dyn Progres
             transactions: done.load(Ordering::Relaxed),
             unmerged: stats.tail_records_unmerged,
             merges: stats.merges,
+            version_bytes: store.version_bytes(),
             resident: process::resident_bytes(),
         }
     };
@@ -91,11 +93,12 @@ fn told(before: &Sample, now: &Sample, updates: u64) -> String {
     let rate = rate_between(before, now) * updates as f64;
     let resident = now.resident.map_or_else(|| "unknown".to_owned(), |bytes| grouped(bytes >> 20));
     format!(
-        "{:>8.1} s  {:>10} updates/s  {:>10} tail records unmerged  {:>7} merges  {:>7} MiB resident",
+        "{:>8.1} s  {:>10} updates/s  {:>10} tail records unmerged  {:>7} merges  {:>7} MiB of versions  {:>7} MiB resident",
         now.seconds,
         grouped(rate as u64),
         grouped(now.unmerged),
         grouped(now.merges),
+        grouped(now.version_bytes >> 20),
         resident
     )
 }
@@ -117,12 +120,14 @@ fn figures(case: &str, samples: &[Sample], updates: u64, bounds: &[(&'static str
     let last = Figure::rate(case, "updates, last fifth", "thousand/s", &rates[rates.len() - part..]);
     let last = last.beside("first fifth", &rates[..part]);
     let unmerged: Vec<f64> = samples.iter().map(|sample| sample.unmerged as f64).collect();
+    let versions: Vec<f64> = samples.iter().map(|sample| sample.version_bytes as f64 / MIB).collect();
     let unmerged_max = unmerged.iter().copied().fold(0.0, f64::max);
     let mut figures = vec![
         rate,
         last,
         Figure::amount(case, "tail records unmerged", "count", &unmerged),
         Figure::amount(case, "tail records unmerged, max", "count", &[unmerged_max]),
+        Figure::amount(case, "tail and history", "MiB", &versions),
     ];
     let late = &samples[samples.len() / 2..];
     let resident = |sample: &Sample| sample.resident.map(|bytes| bytes as f64);
@@ -154,7 +159,7 @@ mod tests {
 
     fn sample(at: u64, resident: Option<u64>) -> Sample {
         let unmerged = if at == 3 { 500 } else { 100 };
-        Sample { seconds: at as f64, transactions: at * 1000, unmerged, merges: at, resident }
+        Sample { seconds: at as f64, transactions: at * 1000, unmerged, merges: at, version_bytes: at << 20, resident }
     }
 
     #[test]

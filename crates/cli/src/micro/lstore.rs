@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
 use engine::{
-    Cell, Column, DataType, Database, Error, LayoutSetting, OpenOptions, Schema, Table, TableSettings, TableStats,
+    Cell, Column, DataType, Database, Error, LayoutSetting, OpenOptions, Schema, Sum, Table, TableSettings, TableStats,
     Value,
 };
 
-use super::args::Layout;
+use super::args::{Layout, Retention, Summing};
 use super::contestant::{Contestant, Worker};
 use super::workload::{COLUMNS, Statement, loaded_row};
 use crate::bench::BenchError;
@@ -38,6 +38,12 @@ pub(super) struct StoreOptions {
     pub(super) merge_threads: Option<usize>,
     /// How pages are laid out.
     pub(super) layout: Layout,
+    /// How long old versions are kept.
+    pub(super) retention: Retention,
+    /// How a column is summed.
+    pub(super) sum: Summing,
+    /// Whether the rows of a transaction are asked for before its first statement.
+    pub(super) has_prefetch: bool,
 }
 
 impl StoreOptions {
@@ -54,29 +60,35 @@ pub(super) struct Lstore {
     database: Database,
     table: Table,
     names: Vec<String>,
+    sum: Summing,
+    has_prefetch: bool,
     conflicts: AtomicU64,
 }
 
 impl Lstore {
     /// Makes the table and loads it.
     pub(super) fn load(rows: u64, options: &StoreOptions) -> Result<Lstore, BenchError> {
-        let StoreOptions { range_records, update_range_records, merge_tail_records, merge_threads, layout } = *options;
-        let options = OpenOptions {
+        let StoreOptions { range_records, update_range_records, merge_tail_records, merge_threads, .. } = *options;
+        let open = OpenOptions {
             range_records,
             update_range_records,
             merge_tail_records,
             merge_threads,
             ..OpenOptions::default()
         };
-        let database = Database::in_memory_with(&options);
+        let database = Database::in_memory_with(&open);
         let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
         let columns = names.iter().map(|name| Column::new(name, DataType::BigInt).not_null()).collect();
         let schema = Schema::new(columns, &["c0"]).map_err(|error| BenchError::Failed(error.to_string()))?;
-        let layout = match layout {
+        let layout = match options.layout {
             Layout::Column => LayoutSetting::Column,
             Layout::Row => LayoutSetting::Row,
         };
-        let settings = TableSettings { layout, ..TableSettings::default() };
+        let retention = match options.retention {
+            Retention::Forever => engine::Retention::Forever,
+            Retention::None => engine::Retention::None,
+        };
+        let settings = TableSettings { layout, retention, ..TableSettings::default() };
         let table = database.create_table_with("micro", schema, settings)?;
         let fields: Vec<Field> = names.iter().map(|name| Field::new(name, ArrowType::Int64, false)).collect();
         let arrow_schema = Arc::new(ArrowSchema::new(fields));
@@ -91,12 +103,39 @@ impl Lstore {
             }
             transaction.commit()?;
         }
-        Ok(Lstore { database, table, names, conflicts: AtomicU64::new(0) })
+        let StoreOptions { sum, has_prefetch, .. } = *options;
+        Ok(Lstore { database, table, names, sum, has_prefetch, conflicts: AtomicU64::new(0) })
     }
 
     /// What the table holds now.
     pub(super) fn stats(&self) -> TableStats {
         self.table.stats()
+    }
+
+    /// Bytes of its tail and history pages.
+    pub(super) fn version_bytes(&self) -> u64 {
+        let memory = self.table.memory();
+        memory.tail_bytes + memory.history_bytes
+    }
+
+    fn sum_encoded(&self, column: usize) -> Result<i64, BenchError> {
+        let view = self.database.read_view()?;
+        let totals = self.table.aggregate(view.snapshot(), &[], &[column])?;
+        match totals.columns[0].sum {
+            Sum::Integer(sum) => Ok(sum as i64),
+            Sum::None | Sum::Float(_) => Err(BenchError::Failed("a bigint column has no sum".to_owned())),
+        }
+    }
+
+    fn sum_batches(&self, column: usize) -> Result<i64, BenchError> {
+        let transaction = self.database.begin()?;
+        let mut sum = 0_i64;
+        for batch in transaction.scan(&self.table, &[&self.names[column]])?.flatten() {
+            let array = batch.column(0).as_any().downcast_ref::<Int64Array>();
+            let array = array.ok_or_else(|| BenchError::Failed("a bigint column is no array of int64".to_owned()))?;
+            sum = array.values().iter().fold(sum, |sum, value| sum.wrapping_add(*value));
+        }
+        Ok(sum)
     }
 }
 
@@ -111,18 +150,14 @@ fn loaded_arrays(start: u64, end: u64) -> Vec<ArrayRef> {
 
 impl Contestant for Lstore {
     fn worker(&self) -> Box<dyn Worker + '_> {
-        Box::new(LstoreWorker { store: self, changes: Vec::with_capacity(COLUMNS) })
+        Box::new(LstoreWorker { store: self, changes: Vec::with_capacity(COLUMNS), keys: Vec::new() })
     }
 
     fn sum(&self, column: usize) -> Result<i64, BenchError> {
-        let transaction = self.database.begin()?;
-        let mut sum = 0_i64;
-        for batch in transaction.scan(&self.table, &[&self.names[column]])?.flatten() {
-            let array = batch.column(0).as_any().downcast_ref::<Int64Array>();
-            let array = array.ok_or_else(|| BenchError::Failed("a bigint column is no array of int64".to_owned()))?;
-            sum = array.values().iter().fold(sum, |sum, value| sum.wrapping_add(*value));
+        match self.sum {
+            Summing::Encoded => self.sum_encoded(column),
+            Summing::Batches => self.sum_batches(column),
         }
-        Ok(sum)
     }
 
     fn settle(&self) {
@@ -147,6 +182,8 @@ struct LstoreWorker<'s> {
     store: &'s Lstore,
     /// The changes of one update; here so that their room is kept.
     changes: Vec<(usize, Value)>,
+    /// The keys of one transaction, likewise.
+    keys: Vec<[Value; 1]>,
 }
 
 impl LstoreWorker<'_> {
@@ -155,6 +192,12 @@ impl LstoreWorker<'_> {
         let Lstore { database, table, .. } = self.store;
         let _pin = database.pin();
         let mut transaction = database.begin()?;
+        if self.store.has_prefetch {
+            self.keys.clear();
+            self.keys.extend(statements.iter().map(|statement| [Value::BigInt(statement.key as i64)]));
+            let rows = self.keys.iter().zip(statements).map(|(key, statement)| (&key[..], statement.columns));
+            transaction.prefetch(table, rows);
+        }
         let mut sum = 0_i64;
         for statement in statements {
             let key = [Value::BigInt(statement.key as i64)];

@@ -114,6 +114,7 @@ impl EncodedColumn {
     }
 
     /// Keeps the array as it is.
+    #[cfg(test)]
     pub fn raw(array: ArrayRef, data_type: DataType) -> EncodedColumn {
         choose::keep_raw(Raw::of(&array, data_type), nulls_of(&array), array.len(), data_type)
     }

@@ -49,6 +49,7 @@ impl History {
     }
 
     /// Snapshots older than this were given up.
+    #[cfg(test)]
     pub(crate) fn horizon(&self) -> u64 {
         self.horizon
     }
@@ -60,6 +61,7 @@ impl History {
     }
 
     /// The pages, newest first.
+    #[cfg(test)]
     pub(crate) fn pages(&self) -> &[Arc<HistoryPage>] {
         &self.pages
     }

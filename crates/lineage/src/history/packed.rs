@@ -66,6 +66,7 @@ impl Packed {
     }
 
     /// All numbers in order.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
         (0..self.len).map(|i| self.get(i))
     }

@@ -23,6 +23,7 @@ use super::column::{Column, ColumnWriter};
 use super::packed::{Packed, partition_point};
 use super::positions::Positions;
 use crate::cell::{Cell, is_wide};
+#[cfg(test)]
 use crate::column_set::ColumnSet;
 use crate::tail::Kind;
 
@@ -213,6 +214,7 @@ impl<'a> Version<'a> {
     }
 
     /// The columns that have a value here.
+    #[cfg(test)]
     pub(crate) fn explicit(&self) -> ColumnSet {
         let mut columns = ColumnSet::EMPTY;
         self.values().for_each(|(column, _)| columns.insert(column));
