@@ -1,9 +1,9 @@
 //! Tail pages: the append-only home of every new version (L-Store, sections 2.1, 2.2 and 3).
 //!
-//! The tail records of an update range are numbered 1, 2, 3, ... and lie in pages of 256 (fewer in small ranges), made when the first of their
-//! records is written and given up once their records are history. A page holds the meta-data columns of its records,
-//! which every reader of a record needs together, in one cache line each, and the values of a data column only from the
-//! first record on that has one:
+//! The tail records of an update range are numbered 1, 2, 3, ... and lie in pages of 256 (fewer in small ranges), made
+//! when the first of their records is written and given up once their records are history. A page holds the meta-data
+//! columns of its records, which every reader of a record needs together, in one cache line each, and the values of a data
+//! column only from the first record on that has one:
 //!
 //! ```text
 //! tail page p: records 256 p + 1 ..= 256 (p + 1)
