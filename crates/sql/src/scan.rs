@@ -15,7 +15,9 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
-use engine::{ScanOptions, Snapshot, Table, TableScan, Value};
+use engine::{ScanOptions, Table, TableScan, Value};
+
+use crate::moment::Moment;
 
 /// What is read of the table.
 #[derive(Clone, Debug)]
@@ -26,10 +28,10 @@ pub(crate) enum ScanSource {
     Key(Vec<Value>),
 }
 
-/// Reads columns of a table at a snapshot.
+/// Reads columns of a table at a moment.
 pub(crate) struct ScanExec {
     table: Table,
-    snapshot: Snapshot,
+    moment: Moment,
     source: ScanSource,
     options: ScanOptions,
     /// For every output column, its position among the columns that the engine gives.
@@ -51,7 +53,7 @@ impl ScanExec {
     /// `columns` are positions in the table, the one after the last meaning the row id; `schema` is theirs.
     pub(crate) fn new(
         table: Table,
-        snapshot: Snapshot,
+        moment: Moment,
         source: ScanSource,
         columns: Vec<usize>,
         schema: SchemaRef,
@@ -67,7 +69,7 @@ impl ScanExec {
             }
         };
         let order = columns.iter().map(place).collect();
-        let options = ScanOptions { with_rid: columns.contains(&rid), columns: stored };
+        let options = ScanOptions { with_rid: columns.contains(&rid), columns: stored, tests: Vec::new() };
         let partitions = match &source {
             ScanSource::Key(_) => 1,
             ScanSource::All { partitions } => {
@@ -82,7 +84,7 @@ impl ScanExec {
             Boundedness::Bounded,
         ));
         let (metrics, runs) = Default::default();
-        ScanExec { table, snapshot, source, options, order, schema, properties, metrics, runs }
+        ScanExec { table, moment, source, options, order, schema, properties, metrics, runs }
     }
 
     /// The scan that this execution of a partition takes part in.
@@ -94,7 +96,7 @@ impl ScanExec {
         let run = runs.started[partition];
         runs.started[partition] += 1;
         if run == runs.scans.len() {
-            let scan = self.table.scan(self.snapshot, self.options.clone());
+            let scan = self.table.scan(self.moment.snapshot(), self.options.clone());
             runs.scans.push(Arc::new(scan.map_err(|error| DataFusionError::External(error.into()))?));
         }
         Ok(runs.scans[run].clone())
@@ -103,7 +105,7 @@ impl ScanExec {
     fn batches(&self, partition: usize) -> Box<dyn Iterator<Item = Result<RecordBatch>> + Send> {
         match &self.source {
             ScanSource::Key(key) => {
-                let found = self.table.lookup(self.snapshot, key, &self.options);
+                let found = self.table.lookup(self.moment.snapshot(), key, &self.options);
                 Box::new(std::iter::once(found.map_err(|error| DataFusionError::External(error.into()))))
             }
             ScanSource::All { .. } => {

@@ -1,4 +1,4 @@
-//! A table of the engine as DataFusion sees it: a schema, pushdown of primary keys, and scans of one snapshot.
+//! A table of the engine as DataFusion sees it: a schema, pushdown of primary keys, and scans of one moment.
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,8 +9,9 @@ use datafusion::common::{Constraint, Constraints, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use engine::{DataType, Decimal, Snapshot, Table, Value};
+use engine::{DataType, Decimal, Table, Value};
 
+use crate::moment::Moment;
 use crate::scan::{ScanExec, ScanSource};
 
 /// The name of the hidden column with each row's id; no statement can spell it.
@@ -19,11 +20,11 @@ pub(crate) const RID: &str = "\0rid";
 /// The key under which a field's metadata tells its column type where the Arrow type does not.
 pub(crate) const TYPE_KEY: &str = "lstore.type";
 
-/// One table at one snapshot.
+/// One table at one moment.
 #[derive(Clone)]
 pub(crate) struct EngineTable {
     table: Table,
-    snapshot: Snapshot,
+    moment: Moment,
     partitions: usize,
     schema: SchemaRef,
     constraints: Constraints,
@@ -52,14 +53,14 @@ pub(crate) fn arrow_schema(schema: &engine::Schema, with_rid: bool) -> SchemaRef
 }
 
 impl EngineTable {
-    pub(crate) fn new(table: Table, snapshot: Snapshot, partitions: usize, with_rid: bool) -> EngineTable {
+    pub(crate) fn new(table: Table, moment: Moment, partitions: usize, with_rid: bool) -> EngineTable {
         let schema = arrow_schema(table.schema(), with_rid);
         let key = table.schema().primary_key();
         let constraints = match key.is_empty() {
             true => Constraints::default(),
             false => Constraints::new_unverified(vec![Constraint::PrimaryKey(key.to_vec())]),
         };
-        EngineTable { table, snapshot, partitions, schema, constraints }
+        EngineTable { table, moment, partitions, schema, constraints }
     }
 
     /// The primary key that the filters pin down, if they pin down all of it.
@@ -145,7 +146,7 @@ impl TableProvider for EngineTable {
             None => ScanSource::All { partitions: self.partitions },
         };
         let schema = Arc::new(self.schema.project(&columns)?);
-        Ok(Arc::new(ScanExec::new(self.table.clone(), self.snapshot, source, columns, schema)))
+        Ok(Arc::new(ScanExec::new(self.table.clone(), self.moment.clone(), source, columns, schema)))
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
