@@ -60,7 +60,7 @@ impl Resolve<'_> {
         let table = find_table(&self.view.db, name, self.source)?;
         let at = self.commit(expr).map_err(|error| error.at(self.source.start(expr.span())))?;
         if !self.view.past.contains_key(&at.0) {
-            self.view.past.insert(at.0, Moment::past(&self.view.db, at)?);
+            self.view.past.insert(at.0, Moment::after(&self.view.db, at)?);
         }
         let quoted = |name: &str| Ident::with_quote('"', name);
         *name = ObjectName::from(vec![quoted(&past_schema(at.0)), quoted(table.name())]);
@@ -125,7 +125,8 @@ pub(crate) fn commit_of(view: &View, value: &ArrayRef, started: i64) -> Result<T
             commit_at(view, micros, started)
         }
         other => {
-            let message = format!("a moment of the past is a timestamp or the number of a commit, not {}", type_name(other));
+            let message =
+                format!("a moment of the past is a timestamp or the number of a commit, not {}", type_name(other));
             Err(SqlError::mismatch(message))
         }
     }

@@ -15,8 +15,9 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
-use engine::{ScanOptions, Table, TableScan, Value};
+use engine::{DataType, ScanOptions, Table, TableScan, Test, Value};
 
+use crate::conditions;
 use crate::moment::Moment;
 
 /// What is read of the table.
@@ -50,11 +51,13 @@ struct Runs {
 }
 
 impl ScanExec {
-    /// `columns` are positions in the table, the one after the last meaning the row id; `schema` is theirs.
+    /// `columns` are positions in the table, the one after the last meaning the row id; `schema` is theirs. Only rows that
+    /// pass all `tests` are given.
     pub(crate) fn new(
         table: Table,
         moment: Moment,
         source: ScanSource,
+        tests: Vec<(usize, Test)>,
         columns: Vec<usize>,
         schema: SchemaRef,
     ) -> ScanExec {
@@ -69,7 +72,7 @@ impl ScanExec {
             }
         };
         let order = columns.iter().map(place).collect();
-        let options = ScanOptions { with_rid: columns.contains(&rid), columns: stored, tests: Vec::new() };
+        let options = ScanOptions { with_rid: columns.contains(&rid), columns: stored, tests };
         let partitions = match &source {
             ScanSource::Key(_) => 1,
             ScanSource::All { partitions } => {
@@ -85,6 +88,29 @@ impl ScanExec {
         ));
         let (metrics, runs) = Default::default();
         ScanExec { table, moment, source, options, order, schema, properties, metrics, runs }
+    }
+
+    /// Whether this is a scan, not a lookup.
+    pub(crate) fn reads_all(&self) -> bool {
+        matches!(self.source, ScanSource::All { .. })
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub(crate) fn moment(&self) -> &Moment {
+        &self.moment
+    }
+
+    pub(crate) fn tests(&self) -> &[(usize, Test)] {
+        &self.options.tests
+    }
+
+    /// The column of the table that an output column is, and its type; `None` for the row id.
+    pub(crate) fn column(&self, output: usize) -> Option<(usize, DataType)> {
+        let column = *self.options.columns.get(*self.order.get(output)?)?;
+        Some((column, self.table.schema().columns()[column].data_type))
     }
 
     /// The scan that this execution of a partition takes part in.
@@ -188,7 +214,7 @@ impl ExecutionPlan for ScanExec {
         let mut statistics = Statistics::new_unknown(&self.schema);
         let records = match self.source {
             ScanSource::Key(_) => 1,
-            ScanSource::All { .. } => usize::try_from(self.table.stats().records).unwrap_or(usize::MAX),
+            ScanSource::All { .. } => crate::statistics::rows(&self.table, &self.options.tests),
         };
         let parts = if partition.is_some() { self.properties.partitioning.partition_count().max(1) } else { 1 };
         let width: usize =
@@ -204,16 +230,18 @@ impl DisplayAs for ScanExec {
         let columns: Vec<&str> =
             self.schema.fields().iter().map(|field| field.name().trim_start_matches('\0')).collect();
         let partitions = self.properties.partitioning.partition_count();
-        let (name, columns) = (self.table.name(), columns.join(", "));
+        let name = self.table.name();
         match &self.source {
             ScanSource::All { .. } => {
-                write!(f, "ScanExec: table={name}, columns=[{columns}], partitions={partitions}")
+                write!(f, "ScanExec: table={name}, columns=[{}], partitions={partitions}", columns.join(", "))?;
             }
             ScanSource::Key(key) => {
                 let key: Vec<String> = key.iter().map(Value::to_string).collect();
-                write!(f, "LookupExec: table={name}, columns=[{columns}], key=({})", key.join(", "))
+                write!(f, "LookupExec: table={name}, columns=[{}], key=({})", columns.join(", "), key.join(", "))?;
             }
         }
+        conditions::write(f, &self.options.tests, self.table.schema())?;
+        self.moment.write_past(f)
     }
 }
 

@@ -122,7 +122,7 @@ impl Session {
             Statement::Query(query) => self.query(query, source),
             Statement::Explain { .. } => {
                 let plan = self.plan(explain::read(statement)?, source)?;
-                self.start(plan)
+                Ok(Outcome::Rows(explain::run(plan)?))
             }
             Statement::Insert(statement) => Ok(insert::run(self, &statement, source)?.into()),
             Statement::Update(statement) => Ok(change::update(self, &statement, source)?.into()),
@@ -132,11 +132,9 @@ impl Session {
             Statement::Reset(reset) => Ok(self.settings.reset(&reset.reset)?.into()),
             Statement::ShowVariable { variable } => self.show(&variable),
             Statement::ShowTables { .. } => Ok(Outcome::Rows(texts(&["table_name"], vec![self.db.table_names()])?)),
-            Statement::CreateTable(_)
-            | Statement::AlterTable(_)
-            | Statement::Drop { .. }
-            | Statement::Truncate(_)
-                if self.block.is_open() => {
+            Statement::CreateTable(_) | Statement::AlterTable(_) | Statement::Drop { .. } | Statement::Truncate(_)
+                if self.block.is_open() =>
+            {
                 Err(SqlError::unsupported("changing the catalog inside a transaction block"))
             }
             Statement::CreateTable(create) if create.query.is_some() => {

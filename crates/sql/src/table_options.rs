@@ -137,10 +137,21 @@ fn retention(text: &str) -> Option<Retention> {
         number if number.parse::<f64>().is_ok() => return None,
         _ => {}
     }
-    let interval = parse_interval_month_day_nano(text).ok()?;
+    let interval = parse_interval_month_day_nano(spelled_out(text).trim()).ok()?;
     let days = i128::from(interval.months) * 30 + i128::from(interval.days);
     let nanos = days * i128::from(NANOS_PER_DAY) + i128::from(interval.nanoseconds);
     u64::try_from(nanos).ok().filter(|nanos| *nanos > 0).map(|nanos| Retention::For(Duration::from_nanos(nanos)))
+}
+
+/// An interval whose last part is a clock's (`1 day 01:30:00`), in words.
+fn spelled_out(text: &str) -> String {
+    let (start, clock) = text.rsplit_once(' ').unwrap_or(("", text));
+    let parts: Vec<&str> = clock.split(':').collect();
+    match parts[..] {
+        [hours, minutes] => format!("{start} {hours} hours {minutes} minutes"),
+        [hours, minutes, seconds] => format!("{start} {hours} hours {minutes} minutes {seconds} seconds"),
+        _ => text.to_owned(),
+    }
 }
 
 /// A retention as it can be given again.
