@@ -1,12 +1,11 @@
 //! Reading a table in DataFusion's execution: partitions that pull ranges from one shared scan, or one key lookup.
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use datafusion::common::Statistics;
-use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -19,6 +18,7 @@ use engine::{DataType, ScanOptions, Table, TableScan, Test, Value};
 
 use crate::conditions;
 use crate::moment::Moment;
+use crate::statistics;
 
 /// What is read of the table.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub(crate) struct ScanExec {
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     runs: Mutex<Runs>,
+    /// worked out when the optimizer asks for the first time
+    statistics: OnceLock<Statistics>,
 }
 
 /// The scans started so far. The partitions of one run share a scan; a plan that runs again gets a new one.
@@ -86,8 +88,8 @@ impl ScanExec {
             EmissionType::Incremental,
             Boundedness::Bounded,
         ));
-        let (metrics, runs) = Default::default();
-        ScanExec { table, moment, source, options, order, schema, properties, metrics, runs }
+        let (metrics, runs, statistics) = Default::default();
+        ScanExec { table, moment, source, options, order, schema, properties, metrics, runs, statistics }
     }
 
     /// Whether this is a scan, not a lookup.
@@ -211,16 +213,20 @@ impl ExecutionPlan for ScanExec {
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        let mut statistics = Statistics::new_unknown(&self.schema);
-        let records = match self.source {
-            ScanSource::Key(_) => 1,
-            ScanSource::All { .. } => crate::statistics::rows(&self.table, &self.options.tests),
-        };
-        let parts = if partition.is_some() { self.properties.partitioning.partition_count().max(1) } else { 1 };
-        let width: usize =
-            self.schema.fields().iter().map(|field| field.data_type().primitive_width().unwrap_or(24)).sum();
-        statistics.num_rows = Precision::Inexact(records / parts);
-        statistics.total_byte_size = Precision::Inexact((records / parts).saturating_mul(width));
+        let whole = self.statistics.get_or_init(|| match self.source {
+            ScanSource::Key(_) => statistics::of_rows(1, &self.schema),
+            ScanSource::All { .. } => {
+                let columns = (0..self.order.len()).map(|at| self.column(at).map(|(column, _)| column));
+                statistics::of_scan(&self.table, &self.options.tests, &columns.collect::<Vec<_>>(), &self.schema)
+            }
+        });
+        let mut statistics = whole.clone();
+        if partition.is_some() {
+            let parts = self.properties.partitioning.partition_count().max(1);
+            let part = |whole: &usize| whole / parts;
+            statistics.num_rows = statistics.num_rows.map(|whole| part(&whole));
+            statistics.total_byte_size = statistics.total_byte_size.map(|whole| part(&whole));
+        }
         Ok(Arc::new(statistics))
     }
 }

@@ -57,7 +57,7 @@ impl Session {
             progress: None,
             planner: Planner::new(options.target_partitions),
             block: Block::None,
-            settings: Settings::new(),
+            settings: Settings::new(db),
         }
     }
 

@@ -1,4 +1,5 @@
-//! Views on the database itself: `lstore_tables`. A table of the user's with such a name hides the view.
+//! Views on the database itself: `lstore_tables` and `lstore_memory`. A table of the user's with such a name hides the
+//! view.
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
@@ -11,10 +12,11 @@ use crate::error::{Result, SqlError};
 use crate::table_options::{show_layout, show_retention};
 
 const TABLES: &str = "lstore_tables";
+const MEMORY: &str = "lstore_memory";
 
 /// Whether a view has this name.
 pub(crate) fn is_view(name: &str) -> bool {
-    name == TABLES
+    name == TABLES || name == MEMORY
 }
 
 /// The view of this name.
@@ -22,6 +24,7 @@ pub(crate) fn view(name: &str, db: &Database) -> datafusion::error::Result<Optio
     let db = db.clone();
     match name {
         TABLES => computed::table(TABLES, tables_schema(), move || tables(&db)).map(Some),
+        MEMORY => computed::table(MEMORY, memory_schema(), move || memory(&db)).map(Some),
         _ => Ok(None),
     }
 }
@@ -46,13 +49,38 @@ fn tables(db: &Database) -> Result<RecordBatch> {
         texts(settings.iter().map(|settings| show_retention(settings.retention))),
         numbers(settings.iter().map(|settings| settings.update_range_records.map(|records| records as u64))),
         numbers(settings.iter().map(|settings| settings.merge_tail_records)),
-        numbers(stats.iter().map(|stats| Some(stats.records))),
+        numbers(tables.iter().map(|table| Some(table.statistics().rows))),
         numbers(stats.iter().map(|stats| Some(stats.ranges))),
         numbers(stats.iter().map(|stats| Some(stats.tail_records))),
         numbers(stats.iter().map(|stats| Some(stats.tail_records_unmerged))),
         numbers(stats.iter().map(|stats| Some(stats.merges))),
     ];
     RecordBatch::try_new(tables_schema(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
+}
+
+fn memory_schema() -> SchemaRef {
+    let text = |name| Field::new(name, DataType::Utf8View, false);
+    Arc::new(Schema::new(vec![text("table_name"), text("kind"), Field::new("bytes", DataType::Int64, false)]))
+}
+
+fn memory(db: &Database) -> Result<RecordBatch> {
+    let kinds = |used: engine::TableMemory| {
+        let kinds = [
+            ("insert", used.insert_bytes),
+            ("base", used.base_bytes),
+            ("tail", used.tail_bytes),
+            ("history", used.history_bytes),
+            ("index", used.index_bytes),
+        ];
+        kinds.map(|(kind, bytes)| (used.table.clone(), kind, bytes))
+    };
+    let rows: Vec<(String, &str, u64)> = db.memory().into_iter().flat_map(kinds).collect();
+    let columns = vec![
+        texts(rows.iter().map(|(table, ..)| table.clone())),
+        texts(rows.iter().map(|(_, kind, _)| (*kind).to_owned())),
+        numbers(rows.iter().map(|(.., bytes)| Some(*bytes))),
+    ];
+    RecordBatch::try_new(memory_schema(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
 fn texts(texts: impl Iterator<Item = String>) -> ArrayRef {
