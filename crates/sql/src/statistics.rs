@@ -1,5 +1,5 @@
-//! What the optimizer is told of a scan: how many rows it gives, and of its columns the extremes, the distinct values and
-//! the NULLs. All of it is an estimate from what merges have seen, and taken for no more.
+//! What the optimizer is told of a scan: how many rows it gives, and of its columns the distinct values and the NULLs. All
+//! of it is an estimate from what merges have seen, and taken for no more.
 //!
 //! Tests are taken to be independent of one another, but those of one column are taken together: its range tests cut
 //! out a part of the span between its extremes, over which values are taken to be spread evenly.
@@ -9,8 +9,6 @@ use arrow_schema::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, Statistics};
 use engine::{Comparison, Decimal, Table, TableStatistics, Test, Value};
-
-use crate::values::scalars::scalar_of_value;
 
 /// The share of rows that is taken to pass where nothing is known: the planner's own guess for a filter.
 const GUESS: f64 = 0.2;
@@ -32,7 +30,7 @@ pub(crate) fn of_scan(
         if let Some(column) = *column
             && known.rows_merged > 0
         {
-            *told = of_column(table, &known, column, rows);
+            *told = of_column(&known, column, rows);
         }
     }
     statistics
@@ -48,18 +46,12 @@ pub(crate) fn of_rows(rows: usize, schema: &SchemaRef) -> Statistics {
     statistics
 }
 
-fn of_column(table: &Table, known: &TableStatistics, column: usize, rows: usize) -> ColumnStatistics {
-    let data_type = table.schema().columns()[column].data_type;
+/// The extremes are not told: the planner would work out conditions on them, and report what can't be cast there.
+fn of_column(known: &TableStatistics, column: usize, rows: usize) -> ColumnStatistics {
     let column = &known.columns[column];
-    let bound = |value: &Option<Value>| {
-        let scalar = value.as_ref().and_then(|value| scalar_of_value(value, data_type));
-        scalar.map_or(Precision::Absent, Precision::Inexact)
-    };
     let nulls = share_of(column.nulls, known.rows) * rows as f64;
     ColumnStatistics {
         null_count: Precision::Inexact(nulls as usize),
-        min_value: bound(&column.min),
-        max_value: bound(&column.max),
         distinct_count: Precision::Inexact(usize::try_from(column.distinct).unwrap_or(usize::MAX).min(rows)),
         ..ColumnStatistics::new_unknown()
     }

@@ -22,7 +22,10 @@ pub(super) fn literals(function: &str, args: &[Expr]) -> Result<Vec<ScalarValue>
 /// The table whose name an argument is, in SQL's spelling.
 pub(super) fn find(function: &str, view: &View, arg: Option<&ScalarValue>) -> Result<Table> {
     let Some(text) = arg.and_then(|arg| arg.try_as_str().flatten()) else {
-        return Err(SqlError::new("42883", format!("the first argument of {function} is the name of a table, as text")));
+        return Err(SqlError::new(
+            "42883",
+            format!("the first argument of {function} is the name of a table, as text"),
+        ));
     };
     let dialect = SqlDialect::default();
     let name = Parser::new(&dialect).try_with_sql(text).and_then(|mut parser| parser.parse_object_name(false));

@@ -42,9 +42,9 @@ pub(super) fn values<'a>(
         let mut builder = ColumnBuilder::new(column.data_type);
         for row in rows.clone() {
             let value = row.map_or(&Value::Null, |row| &row[at]);
-            builder.append_value(value).map_err(|misfit| {
-                misfit.error(&column.name, column.data_type, &value.to_string(), "a stored value")
-            })?;
+            builder
+                .append_value(value)
+                .map_err(|misfit| misfit.error(&column.name, column.data_type, &value.to_string(), "a stored value"))?;
         }
         Ok::<ArrayRef, SqlError>(builder.finish())
     };
