@@ -315,19 +315,28 @@ impl Table {
     }
 
     /// The visible row with this primary key as one batch of zero or one row, shaped as a scan's batches are. A key
-    /// with a NULL in it has no row.
+    /// with a NULL in it has no row, and neither has one whose row fails a test.
     pub fn lookup(&self, snapshot: Snapshot, key: &[Value], options: &ScanOptions) -> Result<RecordBatch> {
         let projection = self.data.projection(options);
         let key = self.data.key_of_values(key)?;
         let _held = self.hold(snapshot)?;
         let view = self.database.shared.core.transactions.view(snapshot);
-        let types = options.columns.iter().map(|column| self.schema().columns()[*column].data_type);
-        let mut builders: Vec<ColumnBuilder> = types.map(|data_type| ColumnBuilder::new(data_type, 1)).collect();
+        let type_of = |column: &usize| self.schema().columns()[*column].data_type;
+        let mut builders: Vec<ColumnBuilder> =
+            options.columns.iter().map(|column| ColumnBuilder::new(type_of(column), 1)).collect();
+        let tested = options.tests.iter().map(|(column, _)| *column);
+        let columns: Vec<usize> = options.columns.iter().copied().chain(tested).collect();
         let found = key.and_then(|key| {
-            self.data.read(view, &key, &options.columns, |rid, cells| {
-                builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
-                rid
-            })
+            let passed = self.data.read(view, &key, &columns, |rid, cells| {
+                let (cells, tested) = cells.split_at(options.columns.len());
+                let mut tests = options.tests.iter().zip(tested);
+                let passes = tests.all(|((column, test), cell)| test.passes(*cell, type_of(column)));
+                passes.then(|| {
+                    builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
+                    rid
+                })
+            });
+            passed.flatten()
         });
         let mut arrays: Vec<_> = builders.iter_mut().map(ColumnBuilder::finish).collect();
         if options.with_rid {

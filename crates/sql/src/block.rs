@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::{Statement, TransactionAccessMode, Transact
 use engine::{Database, Snapshot, Transaction};
 
 use crate::error::{Result, SqlError};
+use crate::moment::Moment;
 use crate::outcome::{Command, Link};
 
 /// How long a single statement is tried again when other transactions get in its way.
@@ -36,13 +37,13 @@ pub(crate) struct OpenBlock {
 /// A statement's transaction and what its own queries read.
 pub(crate) struct Write<'a> {
     pub(crate) transaction: &'a mut Transaction,
-    pub(crate) snapshot: Snapshot,
+    pub(crate) moment: Moment,
 }
 
 impl Write<'_> {
     /// Whether the statement's queries see what it writes itself.
     pub(crate) fn sees_own_writes(&self) -> bool {
-        self.snapshot.own.is_some()
+        self.moment.snapshot().own.is_some()
     }
 }
 
@@ -74,10 +75,10 @@ impl Block {
     }
 
     /// What a query of this session reads now.
-    pub(crate) fn snapshot(&self, db: &Database) -> Snapshot {
+    pub(crate) fn moment(&self, db: &Database) -> Result<Moment> {
         match self {
-            Block::Open(open) => open.transaction.snapshot(),
-            _ => db.snapshot(),
+            Block::Open(open) => Ok(Moment::of_transaction(open.transaction.snapshot())),
+            _ => Moment::now(db),
         }
     }
 
@@ -149,8 +150,8 @@ impl Block {
             if open.is_read_only {
                 return Err(SqlError::new("25006", format!("cannot execute {command} in a read-only transaction")));
             }
-            let snapshot = open.transaction.snapshot();
-            return work(&mut Write { transaction: &mut open.transaction, snapshot });
+            let moment = Moment::of_transaction(open.transaction.snapshot());
+            return work(&mut Write { transaction: &mut open.transaction, moment });
         }
         let started = Instant::now();
         let mut backoff = BACKOFF_FIRST;
@@ -175,8 +176,8 @@ impl OpenBlock {
 fn attempt<T>(db: &Database, work: impl Fn(&mut Write<'_>) -> Result<T>) -> Result<T> {
     let mut transaction = db.begin()?;
     // Without its own id a statement never meets the rows that it is just writing.
-    let snapshot = Snapshot::at(transaction.snapshot().at);
-    match work(&mut Write { transaction: &mut transaction, snapshot }) {
+    let moment = Moment::of_transaction(Snapshot::at(transaction.snapshot().at));
+    match work(&mut Write { transaction: &mut transaction, moment }) {
         Ok(value) => {
             transaction.commit()?;
             Ok(value)

@@ -1,11 +1,14 @@
-//! What a statement may name: the tables of one database at one snapshot, and nothing else.
+//! What a statement may name: the tables of one database at the statement's moment, the same at moments of the past
+//! that it names, the views on the database itself, and nothing else.
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::error::Result;
-use engine::{Database, Snapshot, Table};
+use engine::{Database, Table};
 
+use crate::moment::{Moment, Past};
+use crate::system;
 use crate::table::EngineTable;
 
 /// The name of the one catalog.
@@ -18,11 +21,19 @@ pub(crate) const TARGET_SCHEMA: &str = "\0target";
 /// The name of the target table in [`TARGET_SCHEMA`].
 pub(crate) const TARGET_TABLE: &str = "\0table";
 
+/// The schema in which a plan finds the tables as they were after a commit; no statement can spell it either.
+pub(crate) fn past_schema(at: u64) -> String {
+    format!("{PAST}{at}")
+}
+
+const PAST: &str = "\0past ";
+
 /// What one statement sees.
 #[derive(Clone)]
 pub(crate) struct View {
     pub(crate) db: Database,
-    pub(crate) snapshot: Snapshot,
+    pub(crate) moment: Moment,
+    pub(crate) past: Past,
     /// How many partitions a scan may have.
     pub(crate) partitions: usize,
     /// The table that the statement updates or deletes from.
@@ -31,7 +42,7 @@ pub(crate) struct View {
 
 impl std::fmt::Debug for View {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("View").field("snapshot", &self.snapshot).finish_non_exhaustive()
+        f.debug_struct("View").field("snapshot", &self.moment.snapshot()).finish_non_exhaustive()
     }
 }
 
@@ -39,22 +50,41 @@ impl std::fmt::Debug for View {
 #[derive(Debug)]
 pub(crate) struct Names {
     view: View,
-    is_target: bool,
+    part: Part,
+}
+
+/// Which schema's names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// The tables as the statement sees them.
+    Present,
+    /// The table that it changes.
+    Target,
+    /// The tables as they were after a commit.
+    Past(u64),
 }
 
 impl Names {
     pub(crate) fn new(view: View) -> Names {
-        Names { view, is_target: false }
+        Names { view, part: Part::Present }
     }
 
-    fn same(&self, is_target: bool) -> Arc<Names> {
-        Arc::new(Names { view: self.view.clone(), is_target })
+    fn same(&self, part: Part) -> Arc<Names> {
+        Arc::new(Names { view: self.view.clone(), part })
     }
 
     fn find(&self, name: &str) -> Option<Table> {
         match &self.view.target {
-            Some(table) if self.is_target => (name == TARGET_TABLE).then(|| table.clone()),
+            Some(table) if self.part == Part::Target => (name == TARGET_TABLE).then(|| table.clone()),
             _ => self.view.db.table(name).ok(),
+        }
+    }
+
+    /// The moment at which the tables are read.
+    fn moment(&self) -> Option<Moment> {
+        match self.part {
+            Part::Past(at) => self.view.past.get(&at).cloned(),
+            _ => Some(self.view.moment.clone()),
         }
     }
 }
@@ -69,7 +99,7 @@ impl CatalogProviderList for Names {
     }
 
     fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
-        (name == CATALOG).then(|| self.same(false) as _)
+        (name == CATALOG).then(|| self.same(Part::Present) as _)
     }
 }
 
@@ -80,9 +110,12 @@ impl CatalogProvider for Names {
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         match name {
-            SCHEMA => Some(self.same(false)),
-            TARGET_SCHEMA if self.view.target.is_some() => Some(self.same(true)),
-            _ => None,
+            SCHEMA => Some(self.same(Part::Present)),
+            TARGET_SCHEMA if self.view.target.is_some() => Some(self.same(Part::Target)),
+            _ => {
+                let at = name.strip_prefix(PAST)?.parse().ok()?;
+                self.view.past.contains_key(&at).then(|| self.same(Part::Past(at)) as _)
+            }
         }
     }
 }
@@ -94,14 +127,14 @@ impl SchemaProvider for Names {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let provide = |table| {
-            let table = EngineTable::new(table, self.view.snapshot, self.view.partitions, self.is_target);
-            Arc::new(table) as Arc<dyn TableProvider>
+        let (Some(table), Some(moment)) = (self.find(name), self.moment()) else {
+            return if self.part == Part::Present { system::view(name, &self.view.db) } else { Ok(None) };
         };
-        Ok(self.find(name).map(provide))
+        let with_rid = self.part == Part::Target;
+        Ok(Some(Arc::new(EngineTable::new(table, moment, self.view.partitions, with_rid))))
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.find(name).is_some()
+        self.find(name).is_some() || (self.part == Part::Present && system::is_view(name))
     }
 }

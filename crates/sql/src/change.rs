@@ -136,7 +136,7 @@ impl<'a> Found<'a> {
         source: &Source,
     ) -> Result<Found<'a>> {
         match &table.relation {
-            TableFactor::Table { name, alias, args: None, .. }
+            TableFactor::Table { name, alias, args: None, version: None, .. }
                 if table.joins.is_empty() && alias.as_ref().is_none_or(|alias| alias.columns.is_empty()) =>
             {
                 Ok(Found { name, alias: alias.as_ref(), others, selection })
@@ -155,7 +155,7 @@ impl<'a> Found<'a> {
         source: &Source,
     ) -> Result<RecordBatch> {
         let statement = self.select(table, exprs)?;
-        let plan = session.planner.plan(statement, session.view(write.snapshot, Some(table.clone())), *source)?;
+        let plan = session.planner.plan(statement, session.view(write.moment.clone(), Some(table.clone())), *source)?;
         let schema = plan.schema();
         let rows = concat_batches(&schema, &plan.collect()?);
         let rows = rows.map_err(|error| SqlError::new("XX000", error.to_string()))?;

@@ -3,17 +3,19 @@ use datafusion::sql::sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, Expr, IndexColumn, ObjectName, ObjectType, PrimaryKeyConstraint, Spanned,
     Statement, TableConstraint, Truncate,
 };
-use engine::{Column, Database, Schema};
+use engine::{Column, Database, Schema, TableSettings};
 
 use crate::error::{Result, SqlError};
 use crate::names::{find_table, fold, position, table_name};
 use crate::outcome::Command;
 use crate::parse::Source;
+use crate::table_options;
 use crate::types::column_type;
 
 /// What a `CREATE TABLE` asks for.
 pub(crate) struct NewTable {
     pub(crate) name: String,
+    pub(crate) settings: TableSettings,
     pub(crate) if_not_exists: bool,
     pub(crate) position: Option<usize>,
 }
@@ -37,12 +39,9 @@ impl NewTable {
             _ if create.without_rowid || create.strict => refuse("a table option", "table")?,
             _ => {}
         }
-        let options = create.table_options.to_string();
-        if !options.trim().is_empty() {
-            refuse(&format!("table option {options}"), "with")?;
-        }
+        let settings = table_options::read(&create.table_options, source)?;
         let name = table_name(&create.name, source)?;
-        Ok(NewTable { name, if_not_exists: create.if_not_exists, position: position(&create.name, source) })
+        Ok(NewTable { name, settings, if_not_exists: create.if_not_exists, position: position(&create.name, source) })
     }
 
     /// The answer where the table is there already, if it is.
@@ -53,7 +52,8 @@ impl NewTable {
     }
 
     pub(crate) fn create(&self, db: &Database, schema: Schema) -> Result<engine::Table> {
-        db.create_table(&self.name, schema).map_err(|error| SqlError::from(error).at(self.position))
+        let created = db.create_table_with(&self.name, schema, self.settings);
+        created.map_err(|error| SqlError::from(error).at(self.position))
     }
 }
 

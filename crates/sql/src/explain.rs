@@ -1,7 +1,15 @@
 //! `EXPLAIN`, with PostgreSQL's two ways to give options.
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_schema::{ArrowError, DataType};
+use arrow_select::concat::concat_batches;
 use datafusion::sql::sqlparser::ast::{Expr, Statement, UtilityOption, Value};
 
 use crate::error::{Result, SqlError};
+use crate::outcome::Rows;
+use crate::planner::Plan;
 
 /// Checks an `EXPLAIN` and moves its options to where the planner looks for them.
 pub(crate) fn read(statement: Statement) -> Result<Statement> {
@@ -41,6 +49,27 @@ pub(crate) fn read(statement: Statement) -> Result<Statement> {
         format: None,
         options: None,
     })
+}
+
+/// Runs an `EXPLAIN`. Names that only we can spell lose the mark that makes them so.
+pub(crate) fn run(plan: Plan) -> Result<Rows> {
+    let shown = |array: &ArrayRef| -> ArrayRef {
+        match array.data_type() {
+            DataType::Utf8 => {
+                let texts = array.as_string::<i32>().iter();
+                Arc::new(texts.map(|text| text.map(|text| text.replace('\0', ""))).collect::<StringArray>())
+            }
+            _ => array.clone(),
+        }
+    };
+    let schema = plan.schema();
+    let batches = plan.collect()?;
+    let batches: std::result::Result<Vec<RecordBatch>, ArrowError> = batches
+        .iter()
+        .map(|batch| RecordBatch::try_new(batch.schema(), batch.columns().iter().map(shown).collect()))
+        .collect();
+    let all = batches.and_then(|batches| concat_batches(&schema, &batches));
+    all.map(Rows::ready).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
 fn is_on(option: &UtilityOption) -> Result<bool> {

@@ -98,7 +98,7 @@ fn insert_query(
 ) -> Result<u64> {
     let reads_target =
         names_table(query, |name| table_name(name, source).is_ok_and(|name| name == target.table.name()));
-    let view = session.view(write.snapshot, None);
+    let view = session.view(write.moment.clone(), None);
     let plan = session.planner.plan(Statement::Query(Box::new(query.clone())), view, *source)?;
     let schema = plan.schema();
     let at = source.start(query.span());

@@ -1,11 +1,11 @@
 //! From a statement's text to its syntax tree, with errors that point into the text.
 use datafusion::sql::sqlparser::ast::Statement;
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 
 use crate::copy::options::{CopyStatement, parse_copy};
+use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
 
 /// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
@@ -86,7 +86,7 @@ fn first_token(rest: &str) -> Option<&str> {
 }
 
 fn tokenize(source: &Source) -> Result<Vec<TokenWithSpan>> {
-    Tokenizer::new(&PostgreSqlDialect {}, source.text).tokenize_with_location().map_err(|error| {
+    Tokenizer::new(&SqlDialect::default(), source.text).tokenize_with_location().map_err(|error| {
         let position = source.offset(error.location);
         let near = position.map_or("", |at| source.text[at..].trim_end());
         let near: String = near.chars().take(40).collect();
@@ -106,7 +106,7 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
     }
     let tokens = tokenize(&source)?;
     guard_depth(&tokens)?;
-    let dialect = PostgreSqlDialect {};
+    let dialect = SqlDialect::of(&tokens);
     let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING_MAX).with_tokens_with_locations(tokens);
     while parser.consume_token(&Token::SemiColon) {}
     let parsed = match parser.peek_token().token {

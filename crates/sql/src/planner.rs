@@ -31,6 +31,7 @@ use crate::semantics::{
 };
 use crate::types::CastTypes;
 use crate::wait::wait;
+use crate::{functions, past};
 
 /// The stack of the threads that plan and run queries. Expressions are trees that are walked by recursion; the memory
 /// is only touched when a deep one comes.
@@ -126,7 +127,8 @@ impl Planner {
     }
 
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
-    pub(crate) fn plan(&self, mut statement: Statement, view: View, source: Source) -> Result<Plan> {
+    pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: Source) -> Result<Plan> {
+        past::resolve(self, &mut statement, &mut view, &source)?;
         check::query(&statement, &source)?;
         numbers::widen(&mut statement);
         using::qualify(&mut statement);
@@ -134,6 +136,7 @@ impl Planner {
         duplicates::rename(&mut statement);
         let mut state = self.template.clone();
         state.mark_start_execution();
+        functions::register(&mut state, &view).map_err(|error| diagnose(&error, &source))?;
         state.register_catalog_list(Arc::new(Names::new(view)));
         let text: Arc<str> = Arc::from(source.text);
         run(async move {

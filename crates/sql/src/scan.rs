@@ -1,12 +1,11 @@
 //! Reading a table in DataFusion's execution: partitions that pull ranges from one shared scan, or one key lookup.
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use datafusion::common::Statistics;
-use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -15,7 +14,11 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
-use engine::{ScanOptions, Snapshot, Table, TableScan, Value};
+use engine::{DataType, ScanOptions, Table, TableScan, Test, Value};
+
+use crate::conditions;
+use crate::moment::Moment;
+use crate::statistics;
 
 /// What is read of the table.
 #[derive(Clone, Debug)]
@@ -26,10 +29,10 @@ pub(crate) enum ScanSource {
     Key(Vec<Value>),
 }
 
-/// Reads columns of a table at a snapshot.
+/// Reads columns of a table at a moment.
 pub(crate) struct ScanExec {
     table: Table,
-    snapshot: Snapshot,
+    moment: Moment,
     source: ScanSource,
     options: ScanOptions,
     /// For every output column, its position among the columns that the engine gives.
@@ -38,6 +41,8 @@ pub(crate) struct ScanExec {
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     runs: Mutex<Runs>,
+    /// worked out when the optimizer asks for the first time
+    statistics: OnceLock<Statistics>,
 }
 
 /// The scans started so far. The partitions of one run share a scan; a plan that runs again gets a new one.
@@ -48,11 +53,13 @@ struct Runs {
 }
 
 impl ScanExec {
-    /// `columns` are positions in the table, the one after the last meaning the row id; `schema` is theirs.
+    /// `columns` are positions in the table, the one after the last meaning the row id; `schema` is theirs. Only rows that
+    /// pass all `tests` are given.
     pub(crate) fn new(
         table: Table,
-        snapshot: Snapshot,
+        moment: Moment,
         source: ScanSource,
+        tests: Vec<(usize, Test)>,
         columns: Vec<usize>,
         schema: SchemaRef,
     ) -> ScanExec {
@@ -67,7 +74,7 @@ impl ScanExec {
             }
         };
         let order = columns.iter().map(place).collect();
-        let options = ScanOptions { with_rid: columns.contains(&rid), columns: stored };
+        let options = ScanOptions { with_rid: columns.contains(&rid), columns: stored, tests };
         let partitions = match &source {
             ScanSource::Key(_) => 1,
             ScanSource::All { partitions } => {
@@ -81,8 +88,31 @@ impl ScanExec {
             EmissionType::Incremental,
             Boundedness::Bounded,
         ));
-        let (metrics, runs) = Default::default();
-        ScanExec { table, snapshot, source, options, order, schema, properties, metrics, runs }
+        let (metrics, runs, statistics) = Default::default();
+        ScanExec { table, moment, source, options, order, schema, properties, metrics, runs, statistics }
+    }
+
+    /// Whether this is a scan, not a lookup.
+    pub(crate) fn reads_all(&self) -> bool {
+        matches!(self.source, ScanSource::All { .. })
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub(crate) fn moment(&self) -> &Moment {
+        &self.moment
+    }
+
+    pub(crate) fn tests(&self) -> &[(usize, Test)] {
+        &self.options.tests
+    }
+
+    /// The column of the table that an output column is, and its type; `None` for the row id.
+    pub(crate) fn column(&self, output: usize) -> Option<(usize, DataType)> {
+        let column = *self.options.columns.get(*self.order.get(output)?)?;
+        Some((column, self.table.schema().columns()[column].data_type))
     }
 
     /// The scan that this execution of a partition takes part in.
@@ -94,7 +124,7 @@ impl ScanExec {
         let run = runs.started[partition];
         runs.started[partition] += 1;
         if run == runs.scans.len() {
-            let scan = self.table.scan(self.snapshot, self.options.clone());
+            let scan = self.table.scan(self.moment.snapshot(), self.options.clone());
             runs.scans.push(Arc::new(scan.map_err(|error| DataFusionError::External(error.into()))?));
         }
         Ok(runs.scans[run].clone())
@@ -103,7 +133,7 @@ impl ScanExec {
     fn batches(&self, partition: usize) -> Box<dyn Iterator<Item = Result<RecordBatch>> + Send> {
         match &self.source {
             ScanSource::Key(key) => {
-                let found = self.table.lookup(self.snapshot, key, &self.options);
+                let found = self.table.lookup(self.moment.snapshot(), key, &self.options);
                 Box::new(std::iter::once(found.map_err(|error| DataFusionError::External(error.into()))))
             }
             ScanSource::All { .. } => {
@@ -183,16 +213,20 @@ impl ExecutionPlan for ScanExec {
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        let mut statistics = Statistics::new_unknown(&self.schema);
-        let records = match self.source {
-            ScanSource::Key(_) => 1,
-            ScanSource::All { .. } => usize::try_from(self.table.stats().records).unwrap_or(usize::MAX),
-        };
-        let parts = if partition.is_some() { self.properties.partitioning.partition_count().max(1) } else { 1 };
-        let width: usize =
-            self.schema.fields().iter().map(|field| field.data_type().primitive_width().unwrap_or(24)).sum();
-        statistics.num_rows = Precision::Inexact(records / parts);
-        statistics.total_byte_size = Precision::Inexact((records / parts).saturating_mul(width));
+        let whole = self.statistics.get_or_init(|| match self.source {
+            ScanSource::Key(_) => statistics::of_rows(1, &self.schema),
+            ScanSource::All { .. } => {
+                let columns = (0..self.order.len()).map(|at| self.column(at).map(|(column, _)| column));
+                statistics::of_scan(&self.table, &self.options.tests, &columns.collect::<Vec<_>>(), &self.schema)
+            }
+        });
+        let mut statistics = whole.clone();
+        if partition.is_some() {
+            let parts = self.properties.partitioning.partition_count().max(1);
+            let part = |whole: &usize| whole / parts;
+            statistics.num_rows = statistics.num_rows.map(|whole| part(&whole));
+            statistics.total_byte_size = statistics.total_byte_size.map(|whole| part(&whole));
+        }
         Ok(Arc::new(statistics))
     }
 }
@@ -202,16 +236,18 @@ impl DisplayAs for ScanExec {
         let columns: Vec<&str> =
             self.schema.fields().iter().map(|field| field.name().trim_start_matches('\0')).collect();
         let partitions = self.properties.partitioning.partition_count();
-        let (name, columns) = (self.table.name(), columns.join(", "));
+        let name = self.table.name();
         match &self.source {
             ScanSource::All { .. } => {
-                write!(f, "ScanExec: table={name}, columns=[{columns}], partitions={partitions}")
+                write!(f, "ScanExec: table={name}, columns=[{}], partitions={partitions}", columns.join(", "))?;
             }
             ScanSource::Key(key) => {
                 let key: Vec<String> = key.iter().map(Value::to_string).collect();
-                write!(f, "LookupExec: table={name}, columns=[{columns}], key=({})", key.join(", "))
+                write!(f, "LookupExec: table={name}, columns=[{}], key=({})", columns.join(", "), key.join(", "))?;
             }
         }
+        conditions::write(f, &self.options.tests, self.table.schema())?;
+        self.moment.write_past(f)
     }
 }
 

@@ -9,11 +9,12 @@ use engine::{Database, Table};
 use crate::block::{Block, Write};
 use crate::catalog::View;
 use crate::error::{Result, SqlError};
+use crate::moment::{Moment, Past};
 use crate::outcome::{Command, Outcome, Rows};
 use crate::parse::{Parsed, Source, parse};
 use crate::planner::{Plan, Planner};
 use crate::settings::Settings;
-use crate::{Progress, change, copy, create_as, ddl, explain, headings, insert};
+use crate::{Progress, change, copy, create_as, ddl, explain, headings, insert, table_options};
 
 /// Whether `COPY` may touch files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl Session {
             progress: None,
             planner: Planner::new(options.target_partitions),
             block: Block::None,
-            settings: Settings::new(),
+            settings: Settings::new(db),
         }
     }
 
@@ -121,7 +122,7 @@ impl Session {
             Statement::Query(query) => self.query(query, source),
             Statement::Explain { .. } => {
                 let plan = self.plan(explain::read(statement)?, source)?;
-                self.start(plan)
+                Ok(Outcome::Rows(explain::run(plan)?))
             }
             Statement::Insert(statement) => Ok(insert::run(self, &statement, source)?.into()),
             Statement::Update(statement) => Ok(change::update(self, &statement, source)?.into()),
@@ -131,13 +132,16 @@ impl Session {
             Statement::Reset(reset) => Ok(self.settings.reset(&reset.reset)?.into()),
             Statement::ShowVariable { variable } => self.show(&variable),
             Statement::ShowTables { .. } => Ok(Outcome::Rows(texts(&["table_name"], vec![self.db.table_names()])?)),
-            Statement::CreateTable(_) | Statement::Drop { .. } | Statement::Truncate(_) if self.block.is_open() => {
+            Statement::CreateTable(_) | Statement::AlterTable(_) | Statement::Drop { .. } | Statement::Truncate(_)
+                if self.block.is_open() =>
+            {
                 Err(SqlError::unsupported("changing the catalog inside a transaction block"))
             }
             Statement::CreateTable(create) if create.query.is_some() => {
                 Ok(create_as::run(self, create, source)?.into())
             }
             Statement::CreateTable(create) => Ok(ddl::create_table(&self.db, &create, source)?.into()),
+            Statement::AlterTable(alter) => Ok(table_options::alter(&self.db, &alter, source)?.into()),
             Statement::Drop { .. } => Ok(ddl::drop(&self.db, &statement, source)?.into()),
             Statement::Truncate(truncate) => Ok(ddl::truncate(&self.db, &truncate, source)?.into()),
             other => Err(SqlError::unsupported(command_of(&other))),
@@ -157,7 +161,7 @@ impl Session {
 
     /// Plans a query that reads what the session sees now.
     pub(crate) fn plan(&self, statement: Statement, source: &Source) -> Result<Plan> {
-        self.planner.plan(statement, self.view(self.block.snapshot(&self.db), None), *source)
+        self.planner.plan(statement, self.view(self.block.moment(&self.db)?, None), *source)
     }
 
     fn start(&mut self, plan: Plan) -> Result<Outcome> {
@@ -166,9 +170,9 @@ impl Session {
         Ok(Outcome::Rows(rows))
     }
 
-    /// What a statement sees at a snapshot; `target` is the table that it changes.
-    pub(crate) fn view(&self, snapshot: engine::Snapshot, target: Option<Table>) -> View {
-        View { db: self.db.clone(), snapshot, partitions: self.planner.partitions(), target }
+    /// What a statement sees at a moment; `target` is the table that it changes.
+    pub(crate) fn view(&self, moment: Moment, target: Option<Table>) -> View {
+        View { db: self.db.clone(), moment, past: Past::default(), partitions: self.planner.partitions(), target }
     }
 
     /// Runs work that writes: see [`Block::write`].

@@ -1,7 +1,10 @@
-//! Session settings: the few that clients set, accepted where they are true and refused where they would not be.
+//! Session settings: the few that clients set, accepted where they are true and refused where they would not be; and the
+//! memory limit, which is the whole database's.
 use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Ident, Reset, Set, Value};
+use engine::Database;
 
 use crate::error::{Result, SqlError};
+use crate::memory_limit;
 use crate::names::fold;
 use crate::outcome::Command;
 
@@ -13,10 +16,12 @@ enum Allowed {
     Only(&'static [&'static str]),
     /// Nothing: it tells how things are.
     Fixed,
+    /// An amount of memory.
+    Memory,
 }
 
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, Allowed); 18] = [
+const KNOWN: [(&str, &str, Allowed); 19] = [
     ("application_name", "", Allowed::Any),
     ("bytea_output", "hex", Allowed::Only(&["hex"])),
     ("client_encoding", "UTF8", Allowed::Only(&["UTF8", "utf-8", "unicode"])),
@@ -28,6 +33,7 @@ const KNOWN: [(&str, &str, Allowed); 18] = [
     ("integer_datetimes", "on", Allowed::Fixed),
     ("intervalstyle", "postgres", Allowed::Only(&["postgres"])),
     ("lock_timeout", "0", Allowed::Only(&["0"])),
+    ("memory_limit", "none", Allowed::Memory),
     ("search_path", "public", Allowed::Only(&["public", "\"$user\", public", "$user, public"])),
     ("server_encoding", "UTF8", Allowed::Fixed),
     ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), Allowed::Fixed),
@@ -40,11 +46,12 @@ const KNOWN: [(&str, &str, Allowed); 18] = [
 /// The values that a session has set.
 pub(crate) struct Settings {
     application_name: String,
+    db: Database,
 }
 
 impl Settings {
-    pub(crate) fn new() -> Settings {
-        Settings { application_name: String::new() }
+    pub(crate) fn new(db: &Database) -> Settings {
+        Settings { application_name: String::new(), db: db.clone() }
     }
 
     /// `SHOW name`: the canonical name and the value.
@@ -61,7 +68,11 @@ impl Settings {
     }
 
     fn value(&self, name: &str, default: &str) -> String {
-        if name == "application_name" { self.application_name.clone() } else { default.to_owned() }
+        match name {
+            "application_name" => self.application_name.clone(),
+            "memory_limit" => memory_limit::show(self.db.memory_limit_bytes()),
+            _ => default.to_owned(),
+        }
     }
 
     /// `SET ...`.
@@ -100,6 +111,16 @@ impl Settings {
                 self.application_name = if is_default { default.to_owned() } else { value.to_owned() };
                 Ok(())
             }
+            Allowed::Memory if value.eq_ignore_ascii_case("default") => {
+                Err(SqlError::unsupported("RESET of \"memory_limit\"").hint("Set it to what it shall be."))
+            }
+            Allowed::Memory => {
+                let limit = memory_limit::parse(value).map_err(|hint| {
+                    SqlError::new("22023", format!("invalid value for parameter \"{name}\": \"{value}\"")).hint(hint)
+                })?;
+                self.db.set_memory_limit_bytes(limit);
+                Ok(())
+            }
             Allowed::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
             Allowed::Only(_) if is_default => Ok(()),
             Allowed::Only(values) if values.iter().any(|allowed| allowed.eq_ignore_ascii_case(value)) => Ok(()),
@@ -136,7 +157,7 @@ mod tests {
 
     #[test]
     fn settings_are_true_or_refused() {
-        let mut settings = Settings::new();
+        let mut settings = Settings::new(&Database::in_memory());
         assert!(settings.assign("timezone", "utc").is_ok());
         assert_eq!(settings.assign("timezone", "Europe/Berlin").unwrap_err().sqlstate, "0A000");
         assert_eq!(settings.assign("statement_timeout", "1000").unwrap_err().sqlstate, "0A000");

@@ -1,16 +1,19 @@
-//! A table of the engine as DataFusion sees it: a schema, pushdown of primary keys, and scans of one snapshot.
+//! A table of the engine as DataFusion sees it: a schema, pushdown of conditions and primary keys, and scans of one
+//! moment.
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{Constraint, Constraints, ScalarValue};
+use datafusion::common::{Constraint, Constraints};
 use datafusion::error::Result;
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use engine::{DataType, Decimal, Snapshot, Table, Value};
+use engine::{DataType, Table, Test, Value};
 
+use crate::conditions::{equality, test};
+use crate::moment::Moment;
 use crate::scan::{ScanExec, ScanSource};
 
 /// The name of the hidden column with each row's id; no statement can spell it.
@@ -19,11 +22,11 @@ pub(crate) const RID: &str = "\0rid";
 /// The key under which a field's metadata tells its column type where the Arrow type does not.
 pub(crate) const TYPE_KEY: &str = "lstore.type";
 
-/// One table at one snapshot.
+/// One table at one moment.
 #[derive(Clone)]
 pub(crate) struct EngineTable {
     table: Table,
-    snapshot: Snapshot,
+    moment: Moment,
     partitions: usize,
     schema: SchemaRef,
     constraints: Constraints,
@@ -52,69 +55,36 @@ pub(crate) fn arrow_schema(schema: &engine::Schema, with_rid: bool) -> SchemaRef
 }
 
 impl EngineTable {
-    pub(crate) fn new(table: Table, snapshot: Snapshot, partitions: usize, with_rid: bool) -> EngineTable {
+    pub(crate) fn new(table: Table, moment: Moment, partitions: usize, with_rid: bool) -> EngineTable {
         let schema = arrow_schema(table.schema(), with_rid);
         let key = table.schema().primary_key();
         let constraints = match key.is_empty() {
             true => Constraints::default(),
             false => Constraints::new_unverified(vec![Constraint::PrimaryKey(key.to_vec())]),
         };
-        EngineTable { table, snapshot, partitions, schema, constraints }
+        EngineTable { table, moment, partitions, schema, constraints }
     }
 
-    /// The primary key that the filters pin down, if they pin down all of it.
-    fn key(&self, filters: &[Expr]) -> Option<Vec<Value>> {
-        let schema = self.table.schema();
-        if schema.primary_key().is_empty() {
-            return None;
-        }
+    /// The primary key that tests pin down, if they pin down all of it.
+    fn key(&self, tests: &[(usize, Test)]) -> Option<Vec<Value>> {
+        let key = self.table.schema().primary_key();
         let value_of = |position: &usize| {
-            let column = &schema.columns()[*position];
-            let literal = filters.iter().find_map(|filter| {
-                equality(filter).and_then(|(name, literal)| (name == column.name).then_some(literal))
-            })?;
-            key_value(literal, column.data_type)
+            let mut values = tests.iter().filter_map(equality);
+            values.find_map(|(at, value)| (at == *position).then(|| value.clone()))
         };
-        schema.primary_key().iter().map(value_of).collect()
+        key.iter().map(value_of).collect::<Option<Vec<Value>>>().filter(|key| !key.is_empty())
     }
-}
 
-/// The column and literal of `column = literal` or `literal = column`.
-fn equality(filter: &Expr) -> Option<(&str, &ScalarValue)> {
-    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = filter else { return None };
-    match (left.as_ref(), right.as_ref()) {
-        (Expr::Column(column), Expr::Literal(literal, _)) | (Expr::Literal(literal, _), Expr::Column(column)) => {
-            Some((&column.name, literal))
-        }
-        _ => None,
+    /// Where to look for the rows that pass, and what is still to be tested there.
+    fn source(&self, mut tests: Vec<(usize, Test)>) -> (ScanSource, Vec<(usize, Test)>) {
+        let Some(key) = self.key(&tests) else { return (ScanSource::All { partitions: self.partitions }, tests) };
+        let columns = self.table.schema().primary_key();
+        let is_found_by = |test: &(usize, Test)| {
+            equality(test).is_some_and(|(at, value)| columns.iter().zip(&key).any(|known| known == (&at, value)))
+        };
+        tests.retain(|test| !is_found_by(test));
+        (ScanSource::Key(key), tests)
     }
-}
-
-/// A literal as a value of a key column; `None` where no lookup can answer the comparison (NULL, another type).
-fn key_value(literal: &ScalarValue, data_type: DataType) -> Option<Value> {
-    if literal.is_null() || literal.data_type() != data_type.to_arrow() {
-        return None;
-    }
-    Some(match (literal, data_type) {
-        (ScalarValue::Boolean(Some(value)), _) => Value::Boolean(*value),
-        (ScalarValue::Int16(Some(value)), _) => Value::SmallInt(*value),
-        (ScalarValue::Int32(Some(value)), _) => Value::Integer(*value),
-        (ScalarValue::Int64(Some(value)), _) => Value::BigInt(*value),
-        (ScalarValue::Decimal128(Some(unscaled), _, scale), _) => {
-            Value::Decimal(Decimal { unscaled: *unscaled, scale: *scale })
-        }
-        (ScalarValue::Utf8View(Some(text)), DataType::Uuid) => {
-            // Stored text is canonical, so anything else equals no row: leave it to the scan and its filter.
-            let id = uuid::Uuid::try_parse(text).ok().filter(|id| id.hyphenated().to_string() == *text)?;
-            Value::Uuid(id.into_bytes())
-        }
-        (ScalarValue::Utf8View(Some(text)), _) => Value::Text(text.clone()),
-        (ScalarValue::BinaryView(Some(bytes)), _) => Value::Bytea(bytes.clone()),
-        (ScalarValue::Date32(Some(days)), _) => Value::Date(*days),
-        (ScalarValue::TimestampMicrosecond(Some(time), None), _) => Value::Timestamp(*time),
-        (ScalarValue::TimestampMicrosecond(Some(time), Some(_)), _) => Value::TimestampTz(*time),
-        _ => return None,
-    })
 }
 
 #[async_trait]
@@ -140,20 +110,16 @@ impl TableProvider for EngineTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let all = (0..self.schema.fields().len()).collect();
         let columns = projection.cloned().unwrap_or(all);
-        let source = match self.key(filters) {
-            Some(key) => ScanSource::Key(key),
-            None => ScanSource::All { partitions: self.partitions },
-        };
+        let tests = filters.iter().filter_map(|filter| test(filter, self.table.schema())).collect();
+        let (source, tests) = self.source(tests);
         let schema = Arc::new(self.schema.project(&columns)?);
-        Ok(Arc::new(ScanExec::new(self.table.clone(), self.snapshot, source, columns, schema)))
+        Ok(Arc::new(ScanExec::new(self.table.clone(), self.moment.clone(), source, tests, columns, schema)))
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let schema = self.table.schema();
-        let is_key = |name: &str| schema.primary_key().iter().any(|at| schema.columns()[*at].name == name);
-        let answer = |filter: &&Expr| match equality(filter) {
-            Some((name, _)) if is_key(name) => TableProviderFilterPushDown::Inexact,
-            _ => TableProviderFilterPushDown::Unsupported,
+        let answer = |filter: &&Expr| match test(filter, self.table.schema()) {
+            Some(_) => TableProviderFilterPushDown::Exact,
+            None => TableProviderFilterPushDown::Unsupported,
         };
         Ok(filters.iter().map(answer).collect())
     }

@@ -2,6 +2,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
 use engine::Database;
 use sql::{FileAccess, Outcome, Progress, Session, SessionOptions, SqlError, text_value};
 
@@ -230,4 +232,67 @@ fn errors_are_words_and_not_dumps() {
         }
     }
     assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+/// Waits until the database knows when its newest commit was.
+fn time_of_newest_commit(db: &Database) -> String {
+    let at = db.snapshot().at;
+    let micros = loop {
+        match db.time_of_commit(at) {
+            Some(micros) => break micros,
+            None => std::thread::yield_now(),
+        }
+    };
+    let mut session = Session::new(db, SessionOptions::default());
+    value(&mut session, &format!("SELECT to_timestamp_micros({micros})::text"))
+}
+
+#[test]
+fn a_table_is_read_as_of_the_time_of_any_commit() {
+    let (db, mut session) = open();
+    session.execute("CREATE TABLE t (a INT PRIMARY KEY, b INT)").unwrap();
+    session.execute("INSERT INTO t VALUES (1, 0)").unwrap();
+    let times: Vec<String> = (1..4)
+        .map(|b| {
+            session.execute(&format!("UPDATE t SET b = {b}")).unwrap();
+            time_of_newest_commit(&db)
+        })
+        .collect();
+    for (time, b) in times.iter().zip(1..) {
+        let as_of = |written: &str| format!("SELECT b FROM t FOR SYSTEM_TIME AS OF {written} WHERE a = 1");
+        assert_eq!(value(&mut session, &as_of(&format!("TIMESTAMP '{time}'"))), b.to_string());
+        assert_eq!(value(&mut session, &as_of(&format!("'{time}'"))), b.to_string());
+        let versions =
+            format!("SELECT count(*) FROM lstore_history('t', 1) WHERE valid_from_time <= TIMESTAMP '{time}'");
+        assert_eq!(value(&mut session, &versions), (b + 1).to_string());
+        let changes = format!("SELECT count(*) FROM lstore_changes('t', TIMESTAMP '{time}')");
+        assert_eq!(value(&mut session, &changes), (3 - b).to_string());
+    }
+}
+
+#[test]
+fn a_statement_that_has_begun_is_answered_however_little_history_is_kept() {
+    let (db, mut session) = open();
+    session.execute("CREATE TABLE t (a INT PRIMARY KEY, b INT) WITH (retention = none)").unwrap();
+    session.execute("INSERT INTO t SELECT value, 0 FROM generate_series(1, 30000)").unwrap();
+    let Outcome::Rows(rows) = session.execute("SELECT a, b FROM t").unwrap() else { panic!("no rows") };
+    let mut other = Session::new(&db, SessionOptions::default());
+    for _ in 0..3 {
+        other.execute("UPDATE t SET b = b + 1").unwrap();
+        db.merge_now();
+    }
+    let seen = rows.map(|batch| batch.unwrap().column(1).as_primitive::<Int32Type>().values().to_vec());
+    let seen: Vec<i32> = seen.flatten().collect();
+    assert_eq!((seen.len(), seen.iter().max()), (30_000, Some(&0)), "the rows are those of the moment it began");
+    // Once nobody reads any more, the past goes with the next merges.
+    let gone = loop {
+        other.execute("UPDATE t SET b = b + 1").unwrap();
+        db.merge_now();
+        if let Err(error) = values(&mut other, "SELECT count(b) FROM t FOR SYSTEM_TIME AS OF 2") {
+            break error;
+        }
+    };
+    assert_eq!(gone.sqlstate, "72000");
+    assert!(gone.message.starts_with("snapshot too old: table \"t\""), "{}", gone.message);
+    assert_eq!(values(&mut other, "SELECT * FROM lstore_changes('t', 2)").unwrap_err().sqlstate, "72000");
 }

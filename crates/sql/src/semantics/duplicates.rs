@@ -2,10 +2,11 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Select, SelectItem, Statement, TableAliasColumnDef, TableFactor, VisitMut, VisitorMut,
+    Expr, Ident, ObjectNamePart, Select, SelectItem, Statement, TableAliasColumnDef, TableFactor, VisitMut, VisitorMut,
 };
 
 use super::cast_names::without_casts;
+use crate::functions::has_columns;
 use crate::headings::heading;
 use crate::names::fold;
 
@@ -29,8 +30,9 @@ impl VisitorMut for Rename {
 
     /// The alias of a function in FROM names its column too, as in `generate_series(1, 3) AS i`.
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
-        if let TableFactor::Table { alias: Some(alias), args: Some(_), .. } = table
+        if let TableFactor::Table { name, alias: Some(alias), args: Some(_), .. } = table
             && alias.columns.is_empty()
+            && !name.0.last().and_then(ObjectNamePart::as_ident).is_some_and(|name| has_columns(&fold(name)))
         {
             let name = alias.name.clone();
             alias.columns.push(TableAliasColumnDef { name, data_type: None });

@@ -11,6 +11,8 @@ use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRul
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
+use crate::totals::AggregateScans;
+
 /// The library's rules, in which one has another in its place.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let careful = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
@@ -21,10 +23,13 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 }
 
 /// The library's rules for physical plans but for the one that finds the columns of a filter by name: where both sides
-/// of a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Filters are where they belong by then.
+/// of a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Filters are where they belong by then. And one of
+/// our own.
 pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "FilterPushdown");
+    // First of all, while a scan stands directly below its aggregate.
+    rules.insert(0, Arc::new(AggregateScans));
     rules
 }
 

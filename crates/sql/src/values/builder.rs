@@ -1,4 +1,5 @@
-//! Builds a column from single values: texts of a CSV file, literals of a `VALUES` list, or cells of other arrays.
+//! Builds a column from single values: texts of a CSV file, literals of a `VALUES` list, values of the engine, or cells
+//! of other arrays.
 use std::sync::Arc;
 
 use arrow_array::builder::{
@@ -10,7 +11,7 @@ use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
-use engine::DataType;
+use engine::{DataType, Value};
 
 use super::{Misfit, datetime, input};
 
@@ -137,6 +138,31 @@ impl ColumnBuilder {
             Values::Boolean(builder) => builder.append_value(value),
             Values::Text(_) if self.data_type != DataType::Uuid => {
                 return self.append_text(if value { "true" } else { "false" });
+            }
+            _ => return Err(Misfit::Kind),
+        }
+        Ok(())
+    }
+
+    /// Appends a value of the engine, which must be of the column's type.
+    pub(crate) fn append_value(&mut self, value: &Value) -> Result<(), Misfit> {
+        match (&mut self.values, value) {
+            (_, Value::Null) => self.append_null(),
+            (Values::Boolean(builder), Value::Boolean(value)) => builder.append_value(*value),
+            (Values::Int16(builder), Value::SmallInt(value)) => builder.append_value(*value),
+            (Values::Int32(builder), Value::Integer(value)) => builder.append_value(*value),
+            (Values::Int64(builder), Value::BigInt(value)) => builder.append_value(*value),
+            (Values::Float32(builder), Value::Real(value)) => builder.append_value(*value),
+            (Values::Float64(builder), Value::Double(value)) => builder.append_value(*value),
+            (Values::Decimal(builder), Value::Decimal(value)) => builder.append_value(value.unscaled),
+            (Values::Text(builder), Value::Text(text)) => builder.append_value(text),
+            (Values::Text(builder), Value::Uuid(id)) => {
+                builder.append_value(uuid::Uuid::from_bytes(*id).hyphenated().to_string());
+            }
+            (Values::Bytes(builder), Value::Bytea(bytes)) => builder.append_value(bytes),
+            (Values::Date(builder), Value::Date(days)) => builder.append_value(*days),
+            (Values::Timestamp(builder), Value::Timestamp(time) | Value::TimestampTz(time)) => {
+                builder.append_value(*time);
             }
             _ => return Err(Misfit::Kind),
         }

@@ -3,6 +3,7 @@ pub(crate) mod assign;
 pub(crate) mod builder;
 pub(crate) mod datetime;
 pub(crate) mod input;
+pub(crate) mod scalars;
 
 use engine::DataType;
 

@@ -1,0 +1,149 @@
+//! `FOR SYSTEM_TIME AS OF`: a table as it was, by the clock or by the number of a commit.
+//!
+//! Each such table reference is worked out before the statement is planned: its expression becomes a commit, the
+//! moment after that commit is held for the statement, and the name is replaced by one in a schema of that moment
+//! ([`crate::catalog::past_schema`]). A table that was not there yet has no rows then, as in SQL:2011 and MariaDB; where
+//! its history does not reach back so far, reading it is an error.
+use std::ops::ControlFlow;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, ObjectName, SelectItem, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableVersion, VisitMut,
+    VisitorMut,
+};
+use engine::Timestamp;
+
+use crate::catalog::{View, past_schema};
+use crate::error::{Result, SqlError};
+use crate::moment::Moment;
+use crate::names::find_table;
+use crate::parse::Source;
+use crate::planner::Planner;
+use crate::types::type_name;
+use crate::values::datetime::{format_timestamp, parse_timestamp};
+use crate::values_list::template;
+
+/// Replaces the tables of the past that a statement names, and has `view` hold their moments.
+pub(crate) fn resolve(planner: &Planner, statement: &mut Statement, view: &mut View, source: &Source) -> Result<()> {
+    match statement.visit(&mut Resolve { planner, view, source }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+struct Resolve<'a> {
+    planner: &'a Planner,
+    view: &'a mut View,
+    source: &'a Source<'a>,
+}
+
+impl VisitorMut for Resolve<'_> {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        match self.replace(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(Box::new(error)),
+        }
+    }
+}
+
+impl Resolve<'_> {
+    fn replace(&mut self, factor: &mut TableFactor) -> Result<()> {
+        let TableFactor::Table { name, alias, version, args: None, .. } = factor else { return Ok(()) };
+        let Some(TableVersion::ForSystemTimeAsOf(expr)) = version else { return Ok(()) };
+        let table = find_table(&self.view.db, name, self.source)?;
+        let at = self.commit(expr).map_err(|error| error.at(self.source.start(expr.span())))?;
+        if !self.view.past.contains_key(&at.0) {
+            self.view.past.insert(at.0, Moment::after(&self.view.db, at)?);
+        }
+        let quoted = |name: &str| Ident::with_quote('"', name);
+        *name = ObjectName::from(vec![quoted(&past_schema(at.0)), quoted(table.name())]);
+        let plain = || TableAlias { explicit: true, name: quoted(table.name()), columns: Vec::new(), at: None };
+        alias.get_or_insert_with(plain);
+        *version = None;
+        Ok(())
+    }
+
+    /// The commit that an expression of `AS OF` means.
+    fn commit(&self, expr: &Expr) -> Result<Timestamp> {
+        let started = wall_time();
+        let value = self.evaluate(expr)?;
+        commit_of(self.view, &value, started)
+    }
+
+    /// The one value of an expression that names no column.
+    fn evaluate(&self, expr: &Expr) -> Result<ArrayRef> {
+        let mut query = template("SELECT 1")?;
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            select.projection = vec![SelectItem::UnnamedExpr(expr.clone())];
+        }
+        let plan = self.planner.plan(Statement::Query(query), self.view.clone(), *self.source)?;
+        let batches = plan.collect()?;
+        let first = batches.iter().find(|batch| batch.num_rows() > 0);
+        first.map(|batch| batch.column(0).clone()).ok_or_else(|| SqlError::new("XX000", "AS OF gave no value"))
+    }
+}
+
+/// Microseconds since 1970.
+pub(crate) fn wall_time() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The commit that a value of one row means: a number, or the newest at a time. `started` is when the statement that
+/// says so started: what was the newest from then on is what the statement sees itself.
+pub(crate) fn commit_of(view: &View, value: &ArrayRef, started: i64) -> Result<Timestamp> {
+    if value.is_null(0) {
+        return Err(SqlError::new("22004", "a moment of the past must not be null"));
+    }
+    let newest = view.moment.at();
+    match value.data_type() {
+        ArrowType::Int16 | ArrowType::Int32 | ArrowType::Int64 => {
+            let number = cast(value, &ArrowType::Int64).map_err(internal)?.as_primitive::<Int64Type>().value(0);
+            match u64::try_from(number) {
+                Ok(at) if at > newest.0 => Err(engine::Error::SnapshotInFuture { at, newest: newest.0 }.into()),
+                Ok(at) => Ok(Timestamp(at)),
+                Err(_) => Err(SqlError::new("22023", format!("there is no commit {number}; the first is 1"))),
+            }
+        }
+        ArrowType::Timestamp(..) | ArrowType::Date32 => {
+            let micros = cast(value, &ArrowType::Timestamp(TimeUnit::Microsecond, None)).map_err(internal)?;
+            commit_at(view, micros.as_primitive::<TimestampMicrosecondType>().value(0), started)
+        }
+        ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8 => {
+            let text = cast(value, &ArrowType::Utf8View).map_err(internal)?;
+            let text = text.as_string_view().value(0);
+            let micros = parse_timestamp(text, true)
+                .map_err(|misfit| misfit.error("", engine::DataType::TimestampTz, text, "text"))
+                .map_err(|error| SqlError { detail: None, ..error })?;
+            commit_at(view, micros, started)
+        }
+        other => {
+            let message =
+                format!("a moment of the past is a timestamp or the number of a commit, not {}", type_name(other));
+            Err(SqlError::mismatch(message))
+        }
+    }
+}
+
+fn commit_at(view: &View, micros: i64, started: i64) -> Result<Timestamp> {
+    let newest = view.moment.at();
+    if micros > wall_time() {
+        let message = format!("\"{}\" lies in the future", format_timestamp(micros, "+00"));
+        return Err(SqlError::new("22023", message).hint("A table can be read as of a time that has passed."));
+    }
+    if micros >= started {
+        return Ok(newest);
+    }
+    Ok(view.db.newest_commit_at(micros).unwrap_or(Timestamp::ZERO).min(newest))
+}
+
+fn internal(error: arrow_schema::ArrowError) -> SqlError {
+    SqlError::new("XX000", error.to_string())
+}

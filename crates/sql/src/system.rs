@@ -1,0 +1,93 @@
+//! Views on the database itself: `lstore_tables` and `lstore_memory`. A table of the user's with such a name hides the
+//! view.
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::TableProvider;
+use engine::Database;
+
+use crate::computed;
+use crate::error::{Result, SqlError};
+use crate::table_options::{show_layout, show_retention};
+
+const TABLES: &str = "lstore_tables";
+const MEMORY: &str = "lstore_memory";
+
+/// Whether a view has this name.
+pub(crate) fn is_view(name: &str) -> bool {
+    name == TABLES || name == MEMORY
+}
+
+/// The view of this name.
+pub(crate) fn view(name: &str, db: &Database) -> datafusion::error::Result<Option<Arc<dyn TableProvider>>> {
+    let db = db.clone();
+    match name {
+        TABLES => computed::table(TABLES, tables_schema(), move || tables(&db)).map(Some),
+        MEMORY => computed::table(MEMORY, memory_schema(), move || memory(&db)).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn tables_schema() -> SchemaRef {
+    let text = |name| Field::new(name, DataType::Utf8View, false);
+    let number = |name| Field::new(name, DataType::Int64, false);
+    let numbers = ["rows", "ranges", "tail_records", "tail_records_unmerged", "merges"];
+    let optional = ["update_range", "merge_after"].map(|name| Field::new(name, DataType::Int64, true));
+    let texts = ["table_name", "layout", "retention"].map(text);
+    Arc::new(Schema::new(texts.into_iter().chain(optional).chain(numbers.map(number)).collect::<Vec<_>>()))
+}
+
+fn tables(db: &Database) -> Result<RecordBatch> {
+    // A table may be dropped between its name and itself.
+    let tables: Vec<engine::Table> = db.table_names().iter().filter_map(|name| db.table(name).ok()).collect();
+    let settings: Vec<engine::TableSettings> = tables.iter().map(engine::Table::settings).collect();
+    let stats: Vec<engine::TableStats> = tables.iter().map(engine::Table::stats).collect();
+    let columns: Vec<ArrayRef> = vec![
+        texts(tables.iter().map(|table| table.name().to_owned())),
+        texts(settings.iter().map(|settings| show_layout(settings.layout).to_owned())),
+        texts(settings.iter().map(|settings| show_retention(settings.retention))),
+        numbers(settings.iter().map(|settings| settings.update_range_records.map(|records| records as u64))),
+        numbers(settings.iter().map(|settings| settings.merge_tail_records)),
+        numbers(tables.iter().map(|table| Some(table.statistics().rows))),
+        numbers(stats.iter().map(|stats| Some(stats.ranges))),
+        numbers(stats.iter().map(|stats| Some(stats.tail_records))),
+        numbers(stats.iter().map(|stats| Some(stats.tail_records_unmerged))),
+        numbers(stats.iter().map(|stats| Some(stats.merges))),
+    ];
+    RecordBatch::try_new(tables_schema(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
+}
+
+fn memory_schema() -> SchemaRef {
+    let text = |name| Field::new(name, DataType::Utf8View, false);
+    Arc::new(Schema::new(vec![text("table_name"), text("kind"), Field::new("bytes", DataType::Int64, false)]))
+}
+
+fn memory(db: &Database) -> Result<RecordBatch> {
+    let kinds = |used: engine::TableMemory| {
+        let kinds = [
+            ("insert", used.insert_bytes),
+            ("base", used.base_bytes),
+            ("tail", used.tail_bytes),
+            ("history", used.history_bytes),
+            ("index", used.index_bytes),
+        ];
+        kinds.map(|(kind, bytes)| (used.table.clone(), kind, bytes))
+    };
+    let rows: Vec<(String, &str, u64)> = db.memory().into_iter().flat_map(kinds).collect();
+    let columns = vec![
+        texts(rows.iter().map(|(table, ..)| table.clone())),
+        texts(rows.iter().map(|(_, kind, _)| (*kind).to_owned())),
+        numbers(rows.iter().map(|(.., bytes)| Some(*bytes))),
+    ];
+    RecordBatch::try_new(memory_schema(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
+}
+
+fn texts(texts: impl Iterator<Item = String>) -> ArrayRef {
+    Arc::new(texts.map(Some).collect::<StringViewArray>())
+}
+
+fn numbers(numbers: impl Iterator<Item = Option<u64>>) -> ArrayRef {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    Arc::new(numbers.map(|value| value.map(number)).collect::<Int64Array>())
+}
