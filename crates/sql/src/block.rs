@@ -21,7 +21,7 @@ pub(crate) enum Block {
     #[default]
     None,
     /// Inside.
-    Open(OpenBlock),
+    Open(Box<OpenBlock>),
     /// Inside, after an error: everything but the end is refused.
     Failed,
 }
@@ -108,7 +108,8 @@ impl Block {
                 TransactionMode::IsolationLevel(level) => check_isolation(level)?,
             }
         }
-        *self = Block::Open(OpenBlock { transaction: db.begin()?, is_read_only, queries: Vec::new() });
+        let transaction = db.begin()?;
+        *self = Block::Open(Box::new(OpenBlock { transaction, is_read_only, queries: Vec::new() }));
         Ok(command)
     }
 
