@@ -8,8 +8,8 @@
 //! Each page carries its lineage: its TPS for each update range that it covers, the number of the last tail record taken
 //! in. Pages made by the same merge share it.
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
+use sync::atomic::AtomicU64;
 use types::{StartTime, Timestamp};
 
 use crate::cell::Cell;
@@ -193,7 +193,7 @@ impl MetaColumns {
 
     /// Whether `slot` never held a record.
     pub(crate) fn is_tombstone(&self, slot: usize) -> bool {
-        self.start.word(slot).load(std::sync::atomic::Ordering::Relaxed) == StartTime::TOMBSTONE
+        self.start.word(slot).load(sync::atomic::Ordering::Relaxed) == StartTime::TOMBSTONE
     }
 }
 

@@ -10,8 +10,8 @@
 //! the rest of the block unused and takes a fresh one. Unused numbers are *buried*: their records become tombstones, or
 //! no merge could ever pass them. A merge begins by burying what is left of all blocks ([`SequenceBlocks::seal`]).
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use sync::atomic::{AtomicU64, Ordering};
 use sync::{CachePadded, thread_slot};
 
 /// Numbers in a block.
