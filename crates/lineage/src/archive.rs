@@ -18,9 +18,8 @@
 //!
 //! Order of publication, for readers, who load pages before the Indirection word and the history last: history first,
 //! then base pages, and tail pages are given up at the end. Everything here runs under the merge's own mutex.
-use std::sync::atomic::Ordering;
-
 use sync::Guard;
+use sync::atomic::Ordering;
 use types::Timestamp;
 
 use crate::base::{MetaColumns, MetaPage};

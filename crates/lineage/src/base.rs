@@ -9,8 +9,8 @@
 //! in. Pages made by the same merge share it. The [`Pages`] of a range are its part of the page directory: a merge
 //! publishes new ones by one pointer swap, in which the pages that it did not touch go on.
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
+use sync::atomic::AtomicU64;
 use types::{StartTime, Timestamp};
 
 use crate::cell::Cell;
@@ -235,7 +235,7 @@ impl MetaColumns {
 
     /// Whether `slot` never held a record.
     pub(crate) fn is_tombstone(&self, slot: usize) -> bool {
-        self.start.word(slot).load(std::sync::atomic::Ordering::Relaxed) == StartTime::TOMBSTONE
+        self.start.word(slot).load(sync::atomic::Ordering::Relaxed) == StartTime::TOMBSTONE
     }
 }
 

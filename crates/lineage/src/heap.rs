@@ -9,9 +9,9 @@
 //!
 //! Chunks start small and double up to 256 KiB; a value larger than a quarter of that has a chunk of its own.
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use sync::Directory;
+use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const CHUNK_BYTES_MIN: usize = 4 << 10;
 const CHUNK_BYTES_MAX: usize = 256 << 10;

@@ -3,8 +3,8 @@
 //! They are aligned slot for slot with the base pages that will replace them, so that a base Rid never changes. All
 //! arrays are as long as the range, but memory is taken (and charged) only where slots are written.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use sync::atomic::{AtomicU64, Ordering};
 use sync::zeroed_atomics;
 use types::Schema;
 

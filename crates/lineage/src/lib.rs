@@ -32,6 +32,8 @@ mod fold;
 mod heap;
 mod history;
 mod insert;
+#[cfg(all(test, loom))]
+mod loom_models;
 mod memory;
 mod merge;
 mod overlay;
@@ -44,6 +46,8 @@ mod read;
 mod row_page;
 mod scan;
 mod sequence;
+#[cfg(all(test, shuttle))]
+mod shuttle_models;
 mod sketch;
 mod statistics;
 mod table;

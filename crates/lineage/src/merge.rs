@@ -19,9 +19,9 @@
 //! Insert pages are merged the same way once every one of their slots is resolved. A range that is not full is closed
 //! first: it takes no further records, and the table opens another one.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use sync::Guard;
+use sync::atomic::{AtomicU64, Ordering};
 use types::{StartTime, Timestamp};
 
 use crate::base::{Charged, Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, UpdateColumns, Values};

@@ -70,7 +70,7 @@ fn assert_tail(range: &Range, lines: &[Line<'_>]) {
         let record = range.parts[0].tails.get(guard, *sequence).unwrap();
         let columns: Vec<usize> = values.iter().map(|(column, _)| *column).collect();
         assert_eq!((record.prev(), record.kind()), (*prev, *kind), "t{sequence}");
-        assert_eq!(record.start().load(std::sync::atomic::Ordering::Relaxed), *start, "start time of t{sequence}");
+        assert_eq!(record.start().load(sync::atomic::Ordering::Relaxed), *start, "start time of t{sequence}");
         assert_eq!(record.explicit().iter().collect::<Vec<_>>(), columns, "schema encoding of t{sequence}");
         for (column, cell) in *values {
             assert_eq!(record.cell(*column), *cell, "column {column} of t{sequence}");
@@ -122,7 +122,7 @@ fn table_2_relaxed_and_almost_up_to_date_merge() {
     let pages = range.pages.load(&guard);
     let MetaPage::Base(meta) = &pages.meta else { panic!("the range was merged") };
     assert_eq!(*meta.lineage, [7]);
-    let start: Vec<u64> = (0..3).map(|slot| meta.start.word(slot).load(std::sync::atomic::Ordering::Relaxed)).collect();
+    let start: Vec<u64> = (0..3).map(|slot| meta.start.word(slot).load(sync::atomic::Ordering::Relaxed)).collect();
     assert_eq!(start, [1002, 1304, 1505], "Start Time is preserved");
     // The paper repeats b1's Start Time as its Last Updated Time; here 0 says that no tail record was applied.
     assert_eq!([0, 1, 2].map(|slot| meta.last_updated(slot)), [0, 1925, 1945]);
@@ -185,7 +185,7 @@ fn a_reader_of_outdated_pages_walks_past_the_reset() {
     update(&table, 1, 2125, &[(B, word(B, 2, 1))]);
     update(&table, 1, 2155, &[(A, word(A, 2, 3))]);
     let mut cells = [Cell::Null; 4];
-    let newest = range.indirection[1].load(std::sync::atomic::Ordering::Acquire);
+    let newest = range.indirection[1].load(sync::atomic::Ordering::Acquire);
     assert!(range.read_chain(&guard, outdated, view(2200), 1, newest, &columns, &mut cells).unwrap());
     assert_eq!(cells[1..], [word(A, 2, 3), word(B, 2, 1), word(C, 2, 1)]);
 }

@@ -32,7 +32,7 @@ impl Range {
         let part = self.part(slot);
         let mut times = Vec::new();
         part.tails.each_live(guard, |record| {
-            if record.start().load(std::sync::atomic::Ordering::Acquire) != 0 && record.slot() == slot {
+            if record.start().load(sync::atomic::Ordering::Acquire) != 0 && record.slot() == slot {
                 times.extend(committed(&record, outcomes));
             }
         });

@@ -1,7 +1,7 @@
 //! Asking for the memory of several records before the first of them is read: a lookup by key waits for memory three
 //! times, one after the other (Indirection and base values, the tail record, its values), and several lookups can wait
 //! together.
-use std::sync::atomic::Ordering;
+use sync::atomic::Ordering;
 
 use sync::Guard;
 

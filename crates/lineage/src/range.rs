@@ -11,9 +11,10 @@
 //! Base pages cover the whole range, as the merge works best on many records; the tails of 2^12 to 2^16 neighbouring
 //! slots, an *update range*, are numbered and kept for themselves, so that what a reader looks up lies close together
 //! (L-Store, section 4.3). A page therefore has a TPS for each update range.
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use sync::blocking::Mutex;
 use sync::{EpochCell, Guard, zeroed_atomics};
 use types::{DataType, Schema};
 

@@ -16,9 +16,8 @@
 //!
 //! So the newest version of any column is at most two hops away (debug builds count), and an old snapshot's as far as
 //! its age asks for.
-use std::sync::atomic::Ordering;
-
 use sync::Guard;
+use sync::atomic::Ordering;
 
 use crate::base::{MetaPage, Pages};
 use crate::cell::Cell;

@@ -10,8 +10,8 @@
 //! the rest of the block unused and takes a fresh one. Unused numbers are *buried*: their records become tombstones, or
 //! no merge could ever pass them. A merge begins by burying what is left of all blocks ([`SequenceBlocks::seal`]).
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use sync::atomic::{AtomicU64, Ordering};
 use sync::{CachePadded, thread_slot};
 
 /// Numbers in a block.
@@ -48,21 +48,22 @@ impl SequenceBlocks {
         loop {
             let seen = worker.load(Ordering::Acquire);
             let (next, left) = (seen >> LEFT_BITS, seen & LEFT_MASK);
-            let (taken, rest) = if left >= count && next > above {
-                (next, (next + count) << LEFT_BITS | (left - count))
-            } else {
+            let is_fresh = left < count || next <= above;
+            let (taken, rest) = if is_fresh {
                 let block = BLOCK.max(count);
                 let first = self.allocated.fetch_add(block, Ordering::AcqRel) + 1;
                 debug_assert!(first > above, "a version's number was handed out before it was published");
                 (first, (first + count) << LEFT_BITS | (block - count))
+            } else {
+                (next, (next + count) << LEFT_BITS | (left - count))
             };
             if worker.compare_exchange(seen, rest, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-                if taken != next && left > 0 {
+                if is_fresh && left > 0 {
                     bury(next..next + left);
                 }
                 return taken;
             }
-            if taken != next {
+            if is_fresh {
                 // The fresh block's numbers are this call's alone; a thread that shares the worker's place was faster.
                 let block = BLOCK.max(count);
                 bury(taken + count..taken + block);

@@ -2,10 +2,11 @@
 //!
 //! New records go to open insert ranges, one for each worker thread (section 2.1 and the report it points to: insert
 //! ranges with pre-allocated base Rids), so that inserters do not meet. A range that is full is never opened again.
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sync::blocking::Mutex;
 use sync::{CachePadded, Directory, Guard};
 use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 

@@ -22,9 +22,10 @@
 //! Everything is written once, before Start Time, except Start Time itself, which goes from the transaction's id to
 //! its commit timestamp or to a tombstone. Records are reached by number (merge, scan) after an acquire load of Start
 //! Time, or along the chain from the Indirection word, which was published by a release store.
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use sync::atomic::{AtomicU64, Ordering};
+use sync::blocking::{Mutex, OnceLock};
 use sync::{EpochCell, Guard, zeroed_atomics};
 use types::{Schema, StartTime};
 
@@ -520,4 +521,5 @@ impl<'g> FewColumns<'g> {
     }
 }
 
+#[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Header>() == 64);

@@ -3,8 +3,7 @@
 //! A Start Time word at or below the snapshot's timestamp is visible: one compare, the common case. Otherwise the
 //! word may still name a transaction that has committed and not stamped its records yet; then the transaction table
 //! is asked, through the trait that this crate declares and the engine supplies.
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use sync::atomic::{AtomicU64, Ordering};
 use types::{Snapshot, StartTime, Timestamp, TxnId};
 
 /// What became of a transaction.

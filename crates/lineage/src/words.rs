@@ -5,9 +5,8 @@
 //! Layout::Column   column 0: [at 0][at 1][at 2] ...     column 1: [at 0][at 1] ...      each allocated on first use
 //! Layout::Row      [at 0: column 0, column 1, ...][at 1: column 0, column 1, ...] ...   one array
 //! ```
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use sync::atomic::{AtomicU64, Ordering};
+use sync::blocking::OnceLock;
 use sync::zeroed_atomics;
 
 /// How the values of a table's records lie in memory.

@@ -9,10 +9,10 @@
 //!
 //! The new version is cumulative: it repeats the explicit values of the version before it, except those of columns
 //! whose base page has merged that version in (the reset at the TPS, section 4.2).
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use smallvec::SmallVec;
-use sync::{Backoff, Guard};
+use sync::Guard;
+use sync::atomic::{AtomicU64, Ordering};
+use sync::hint::SpinWait;
 use types::{StartTime, Timestamp, TxnId};
 
 use crate::base::{MetaPage, Pages};
@@ -63,14 +63,14 @@ pub struct Appended {
 }
 
 /// The latch bit of one Indirection word, held; released with the old word unless a new one is published.
-struct Latched<'a> {
+pub(crate) struct Latched<'a> {
     word: &'a AtomicU64,
-    sequence: u64,
+    pub(crate) sequence: u64,
 }
 
 impl<'a> Latched<'a> {
-    fn acquire(word: &'a AtomicU64) -> Latched<'a> {
-        let backoff = Backoff::new();
+    pub(crate) fn acquire(word: &'a AtomicU64) -> Latched<'a> {
+        let mut wait = SpinWait::new();
         loop {
             let seen = word.load(Ordering::Relaxed);
             if seen & LATCH == 0
@@ -78,11 +78,11 @@ impl<'a> Latched<'a> {
             {
                 return Latched { word, sequence: seen };
             }
-            backoff.snooze();
+            wait.pause();
         }
     }
 
-    fn publish(mut self, sequence: u64) {
+    pub(crate) fn publish(mut self, sequence: u64) {
         debug_assert!(sequence > self.sequence, "Indirection only grows");
         self.sequence = sequence;
     }

@@ -6,7 +6,7 @@
 //! ```text
 //! bucket 0: [0 .. B)   bucket 1: [B .. 3B)   bucket 2: [3B .. 7B)   ...        B = 32
 //! ```
-use std::sync::OnceLock;
+use crate::blocking::OnceLock;
 
 const FIRST_BUCKET_BITS: u32 = 5;
 const FIRST_BUCKET: usize = 1 << FIRST_BUCKET_BITS;
@@ -20,7 +20,7 @@ pub struct Directory<T> {
 
 impl<T> Default for Directory<T> {
     fn default() -> Self {
-        Directory { buckets: [const { OnceLock::new() }; BUCKETS] }
+        Directory { buckets: std::array::from_fn(|_| OnceLock::new()) }
     }
 }
 

@@ -6,7 +6,11 @@
 use crossbeam_epoch::{Atomic, Owned};
 use std::sync::atomic::Ordering;
 
-pub use crossbeam_epoch::{Guard, pin};
+pub use crossbeam_epoch::Guard;
+#[cfg(any(loom, not(shuttle)))]
+pub use crossbeam_epoch::pin;
+#[cfg(all(shuttle, not(loom)))]
+pub use model::pin;
 
 /// Holds one `T` that can be replaced while readers look at it.
 pub struct EpochCell<T> {
@@ -30,6 +34,8 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     /// ```
     #[inline]
     pub fn load<'g>(&'g self, guard: &'g Guard) -> &'g T {
+        #[cfg(all(shuttle, not(loom)))]
+        model::step();
         let shared = self.pointer.load(Ordering::Acquire, guard);
         // SAFETY: the pointer is never null (set in `new`, replaced only by `replace` with an owned value), and a
         // replaced value is destroyed only after every guard pinned before the swap is gone. The one in place is
@@ -39,6 +45,8 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
 
     /// Publishes `value`; the old one is dropped once no reader can hold it.
     pub fn replace(&self, value: T, guard: &Guard) {
+        #[cfg(all(shuttle, not(loom)))]
+        model::step();
         let old = self.pointer.swap(Owned::new(value), Ordering::AcqRel, guard);
         // SAFETY: the swap made `old` unreachable for readers that pin from now on, and only this call got it.
         unsafe { guard.defer_destroy(old) };
@@ -50,6 +58,37 @@ impl<T> Drop for EpochCell<T> {
         let pointer = std::mem::replace(&mut self.pointer, Atomic::null());
         // SAFETY: `&mut self` proves that no reader is left, and the pointer was never null.
         drop(unsafe { pointer.into_owned() });
+    }
+}
+
+/// Epochs under shuttle, which knows nothing of what goes on inside crossbeam-epoch: each of its steps is taken whole.
+#[cfg(all(shuttle, not(loom)))]
+mod model {
+    use crossbeam_epoch::{Collector, Guard, LocalHandle};
+    use shuttle::{lazy_static, thread_local};
+
+    use crate::atomic::{AtomicBool, Ordering};
+
+    // The threads of a model share one thread of the system, and each has to pin for itself.
+    lazy_static! {
+        static ref COLLECTOR: Collector = Collector::new();
+        static ref STEPS: AtomicBool = AtomicBool::new(false);
+    }
+
+    thread_local! {
+        static HANDLE: LocalHandle = COLLECTOR.register();
+    }
+
+    /// A point at which shuttle may switch threads.
+    pub(super) fn step() {
+        STEPS.load(Ordering::Relaxed);
+    }
+
+    /// Pins the epoch for this thread of the model, and frees at once what may be freed.
+    pub fn pin() -> Guard {
+        let guard = HANDLE.with(LocalHandle::pin);
+        guard.flush();
+        guard
     }
 }
 

@@ -4,10 +4,11 @@
 //! Nothing here knows what a page or a transaction is. Readers of the cells and directories take no latch and write no
 //! cache line that another thread reads, but for pinning their own epoch.
 //!
-//! Latches and counters stand on the modules [`atomic`], [`hint`], [`thread`] and [`cell`], through which a model checker
-//! can take the place of `std`.
+//! All of it stands on the modules [`atomic`], [`blocking`], [`hint`], [`thread`] and [`cell`], through which a model
+//! checker can take the place of `std`.
 
 pub mod atomic;
+pub mod blocking;
 pub mod cell;
 mod clock;
 mod counter;
@@ -18,6 +19,7 @@ pub mod hint;
 pub mod latch;
 mod prefetch;
 pub mod thread;
+#[cfg(not(any(loom, shuttle)))]
 mod thread_slot;
 pub mod throttle;
 mod zeroed;
@@ -30,6 +32,9 @@ pub use elision::Elided;
 pub use epoch::{EpochCell, Guard, pin};
 pub use latch::{Biased, Elidable, Latch, Latched, QueueLatch, RwSpinLatch, SpinLatch, VersionLatch};
 pub use prefetch::prefetch;
+#[cfg(any(loom, shuttle))]
+pub use thread::number as thread_slot;
+#[cfg(not(any(loom, shuttle)))]
 pub use thread_slot::thread_slot;
 pub use throttle::Throttled;
 pub use zeroed::zeroed_atomics;

@@ -1,0 +1,66 @@
+//! The switch between what `std` makes threads wait with, [`Mutex`] and [`OnceLock`], and what the model checkers do.
+//!
+//! A thread that a model checker has stopped inside a mutex of `std` would stop for good whoever asks for it next, as all
+//! threads of a model share one thread of the system.
+#[cfg(loom)]
+pub use loom::sync::Mutex;
+#[cfg(all(shuttle, not(loom)))]
+pub use shuttle::sync::Mutex;
+#[cfg(not(any(loom, shuttle)))]
+pub use std::sync::{Mutex, OnceLock};
+
+#[cfg(any(loom, shuttle))]
+pub use once::OnceLock;
+
+#[cfg(any(loom, shuttle))]
+mod once {
+    use std::sync::PoisonError;
+
+    use super::Mutex;
+    use crate::atomic::{AtomicBool, Ordering};
+
+    /// A cell that is set once, of the parts that the model checker watches; it promises what that of `std` does.
+    pub struct OnceLock<T> {
+        is_set: AtomicBool,
+        setting: Mutex<()>,
+        /// Nobody waits for this one: it is set with the mutex held.
+        value: std::sync::OnceLock<T>,
+    }
+
+    impl<T> Default for OnceLock<T> {
+        fn default() -> Self {
+            Self::new()
+        }
+    }
+
+    impl<T> From<T> for OnceLock<T> {
+        fn from(value: T) -> Self {
+            OnceLock { is_set: AtomicBool::new(true), setting: Mutex::new(()), value: value.into() }
+        }
+    }
+
+    impl<T> OnceLock<T> {
+        /// A cell that is not set.
+        pub fn new() -> Self {
+            OnceLock { is_set: AtomicBool::new(false), setting: Mutex::new(()), value: std::sync::OnceLock::new() }
+        }
+
+        /// The value, once it is set.
+        pub fn get(&self) -> Option<&T> {
+            if self.is_set.load(Ordering::Acquire) { self.value.get() } else { None }
+        }
+
+        /// The value; `make` makes it for the first who asks, and others wait.
+        pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+            if !self.is_set.load(Ordering::Acquire) {
+                let _setting = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
+                if self.value.get().is_none() {
+                    let made = make();
+                    self.value.get_or_init(|| made);
+                    self.is_set.store(true, Ordering::Release);
+                }
+            }
+            self.value.get().expect("it was set with the mutex held")
+        }
+    }
+}
