@@ -33,7 +33,11 @@ mod heap;
 mod history;
 mod insert;
 mod memory;
+#[cfg(test)]
+mod mechanism;
 mod merge;
+#[cfg(test)]
+mod model;
 mod overlay;
 #[cfg(test)]
 mod paper;
