@@ -113,14 +113,16 @@ impl Core {
     pub(crate) fn horizon(&self, table: &TableData) -> Timestamp {
         let transactions = &self.transactions.0;
         let horizon = match table.settings().retention {
-            Retention::Forever => return table.storage.horizon(),
-            Retention::None => transactions.oldest_snapshot(),
+            Retention::Forever => table.storage.horizon(),
+            Retention::None => Timestamp::MAX,
             Retention::For(duration) => {
                 let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
                 self.clock.newest_at(wall_time().saturating_sub(micros)).unwrap_or(Timestamp::ZERO)
             }
         };
-        table.storage.raise_horizon(horizon.min(transactions.now()));
+        // It goes up to the oldest snapshot in use and no further: who holds one may begin to read this table at any time.
+        let horizon = horizon.min(transactions.oldest_snapshot());
+        table.storage.raise_horizon(horizon);
         // Whoever announced its snapshot before the horizon was raised is found here.
         horizon.min(transactions.oldest_snapshot())
     }
@@ -318,6 +320,21 @@ impl Database {
     /// cheaper. What merges replace meanwhile cannot be freed, so hold it for microseconds, never across a wait.
     pub fn pin(&self) -> impl Drop {
         sync::pin()
+    }
+
+    /// Merges some columns of a table only, wherever there is anything to merge, and returns how many merges ran. For tests:
+    /// readers put pages of different age together.
+    #[doc(hidden)]
+    pub fn merge_columns_now(&self, table: &str, columns: &[usize]) -> Result<usize> {
+        let data = self.table(table)?.data;
+        Ok(merger::merge_columns(&self.shared.core, &data, columns))
+    }
+
+    /// Merges everything and gives up all that no snapshot needs and no retention keeps, as statements do when memory runs
+    /// out. For tests.
+    #[doc(hidden)]
+    pub fn reclaim_now(&self) {
+        merger::reclaim(&self.shared.core);
     }
 
     /// Runs every merge that has something to do, here and now, and returns how many ran. Merging goes on in the

@@ -169,6 +169,15 @@ pub(crate) fn merge(core: &Core, table: &TableData, range: usize) -> bool {
     table.storage.merge_range(range, &core.transactions, horizon).is_some()
 }
 
+/// Merges some columns of every range of a table; returns how many merges ran.
+pub(crate) fn merge_columns(core: &Core, table: &TableData, columns: &[usize]) -> usize {
+    let merge = |range: &usize| {
+        let horizon = core.horizon(table);
+        table.storage.merge_columns(*range, columns, &core.transactions, horizon).is_some()
+    };
+    (0..table.storage.range_count()).filter(merge).count()
+}
+
 /// Merges everything and gives up whatever no snapshot needs and no retention keeps.
 pub(crate) fn reclaim(core: &Core) {
     for table in tables(core) {

@@ -1,7 +1,8 @@
 //! The past of a table: the versions of one row, and what changed between two commits.
 use types::{Rid, Snapshot, Timestamp, Value};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::read_view::ReadView;
 use crate::table::Table;
 
 /// One version of the row that a key names.
@@ -43,8 +44,8 @@ impl Table {
     /// The versions of the row with this primary key, oldest first, as far back as the table keeps them.
     pub fn record_history(&self, key: &[Value]) -> Result<Vec<RecordVersion>> {
         let transactions = &self.database.shared.core.transactions;
-        let view = self.database.read_view()?;
-        let horizon = self.data.storage.horizon();
+        let horizon = self.hold_all()?;
+        let newest = transactions.0.now();
         let Some(index_key) = self.data.key_of_values(key)? else { return Ok(Vec::new()) };
         let mut times = Vec::new();
         if let Some(primary_key) = &self.data.primary_key {
@@ -55,8 +56,8 @@ impl Table {
             });
         }
         // What was there at the horizon is the first version that is known.
-        times.iter_mut().for_each(|at| *at = horizon.max(*at));
-        times.retain(|at| *at <= view.at());
+        times.iter_mut().for_each(|at| *at = horizon.at().max(*at));
+        times.retain(|at| *at <= newest);
         times.sort_unstable();
         times.dedup();
         let columns: Vec<usize> = (0..self.schema().columns().len()).collect();
@@ -75,6 +76,17 @@ impl Table {
             versions.push(RecordVersion { from: at, to: None, row });
         }
         Ok(versions)
+    }
+
+    /// Holds the oldest snapshot that the table still has.
+    fn hold_all(&self) -> Result<ReadView> {
+        loop {
+            match self.hold(Snapshot::at(self.data.storage.horizon())) {
+                // It went up in between.
+                Err(Error::SnapshotTooOld { .. }) => {}
+                held => return held,
+            }
+        }
     }
 
     /// What commits after `from` and not after `to` did to the rows of this table, in the order of commits.

@@ -230,8 +230,9 @@ impl Transaction {
                         is_locked = true;
                         Holder::Present
                     }
-                    // Deleted with the key that it was inserted with.
-                    None if !data.storage.was_updated(newest, other, &primary_key.columns) => Holder::Former,
+                    // Deleted with the key that it was inserted with. Once keys have been changed in this table that is no
+                    // longer certain: a merge forgets an update that was rolled back, and the index has its entry.
+                    None if !data.has_changed_keys() => Holder::Former,
                     Some(false) | None => Holder::Past,
                 },
             }
@@ -379,8 +380,9 @@ impl Transaction {
         let table = self.position(data);
         self.written.push(Written::Versions { table, rid, appended });
         self.pass_redo_on()?;
-        // Looking costs a little, so it is done once for each block of numbers.
-        if appended.last.is_multiple_of(16) && self.database.shared.merges.is_crowded(data, rid.range()) {
+        // Looking costs a little, so it is done once for each block of numbers: by whoever begins it, as blocks are not
+        // always used to their end.
+        if appended.first % 16 == 1 && self.database.shared.merges.is_crowded(data, rid.range()) {
             self.crowded = Some((table, rid.range()));
         }
         Ok(true)

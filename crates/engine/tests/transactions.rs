@@ -282,3 +282,27 @@ fn parts_of_a_transaction_that_never_committed_do_not_come_back() {
         put(&db, &table, 100 + round as i32, "x", 3);
     }
 }
+
+/// A transaction frees a key, gives it to another record and rolls back; merging forgets that other record's update.
+#[test]
+fn a_key_that_came_back_by_a_rollback_stays_taken() {
+    let db = Database::in_memory();
+    let columns = vec![Column::new("id", DataType::BigInt), Column::new("x", DataType::BigInt)];
+    let table = db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap();
+    let key = |id: i64| [Value::from(id)];
+    let mut transaction = db.begin().unwrap();
+    (1..=2).for_each(|id| drop(transaction.insert(&table, &[Value::from(id), Value::Null]).unwrap()));
+    transaction.commit().unwrap();
+    let mut transaction = db.begin().unwrap();
+    assert!(transaction.delete(&table, &key(2)).unwrap());
+    assert!(transaction.update(&table, &key(1), &[("id", Value::from(2i64))]).unwrap());
+    transaction.rollback();
+    db.merge_now();
+    let mut transaction = db.begin().unwrap();
+    assert!(transaction.delete(&table, &key(1)).unwrap());
+    transaction.commit().unwrap();
+    db.merge_now();
+    let mut transaction = db.begin().unwrap();
+    let inserted = transaction.insert(&table, &[Value::from(2i64), Value::Null]);
+    assert!(matches!(inserted, Err(Error::DuplicateKey { .. })), "{inserted:?}");
+}

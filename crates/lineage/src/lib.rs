@@ -34,8 +34,12 @@ mod history;
 mod insert;
 #[cfg(all(test, loom))]
 mod loom_models;
+#[cfg(test)]
+mod mechanism;
 mod memory;
 mod merge;
+#[cfg(test)]
+mod model;
 mod overlay;
 #[cfg(test)]
 mod paper;

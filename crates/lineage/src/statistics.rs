@@ -52,7 +52,8 @@ impl Collected {
             // A column that is nearly unique so far is taken to go on so.
             let is_unique = distinct * 10 >= merged * 9;
             let distinct = if is_unique && merged > 0 { distinct * rows.max(merged) / merged } else { distinct };
-            let nulls = (nulls * rows).checked_div(merged).unwrap_or(0);
+            // Deleted rows may have been NULL more often than those that are left.
+            let nulls = (nulls * rows).checked_div(merged).unwrap_or(0).min(rows);
             ColumnStatistics { nulls, min: extremes.min, max: extremes.max, distinct }
         };
         TableStatistics { rows, rows_merged: merged, columns: self.columns.into_iter().map(column).collect() }
@@ -78,9 +79,12 @@ impl Range {
         };
         collected.rows += meta.live_rows;
         collected.rows_merged += meta.live_rows;
+        // In base pages these slots are NULL.
+        let tombstones =
+            if meta.has_tombstones { (0..self.len()).filter(|slot| meta.is_tombstone(*slot)).count() } else { 0 };
         for (column, (nulls, extremes, sketch)) in collected.columns.iter_mut().enumerate() {
             let page = &pages.columns[column];
-            add_page(page, self.types[column], nulls, extremes);
+            add_page(page, self.types[column], tombstones, nulls, extremes);
             if let Some(page) = &page.sketch {
                 sketch.merge(page);
             }
@@ -88,10 +92,10 @@ impl Range {
     }
 }
 
-fn add_page(page: &Page, data_type: types::DataType, nulls: &mut u64, extremes: &mut Aggregates) {
+fn add_page(page: &Page, data_type: types::DataType, tombstones: usize, nulls: &mut u64, extremes: &mut Aggregates) {
     let Values::Column(encoded) = &page.values else { return };
     let zone = encoded.content.zone(0, encoded.content.len());
-    *nulls += zone.null_count as u64;
+    *nulls += zone.null_count.saturating_sub(tombstones) as u64;
     let mut scratch = crate::cell::Scratch::default();
     for value in [&zone.min, &zone.max].into_iter().flatten() {
         let cell = crate::cell::cell_of_value(value, data_type, &mut scratch);

@@ -205,11 +205,6 @@ impl Table {
         self.range(rid.range()).newest_writer(&sync::pin(), view, rid.slot())
     }
 
-    /// Whether any of `columns` was updated since the record was inserted, by whomever, even if it was rolled back.
-    pub fn was_updated<O: Outcomes>(&self, view: View<'_, O>, rid: Rid, columns: &[usize]) -> bool {
-        self.range(rid.range()).was_updated(&sync::pin(), view, rid.slot(), columns)
-    }
-
     /// Writes the outcome of transaction `owner` into a record that it inserted: a commit timestamp's word, or
     /// [`types::StartTime::TOMBSTONE`].
     pub fn stamp_insert(&self, rid: Rid, owner: TxnId, stamp: u64) {

@@ -238,19 +238,6 @@ impl Range {
         }
     }
 
-    /// Whether the record at `slot` has versions, rolled back or not, that update one of `columns`.
-    pub(crate) fn was_updated<O: Outcomes>(
-        &self,
-        guard: &Guard,
-        view: View<'_, O>,
-        slot: usize,
-        columns: &[usize],
-    ) -> bool {
-        let sequence = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
-        let newest = self.newest(guard, view, slot, sequence);
-        columns.iter().any(|column| newest.ever.contains(*column))
-    }
-
     /// What a writer finds behind the Indirection word `newest`: on the chain, as far as the pages have not all taken
     /// it in, and else in the base record's meta-data. A new version follows the top, not the rolled-back ones over it:
     /// a record whose writers keep rolling back must not grow a chain that each of them walks.
