@@ -26,7 +26,7 @@ use crate::base::{MetaColumns, MetaPage};
 use crate::cell::Cell;
 use crate::history::{History, HistoryPage, NewVersion};
 use crate::memory::{Charge, MemoryKind};
-use crate::range::{LATCH, Range};
+use crate::range::Range;
 use crate::tail::{Kind, TailRecord};
 
 /// The history of an update range, with the memory that it is charged for.
@@ -162,52 +162,52 @@ impl Range {
     }
 
     /// Keeps, as origins in the history, the base values that the merge is about to replace and that snapshots between
-    /// the horizon and the new version need: those of records whose own history was given up. `newest` are the records
-    /// that the merge updates, each with the number and the commit time of its newest version.
-    pub(crate) fn keep_origins(
+    /// the horizon and the new version need: those of records whose own history was given up, be it only the snapshot
+    /// record that a rolled-back update left. `newest` are the newest versions that the merge takes in, each with its
+    /// commit time.
+    pub(crate) fn keep_origins<'g>(
         &self,
         guard: &Guard,
         part: usize,
         meta: &MetaColumns,
-        newest: impl Iterator<Item = (usize, u64, Timestamp)>,
+        newest: impl Iterator<Item = (TailRecord<'g>, Timestamp)>,
         horizon: Timestamp,
     ) {
         let (pages, history) = (self.pages.load(guard), &self.parts[part].archive.load(guard).history);
         if history.given_up() == 0 {
             return;
         }
-        let is_merged = |slot: &usize| meta.last_updated(*slot) > 0;
-        let lost: Vec<usize> = newest
-            .filter(|(slot, _, committed)| *committed > horizon && is_merged(slot))
-            .filter(|(slot, sequence, _)| self.has_lost_history(guard, part, history, *slot, *sequence))
-            .map(|(slot, ..)| slot)
+        let lost: Vec<TailRecord<'_>> = newest
+            .filter(|(record, committed)| *committed > horizon && self.has_lost_history(guard, part, history, record))
+            .map(|(record, _)| record)
             .collect();
         if lost.is_empty() {
             return;
         }
-        let ever = |slot| meta.updates.as_ref().map(|updates| updates.content.ever(slot)).unwrap_or_default();
         let value = |slot, column: usize| (column, pages.columns[column].cell(column, slot));
-        let values: Vec<Vec<(usize, Cell<'_>)>> =
-            lost.iter().map(|slot| ever(*slot).iter().map(|column| value(*slot, column)).collect()).collect();
-        let origins = lost.iter().zip(&values).map(|(&slot, values)| NewVersion {
-            slot,
+        let values_of = |record: &TailRecord<'_>| -> Vec<(usize, Cell<'_>)> {
+            record.ever().iter().map(|column| value(record.slot(), column)).collect()
+        };
+        let values: Vec<Vec<(usize, Cell<'_>)>> = lost.iter().map(values_of).collect();
+        let origins = lost.iter().zip(&values).map(|(record, values)| NewVersion {
+            slot: record.slot(),
             sequence: history.through(),
             kind: Kind::Update,
             // Whatever the origin stands for was there at the horizon, or it would not have been given up.
-            start: meta.start.word(slot).load(Ordering::Relaxed),
+            start: meta.start.word(record.slot()).load(Ordering::Relaxed),
             values,
         });
         let history = history.restore(HistoryPage::build(&self.types, origins));
         self.publish_history(guard, part, history, None);
     }
 
-    /// Whether the chain of a record ends in history that is not there any more.
-    fn has_lost_history(&self, guard: &Guard, part: usize, history: &History, slot: usize, newest: u64) -> bool {
-        let mut sequence = newest & !LATCH;
+    /// Whether the chain that begins with this version ends in history that is not there any more.
+    fn has_lost_history(&self, guard: &Guard, part: usize, history: &History, newest: &TailRecord<'_>) -> bool {
+        let mut sequence = newest.prev();
         while sequence != 0 {
             match self.parts[part].tails.get(guard, sequence) {
                 Some(record) => sequence = record.prev(),
-                None => return history.versions(slot).next().is_none(),
+                None => return history.versions(newest.slot()).next().is_none(),
             }
         }
         false

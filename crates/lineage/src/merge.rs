@@ -96,7 +96,7 @@ impl Range {
         let report = MergeReport { tail_records: taken_in(before.meta.lineage()), inserted };
         for part in 0..self.parts.len() {
             let newest = prefixes.newest.iter().filter(|version| version.part == part);
-            let newest = newest.map(|version| (version.slot, version.record.sequence, version.committed));
+            let newest = newest.map(|version| (version.record, version.committed));
             self.keep_origins(guard, part, &base, newest, horizon);
         }
         let pages = self.merge_columns(guard, before, &merged, &base, &prefixes);

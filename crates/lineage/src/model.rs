@@ -100,7 +100,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..11_u64, any::<bool>()).prop_map(|(tenths, is_used)| Step::Horizon { tenths, is_used }),
         1 => Just(Step::Check),
     ];
-    prop::collection::vec(step, 1..120)
+    prop::collection::vec(step, 1..80)
 }
 
 /// What became of the transactions that have not stamped what they wrote.
@@ -453,7 +453,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn every_snapshot_from_the_horizon_on_reads_as_the_model_says(
