@@ -7,7 +7,7 @@
 //!
 //! A slot is reused once its transaction has stamped everything that it wrote; whoever then asks for the old id sees
 //! another id in the slot and is told to read the record's Start Time again.
-use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::atomic::{AtomicU64, Ordering, fence, total_order};
 use sync::hint::SpinWait;
 use sync::{CachePadded, thread_slot};
 use types::{Snapshot, Timestamp, TxnId};
@@ -110,16 +110,24 @@ impl TransactionTable {
     pub fn begin(&self) -> Result<(Handle, Timestamp), TooManyTransactions> {
         let handle = self.claim_slot()?;
         // What is announced may be older than what is read, never newer; see `oldest_snapshot`.
-        self.slots[handle.slot].reads.swap(self.now().0, Ordering::SeqCst);
-        Ok((handle, self.now()))
+        self.announce(&handle, self.now());
+        Ok((handle, Timestamp(self.clock.load(Ordering::SeqCst))))
     }
 
     /// Starts a transaction that reads the snapshot at `at`. The caller still has to find out whether what that snapshot
     /// sees has been given up; from here on it will not be.
     pub fn begin_at(&self, at: Timestamp) -> Result<Handle, TooManyTransactions> {
         let handle = self.claim_slot()?;
-        self.slots[handle.slot].reads.swap(at.0, Ordering::SeqCst);
+        self.announce(&handle, at);
         Ok(handle)
+    }
+
+    /// Announces that the transaction reads nothing older than `at`. What it loads next decides what it reads, and that
+    /// load has to be `SeqCst` too: after a weaker one, a processor may find an older clock than whoever missed the
+    /// announcement.
+    fn announce(&self, handle: &Handle, at: Timestamp) {
+        self.slots[handle.slot].reads.swap(at.0, Ordering::SeqCst);
+        total_order();
     }
 
     /// A time that no snapshot in use, nor any that a transaction will take later, is older than.
