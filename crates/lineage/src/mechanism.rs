@@ -93,7 +93,7 @@ impl Fixture {
     }
 
     fn tps(&self) -> Vec<u64> {
-        self.range().meta.load(&sync::pin()).lineage().to_vec()
+        self.range().pages.load(&sync::pin()).meta.lineage().to_vec()
     }
 }
 
@@ -235,7 +235,7 @@ fn a_deleted_record_is_gone_for_later_snapshots_only() {
         fixture.table.archive_range(0, Timestamp::ZERO, true);
     }
     let guard = &sync::pin();
-    let MetaPage::Base(meta) = fixture.range().meta.load(guard) else { panic!("the range was merged") };
+    let MetaPage::Base(meta) = &fixture.range().pages.load(guard).meta else { panic!("the range was merged") };
     assert_eq!((meta.live_rows, meta.has_deleted, meta.last_updated(1)), (2, true, 10));
 }
 
@@ -279,17 +279,16 @@ fn the_newest_version_is_at_most_two_hops_away() {
         for slot in 0..8 {
             let newest = fixture.range().indirection[slot].load(Ordering::Acquire);
             let columns = [0, 1, 2, 3];
-            fixture.range().with_pages(guard, &columns, |pages| {
-                if newest > pages.tps_min(0) {
-                    let record = fixture.range().parts[0].tails.get(guard, newest).unwrap();
-                    let is_near = |column: &usize| {
-                        record.is_explicit(*column)
-                            || !record.was_ever_updated(*column)
-                            || pages.columns[*column].lineage[0] >= record.reset()
-                    };
-                    assert!(columns.iter().all(is_near), "slot {slot} at {at}");
-                }
-            });
+            let pages = fixture.range().pages.load(guard);
+            if newest > pages.tps_min(0, &columns) {
+                let record = fixture.range().parts[0].tails.get(guard, newest).unwrap();
+                let is_near = |column: &usize| {
+                    record.is_explicit(*column)
+                        || !record.was_ever_updated(*column)
+                        || pages.columns[*column].lineage[0] >= record.reset()
+                };
+                assert!(columns.iter().all(is_near), "slot {slot} at {at}");
+            }
         }
     }
 }
@@ -305,7 +304,7 @@ fn columns_merged_at_different_times_are_read_as_one_record() {
     fixture.update(0, 7, &[(0, 70)]);
     fixture.merge_some(&[1]);
     let guard = &sync::pin();
-    let tps: Vec<u64> = (0..3).map(|column| fixture.range().columns[column].load(guard).lineage[0]).collect();
+    let tps: Vec<u64> = (0..3).map(|column| fixture.range().pages.load(guard).columns[column].lineage[0]).collect();
     assert!(tps[0] < tps[2] && tps[2] < tps[1], "three ages: {tps:?}");
     let expected = [[0, 1_000, 2_000], [50, 51, 2_000], [50, 51, 62], [70, 51, 62]];
     for (at, row) in (4..).zip(expected) {

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
 use arrow_schema::{Field, Schema as ArrowSchema};
 use proptest::prelude::*;
 use proptest::sample::Index;
