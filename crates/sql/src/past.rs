@@ -2,8 +2,8 @@
 //!
 //! Each such table reference is worked out before the statement is planned: its expression becomes a commit, the
 //! moment after that commit is held for the statement, and the name is replaced by one in a schema of that moment
-//! ([`crate::catalog::past_schema`]). A table that was not there yet has no rows then, as in SQL:2011 and MariaDB; where
-//! its history does not reach back so far, reading it is an error.
+//! ([`past_schema`]). A table that was not there yet has no rows then, as in SQL:2011 and MariaDB; where its history
+//! does not reach back so far, reading it is an error.
 use std::ops::ControlFlow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, SelectItem, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableVersion, VisitMut,
     VisitorMut,
 };
-use engine::Timestamp;
+use engine::{DataType, Database, Timestamp};
 
 use crate::catalog::{View, past_schema};
 use crate::error::{Result, SqlError};
@@ -25,6 +25,7 @@ use crate::names::find_table;
 use crate::parse::Source;
 use crate::planner::Planner;
 use crate::types::type_name;
+use crate::values::Misfit;
 use crate::values::datetime::{format_timestamp, parse_timestamp};
 use crate::values_list::template;
 
@@ -74,7 +75,7 @@ impl Resolve<'_> {
     fn commit(&self, expr: &Expr) -> Result<Timestamp> {
         let started = wall_time();
         let value = self.evaluate(expr)?;
-        commit_of(self.view, &value, started)
+        commit_of(&self.view.db, self.view.moment.at(), &value, started)
     }
 
     /// The one value of an expression that names no column.
@@ -96,33 +97,24 @@ pub(crate) fn wall_time() -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// The commit that a value of one row means: a number, or the newest at a time. `started` is when the statement that
-/// says so started: what was the newest from then on is what the statement sees itself.
-pub(crate) fn commit_of(view: &View, value: &ArrayRef, started: i64) -> Result<Timestamp> {
+/// The commit that a value of one row means: a number, or the newest at a time. `newest` is the newest that the
+/// statement sees which says so, and `started` when it started: from then on, that commit was the newest.
+pub(crate) fn commit_of(db: &Database, newest: Timestamp, value: &ArrayRef, started: i64) -> Result<Timestamp> {
     if value.is_null(0) {
         return Err(SqlError::new("22004", "a moment of the past must not be null"));
     }
-    let newest = view.moment.at();
     match value.data_type() {
         ArrowType::Int16 | ArrowType::Int32 | ArrowType::Int64 => {
             let number = cast(value, &ArrowType::Int64).map_err(internal)?.as_primitive::<Int64Type>().value(0);
-            match u64::try_from(number) {
-                Ok(at) if at > newest.0 => Err(engine::Error::SnapshotInFuture { at, newest: newest.0 }.into()),
-                Ok(at) => Ok(Timestamp(at)),
-                Err(_) => Err(SqlError::new("22023", format!("there is no commit {number}; the first is 1"))),
-            }
+            numbered(number, newest)
         }
         ArrowType::Timestamp(..) | ArrowType::Date32 => {
             let micros = cast(value, &ArrowType::Timestamp(TimeUnit::Microsecond, None)).map_err(internal)?;
-            commit_at(view, micros.as_primitive::<TimestampMicrosecondType>().value(0), started)
+            commit_at(db, newest, micros.as_primitive::<TimestampMicrosecondType>().value(0), started)
         }
         ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8 => {
             let text = cast(value, &ArrowType::Utf8View).map_err(internal)?;
-            let text = text.as_string_view().value(0);
-            let micros = parse_timestamp(text, true)
-                .map_err(|misfit| misfit.error("", engine::DataType::TimestampTz, text, "text"))
-                .map_err(|error| SqlError { detail: None, ..error })?;
-            commit_at(view, micros, started)
+            commit_at(db, newest, time(text.as_string_view().value(0))?, started)
         }
         other => {
             let message =
@@ -132,8 +124,29 @@ pub(crate) fn commit_of(view: &View, value: &ArrayRef, started: i64) -> Result<T
     }
 }
 
-fn commit_at(view: &View, micros: i64, started: i64) -> Result<Timestamp> {
-    let newest = view.moment.at();
+/// The commit that a setting's text means.
+pub(crate) fn commit_of_text(db: &Database, text: &str) -> Result<Timestamp> {
+    let (newest, started) = (db.snapshot().at, wall_time());
+    match text.parse::<i64>() {
+        Ok(number) => numbered(number, newest),
+        Err(_) => commit_at(db, newest, time(text)?, started),
+    }
+}
+
+fn time(text: &str) -> Result<i64> {
+    let failed = |misfit: Misfit| SqlError { detail: None, ..misfit.error("", DataType::TimestampTz, text, "text") };
+    parse_timestamp(text, true).map_err(failed)
+}
+
+fn numbered(number: i64, newest: Timestamp) -> Result<Timestamp> {
+    match u64::try_from(number) {
+        Ok(at) if at > newest.0 => Err(engine::Error::SnapshotInFuture { at, newest: newest.0 }.into()),
+        Ok(at) => Ok(Timestamp(at)),
+        Err(_) => Err(SqlError::new("22023", format!("there is no commit {number}; the first is 1"))),
+    }
+}
+
+fn commit_at(db: &Database, newest: Timestamp, micros: i64, started: i64) -> Result<Timestamp> {
     if micros > wall_time() {
         let message = format!("\"{}\" lies in the future", format_timestamp(micros, "+00"));
         return Err(SqlError::new("22023", message).hint("A table can be read as of a time that has passed."));
@@ -141,7 +154,7 @@ fn commit_at(view: &View, micros: i64, started: i64) -> Result<Timestamp> {
     if micros >= started {
         return Ok(newest);
     }
-    Ok(view.db.newest_commit_at(micros).unwrap_or(Timestamp::ZERO).min(newest))
+    Ok(db.newest_commit_at(micros).unwrap_or(Timestamp::ZERO).min(newest))
 }
 
 fn internal(error: arrow_schema::ArrowError) -> SqlError {

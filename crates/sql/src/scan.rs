@@ -53,8 +53,8 @@ struct Runs {
 }
 
 impl ScanExec {
-    /// `columns` are positions in the table, the one after the last meaning the row id; `schema` is theirs. Only rows that
-    /// pass all `tests` are given.
+    /// `columns` are positions in the table, the one after the last meaning the row id; `schema` is theirs. Only rows
+    /// that pass all `tests` are given.
     pub(crate) fn new(
         table: Table,
         moment: Moment,

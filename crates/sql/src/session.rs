@@ -161,7 +161,11 @@ impl Session {
 
     /// Plans a query that reads what the session sees now.
     pub(crate) fn plan(&self, statement: Statement, source: &Source) -> Result<Plan> {
-        self.planner.plan(statement, self.view(self.block.moment(&self.db)?, None), *source)
+        let moment = match self.settings.as_of() {
+            Some(at) => Moment::after(&self.db, at)?,
+            None => self.block.moment(&self.db)?,
+        };
+        self.planner.plan(statement, self.view(moment, None), *source)
     }
 
     fn start(&mut self, plan: Plan) -> Result<Outcome> {
@@ -181,6 +185,10 @@ impl Session {
         command: &str,
         work: impl Fn(&Session, &mut Write<'_>) -> Result<T>,
     ) -> Result<T> {
+        if self.settings.as_of().is_some() {
+            let message = format!("cannot execute {command} while lstore.as_of is set");
+            return Err(SqlError::new("25006", message).hint("RESET lstore.as_of leads back to the present."));
+        }
         let mut block = std::mem::take(&mut self.block);
         let done = block.write(&self.db, command, |write| work(self, write));
         self.block = block;

@@ -1,12 +1,13 @@
-//! Session settings: the few that clients set, accepted where they are true and refused where they would not be; and the
-//! memory limit, which is the whole database's.
+//! Session settings: the few that clients set, accepted where they are true and refused where they would not be; the
+//! moment of the past that queries read, if not the present; and the memory limit, which is the whole database's.
 use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Ident, Reset, Set, Value};
-use engine::Database;
+use engine::{Database, Timestamp};
 
 use crate::error::{Result, SqlError};
 use crate::memory_limit;
 use crate::names::fold;
 use crate::outcome::Command;
+use crate::past;
 
 /// What a setting may be set to.
 enum Allowed {
@@ -18,10 +19,12 @@ enum Allowed {
     Fixed,
     /// An amount of memory.
     Memory,
+    /// A commit or a time.
+    Past,
 }
 
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, Allowed); 19] = [
+const KNOWN: [(&str, &str, Allowed); 20] = [
     ("application_name", "", Allowed::Any),
     ("bytea_output", "hex", Allowed::Only(&["hex"])),
     ("client_encoding", "UTF8", Allowed::Only(&["UTF8", "utf-8", "unicode"])),
@@ -33,6 +36,7 @@ const KNOWN: [(&str, &str, Allowed); 19] = [
     ("integer_datetimes", "on", Allowed::Fixed),
     ("intervalstyle", "postgres", Allowed::Only(&["postgres"])),
     ("lock_timeout", "0", Allowed::Only(&["0"])),
+    ("lstore.as_of", "", Allowed::Past),
     ("memory_limit", "none", Allowed::Memory),
     ("search_path", "public", Allowed::Only(&["public", "\"$user\", public", "$user, public"])),
     ("server_encoding", "UTF8", Allowed::Fixed),
@@ -46,12 +50,18 @@ const KNOWN: [(&str, &str, Allowed); 19] = [
 /// The values that a session has set.
 pub(crate) struct Settings {
     application_name: String,
+    as_of: Option<Timestamp>,
     db: Database,
 }
 
 impl Settings {
     pub(crate) fn new(db: &Database) -> Settings {
-        Settings { application_name: String::new(), db: db.clone() }
+        Settings { application_name: String::new(), as_of: None, db: db.clone() }
+    }
+
+    /// The commit as of which queries read tables, if they don't read the present.
+    pub(crate) fn as_of(&self) -> Option<Timestamp> {
+        self.as_of
     }
 
     /// `SHOW name`: the canonical name and the value.
@@ -60,6 +70,7 @@ impl Settings {
         let name = match words.join(" ").as_str() {
             "all" => return Ok(KNOWN.iter().map(|known| (known.0, self.value(known.0, known.1))).collect()),
             "time zone" => "timezone".to_owned(),
+            "lstore as_of" => "lstore.as_of".to_owned(),
             "transaction isolation level" => "transaction_isolation".to_owned(),
             name => name.to_owned(),
         };
@@ -70,6 +81,7 @@ impl Settings {
     fn value(&self, name: &str, default: &str) -> String {
         match name {
             "application_name" => self.application_name.clone(),
+            "lstore.as_of" => self.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
             "memory_limit" => memory_limit::show(self.db.memory_limit_bytes()),
             _ => default.to_owned(),
         }
@@ -97,7 +109,10 @@ impl Settings {
     /// `RESET ...`.
     pub(crate) fn reset(&mut self, reset: &Reset) -> Result<Command> {
         match reset {
-            Reset::ALL => self.application_name.clear(),
+            Reset::ALL => {
+                self.application_name.clear();
+                self.as_of = None;
+            }
             Reset::ConfigurationParameter(name) => self.assign(&name.to_string().to_lowercase(), "default")?,
         }
         Ok(Command::new("RESET"))
@@ -119,6 +134,14 @@ impl Settings {
                     SqlError::new("22023", format!("invalid value for parameter \"{name}\": \"{value}\"")).hint(hint)
                 })?;
                 self.db.set_memory_limit_bytes(limit);
+                Ok(())
+            }
+            Allowed::Past if is_default => {
+                self.as_of = None;
+                Ok(())
+            }
+            Allowed::Past => {
+                self.as_of = Some(past::commit_of_text(&self.db, value)?);
                 Ok(())
             }
             Allowed::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),

@@ -1,5 +1,5 @@
-//! What the optimizer is told of a scan: how many rows it gives, and of its columns the distinct values and the NULLs. All
-//! of it is an estimate from what merges have seen, and taken for no more.
+//! What the optimizer is told of a scan: how many rows it gives, and of its columns the distinct values and the NULLs.
+//! All of it is an estimate from what merges have seen, and taken for no more.
 //!
 //! Tests are taken to be independent of one another, but those of one column are taken together: its range tests cut
 //! out a part of the span between its extremes, over which values are taken to be spread evenly.

@@ -52,7 +52,7 @@ impl Changes {
         let table = find(NAME, &self.view, args.first())?;
         let commit = |arg: &ScalarValue| {
             let value = arg.to_array().map_err(|error| SqlError::new("XX000", error.to_string()))?;
-            commit_of(&self.view, &value, self.started)
+            commit_of(&self.view.db, self.view.moment.at(), &value, self.started)
         };
         match args {
             [_, after] => Ok((table, commit(after)?, self.view.moment.at())),
