@@ -1,22 +1,24 @@
 //! The lineage-based storage of L-Store (Sadoghi et al., EDBT 2018): one copy of the data for transactions and
 //! analytics, every version kept.
 //!
-//! A [`Table`] is a list of update ranges. A range's records live in insert pages while it fills, then in read-only
-//! base pages, one Arrow array a column; every later version is appended to the range's tail pages. A record's
-//! Indirection word leads to its newest version, each version to the one before. A background merge takes the
-//! committed prefix of the tail into new base pages and swaps them in; each page remembers how far it has come (its
-//! TPS), so readers put any two pages together for any snapshot.
+//! A [`Table`] is a list of ranges. A range's records live in insert pages while it fills, then in read-only base pages,
+//! encoded, one a column (or one of rows); every later version is appended to the tail pages of the update range that
+//! the record belongs to. A record's Indirection word leads to its newest version, each version to the one before. A
+//! background merge takes the committed prefix of the tails into new base pages and swaps them in; each page remembers how
+//! far it has come (its TPS), so readers put any two pages together for any snapshot. What is merged becomes history, in
+//! few bytes, and goes when no snapshot needs it.
 //!
 //! | module | subject |
 //! |---|---|
 //! | `table` | ranges of a table, insertion, the doors to everything else |
-//! | `range` | one range, and reading a record |
+//! | `range` | one range: its slots, pages and update ranges |
+//! | `read`, `prefetch` | the version of a record that a snapshot sees |
 //! | `write` | appending a version |
 //! | `merge` | bringing base pages forward |
-//! | `scan` | batches of visible rows |
-//! | `encoding` | one column of a base page in encoded form |
-//! | `base`, `insert`, `tail`, `heap` | the pages |
-//! | `history` | versions that have left the tail, in few bytes |
+//! | `archive`, `history` | versions that have left the tail, and giving them up |
+//! | `fold`, `block`, `scan`, `aggregate`, `overlay` | what a snapshot sees of a range, as batches or totals |
+//! | `base`, `encoding`, `row_page`, `insert`, `tail`, `sequence`, `words`, `heap` | the pages |
+//! | `statistics`, `sketch`, `past`, `memory` | what is known of a table, its changes, its bytes |
 //! | `cell`, `column_set`, `view` | values, sets of columns, visibility |
 //!
 //! The crate does not know transactions, only their ids: it asks [`Outcomes`] what became of one.
