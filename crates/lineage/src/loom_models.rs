@@ -55,7 +55,8 @@ impl Record {
         let latch = Latched::acquire(&self.indirection);
         let number = self.tails.allocate(guard, 1, latch.sequence);
         let (prev, ever, values) = (latch.sequence, &ColumnSet::EMPTY, &[(0, Cell::Word(number * 3))]);
-        let record = NewRecord { prev, slot: 7, kind: Kind::Update, start: number, reset: 0, ever, values };
+        let record =
+            NewRecord { prev, slot: 7, kind: Kind::Update, start: number, reset: 0, ever, values, carried: None };
         self.tails.write(guard, number, &record);
         latch.publish(number);
     }

@@ -35,10 +35,10 @@ fn with_versions() -> World {
 fn a_version_is_found_in_the_tail_or_in_the_history() {
     let archives = |world: &World| {
         world.merge_only();
-        world.table.archive_range(0, Timestamp::ZERO);
+        world.table.archive_range(0, Timestamp::ZERO, true);
         commit_update(world, B, 21);
         world.merge_only();
-        world.table.archive_range(0, Timestamp::ZERO);
+        world.table.archive_range(0, Timestamp::ZERO, true);
     };
     let looks_back = |world: &World| {
         let mut txn = world.begin();
@@ -109,7 +109,7 @@ fn columns_merged_apart_meet_in_the_history() {
 fn every_change_is_told_once_wherever_it_is() {
     let archives = |world: &World| {
         world.merge_only();
-        world.table.archive_range(0, Timestamp::ZERO);
+        world.table.archive_range(0, Timestamp::ZERO, true);
     };
     let updates = |world: &World| {
         commit_update(world, A, 12);

@@ -170,7 +170,7 @@ impl World {
     }
 
     fn archive(&self) {
-        self.table.archive_range(0, self.horizon());
+        self.table.archive_range(0, self.horizon(), true);
     }
 
     /// Holds what was seen against what was committed.

@@ -68,7 +68,8 @@ impl Tail {
         let number = self.pages.allocate(guard, 1, *newest);
         let values = [(0, Cell::Word(number * 3))];
         let (prev, ever) = (*newest, &ColumnSet::EMPTY);
-        let record = NewRecord { prev, slot: 7, kind: Kind::Update, start: 1, reset: 0, ever, values: &values };
+        let record =
+            NewRecord { prev, slot: 7, kind: Kind::Update, start: 1, reset: 0, ever, values: &values, carried: None };
         self.pages.write(guard, number, &record);
         *newest = number;
         self.head.store(number, Ordering::Release);
