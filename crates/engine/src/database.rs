@@ -121,10 +121,7 @@ impl Core {
             }
         };
         // It goes up to the oldest snapshot in use and no further: who holds one may begin to read this table at any time.
-        let horizon = horizon.min(transactions.oldest_snapshot());
-        table.storage.raise_horizon(horizon);
-        // Whoever announced its snapshot before the horizon was raised is found here.
-        horizon.min(transactions.oldest_snapshot())
+        table.storage.raise_horizon(horizon, || transactions.oldest_snapshot())
     }
 }
 

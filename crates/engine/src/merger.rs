@@ -60,7 +60,8 @@ impl MergePool {
     pub(crate) fn is_crowded(&self, table: &Arc<TableData>, range: usize) -> bool {
         let unmerged = table.storage.unmerged(range);
         let bound = table.storage.options().merge_tail_records;
-        if unmerged >= bound && table.storage.claim_merge(range) {
+        // Without threads nobody would take it from the queue, which would keep a dropped table's memory.
+        if unmerged >= bound && !self.threads.is_empty() && table.storage.claim_merge(range) {
             self.queue.state.lock().due.push_back((table.clone(), range));
             self.queue.changed.notify_one();
         }

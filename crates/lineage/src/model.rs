@@ -209,7 +209,7 @@ impl World {
                 let horizon = self.horizon.0 + held.saturating_sub(self.horizon.0) * tenths / 10;
                 self.horizon = Timestamp(horizon);
                 self.is_horizon_used = *is_used;
-                self.table.raise_horizon(self.horizon);
+                assert_eq!(self.table.raise_horizon(self.horizon, || Timestamp(held)), self.horizon);
             }
             Step::Check => self.check(),
         }

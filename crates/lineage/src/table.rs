@@ -1,13 +1,13 @@
-//! A table: a growing list of update ranges, and the doors through which rows enter, change and leave.
+//! A table: a growing list of ranges, and the doors through which rows enter, change and leave.
 //!
 //! New records go to open insert ranges, one for each worker thread (section 2.1 and the report it points to: insert
 //! ranges with pre-allocated base Rids), so that inserters do not meet. A range that is full is never opened again.
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use arrow_array::RecordBatch;
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::blocking::Mutex;
-use sync::{CachePadded, Directory, Guard};
+use sync::{Backoff, CachePadded, Directory, Guard};
 use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 
 use crate::aggregate::Totals;
@@ -90,7 +90,12 @@ pub struct Table {
     growing: Mutex<()>,
     merges: AtomicU64,
     horizon: AtomicU64,
+    /// Held while the horizon is raised.
+    raising: Mutex<()>,
 }
+
+/// Set in the horizon while a higher one is decided upon.
+const DECIDING: u64 = 1 << 63;
 
 impl Table {
     /// An empty table whose memory counts towards `budget`.
@@ -108,6 +113,7 @@ impl Table {
             growing: Mutex::new(()),
             merges: AtomicU64::new(0),
             horizon: AtomicU64::new(0),
+            raising: Mutex::new(()),
         }
     }
 
@@ -359,15 +365,30 @@ impl Table {
         Some(report)
     }
 
-    /// Announces that snapshots older than `horizon` will be given up. Whoever begins to use a snapshot announces it first
-    /// and then looks at [`Table::horizon`]; so after this call, only snapshots announced before have to be looked for.
-    pub fn raise_horizon(&self, horizon: Timestamp) {
-        self.horizon.fetch_max(horizon.0, Ordering::SeqCst);
+    /// Decides which snapshots are given up: those older than `wanted` and than `oldest` answers, which is asked for the
+    /// oldest snapshot in use. Returns the oldest one that stays.
+    ///
+    /// Whoever begins to use a snapshot announces it first and then looks at [`Table::horizon`], which waits while this
+    /// decides. So either `oldest` finds the announcement, or its owner finds the new horizon; and a snapshot that was once
+    /// found to be there stays as long as it is in use.
+    pub fn raise_horizon(&self, wanted: Timestamp, oldest: impl FnOnce() -> Timestamp) -> Timestamp {
+        let _one_at_a_time = self.raising.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.horizon.fetch_or(DECIDING, Ordering::SeqCst);
+        let horizon = wanted.min(oldest()).0.max(before);
+        self.horizon.store(horizon, Ordering::SeqCst);
+        Timestamp(horizon)
     }
 
     /// Snapshots older than this were given up.
     pub fn horizon(&self) -> Timestamp {
-        Timestamp(self.horizon.load(Ordering::SeqCst))
+        let backoff = Backoff::new();
+        loop {
+            let horizon = self.horizon.load(Ordering::SeqCst);
+            if horizon & DECIDING == 0 {
+                return Timestamp(horizon);
+            }
+            backoff.snooze();
+        }
     }
 
     /// The memory that the table takes.
