@@ -105,6 +105,8 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
         match due {
             Some((table, range)) => {
                 merge(core, &table, range);
+                // Here too, or history would never be written while merges are always due.
+                table.storage.archive_range(range, core.horizon(&table), false);
             }
             None => has_archived = archive(core, queue),
         }

@@ -274,8 +274,9 @@ impl Transaction {
         }
         let mut words = SmallVec::<[(usize, Cell<'_>); 8]>::new();
         for (at, value) in changes {
-            let word = word_of_value(value, data.schema.columns()[*at].data_type);
-            words.extend(word.map(|word| (*at, Cell::Word(word))));
+            if let Some(word) = word_of_value(value, data.schema.columns()[*at].data_type) {
+                words.push((*at, Cell::Word(word)));
+            }
         }
         if words.len() == changes.len() {
             return self.change_key(data, key, Change::Update(&words));

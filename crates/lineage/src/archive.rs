@@ -45,8 +45,9 @@ impl Archive {
     }
 }
 
-/// Tail records of an update range that become history at a time: a few milliseconds of work.
-const RECORDS_AT_ONCE: u64 = 1 << 13;
+/// Tail records of an update range that become history at a time: some ten milliseconds of work, and as many as a merge
+/// takes in, so that history keeps up with merges.
+const RECORDS_AT_ONCE: u64 = 1 << 15;
 
 /// A merged tail record on its way into history.
 struct Archived<'g> {
