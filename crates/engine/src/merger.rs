@@ -104,9 +104,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
     while let Ok(due) = queue.next(!has_archived) {
         match due {
             Some((table, range)) => {
-                merge(core, &table, range);
-                // Here too, or history would never be written while merges are always due.
-                table.storage.archive_range(range, core.horizon(&table), false);
+                merge_and_archive(core, &table, range);
             }
             None => has_archived = archive(core, queue),
         }
@@ -170,6 +168,13 @@ fn archive(core: &Core, queue: &Queue) -> bool {
 pub(crate) fn merge(core: &Core, table: &TableData, range: usize) -> bool {
     let horizon = core.horizon(table);
     table.storage.merge_range(range, &core.transactions, horizon).is_some()
+}
+
+/// Merges one range and turns what was merged into history: not only when no merge is due, or there would never be history
+/// while merges always are.
+pub(crate) fn merge_and_archive(core: &Core, table: &TableData, range: usize) {
+    merge(core, table, range);
+    table.storage.archive_range(range, core.horizon(table), false);
 }
 
 /// Merges some columns of every range of a table; returns how many merges ran.

@@ -453,7 +453,7 @@ impl Transaction {
         let shared = &self.database.shared;
         self.handle.take().into_iter().for_each(|handle| shared.core.transactions.0.release(handle));
         if let Some((table, range)) = self.crowded {
-            merger::merge(&shared.core, &self.tables[table as usize], range);
+            merger::merge_and_archive(&shared.core, &self.tables[table as usize], range);
         }
         shared.wait_stable(at)?;
         Ok(at)
