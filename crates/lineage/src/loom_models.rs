@@ -79,7 +79,7 @@ impl Record {
 
 #[test]
 fn a_version_is_published_whole_and_its_writers_take_turns() {
-    model(2, || {
+    model(3, || {
         let record = Arc::new(Record::new(4));
         let others = [(); 2].map(|()| {
             let record = record.clone();
@@ -93,7 +93,7 @@ fn a_version_is_published_whole_and_its_writers_take_turns() {
 
 #[test]
 fn a_published_version_is_found_on_a_page_just_made() {
-    model(2, || {
+    model(3, || {
         let record = Arc::new(Record::new(1));
         let writer = {
             let record = record.clone();

@@ -1,5 +1,5 @@
-//! The merge against writers and readers (L-Store, sections 4.1 and 4.2): the meta-data page is swapped first, then each
-//! column, and readers meet pages that have come to different numbers.
+//! The merge against writers and readers (L-Store, sections 4.1 and 4.2): the pages of a range are swapped at once, those
+//! of its columns may have come to different numbers, and a reader loads them before the Indirection word.
 use super::*;
 
 fn writer(world: &World) {
