@@ -193,7 +193,7 @@ fn row_and_column_layout_give_the_same_answers() {
         let mut rng = StdRng::seed_from_u64(seed);
         let tables = LAYOUTS.map(|layout| make_table(&db, &format!("{layout:?}"), &TYPES, layout));
         let mut commits = vec![db.snapshot().at];
-        for _ in 0..24 {
+        for _ in 0..40 {
             let mut transaction = db.begin().unwrap();
             (0..rng.random_range(1..8)).for_each(|_| change_both(&mut transaction, &tables, &mut rng));
             match rng.random_range(0..10) {
