@@ -73,7 +73,9 @@ fn a_held_snapshot_stays_readable_whatever_is_given_up() {
     for retention in [Retention::None, Retention::For(Duration::ZERO)] {
         let db = Database::in_memory_with(&small_ranges());
         let table = table(&db, retention);
-        (0..50).for_each(|id| drop(put(&db, &table, id, id)));
+        (0..50).for_each(|id| {
+            put(&db, &table, id, id);
+        });
         let view = db.read_view().unwrap();
         let transaction = db.begin().unwrap();
         let expected: BTreeMap<i64, i64> = (0..50).map(|id| (id, id)).collect();

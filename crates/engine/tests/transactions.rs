@@ -291,7 +291,9 @@ fn a_key_that_came_back_by_a_rollback_stays_taken() {
     let table = db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap();
     let key = |id: i64| [Value::from(id)];
     let mut transaction = db.begin().unwrap();
-    (1..=2).for_each(|id| drop(transaction.insert(&table, &[Value::from(id), Value::Null]).unwrap()));
+    for id in 1..=2 {
+        transaction.insert(&table, &[Value::from(id), Value::Null]).unwrap();
+    }
     transaction.commit().unwrap();
     let mut transaction = db.begin().unwrap();
     assert!(transaction.delete(&table, &key(2)).unwrap());

@@ -136,7 +136,9 @@ fn tail_pages_exist_for_updated_columns_only_and_from_the_first_value_on() {
     fixture.update(3, 5, &[(4, 1)]);
     let (headers, column) = (256 * 64, 256 * 8);
     assert_eq!(tail_bytes(), headers + column);
-    (4..40).for_each(|slot| drop(fixture.update(slot, 5, &[(4, 1)])));
+    (4..40).for_each(|slot| {
+        fixture.update(slot, 5, &[(4, 1)]);
+    });
     assert_eq!(tail_bytes(), headers + column, "the page has room");
     fixture.update(3, 6, &[(9, 1)]);
     assert_eq!(tail_bytes(), headers + 2 * column);
@@ -150,7 +152,9 @@ fn a_worker_takes_numbers_by_the_block() {
     let allocated = || fixture.table.stats().tail_records;
     fixture.update(0, 5, &[(0, 1)]);
     assert_eq!(allocated(), 16);
-    (1..8).for_each(|slot| drop(fixture.update(slot, 5, &[(0, 1)])));
+    (1..8).for_each(|slot| {
+        fixture.update(slot, 5, &[(0, 1)]);
+    });
     assert_eq!(allocated(), 16, "eight pairs of snapshot record and update");
     fixture.update(8, 5, &[(0, 1)]);
     assert_eq!(allocated(), 32);

@@ -331,7 +331,7 @@ impl Open {
             Written::Insert(other) => (*other == rid).then_some(true),
             Written::Versions(other, _) => (*other == rid).then_some(false),
         });
-        written.last()
+        written.reduce(|_, later| later)
     }
 }
 
