@@ -137,6 +137,7 @@ impl Planner {
         let mut state = self.template.clone();
         state.mark_start_execution();
         functions::register(&mut state, &view).map_err(|error| diagnose(&error, &source))?;
+        functions::tell_apart(&mut statement, &mut state);
         state.register_catalog_list(Arc::new(Names::new(view)));
         let text: Arc<str> = Arc::from(source.text);
         run(async move {

@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::ScalarValue;
@@ -71,6 +72,11 @@ fn key(table: &Table, args: &[ScalarValue]) -> Result<Vec<Value>> {
         let is_text = type_of_field(&field).is_some_and(|from| matches!(from, engine::DataType::Text { .. }));
         let texts = if is_text { Texts::AreRead } else { Texts::Stay };
         let assigned = assign(&array, &field, &column.name, column.data_type, texts)?;
+        // A number that is rounded on its way is no row's key.
+        let is_same = is_text || cast(&assigned, array.data_type()).is_ok_and(|back| *back == *array);
+        if !is_same {
+            return Ok(Value::Null);
+        }
         let scalar = ScalarValue::try_from_array(&assigned, 0);
         let scalar = scalar.map_err(|error| SqlError::new("XX000", error.to_string()))?;
         Ok(value_of_scalar(&scalar, column.data_type).unwrap_or(Value::Null))

@@ -5,13 +5,16 @@ mod commit;
 mod history;
 mod rows;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
+use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFactor, VisitMut, VisitorMut};
 
 use crate::catalog::View;
+use crate::names::fold;
 use crate::past::wall_time;
 
 /// Makes the functions known to the plan of a statement.
@@ -28,4 +31,33 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
 /// Whether a function in FROM gives more than one column.
 pub(crate) fn has_columns(name: &str) -> bool {
     name == history::NAME || name == changes::NAME
+}
+
+/// Gives each call of a function in FROM a name of its own. The planner takes scans of one name for the same whatever the
+/// arguments of the call, and works only one of them out.
+pub(crate) fn tell_apart(statement: &mut Statement, state: &mut SessionState) {
+    let _ = statement.visit(&mut Calls { state, seen: 0 });
+}
+
+struct Calls<'a> {
+    state: &'a mut SessionState,
+    seen: usize,
+}
+
+impl VisitorMut for Calls<'_> {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, args: Some(_), .. } = table
+            && let [ObjectNamePart::Identifier(ident)] = &mut name.0[..]
+            && let Some(function) = self.state.table_functions().get(&fold(ident))
+        {
+            let function = function.function().clone();
+            self.seen += 1;
+            let own = format!("{}\0{}", fold(ident), self.seen);
+            self.state.register_udtf(&own, function);
+            *ident = Ident { span: ident.span, ..Ident::new(own) };
+        }
+        ControlFlow::Continue(())
+    }
 }
