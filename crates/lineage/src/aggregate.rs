@@ -9,7 +9,7 @@ use types::DataType;
 
 use crate::base::Values;
 use crate::block::{BlockRows, RangeView, Request};
-use crate::encoding::{Aggregates, Mask};
+use crate::encoding::{Aggregates, Mask, Numbers};
 use crate::range::Range;
 use crate::scan::BLOCK_ROWS;
 use crate::view::{Outcomes, View};
@@ -92,18 +92,17 @@ fn take_away_hidden<O: Outcomes>(
         return None;
     }
     let mut whole = encoded.content.aggregate(from, to, None);
-    let len = to - from;
-    for (word, bits) in base.words().iter().enumerate() {
-        let mut missing = !bits;
-        while missing != 0 {
-            let at = word * 64 + missing.trailing_zeros() as usize;
-            missing &= missing - 1;
-            if at < len && !whole.take_away(seen.base_cell(i, from + at)) {
-                return None;
-            }
-        }
-    }
-    Some(whole)
+    let mut missing = Mask::new_all(to - from);
+    missing.leave_out(base);
+    let mut cells = missing.rows().map(|at| seen.base_cell(i, from + at));
+    let is_exact = if Numbers::suit(seen.data_type(i)) {
+        let mut numbers = Numbers::NONE;
+        cells.for_each(|cell| numbers.add(cell));
+        whole.take_away_numbers(&numbers)
+    } else {
+        cells.all(|cell| whole.take_away(cell))
+    };
+    is_exact.then_some(whole)
 }
 
 fn add_pending<O: Outcomes>(
@@ -113,5 +112,12 @@ fn add_pending<O: Outcomes>(
     rows: &BlockRows<'_>,
     total: &mut Aggregates,
 ) {
-    rows.pending.iter().for_each(|row| total.add(seen.pending_cell(i, from, *row, rows)));
+    let cells = rows.pending.iter().map(|row| seen.pending_cell(i, from, *row, rows));
+    if Numbers::suit(seen.data_type(i)) {
+        let mut numbers = Numbers::NONE;
+        cells.for_each(|cell| numbers.add(cell));
+        total.add_numbers(&numbers);
+    } else {
+        cells.for_each(|cell| total.add(cell));
+    }
 }

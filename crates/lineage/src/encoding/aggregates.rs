@@ -98,6 +98,34 @@ impl Aggregates {
         }
     }
 
+    /// Adds whole numbers that were added up before. The type must suit them.
+    pub(crate) fn add_numbers(&mut self, numbers: &Numbers) {
+        if numbers.count > 0 {
+            self.count += numbers.count;
+            self.add_integer(numbers.sum);
+            self.add_extreme(Cell::Word(numbers.min as u64));
+            self.add_extreme(Cell::Word(numbers.max as u64));
+        }
+    }
+
+    /// Takes whole numbers away that were added before; `false`, and nothing is done, if one of them may be an extreme.
+    #[must_use]
+    pub(crate) fn take_away_numbers(&mut self, numbers: &Numbers) -> bool {
+        let is_extreme = |number: i64, extreme: &Option<Value>| {
+            let compare = |value: &Value| compare(Cell::Word(number as u64), value, self.data_type);
+            extreme.as_ref().and_then(compare).is_none_or(|order| order.is_eq())
+        };
+        if numbers.count == 0 {
+            return true;
+        }
+        if is_extreme(numbers.min, &self.min) || is_extreme(numbers.max, &self.max) {
+            return false;
+        }
+        self.count -= numbers.count;
+        self.add_integer(-numbers.sum);
+        true
+    }
+
     /// Adds to the sum of integers.
     pub(super) fn add_integer(&mut self, number: i128) {
         if let Sum::Integer(sum) = &mut self.sum {
@@ -122,6 +150,41 @@ impl Aggregates {
         }
         if self.max.as_ref().is_none_or(|max| compare(cell, max, self.data_type).is_some_and(|order| order.is_gt())) {
             self.max = value();
+        }
+    }
+}
+
+/// Whole numbers added up one by one, without a look at their type: for values that are stored as words in their order.
+pub(crate) struct Numbers {
+    count: u64,
+    sum: i128,
+    min: i64,
+    max: i64,
+}
+
+impl Numbers {
+    /// None yet.
+    pub(crate) const NONE: Numbers = Numbers { count: 0, sum: 0, min: i64::MAX, max: i64::MIN };
+
+    /// Whether values of this type can be added up so. (Of dates and times only the extremes have a meaning.)
+    pub(crate) fn suit(data_type: DataType) -> bool {
+        match data_type {
+            DataType::SmallInt | DataType::Integer | DataType::BigInt | DataType::Date => true,
+            DataType::Timestamp | DataType::TimestampTz => true,
+            DataType::Decimal { .. } => is_summed(data_type),
+            _ => false,
+        }
+    }
+
+    /// Adds a value; NULL is none.
+    #[inline]
+    pub(crate) fn add(&mut self, cell: Cell<'_>) {
+        if let Cell::Word(word) = cell {
+            let number = word as i64;
+            self.count += 1;
+            self.sum += i128::from(number);
+            self.min = self.min.min(number);
+            self.max = self.max.max(number);
         }
     }
 }
@@ -161,6 +224,30 @@ mod tests {
         assert!(left.take_away(word(7)), "neither extreme");
         assert!(!left.take_away(word(-3)), "the smallest went");
         assert_eq!((left.count, left.sum), (2, Sum::Integer(2 * i128::from(i64::MAX))));
+    }
+
+    #[test]
+    fn numbers_added_up_before_are_as_good_as_cells() {
+        let word = |number: i64| Cell::Word(number as u64);
+        let added = |numbers: &[i64]| {
+            let mut added = Numbers::NONE;
+            numbers.iter().for_each(|number| added.add(word(*number)));
+            added.add(Cell::Null);
+            added
+        };
+        let (mut by_cell, mut at_once) = (Aggregates::new(DataType::BigInt), Aggregates::new(DataType::BigInt));
+        [5, -3, 9, 0].into_iter().for_each(|number| by_cell.add(word(number)));
+        at_once.add_numbers(&added(&[5, -3]));
+        at_once.add_numbers(&added(&[]));
+        at_once.add_numbers(&added(&[9, 0]));
+        assert_eq!(by_cell, at_once);
+        assert!(!at_once.take_away_numbers(&added(&[5, 9])), "9 is the greatest");
+        assert_eq!(by_cell, at_once, "nothing was taken");
+        assert!(at_once.take_away_numbers(&added(&[5, 0])) && at_once.take_away_numbers(&added(&[])));
+        assert_eq!((at_once.count, at_once.sum), (2, Sum::Integer(6)));
+        let mut dates = Aggregates::new(DataType::Date);
+        dates.add_numbers(&added(&[3, 1]));
+        assert_eq!((dates.count, dates.sum, dates.max), (2, Sum::None, Some(Value::Date(3))));
     }
 
     #[test]

@@ -55,6 +55,12 @@ impl Mask {
         self.words[row / 64] |= 1 << (row % 64);
     }
 
+    /// Leaves out the rows that `other`, of the same length, keeps.
+    pub fn leave_out(&mut self, other: &Mask) {
+        debug_assert_eq!(self.len, other.len);
+        self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= !other);
+    }
+
     /// How many rows are kept.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()

@@ -49,6 +49,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use types::{DataType, Value};
 
+pub(crate) use aggregates::Numbers;
 pub use aggregates::{Aggregates, Sum};
 pub use mask::Mask;
 pub use predicate::{Comparison, Test};
