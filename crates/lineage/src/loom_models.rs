@@ -92,39 +92,6 @@ fn a_version_is_published_whole_and_its_writers_take_turns() {
 }
 
 #[test]
-fn a_published_version_is_found_on_a_page_just_made() {
-    model(3, || {
-        let record = Arc::new(Record::new(1));
-        let writer = {
-            let record = record.clone();
-            thread::spawn(move || record.append())
-        };
-        assert!([vec![1], vec![2, 1]].contains(&record.walk()));
-        writer.join().unwrap();
-        assert_eq!(record.walk(), [2, 1]);
-    });
-}
-
-/// A scan reaches records by number, and knows those as written whose Start Time it sees.
-#[test]
-fn a_record_is_whole_once_its_start_time_is_seen() {
-    model(3, || {
-        let record = Arc::new(Record::new(4));
-        let writer = {
-            let record = record.clone();
-            thread::spawn(move || record.append())
-        };
-        let guard = &pin();
-        let seen = record.tails.each_newest_first(guard, 0, |version| {
-            let start = version.start().load(Ordering::Acquire);
-            assert!(start == 0 || (start, version.cell(0)) == (version.sequence, Cell::Word(version.sequence * 3)));
-        });
-        assert!(seen.is_ok());
-        writer.join().unwrap();
-    });
-}
-
-#[test]
 fn every_number_is_used_or_buried_once() {
     model(3, || {
         let shared = Arc::new((SequenceBlocks::new(1), Mutex::new(BTreeSet::new())));

@@ -7,7 +7,8 @@ use std::sync::{Arc, PoisonError};
 use arrow_array::RecordBatch;
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::blocking::Mutex;
-use sync::{Backoff, CachePadded, Directory, Guard};
+use sync::hint::SpinWait;
+use sync::{CachePadded, Directory, Guard};
 use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 
 use crate::aggregate::Totals;
@@ -381,13 +382,13 @@ impl Table {
 
     /// Snapshots older than this were given up.
     pub fn horizon(&self) -> Timestamp {
-        let backoff = Backoff::new();
+        let mut wait = SpinWait::new();
         loop {
             let horizon = self.horizon.load(Ordering::SeqCst);
             if horizon & DECIDING == 0 {
                 return Timestamp(horizon);
             }
-            backoff.snooze();
+            wait.pause();
         }
     }
 

@@ -155,9 +155,11 @@ impl World {
 
     /// A time that no snapshot in use is older than, as the engine finds it.
     fn horizon(&self) -> Timestamp {
-        self.table.raise_horizon(self.now());
-        let now = self.now().0;
-        Timestamp(self.reads.iter().map(|reads| reads.load(Ordering::Acquire)).fold(now, u64::min))
+        let oldest = || {
+            let now = self.now().0;
+            Timestamp(self.reads.iter().map(|reads| reads.load(Ordering::Acquire)).fold(now, u64::min))
+        };
+        self.table.raise_horizon(self.now(), oldest)
     }
 
     fn merge(&self) {

@@ -116,11 +116,17 @@ impl Tail {
         }
     }
 
-    /// Makes all that was appended history but for the last page.
+    /// Makes whole pages history, as far as all numbers are used or buried.
     fn archive(&self) {
         let guard = &pin();
-        let through = *self.newest.lock().unwrap() / 2 * 2;
         self.pages.seal(guard);
+        let is_known =
+            |number| self.pages.get(guard, number).is_some_and(|record| record.start().load(Ordering::Acquire) != 0);
+        let mut end = *self.history.load(guard);
+        while is_known(end + 1) {
+            end += 1;
+        }
+        let through = end / 2 * 2;
         self.history.replace(through, guard);
         self.pages.give_up(guard, through);
     }
