@@ -90,7 +90,7 @@ fn the_unmerged_tail_stays_bounded_under_full_speed_updates() {
             let (db, table) = (&db, &table);
             move || {
                 let mut most = 0;
-                for i in 0..15_000 {
+                for i in 0..25_000 {
                     update(db, table, (i * 3 + thread) % 1_023, i).unwrap_or_else(|error| {
                         assert!(matches!(error, Error::Conflict), "{error}");
                     });
@@ -102,8 +102,13 @@ fn the_unmerged_tail_stays_bounded_under_full_speed_updates() {
         let writers: Vec<_> = (0..3).map(|thread| scope.spawn(write(thread))).collect();
         writers.into_iter().map(|writer| writer.join().unwrap()).max().unwrap()
     });
-    // A merge that runs while the bound is passed lets the others go on for as long as it takes.
-    assert!(most <= 512 * 4 * 4, "{most} unmerged tail records at most");
+    // Nobody waits for a merge, so that the others go on while it runs, for as long as the system lets its thread rest.
+    assert!(most < 75_000 / 2, "{most} unmerged tail records at most");
+    update(&db, &table, 0, 0).unwrap();
+    while table.stats().tail_records_unmerged > 512 * 4 {
+        std::thread::yield_now();
+    }
+    assert!(table.stats().merges > 10, "{:?}", table.stats());
 }
 
 #[test]

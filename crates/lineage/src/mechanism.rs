@@ -403,3 +403,42 @@ fn a_buried_number_reads_as_a_tombstone() {
     assert_eq!((start(2), start(3), start(16)), (5, StartTime::TOMBSTONE, StartTime::TOMBSTONE));
     assert_eq!(fixture.tps(), [16]);
 }
+
+/// What a reader's pages have not merged must be in the tail or in the history; where it is no longer, the pages are too
+/// old and the reader loads newer ones.
+#[test]
+fn a_reader_whose_pages_are_older_than_what_is_left_is_told() {
+    let fixture = Fixture::filled(2, options(16, 16), 2);
+    fixture.merge();
+    let guard = &sync::pin();
+    let outdated = fixture.range().pages.load(guard);
+    fixture.update(1, 5, &[(0, 50)]);
+    fixture.merge();
+    fixture.table.archive_range(0, Timestamp(9), true);
+    let newest = fixture.range().indirection[1].load(Ordering::Acquire);
+    let mut cells = [Cell::Null];
+    let read = fixture.range().read_chain(guard, outdated, fixture.view(9), 1, newest, &[0], &mut cells);
+    assert!(read.is_err(), "the only version that says 50 is in newer pages: {cells:?}");
+    assert_eq!(fixture.read(1, 9, &[0]), Some(vec![50]));
+}
+
+/// A writer leaves out a column whose page has merged it, though others have not; who still reads the pages from before
+/// that merge has to notice.
+#[test]
+fn a_reader_of_pages_from_before_the_reset_walks_on() {
+    let fixture = Fixture::filled(2, options(16, 16), 1);
+    fixture.merge();
+    let guard = &sync::pin();
+    let outdated = fixture.range().pages.load(guard);
+    fixture.update(0, 5, &[(0, 50)]);
+    fixture.merge_some(&[0]);
+    fixture.update(0, 6, &[(1, 60)]);
+    let newest = fixture.range().indirection[0].load(Ordering::Acquire);
+    let record = fixture.range().parts[0].tails.get(guard, newest).unwrap();
+    assert_eq!(record.explicit().iter().collect::<Vec<_>>(), [1], "the page of column 0 has it");
+    let mut cells = [Cell::Null; 2];
+    let read = fixture.range().read_chain(guard, outdated, fixture.view(9), 0, newest, &[0, 1], &mut cells);
+    assert!(read.unwrap());
+    assert_eq!(cells, [50, 60].map(Cell::Word));
+    assert_eq!(fixture.read(0, 9, &[0, 1]), Some(vec![50, 60]));
+}
