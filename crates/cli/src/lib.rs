@@ -2,7 +2,7 @@
 //!
 //! [`run`] is all of it. Below stand the rooms: [`args`] reads the command line; [`input`] cuts what comes in into
 //! statements and backslash commands; [`shell`] runs them, [`output`] writes rows and [`diagnostics`] errors;
-//! [`interactive`] is the shell at a terminal; [`tpch`] and [`micro`] are the benchmarks of those names, [`bench`]
+//! [`interactive`] is the shell at a terminal; [`tpch`] and [`micro`] are the benchmarks of those names, [`mod@bench`]
 //! what they share.
 #![forbid(unsafe_code)]
 
