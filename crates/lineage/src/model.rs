@@ -151,10 +151,9 @@ struct World {
 }
 
 impl World {
-    fn new(layout: Layout, update_range_records: usize) -> World {
+    fn new(layout: Layout, range_records: usize, update_range_records: usize) -> World {
         let names = ["a", "b", "c"].into_iter().zip(TYPES);
         let columns = names.map(|(name, data_type)| Column::new(name, data_type)).collect();
-        let range_records = 16;
         let options = TableOptions { range_records, update_range_records, merge_tail_records: 8, workers: 1, layout };
         World {
             table: Table::new(Schema::new(columns, &[]).unwrap(), options, Arc::default()),
@@ -459,10 +458,12 @@ proptest! {
     fn every_snapshot_from_the_horizon_on_reads_as_the_model_says(
         steps in steps(),
         is_row in prop::bool::weighted(0.3),
-        is_divided in any::<bool>(),
+        size in 0..3_usize,
     ) {
         let layout = if is_row { Layout::Row } else { Layout::Column };
-        let mut world = World::new(layout, if is_divided { 4 } else { 16 });
+        // One tail record a page, or, in the last case, four: then merged records wait in the tail.
+        let (range_records, update_range_records) = [(16, 4), (16, 16), (64, 64)][size];
+        let mut world = World::new(layout, range_records, update_range_records);
         for step in &steps {
             world.step(step);
         }
