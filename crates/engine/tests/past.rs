@@ -118,6 +118,24 @@ fn what_a_longer_retention_promises_holds_for_snapshots_held_before() {
 }
 
 #[test]
+fn a_longer_retention_does_not_bring_back_what_was_given_up() {
+    for longer in [Retention::For(Duration::from_secs(3_600)), Retention::Forever] {
+        let db = Database::in_memory_with(&small_ranges());
+        let table = table(&db, Retention::None);
+        let first = put(&db, &table, 1, 1);
+        put(&db, &table, 1, 2);
+        db.reclaim_now();
+        db.set_retention("t", longer).unwrap();
+        let kept = put(&db, &table, 1, 3);
+        put(&db, &table, 1, 4);
+        db.reclaim_now();
+        let refused = read_at(&table, Snapshot::at(first));
+        assert!(matches!(refused, Err(Error::SnapshotTooOld { .. })), "{longer:?}: {refused:?}");
+        assert_eq!(read_at(&table, Snapshot::at(kept)).unwrap(), BTreeMap::from([(1, 3)]));
+    }
+}
+
+#[test]
 fn the_versions_of_a_row_are_right_while_others_are_given_up() {
     let db = Database::in_memory_with(&small_ranges());
     let table = table(&db, Retention::None);
