@@ -65,7 +65,7 @@ pub struct OpenOptions {
     /// Records in an update range, the part of a range that shares tail pages: a power of two from a sixteenth of a range
     /// to a whole one.
     pub update_range_records: Option<usize>,
-    /// Unmerged tail records at which a range is merged in the background; by default half a full range.
+    /// Unmerged tail records at which a range is merged in the background; by default an eighth of a full range.
     pub merge_tail_records: Option<u64>,
     /// Bytes that all tables may take together; a statement that would need more fails. By default there is no limit.
     pub memory_limit_bytes: Option<u64>,

@@ -7,15 +7,16 @@ use std::sync::atomic::Ordering;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
-use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId};
+use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use crate::base::MetaPage;
 use crate::cell::Cell;
+use crate::encoding::BLOCKS_UNPACKED;
 use crate::range::Range;
 use crate::tail::{Kind, page_records};
 use crate::view::{Outcome, Outcomes, View};
 use crate::write::{Appended, Change, WriteError, Writer};
-use crate::{Layout, MemoryBudget, Projection, Request, Table, TableOptions};
+use crate::{Comparison, Layout, MemoryBudget, Projection, Request, Table, TableOptions, Test};
 
 /// Transactions run until they are entered here.
 #[derive(Default)]
@@ -391,6 +392,23 @@ fn an_unencoded_page_is_handed_out_without_a_copy() {
     assert_eq!((first.len(), addresses()), (1, first.clone()), "two scans lend the same memory");
     fixture.update(9, 5, &[(0, 1)]);
     assert_ne!(addresses(), first, "a block with pending values is laid over a copy");
+}
+
+#[test]
+fn a_block_without_a_passing_row_is_not_decoded() {
+    let fixture = Fixture::filled(1, options(1 << 12, 1 << 12), 1 << 12);
+    fixture.merge();
+    let unpacked = |test: Test| {
+        let before = BLOCKS_UNPACKED.get();
+        let request = Request { columns: vec![0], tests: vec![(0, test)] };
+        let rows = fixture.table.aggregate_range(0, fixture.view(9), &request).rows;
+        (rows, BLOCKS_UNPACKED.get() - before)
+    };
+    let equal = |number: i64| Test::Compare(Comparison::Eq, Value::BigInt(number));
+    assert_eq!(unpacked(equal(5_000)), (0, 0), "beyond the greatest value");
+    assert_eq!(unpacked(Test::Between(Value::BigInt(0), Value::BigInt(4_095))).0, 4_096);
+    let (rows, blocks) = unpacked(equal(2_500));
+    assert!(rows == 1 && blocks <= 2, "one of four blocks is looked at, for the test and for the sum: {blocks}");
 }
 
 #[test]

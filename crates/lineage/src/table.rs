@@ -56,7 +56,7 @@ impl TableOptions {
         TableOptions {
             range_records,
             update_range_records: range_records.min(UPDATE_RANGE_RECORDS),
-            merge_tail_records: (range_records as u64 / 2).max(1),
+            merge_tail_records: (range_records as u64 / 8).max(1),
             workers: workers.min(16),
             layout: Layout::Column,
         }

@@ -20,7 +20,7 @@ use crate::bench::BenchError;
 const LOAD_ROWS: u64 = 65_536;
 /// Rows in a batch handed over while loading.
 const BATCH_ROWS: u64 = 8_192;
-/// Records in a range, if nothing else is said; half as many tail records make it due for a merge.
+/// Records in a range, if nothing else is said; an eighth as many tail records make it due for a merge.
 const RANGE_RECORDS: usize = 1 << 16;
 /// Merges that are not at rest after this long are measured as part of what comes next.
 const SETTLE_MAX: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ impl StoreOptions {
     /// The tail records of the first rows of the table when all their ranges are due for a merge.
     pub(super) fn tail_records_due(&self, rows: u64) -> u64 {
         let range_records = self.range_records.unwrap_or(RANGE_RECORDS).next_power_of_two() as u64;
-        let merge_tail_records = self.merge_tail_records.unwrap_or(range_records / 2);
+        let merge_tail_records = self.merge_tail_records.unwrap_or(range_records / 8);
         rows.div_ceil(range_records) * merge_tail_records
     }
 }

@@ -9,6 +9,12 @@ use super::predicate::Intervals;
 use super::simd::{BLOCK, BlockBits, Simd};
 use super::within::within;
 
+#[cfg(test)]
+thread_local! {
+    /// Blocks that this thread has unpacked, for tests of what is left alone.
+    pub(crate) static BLOCKS_UNPACKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Sum and extremes of some keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct KeyTotals {
@@ -184,6 +190,8 @@ impl Integers {
 
     /// All keys of a block; what stands past the end of the column is arbitrary.
     pub fn unpack(&self, simd: Simd, block: usize, keys: &mut [i64; BLOCK]) {
+        #[cfg(test)]
+        BLOCKS_UNPACKED.set(BLOCKS_UNPACKED.get() + 1);
         match self {
             Integers::Packed(packed) => packed.unpack(simd, block, keys),
             Integers::Runs(runs) => {

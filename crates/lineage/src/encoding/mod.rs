@@ -51,6 +51,8 @@ use types::{DataType, Value};
 
 pub(crate) use aggregates::Numbers;
 pub use aggregates::{Aggregates, Sum};
+#[cfg(test)]
+pub(crate) use integers::BLOCKS_UNPACKED;
 pub use mask::Mask;
 pub use predicate::{Comparison, Test};
 pub use zones::Zone;
