@@ -8,13 +8,13 @@
 use types::DataType;
 
 use crate::base::Values;
-use crate::block::{BlockRows, RangeView, Request};
-use crate::encoding::{Aggregates, Mask, Numbers};
+use crate::block::{RangeView, Request};
+use crate::encoding::{Aggregates, Mask};
 use crate::range::Range;
 use crate::scan::BLOCK_ROWS;
 use crate::view::{Outcomes, View};
 
-/// Base values are taken away again one by one while at most one row in so many is pending.
+/// Base values are taken away again one by one while at most one row in so many is hidden.
 const FEW: usize = 8;
 
 /// Aggregates of some rows.
@@ -60,22 +60,22 @@ fn add_block<O: Outcomes>(
 ) {
     let rows = seen.rows(from, to);
     totals.rows += (rows.base.count() + rows.pending.len()) as u64;
-    let can_take_away = request.tests.is_empty() && rows.pending.len() * FEW <= to - from;
     for (i, total) in totals.columns.iter_mut().enumerate() {
         let base = match &seen.page(i).values {
             Values::Column(encoded) if rows.is_whole => encoded.content.aggregate(from, to, None),
             Values::Column(encoded) => {
-                let taken = if can_take_away { take_away_hidden(seen, i, (from, to), &rows.base) } else { None };
+                let whole = || take_away_hidden(seen, i, (from, to), &rows.base);
+                let taken = if request.tests.is_empty() { whole() } else { None };
                 taken.unwrap_or_else(|| encoded.content.aggregate(from, to, Some(&rows.base)))
             }
             Values::Rows(_) | Values::Insert(_) => {
                 let mut base = Aggregates::new(seen.range.types[request.columns[i]]);
-                rows.base.rows().for_each(|at| base.add(seen.base_cell(i, from + at)));
+                base.add_all(rows.base.rows().map(|at| seen.base_cell(i, from + at)));
                 base
             }
         };
         total.merge(&base);
-        add_pending(seen, i, from, &rows, total);
+        total.add_all(rows.pending.iter().map(|row| seen.pending_cell(i, from, *row, &rows)));
     }
 }
 
@@ -94,30 +94,6 @@ fn take_away_hidden<O: Outcomes>(
     let mut whole = encoded.content.aggregate(from, to, None);
     let mut missing = Mask::new_all(to - from);
     missing.leave_out(base);
-    let mut cells = missing.rows().map(|at| seen.base_cell(i, from + at));
-    let is_exact = if Numbers::suit(seen.data_type(i)) {
-        let mut numbers = Numbers::NONE;
-        cells.for_each(|cell| numbers.add(cell));
-        whole.take_away_numbers(&numbers)
-    } else {
-        cells.all(|cell| whole.take_away(cell))
-    };
+    let is_exact = whole.take_away_all(missing.rows().map(|at| seen.base_cell(i, from + at)));
     is_exact.then_some(whole)
-}
-
-fn add_pending<O: Outcomes>(
-    seen: &RangeView<'_, '_, O>,
-    i: usize,
-    from: usize,
-    rows: &BlockRows<'_>,
-    total: &mut Aggregates,
-) {
-    let cells = rows.pending.iter().map(|row| seen.pending_cell(i, from, *row, rows));
-    if Numbers::suit(seen.data_type(i)) {
-        let mut numbers = Numbers::NONE;
-        cells.for_each(|cell| numbers.add(cell));
-        total.add_numbers(&numbers);
-    } else {
-        cells.for_each(|cell| total.add(cell));
-    }
 }

@@ -9,7 +9,6 @@
 //! A block whose slots are all visible and that no pending version touches starts with all rows, and its tests are
 //! decided on the encoded pages; no Indirection word is read.
 use sync::Guard;
-use types::DataType;
 
 use crate::base::{MetaPage, Page, Pages, Values};
 use crate::cell::Cell;
@@ -91,11 +90,6 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     /// The page of an output column.
     pub(crate) fn page(&self, i: usize) -> &'g Page {
         &self.pages.columns[self.columns[i]]
-    }
-
-    /// The type of an output column.
-    pub(crate) fn data_type(&self, i: usize) -> DataType {
-        self.range.types[self.columns[i]]
     }
 
     /// The rows of slots `from..to` that the scan takes.

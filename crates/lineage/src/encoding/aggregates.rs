@@ -98,8 +98,27 @@ impl Aggregates {
         }
     }
 
+    /// Adds values; in few instructions each where they are whole numbers.
+    pub(crate) fn add_all<'a>(&mut self, cells: impl Iterator<Item = Cell<'a>>) {
+        if Numbers::suit(self.data_type) {
+            self.add_numbers(&Numbers::of(cells));
+        } else {
+            cells.for_each(|cell| self.add(cell));
+        }
+    }
+
+    /// Takes values away that were added before, as [`Aggregates::take_away`] does; `false` says the same.
+    #[must_use]
+    pub(crate) fn take_away_all<'a>(&mut self, mut cells: impl Iterator<Item = Cell<'a>>) -> bool {
+        if Numbers::suit(self.data_type) {
+            self.take_away_numbers(&Numbers::of(cells))
+        } else {
+            cells.all(|cell| self.take_away(cell))
+        }
+    }
+
     /// Adds whole numbers that were added up before. The type must suit them.
-    pub(crate) fn add_numbers(&mut self, numbers: &Numbers) {
+    fn add_numbers(&mut self, numbers: &Numbers) {
         if numbers.count > 0 {
             self.count += numbers.count;
             self.add_integer(numbers.sum);
@@ -110,7 +129,7 @@ impl Aggregates {
 
     /// Takes whole numbers away that were added before; `false`, and nothing is done, if one of them may be an extreme.
     #[must_use]
-    pub(crate) fn take_away_numbers(&mut self, numbers: &Numbers) -> bool {
+    fn take_away_numbers(&mut self, numbers: &Numbers) -> bool {
         let is_extreme = |number: i64, extreme: &Option<Value>| {
             let compare = |value: &Value| compare(Cell::Word(number as u64), value, self.data_type);
             extreme.as_ref().and_then(compare).is_none_or(|order| order.is_eq())
@@ -155,7 +174,7 @@ impl Aggregates {
 }
 
 /// Whole numbers added up one by one, without a look at their type: for values that are stored as words in their order.
-pub(crate) struct Numbers {
+struct Numbers {
     count: u64,
     sum: i128,
     min: i64,
@@ -163,11 +182,15 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// None yet.
-    pub(crate) const NONE: Numbers = Numbers { count: 0, sum: 0, min: i64::MAX, max: i64::MIN };
+    /// Adds up values.
+    fn of<'a>(cells: impl Iterator<Item = Cell<'a>>) -> Numbers {
+        let mut numbers = Numbers { count: 0, sum: 0, min: i64::MAX, max: i64::MIN };
+        cells.for_each(|cell| numbers.add(cell));
+        numbers
+    }
 
     /// Whether values of this type can be added up so. (Of dates and times only the extremes have a meaning.)
-    pub(crate) fn suit(data_type: DataType) -> bool {
+    fn suit(data_type: DataType) -> bool {
         match data_type {
             DataType::SmallInt | DataType::Integer | DataType::BigInt | DataType::Date => true,
             DataType::Timestamp | DataType::TimestampTz => true,
@@ -178,7 +201,7 @@ impl Numbers {
 
     /// Adds a value; NULL is none.
     #[inline]
-    pub(crate) fn add(&mut self, cell: Cell<'_>) {
+    fn add(&mut self, cell: Cell<'_>) {
         if let Cell::Word(word) = cell {
             let number = word as i64;
             self.count += 1;
@@ -229,12 +252,7 @@ mod tests {
     #[test]
     fn numbers_added_up_before_are_as_good_as_cells() {
         let word = |number: i64| Cell::Word(number as u64);
-        let added = |numbers: &[i64]| {
-            let mut added = Numbers::NONE;
-            numbers.iter().for_each(|number| added.add(word(*number)));
-            added.add(Cell::Null);
-            added
-        };
+        let added = |numbers: &[i64]| Numbers::of(numbers.iter().map(|number| word(*number)).chain([Cell::Null]));
         let (mut by_cell, mut at_once) = (Aggregates::new(DataType::BigInt), Aggregates::new(DataType::BigInt));
         [5, -3, 9, 0].into_iter().for_each(|number| by_cell.add(word(number)));
         at_once.add_numbers(&added(&[5, -3]));

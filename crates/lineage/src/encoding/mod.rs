@@ -49,7 +49,6 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use types::{DataType, Value};
 
-pub(crate) use aggregates::Numbers;
 pub use aggregates::{Aggregates, Sum};
 #[cfg(test)]
 pub(crate) use integers::BLOCKS_UNPACKED;
