@@ -22,7 +22,7 @@ use sync::Guard;
 use sync::atomic::Ordering;
 use types::Timestamp;
 
-use crate::base::{MetaColumns, MetaPage};
+use crate::base::{MetaColumns, MetaPage, Pages};
 use crate::cell::Cell;
 use crate::history::{History, HistoryPage, NewVersion};
 use crate::memory::{Charge, MemoryKind};
@@ -57,26 +57,50 @@ struct Archived<'g> {
 }
 
 impl Range {
+    /// Whether there is something to archive, or enough history to look for what can go.
+    pub(crate) fn has_archivable(&self, guard: &Guard) -> bool {
+        let pages = self.pages.load(guard);
+        matches!(pages.meta, MetaPage::Base(_))
+            && (0..self.parts.len()).any(|part| {
+                let archive = self.parts[part].archive.load(guard);
+                self.archivable(guard, pages, part, false).is_some() || self.has_grown(part, archive)
+            })
+    }
+
+    /// Up to where an update range can become history now, in whole tail pages: `all`, or some pages at least, so that
+    /// history pages are large, and some thousand records at most, so that merges need not wait long.
+    fn archivable(&self, guard: &Guard, pages: &Pages, part: usize, all: bool) -> Option<u64> {
+        let page_records = self.parts[part].tails.page_records() as u64;
+        let archived = self.parts[part].archive.load(guard).history.through();
+        let merged = pages.floor[part] / page_records * page_records;
+        let (batch, through) = if all {
+            (1, merged)
+        } else {
+            let batch = (self.options.update_range_records as u64 / 16).max(page_records);
+            (batch, merged.min(archived + RECORDS_AT_ONCE))
+        };
+        (through >= archived + batch).then_some(through)
+    }
+
+    /// Whether there is enough new history for a look at every record to be worth it.
+    fn has_grown(&self, part: usize, archive: &Archive) -> bool {
+        archive.history.len() >= 2 * archive.len_expired.max(self.parts[part].tails.page_records())
+    }
+
     /// Archives what has been merged, and expires what no snapshot from `horizon` on needs. `all` takes in the last
-    /// pages too, and expires however little it brings; otherwise this stops after some thousand records, so that merges
-    /// need not wait long. Returns whether it archived anything. The caller holds the merge's mutex.
+    /// pages too, and expires however little it brings. Returns whether it archived anything. The caller holds the merge's
+    /// mutex.
     pub(crate) fn archive(&self, guard: &Guard, horizon: Timestamp, all: bool) -> bool {
         let pages = self.pages.load(guard);
         let MetaPage::Base(meta) = &pages.meta else { return false };
         let mut has_archived = false;
         for part in 0..self.parts.len() {
-            let tails = &self.parts[part].tails;
-            let page_records = tails.page_records() as u64;
-            let before = &self.parts[part].archive.load(guard).history;
-            // Some pages at a time, so that history pages are large.
-            let batch = if all { 1 } else { (self.options.update_range_records as u64 / 16).max(page_records) };
-            let merged = pages.floor[part] / page_records * page_records;
-            let through = if all { merged } else { merged.min(before.through() + RECORDS_AT_ONCE) };
-            if through >= before.through() + batch {
+            if let Some(through) = self.archivable(guard, pages, part, all) {
                 has_archived = true;
+                let before = &self.parts[part].archive.load(guard).history;
                 let history = self.with_archived(guard, part, meta, before, through, horizon);
                 self.publish_history(guard, part, history, None);
-                tails.give_up(guard, through);
+                self.parts[part].tails.give_up(guard, through);
             }
             self.expire(guard, part, meta, horizon, all);
         }
@@ -151,8 +175,7 @@ impl Range {
     fn expire(&self, guard: &Guard, part: usize, meta: &MetaColumns, horizon: Timestamp, all: bool) {
         let archive = self.parts[part].archive.load(guard);
         let has_moved = horizon.0 > archive.horizon_expired;
-        let has_grown = archive.history.len() >= 2 * archive.len_expired.max(self.parts[part].tails.page_records());
-        if archive.history.len() == 0 || !has_moved || !(all || has_grown) {
+        if archive.history.len() == 0 || !has_moved || !(all || self.has_grown(part, archive)) {
             return;
         }
         // A base record that shows a version after the horizon does not stand for the snapshots before that.

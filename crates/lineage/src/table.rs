@@ -337,9 +337,10 @@ impl Table {
         self.merge(index, outcomes, Some(columns), horizon)
     }
 
-    /// Whether records may have been merged that are not history yet.
+    /// Whether [`Table::archive_range`] would find something worth it in some range, if the horizon has moved far enough.
     pub fn has_archivable(&self) -> bool {
-        self.merges.load(Ordering::Relaxed) > 0
+        let guard = sync::pin();
+        (0..self.range_count()).any(|index| self.range(index).has_archivable(&guard))
     }
 
     /// Turns what a range has merged into history, and gives up what no snapshot from `horizon` on needs: some thousand
