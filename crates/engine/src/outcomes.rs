@@ -27,6 +27,6 @@ impl Transactions {
 
     /// The storage's newest state: every commit, and what `own` wrote.
     pub(crate) fn newest(&self, own: Option<TxnId>) -> View<'_, Transactions> {
-        self.view(Snapshot { at: Timestamp::MAX, own })
+        self.view(Snapshot { own, ..Snapshot::at(Timestamp::MAX) })
     }
 }

@@ -59,7 +59,7 @@ enum Written {
 
 impl Transaction {
     pub(crate) fn new(database: Database, handle: Handle, at: Timestamp) -> Transaction {
-        let snapshot = Snapshot { at, own: Some(handle.id()) };
+        let snapshot = Snapshot::of_transaction(at, handle.id());
         Transaction {
             database,
             handle: Some(handle),

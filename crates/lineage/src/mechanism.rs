@@ -67,7 +67,7 @@ impl Fixture {
     }
 
     fn own_view(&self, at: u64, own: TxnId) -> View<'_, Ended> {
-        View { snapshot: Snapshot { at: Timestamp(at), own: Some(own) }, outcomes: &self.ended }
+        View { snapshot: Snapshot::of_transaction(Timestamp(at), own), outcomes: &self.ended }
     }
 
     fn update(&self, slot: usize, start: u64, values: &[(usize, u64)]) -> Appended {

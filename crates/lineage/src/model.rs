@@ -231,7 +231,7 @@ impl World {
     }
 
     fn write(&mut self, by: &mut Open, what: &What) {
-        let view = View { snapshot: Snapshot { at: by.at, own: Some(by.id) }, outcomes: &self.outcomes };
+        let view = View { snapshot: Snapshot::of_transaction(by.at, by.id), outcomes: &self.outcomes };
         match what {
             What::Insert(row) => {
                 let cells: Vec<Cell<'_>> = ALL.iter().map(|column| cell(*column, row[*column])).collect();
@@ -341,7 +341,7 @@ impl World {
             self.check_snapshot(Snapshot::at(Timestamp(at)), seen);
         }
         if let Some(open) = &self.open {
-            let snapshot = Snapshot { at: open.at, own: Some(open.id) };
+            let snapshot = Snapshot::of_transaction(open.at, open.id);
             self.check_snapshot(snapshot, |record| record.own.unwrap_or_else(|| record.at(open.at)));
         }
         self.check_times();

@@ -116,7 +116,7 @@ impl<O: Outcomes> View<'_, O> {
         if word <= Timestamp::MAX.0 {
             return if word == 0 { Visibility::Absent } else { Visibility::Invisible };
         }
-        if self.snapshot.own.is_some_and(|own| own.word() == word) {
+        if self.snapshot.sees_own(word) {
             return Visibility::Visible;
         }
         match resolve(start, self.outcomes) {

@@ -194,10 +194,18 @@ impl Append<'_> {
     }
 }
 
+/// Writes the outcome of a transaction over the Start Time that it left, unless somebody did so already.
+fn stamp_word(start: &AtomicU64, owner: TxnId, stamp: u64) {
+    let seen = start.load(Ordering::Relaxed);
+    if owner.has_written(seen) {
+        let _ = start.compare_exchange(seen, stamp, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
 /// Whether a transaction whose Start Time word is `start` may append a version to the newest one.
 fn check_writable<O: Outcomes>(view: View<'_, O>, start: u64, newest: &Newest<'_>) -> Result<(), WriteError> {
     match newest.writer {
-        Resolved::Active(owner) if owner.word() == start => {}
+        Resolved::Active(owner) if owner.has_written(start) => {}
         Resolved::Active(owner) if newest.is_update => return Err(WriteError::Locked(owner)),
         Resolved::Committed(at) if at <= view.snapshot.at => {}
         Resolved::Committed(at) if newest.is_update => return Err(WriteError::Changed(at)),
@@ -286,14 +294,13 @@ impl Range {
         for sequence in appended.first..=appended.last {
             let Some(record) = self.part(slot).tails.get(guard, sequence) else { continue };
             // A snapshot record carries its base record's Start Time; unless this transaction inserted that, it stays.
-            let _ = record.start().compare_exchange(owner.word(), stamp, Ordering::AcqRel, Ordering::Relaxed);
+            stamp_word(record.start(), owner, stamp);
         }
     }
 
     /// The same for a base record that the transaction inserted.
     pub(crate) fn stamp_base(&self, guard: &Guard, slot: usize, owner: TxnId, stamp: u64) {
-        let start = self.pages.load(guard).meta.start(slot);
-        let _ = start.compare_exchange(owner.word(), stamp, Ordering::AcqRel, Ordering::Relaxed);
+        stamp_word(self.pages.load(guard).meta.start(slot), owner, stamp);
     }
 
     /// Marks every slot that was handed out and never written as a tombstone, after recovery.

@@ -1,7 +1,7 @@
 //! The transaction table: a fixed array of slots, one for each transaction that may run at the same time.
 //!
 //! ```text
-//! id:     1 | number (47 bits) | slot (16 bits)         slot s:  [ id | state ]   one cache line each
+//! id:     1 | use (35 bits) | slot (12 bits) | 0        slot s:  [ id | state ]   one cache line each
 //! state:  0 active | 1 committing | 2 aborted | 4 + at: committed at `at`
 //! ```
 //!
@@ -12,9 +12,11 @@ use sync::hint::SpinWait;
 use sync::{CachePadded, thread_slot};
 use types::{Snapshot, Timestamp, TxnId};
 
-const SLOT_BITS: u32 = 16;
+const SLOT_BITS: u32 = 12;
+/// How often a slot can be used before its ids come again, days later at the least.
+const USES_MAX: u64 = (1 << (TxnId::NUMBER_BITS - SLOT_BITS)) - 1;
 /// Transactions that may run at the same time. Models take few, as every slot is looked at.
-const SLOTS: usize = if cfg!(any(loom, shuttle)) { 3 } else { 1 << 12 };
+const SLOTS: usize = if cfg!(any(loom, shuttle)) { 3 } else { 1 << SLOT_BITS };
 
 const ACTIVE: u64 = 0;
 const COMMITTING: u64 = 1;
@@ -151,7 +153,7 @@ impl TransactionTable {
                 continue;
             }
             // Counted before the slot is won: two that try at once never make the same id.
-            let number = slot.uses.fetch_add(1, Ordering::Relaxed) + 1;
+            let number = (slot.uses.fetch_add(1, Ordering::Relaxed) + 1) % USES_MAX;
             let id = TxnId::new(number << SLOT_BITS | index as u64);
             if slot.id.compare_exchange(FREE, id.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 // Whoever sees this state, asking for the slot's former id, also sees the id gone.
@@ -221,6 +223,7 @@ mod tests {
     use std::collections::HashSet;
     use std::sync::Mutex;
     use std::sync::atomic::AtomicBool;
+    use types::StartTime;
 
     fn commit(table: &TransactionTable, handle: &Handle) -> Timestamp {
         table.start_commit(handle);
@@ -328,6 +331,13 @@ mod tests {
         });
     }
 
+    fn id_of(word: u64) -> TxnId {
+        match StartTime::from_word(word) {
+            StartTime::Pending(id) => id,
+            other => panic!("{other:?} is no transaction"),
+        }
+    }
+
     /// A reader that finds a transaction active must not have a snapshot that includes its commit.
     #[test]
     fn active_means_after_my_snapshot() {
@@ -343,7 +353,7 @@ mod tests {
                         while !done.load(Ordering::Relaxed) {
                             let word = newest.load(Ordering::Acquire);
                             let at = table.now();
-                            if word != 0 && table.state(TxnId::new(word & !(1 << 63))) == State::Active {
+                            if word != 0 && table.state(id_of(word)) == State::Active {
                                 seen_active.push((word, at));
                             }
                         }

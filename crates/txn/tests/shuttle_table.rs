@@ -12,13 +12,20 @@ use std::sync::{Arc, Mutex};
 use shuttle::thread;
 use sync::atomic::{AtomicU64, Ordering};
 use txn::{State, TransactionTable};
-use types::{Timestamp, TxnId};
+use types::{StartTime, Timestamp, TxnId};
 
 const RUNS: usize = 3_000;
 
 fn explore(body: impl Fn() + Send + Sync + Copy + 'static) {
     shuttle::check_random(body, RUNS);
     shuttle::check_pct(body, RUNS, 3);
+}
+
+fn id_of(word: u64) -> TxnId {
+    match StartTime::from_word(word) {
+        StartTime::Pending(id) => id,
+        other => panic!("{other:?} is no transaction"),
+    }
 }
 
 /// A table, the id that the newest version carries, and what has happened.
@@ -54,7 +61,7 @@ impl World {
         let word = self.newest.load(Ordering::Acquire);
         let at = self.table.now();
         if word != 0 {
-            let state = self.table.state(TxnId::new(word & !(1 << 63)));
+            let state = self.table.state(id_of(word));
             self.asked.lock().unwrap().push((word, at, state));
         }
     }

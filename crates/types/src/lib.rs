@@ -14,5 +14,5 @@ mod value;
 pub use data_type::DataType;
 pub use rid::Rid;
 pub use schema::{COLUMNS_MAX, Column, Schema, SchemaError};
-pub use time::{Snapshot, StartTime, Timestamp, TxnId};
+pub use time::{Command, Snapshot, StartTime, Timestamp, TxnId};
 pub use value::{Decimal, Value};

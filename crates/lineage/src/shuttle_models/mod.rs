@@ -149,7 +149,7 @@ impl World {
     fn begin(&self) -> Transaction<'_> {
         let number = self.begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         self.reads[number].swap(self.now().0, Ordering::SeqCst);
-        let snapshot = Snapshot { at: self.now(), own: Some(TxnId::new(number as u64)) };
+        let snapshot = Snapshot::of_transaction(self.now(), TxnId::new(number as u64));
         Transaction { world: self, number, snapshot, written: Vec::new(), own: BTreeMap::new() }
     }
 
