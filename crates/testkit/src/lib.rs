@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod device;
+pub mod history;
 mod image;
 
 pub use device::{Failure, FaultyDevice};
