@@ -17,8 +17,8 @@
 //! ```
 //!
 //! Anomalies that are found are real, as long as the record is: an append is noted if and only if it was made, the
-//! start is drawn before the database begins and the end after it has acknowledged. All transactions that need
-//! not be looked at because they did not commit are looked at as writers only. The lists begin empty; what is loaded
+//! start is drawn before the database begins and the end after it has acknowledged. Of transactions that did not
+//! commit only the appends are looked at. The lists begin empty; what is loaded
 //! before is recorded as a transaction.
 //!
 //! **Phantoms.** Where lists are stored as a row per element, reading one is a predicate read, and appending to one is an

@@ -16,10 +16,11 @@ use super::report::Findings;
 use super::{History, Kind, Strictness};
 
 /// In so many components of each search circles are looked for; one is enough for a verdict.
-const COMPONENTS: usize = 8;
+const COMPONENTS: usize = 4;
 
-/// So many edges of a component are followed back.
-const EDGES: usize = 8;
+/// So many edges of a component are followed back at first, and each with so much effort: short circles are found so.
+const EDGES: usize = 16;
+const EFFORT: usize = 2_000;
 
 const COST: u64 = 1;
 const COST_SESSION: u64 = 1 << 20;
@@ -108,12 +109,27 @@ fn shortest_circle(points: &Points, components: &Components, members: &[Point]) 
     }
     let mut best: Option<(u64, Vec<Step>)> = None;
     for &edge in candidates.iter().step_by(candidates.len().div_ceil(EDGES).max(1)) {
-        let limit = best.as_ref().map_or(u64::MAX, |(cost, _)| *cost);
-        if let Some((cost, way)) = way_back(points, components, edge, limit) {
+        let limits = Limits { cost: best.as_ref().map_or(u64::MAX, |(cost, _)| *cost), effort: EFFORT };
+        if let Some((cost, way)) = way_back(points, components, edge, limits) {
             best = Some((cost, steps(points.graph, edge, &way)));
         }
     }
-    best.map(|(_, steps)| steps)
+    let Some((_, steps)) = best else {
+        // All circles are long, so any one will do; there is one through each edge within a component.
+        let &edge = candidates.first()?;
+        let (_, way) = way_back(points, components, edge, Limits { cost: u64::MAX, effort: usize::MAX })?;
+        return Some(steps(points.graph, edge, &way));
+    };
+    Some(steps)
+}
+
+/// When a search is given up.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Ways of this cost or more are of no use.
+    cost: u64,
+    /// So many edges are followed.
+    effort: usize,
 }
 
 fn cost(label: Label) -> u64 {
@@ -126,12 +142,13 @@ fn cost(label: Label) -> u64 {
     }
 }
 
-/// The cheapest way from where an edge leads to where it begins, if it costs less than `limit` (Dijkstra).
-fn way_back(points: &Points, components: &Components, edge: u32, limit: u64) -> Option<(u64, Vec<u32>)> {
+/// The cheapest way from where an edge leads to where it begins, within limits (Dijkstra).
+fn way_back(points: &Points, components: &Components, edge: u32, limits: Limits) -> Option<(u64, Vec<u32>)> {
     let (target, source) = points.ends_of(edge)?;
     let mut reached: HashMap<Point, (u64, Point, Option<u32>)> = HashMap::from([(source, (0, source, None))]);
     let mut open = BinaryHeap::from([Reverse((0, source))]);
-    while let Some(Reverse((so_far, point))) = open.pop() {
+    let mut followed = 0;
+    while let Some(Reverse((so_far, point))) = open.pop().filter(|_| followed < limits.effort) {
         if point == target {
             return Some((so_far, way(&reached, source, target)));
         }
@@ -140,11 +157,12 @@ fn way_back(points: &Points, components: &Components, edge: u32, limit: u64) -> 
         }
         let mut cursor = 0;
         while let Some((next, by)) = points.next(point, &mut cursor) {
+            followed += 1;
             if components.of[next as usize] != components.of[target as usize] {
                 continue;
             }
             let total = so_far + by.map_or(0, |by| cost(points.graph.edges[by as usize].label));
-            if total < limit && reached.get(&next).is_none_or(|&(known, ..)| total < known) {
+            if total < limits.cost && reached.get(&next).is_none_or(|&(known, ..)| total < known) {
                 reached.insert(next, (total, point, by));
                 open.push(Reverse((total, next)));
             }

@@ -1,8 +1,7 @@
 //! What each isolation level promises, as an order of begins and commits.
 //!
 //! Every transaction has two points, its begin and its commit, and the levels differ in which points an edge of the
-//! graph ties together. A circle of points cannot be in time, so it is an anomaly of the level; and a history without
-//! one is fine at that level.
+//! graph ties together. A circle of points cannot be in time, so it is an anomaly of the level.
 //!
 //! ```text
 //!                      ww, wr                   rw                       session, real time
