@@ -18,8 +18,7 @@
 //!
 //! Anomalies that are found are real, as long as the record is: an append is noted if and only if it was made, the
 //! start is drawn before the database begins and the end after it has acknowledged. Of transactions that did not
-//! commit only the appends are looked at. The lists begin empty; what is loaded
-//! before is recorded as a transaction.
+//! commit only the appends are looked at. The lists begin empty; what is loaded before is recorded as a transaction.
 //!
 //! **Phantoms.** Where lists are stored as a row per element, reading one is a predicate read, and appending to one is an
 //! insert. Nothing here changes: a phantom is an rw edge like any other, and G2 through phantoms shows itself as
@@ -30,8 +29,8 @@
 //! dozens of elements (reads are recorded whole), reads and appends in one transaction, and reads each list once more
 //! at the end: an append that nobody reads tells little. [`Report`] counts what there was to check.
 //!
-//! Two sessions that withdraw from a pair of accounts after a look at both make a write skew, which
-//! SNAPSHOT permits and SERIALIZABLE does not:
+//! Two transactions of which each appends to what the other has read make a write skew, which SNAPSHOT permits and
+//! SERIALIZABLE does not:
 //!
 //! ```
 //! use testkit::history::{Isolation, Kind, Level, Recorder, Strictness, check};

@@ -221,6 +221,53 @@ fn who_does_not_see_what_was_committed_before_it_began_reads_stale() {
 }
 
 #[test]
+fn what_ended_long_ago_must_be_seen() {
+    let mut transactions = vec![timed(0, (1, 2), &[append(1, 1)])];
+    transactions.extend((1..5).map(|other| timed(other, (other as u64 * 2 + 1, other as u64 * 2 + 2), &[])));
+    transactions.push(timed(9, (20, 21), &[read(1, &[])]));
+    let history = History { transactions };
+    expect(&history, &[Kind::StaleRead(RealTime)], ReadCommitted, RealTime);
+    assert_eq!(analyse(&history).anomalies[0].transactions, [5, 0]);
+}
+
+#[test]
+fn one_append_that_had_ended_is_missed_among_many_that_had_not() {
+    let mut history = concurrent(&[&[append(1, 1)], &[read(1, &[1])]]);
+    history.transactions.extend((2..100).map(|number| timed(number, (3, 1000), &[append(1, number.into())])));
+    expect_clean(&history);
+    history.transactions.push(timed(100, (3, 4), &[append(1, 100)]));
+    history.transactions.push(timed(101, (5, 6), &[read(1, &[1])]));
+    expect(&history, &[Kind::StaleRead(RealTime)], ReadCommitted, RealTime);
+}
+
+#[test]
+fn a_circle_is_found_however_long_it_is() {
+    let count = 2500;
+    let history = History {
+        transactions: (0..count)
+            .map(|number| {
+                let before = (number + count - 1) % count;
+                timed(number as u32, (1, 2), &[append(number, number), read(before, &[before])])
+            })
+            .collect(),
+    };
+    let report = analyse(&history);
+    assert_eq!(report.kinds(), BTreeSet::from([Kind::CircularInformation(Plain)]));
+    assert_eq!(report.anomalies[0].transactions.len(), count as usize);
+    assert!(report.anomalies[0].explanation.lines().count() < 50);
+}
+
+#[test]
+fn a_circle_is_told_with_as_few_reads_that_miss_something_as_there_can_be() {
+    let history = concurrent(&[
+        &[read(1, &[]), append(2, 2), read(4, &[4])],
+        &[append(1, 1), read(2, &[]), append(3, 3)],
+        &[read(3, &[3]), append(4, 4)],
+    ]);
+    expect(&history, &[Kind::ReadSkew(Plain)], Snapshot, Plain);
+}
+
+#[test]
 fn what_one_has_seen_a_later_one_must_see() {
     // The writer has not ended, but a reader that saw it has.
     let history = History {
@@ -363,6 +410,9 @@ fn a_read_of_the_past_is_not_stale() {
     history.transactions[2].snapshot = Some(1);
     expect_clean(&history);
     history.transactions[2].snapshot = Some(2);
+    expect(&history, &[Kind::SnapshotBreach], ReadCommitted, Plain);
+    // Also if no read has the append that is missed.
+    history.transactions.pop();
     expect(&history, &[Kind::SnapshotBreach], ReadCommitted, Plain);
 }
 

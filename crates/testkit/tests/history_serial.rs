@@ -94,6 +94,8 @@ fn elements(operation: &mut Operation) -> Option<&mut Vec<u64>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn a_serial_history_has_no_anomaly(scripts in scripts()) {
         let history = serial(&scripts);

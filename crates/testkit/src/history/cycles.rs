@@ -19,8 +19,8 @@ use super::{History, Kind, Strictness};
 const COMPONENTS: usize = 4;
 
 /// So many edges of a component are followed back at first, and each with so much effort: short circles are found so.
-const EDGES: usize = 16;
-const EFFORT: usize = 2_000;
+const EDGES: usize = 8;
+const EFFORT: usize = 1_000;
 
 const COST: u64 = 1;
 const COST_SESSION: u64 = 1 << 20;

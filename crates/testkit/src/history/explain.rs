@@ -12,6 +12,9 @@ const ELEMENTS_SHOWN: usize = 8;
 /// So many operations of a transaction are shown.
 const OPERATIONS_SHOWN: usize = 16;
 
+/// So many steps of a circle are shown.
+const STEPS_SHOWN: usize = 16;
+
 /// The list, shortened from the front.
 pub(super) fn shown(list: &[u64]) -> String {
     let hidden = list.len().saturating_sub(ELEMENTS_SHOWN);
@@ -59,8 +62,11 @@ pub(super) fn circle(history: &History, kind: Kind, steps: &[Step]) -> String {
         Kind::StaleRead(_) => "what was committed before a transaction began is not visible to it".to_string(),
         _ => "each of these transactions comes before the next, and the last before the first".to_string(),
     };
-    for step in steps {
+    for step in steps.iter().take(STEPS_SHOWN) {
         let _ = write!(text, "\n  T{} before T{}: {}", step.from, step.to, reason(history, step));
+    }
+    if steps.len() > STEPS_SHOWN {
+        let _ = write!(text, "\n  and so on, {} steps in all", steps.len());
     }
     text
 }

@@ -9,6 +9,9 @@ use super::{History, Kind, Level};
 /// So many anomalies of a kind are told; of a broken database there may be thousands.
 const TOLD_OF_A_KIND: usize = 5;
 
+/// So many of the transactions concerned are cited.
+const CITED: usize = 16;
+
 /// Something that is wrong with a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anomaly {
@@ -123,8 +126,11 @@ impl<'h> Findings<'h> {
         let told = self.told.entry(kind).or_default();
         if told.len() < TOLD_OF_A_KIND && told.insert(concerned.clone()) {
             let mut explanation = explain();
-            for &number in &concerned {
+            for &number in concerned.iter().take(CITED) {
                 explanation.push_str(&format!("\n  {}", cited(self.history, number)));
+            }
+            if concerned.len() > CITED {
+                explanation.push_str(&format!("\n  and {} transactions more", concerned.len() - CITED));
             }
             self.anomalies.push(Anomaly { kind, explanation, transactions });
         }
