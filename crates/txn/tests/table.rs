@@ -162,3 +162,56 @@ fn active_means_after_my_snapshot() {
         }
     });
 }
+
+/// A list of snapshots misses none, whenever it was made: one that is not in it is at or after its end.
+#[test]
+fn no_snapshot_is_missing_between_those_in_use() {
+    let table = TransactionTable::default();
+    let newest = Mutex::new(table.snapshots_in_use());
+    let done = AtomicBool::new(false);
+    let check = |at: Timestamp| {
+        let list = newest.lock().unwrap();
+        assert!(list.contains(&at) || *list.last().unwrap() <= at, "{at:?} is not in {list:?}");
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..20_000 {
+                let (handle, _) = table.begin().unwrap();
+                commit(&table, &handle);
+                table.release(handle);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let list = table.snapshots_in_use();
+                assert!(list.is_sorted_by(|a, b| a < b));
+                *newest.lock().unwrap() = list;
+            }
+        });
+        let handle = table.begin_without_snapshot().unwrap();
+        while !done.load(Ordering::Relaxed) {
+            let at = table.renew_snapshot(&handle);
+            check(at);
+            std::thread::yield_now();
+            check(at);
+        }
+        table.release(handle);
+    });
+}
+
+#[test]
+fn between_statements_a_transaction_holds_no_snapshot() {
+    let table = TransactionTable::starting_at(Timestamp(5));
+    let (statements, at) = table.begin().unwrap();
+    let past = table.begin_at(Timestamp(3)).unwrap();
+    let (writer, _) = table.begin().unwrap();
+    commit(&table, &writer);
+    table.release(writer);
+    assert_eq!((at, table.snapshots_in_use()), (Timestamp(5), [3, 5, 6].map(Timestamp).to_vec()));
+    table.drop_snapshot(&statements);
+    assert_eq!(table.snapshots_in_use(), [3, 6].map(Timestamp));
+    assert_eq!(table.renew_snapshot(&statements), Timestamp(6));
+    table.release(past);
+    assert_eq!((table.snapshots_in_use(), table.oldest_snapshot()), (vec![Timestamp(6)], Timestamp(6)));
+}
