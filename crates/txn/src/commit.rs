@@ -38,32 +38,30 @@ impl Dependencies {
     const DOOMED: u64 = 1 << 27;
     const USE_SHIFT: u32 = 28;
 
-    /// Starts at none for a new transaction.
-    pub fn begin(&self, txn: TxnId) {
-        self.0.store(use_of(txn) << Self::USE_SHIFT, Ordering::Release);
+    fn of(txn: TxnId, word: u64) -> Option<u64> {
+        (word >> Self::USE_SHIFT == use_of(txn)).then_some(word & ((1 << Self::USE_SHIFT) - 1))
     }
 
-    /// Changes the word of `txn`; whether the slot is still its own.
-    fn change(&self, txn: TxnId, change: impl Fn(u64) -> u64) -> bool {
-        let of_txn = |word: u64| (word >> Self::USE_SHIFT == use_of(txn)).then(|| change(word));
-        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, of_txn).is_ok()
+    /// One more, for a transaction that runs. The first one takes the word over from the slot's former transaction.
+    fn add(&self, txn: TxnId) {
+        let none = use_of(txn) << Self::USE_SHIFT;
+        let add = |word| Some(Self::of(txn, word).map_or(none, |_| word) + 1);
+        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
     }
 
-    fn add(&self, txn: TxnId) -> bool {
-        self.change(txn, |word| word + 1)
-    }
-
+    /// One less; whether the word is still that of `txn`.
     fn settle(&self, txn: TxnId, is_aborted: bool) -> bool {
-        self.change(txn, |word| (word - 1) | if is_aborted { Self::DOOMED } else { 0 })
+        let flag = if is_aborted { Self::DOOMED } else { 0 };
+        let settle = |word| Self::of(txn, word).map(|_| (word - 1) | flag);
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, settle).is_ok()
     }
 
-    /// The outcome, as soon as it is certain. Only for the slot's own transaction.
-    fn outcome(&self) -> Option<Result<(), Doomed>> {
-        let word = self.0.load(Ordering::SeqCst);
-        match word & ((1 << Self::USE_SHIFT) - 1) {
-            0 => Some(Ok(())),
-            rest if rest & Self::DOOMED != 0 => Some(Err(Doomed)),
-            _ => None,
+    /// The outcome, as soon as it is certain.
+    fn outcome(&self, txn: TxnId) -> Option<Result<(), Doomed>> {
+        match Self::of(txn, self.0.load(Ordering::SeqCst)) {
+            None | Some(0) => Some(Ok(())),
+            Some(counted) if counted & Self::DOOMED != 0 => Some(Err(Doomed)),
+            Some(_) => None,
         }
     }
 }
@@ -115,7 +113,8 @@ impl TransactionTable {
     }
 
     /// Lets `reader`, which has seen what the prepared transaction `on` wrote, depend on its outcome, however often it is
-    /// asked. `false` if `on` is decided by now (ask for its state again) or `reader` runs no more.
+    /// asked. `false` if `on` is decided by now (ask for its state again) or `reader` runs no more. To be called by
+    /// the reader's own threads.
     pub fn depend(&self, reader: TxnId, on: TxnId) -> bool {
         debug_assert_ne!(reader, on);
         let (slot, bell) = (self.slot(on), &self.waits(on).bell);
@@ -130,9 +129,10 @@ impl TransactionTable {
             return true;
         }
         let dependent = self.slot(reader);
-        if dependent.id.load(Ordering::Acquire) != reader.word() || !dependent.dependencies.add(reader) {
+        if dependent.id.load(Ordering::Acquire) != reader.word() {
             return false;
         }
+        dependent.dependencies.add(reader);
         listeners.dependents.push(reader);
         self.count(Count::Dependencies);
         true
@@ -140,14 +140,14 @@ impl TransactionTable {
 
     /// Whether the transaction must roll back, because one that it depends on has.
     pub fn is_doomed(&self, handle: &Handle) -> bool {
-        self.slots[handle.slot].dependencies.outcome() == Some(Err(Doomed))
+        self.slots[handle.slot].dependencies.outcome(handle.id) == Some(Err(Doomed))
     }
 
     /// Waits until every transaction that this one depends on is decided, before the last step of a commit. Costs a load
     /// of its own line if there is none.
     pub fn await_dependencies(&self, handle: &Handle) -> Result<(), Doomed> {
         let slot = &self.slots[handle.slot];
-        let outcome = match slot.dependencies.outcome() {
+        let outcome = match slot.dependencies.outcome(handle.id) {
             Some(outcome) => outcome,
             None => self.await_outcome(handle),
         };
@@ -160,11 +160,11 @@ impl TransactionTable {
     #[cold]
     fn await_outcome(&self, handle: &Handle) -> Result<(), Doomed> {
         let (slot, bell) = (&self.slots[handle.slot], &self.waits[handle.slot].bell);
-        let is_settled = || slot.dependencies.outcome().is_some();
+        let is_settled = || slot.dependencies.outcome(handle.id).is_some();
         if !Patience::new(None).spin_until(is_settled) {
             bell.park_until(None, is_settled);
         }
-        slot.dependencies.outcome().expect("it does not park any more")
+        slot.dependencies.outcome(handle.id).expect("it does not park any more")
     }
 
     /// What became of a transaction, once it is not prepared any more: for readers that are no transactions, and for

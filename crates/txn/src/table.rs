@@ -193,7 +193,6 @@ impl TransactionTable {
             if slot.id.compare_exchange(former, id.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 // Whoever sees this state, asking for the slot's former id, also sees the id gone. So with the others.
                 slot.state.store(phase::ACTIVE, Ordering::Release);
-                slot.dependencies.begin(id);
                 slot.born.store(born.0, Ordering::Release);
                 slot.begun.store(0, Ordering::Release);
                 slot.description.store(0, Ordering::Release);
