@@ -175,15 +175,16 @@ impl TransactionTable {
             let state = slot.state.load(Ordering::SeqCst);
             slot.id.load(Ordering::SeqCst) != txn.word() || phase::of(state) != phase::PREPARED
         };
-        if matches!(self.state(txn), State::Prepared(_)) && !Patience::new(None).spin_until(is_decided) {
-            let bell = &self.waits(txn).bell;
-            while !is_decided() {
-                let rings = bell.watch(&slot.is_watched);
-                if !is_decided() {
-                    bell.park_until(None, || bell.rings() != rings || is_decided());
-                }
-            }
+        let mut state = self.state(txn);
+        if matches!(state, State::Prepared(_)) && Patience::new(None).spin_until(is_decided) {
+            state = self.state(txn);
         }
-        self.state(txn)
+        while matches!(state, State::Prepared(_)) {
+            let bell = &self.waits(txn).bell;
+            let rings = bell.watch(&slot.is_watched);
+            bell.park_until(None, || bell.rings() != rings || is_decided());
+            state = self.state(txn);
+        }
+        state
     }
 }
