@@ -59,7 +59,7 @@ pub(crate) struct Waits {
     pub since: AtomicU64,
     /// The version of the edge whose waiter is the victim of a deadlock.
     pub doomed: AtomicU64,
-    /// The transaction that is to wait no more. Only grows, as ids do, but for being cleared.
+    /// The transaction that is to wait no more.
     pub interrupted: AtomicU64,
 }
 
@@ -135,11 +135,10 @@ impl TransactionTable {
     /// Ends a transaction's wait, or the next one if it does not wait now, and all further ones until
     /// [`clear_interrupt`](Self::clear_interrupt). Harmless if the transaction is over.
     pub fn interrupt(&self, txn: TxnId) {
-        let waits = self.waits(txn);
-        if self.slot(txn).id.load(Ordering::Acquire) != txn.word() {
-            return;
-        }
-        waits.interrupted.fetch_max(txn.word(), Ordering::SeqCst);
+        let slot = self.slot(txn);
+        // One that runs no more takes nothing from the slot's next transaction.
+        let note = |noted| (noted == txn.word() || noted != slot.id.load(Ordering::SeqCst)).then_some(txn.word());
+        let _ = self.waits(txn).interrupted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, note);
         fence(Ordering::SeqCst);
         self.wake_at_edge(txn);
     }
