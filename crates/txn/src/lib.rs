@@ -41,10 +41,9 @@
 //! numbers for each thread, or clocks of the processors, would spare that line, and cost what rests on the numbers
 //! being dense and in order: one compare with a snapshot decides visibility; the order of visibility is the order of
 //! the log, so that nobody sees a state that recovery does not pass through; and a gap in the log is known for one. The
-//! counter bounds writing transactions by what a cache line can change hands, about 25 million a second between two
-//! cores without a common cache (40 ns a time), and several hundred million within one: far above what the rest of a
-//! writing transaction allows (its log frame alone is appended under a latch). It lies in a line of its own, which
-//! readers only read.
+//! counter bounds writing transactions by how often a cache line can change hands, tens of millions of times a second
+//! between cores without a common cache and hundreds within one: far above what the rest of a writing transaction
+//! allows, as its log frame is appended under a latch. It lies in a line of its own, which readers only read.
 #![forbid(unsafe_code)]
 
 mod bell;
