@@ -73,8 +73,13 @@ fn the_next_transaction_of_the_slot_is_not_told() {
     table.release(reader);
     let next = begin(&table);
     assert_eq!(slot_of(next.id()), slot_of(id), "it has the slot of the reader");
+    let other = begin(&table);
+    let at = prepare(&table, &other);
+    assert!(table.depend(next.id(), other.id()), "it has a dependency of its own");
     table.abort(&writer);
-    assert_eq!((table.await_dependencies(&next), table.is_doomed(&next)), (Ok(()), false));
+    assert!(!table.is_doomed(&next));
+    table.finish_commit(&other, at);
+    assert_eq!(table.await_dependencies(&next), Ok(()));
 }
 
 #[test]

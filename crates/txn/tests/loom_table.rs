@@ -169,6 +169,45 @@ fn no_waiter_sleeps_through_a_row_that_is_given_up() {
     });
 }
 
+/// A ring for another row comes in between, and the waiter sleeps on: it has to be heard of once more.
+#[test]
+fn no_waiter_sleeps_through_the_end_after_a_row_that_was_not_its_own() {
+    model(2, || {
+        let table = Arc::new(TransactionTable::default());
+        let (owner, _) = table.begin().unwrap();
+        let (waiter, _) = table.begin().unwrap();
+        let id = owner.id();
+        let ends = {
+            let table = table.clone();
+            thread::spawn(move || {
+                table.wake_waiters(&owner);
+                table.abort(&owner);
+            })
+        };
+        assert_eq!(table.wait_for(&waiter, id, ROW, &|| true, None), Ok(()));
+        ends.join().unwrap();
+    });
+}
+
+#[test]
+fn no_reader_sleeps_through_a_decision() {
+    model(3, || {
+        let table = Arc::new(TransactionTable::default());
+        let (writer, _) = table.begin().unwrap();
+        let (id, at) = (writer.id(), prepare(&table, &writer));
+        let decides = {
+            let table = table.clone();
+            thread::spawn(move || {
+                table.finish_commit(&writer, at);
+                table.release(writer);
+            })
+        };
+        let state = table.await_decision(id);
+        assert!(state == State::Committed(at) || state == State::Released, "{state:?}");
+        decides.join().unwrap();
+    });
+}
+
 #[test]
 fn no_waiter_sleeps_through_an_interrupt() {
     model(3, || {
@@ -277,6 +316,10 @@ fn the_next_transaction_of_a_dependents_slot_is_not_told() {
         table.abort(&reader);
         table.release(reader);
         let (next, _) = table.begin().unwrap();
+        let (undecided, _) = table.begin().unwrap();
+        let at = prepare(&table, &undecided);
+        assert!(table.depend(next.id(), undecided.id()));
+        table.finish_commit(&undecided, at);
         assert_eq!(table.await_dependencies(&next), Ok(()));
         decides.join().unwrap();
         assert!(!table.is_doomed(&next));
@@ -343,6 +386,7 @@ fn a_list_of_the_snapshots_in_use_misses_none() {
         let lists = {
             let table = table.clone();
             thread::spawn(move || {
+                table.next_timestamp();
                 let at = table.next_timestamp();
                 (at, table.snapshots_in_use())
             })
