@@ -184,6 +184,8 @@ fn no_waiter_sleeps_through_the_end_after_a_row_that_was_not_its_own() {
                 table.abort(&owner);
             })
         };
+        // It fails, and leaves the watch flag up: the owner rings whether or not the waiter is there already.
+        assert!(!table.depend(waiter.id(), id));
         assert_eq!(table.wait_for(&waiter, id, ROW, &|| true, None), Ok(()));
         ends.join().unwrap();
     });
