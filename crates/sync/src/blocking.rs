@@ -1,13 +1,14 @@
-//! The switch between what `std` makes threads wait with, [`Mutex`] and [`OnceLock`], and what the model checkers do.
+//! The switch between what `std` makes threads wait with, [`Mutex`], [`Condvar`] and [`OnceLock`], and what the model
+//! checkers do. A wait with a time limit never ends by its limit under a model checker.
 //!
 //! A thread that a model checker has stopped inside a mutex of `std` would stop for good whoever asks for it next, as all
 //! threads of a model share one thread of the system.
 #[cfg(loom)]
-pub use loom::sync::Mutex;
+pub use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(all(shuttle, not(loom)))]
-pub use shuttle::sync::Mutex;
+pub use shuttle::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(any(loom, shuttle)))]
-pub use std::sync::{Mutex, OnceLock};
+pub use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
 
 #[cfg(any(loom, shuttle))]
 pub use once::OnceLock;

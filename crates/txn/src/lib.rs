@@ -1,23 +1,62 @@
-//! Transactions: who began, who committed when, and who sees what.
+//! Transactions: who began, who committed when, who sees what, and who waits for whom.
 //!
-//! A [`TransactionTable`] gives transactions their ids, keeps their state while anybody may ask for it, and hands out
-//! commit timestamps. It knows nothing of rows: the engine stamps what a transaction wrote.
+//! A [`TransactionTable`] gives transactions their ids, keeps their state while anybody may ask for it, hands out commit
+//! timestamps, and lets transactions depend on each other and wait for each other. It knows nothing of rows: the engine
+//! stamps what a transaction wrote, and names rows for those who wait.
 //!
-//! **Commit** in three steps, without a latch:
+//! | module | what it owns |
+//! |---|---|
+//! | `table` | slots, ids, states |
+//! | `snapshots` | the clock as readers see it, the snapshots in use |
+//! | `commit` | the steps of a commit, commit dependencies |
+//! | `waits`, `bell` | waiting for a transaction to end, sleeping and waking |
+//! | `queue` | who is next at a row that many want |
+//! | `deadlock` | circles of waits, their victims |
+//! | `list` | what runs now, counts |
+//!
+//! **Commit** without a latch:
 //!
 //! ```text
-//! committing   state <- Committing             readers that ask from here on wait for the next step
-//! timestamp    at <- clock + 1, atomically     (the caller may do this under the log's latch, so that the order of
-//!                                               timestamps is the order of the log)
-//! committed    state <- Committed(at)          visible to every snapshot at or after `at`
+//! start_commit        state <- committing          readers that ask from here on wait for the next steps
+//! next_timestamp      at <- clock + 1, atomically  (the caller may do this under the log's latch, so that the order of
+//!                                                   timestamps is the order of the log)
+//! prepare             state <- prepared(at)        only if it may still fail: readers whose snapshot includes `at` see
+//!                                                   its versions, and depend on it
+//!   validation, await_dependencies
+//! finish_commit       state <- committed(at)       visible to every snapshot at or after `at`; who waits goes on
+//! release             the slot is free             once everything that it wrote is stamped
 //! ```
 //!
 //! A reader whose snapshot was taken at time t and that finds a transaction active knows that it will commit after t:
-//! had the clock been advanced before the snapshot, the state would have been Committing before it. So one compare of
+//! had the clock been advanced before the snapshot, the state would have been committing before it. So one compare of
 //! a Start Time word, and in the rare case one look here, decide visibility (DESIGN, "Transactions"; the transaction
-//! table of the L-Store report).
+//! table of the L-Store report). A reader that finds it prepared, at or before t, sees what it wrote if
+//! [`depend`](TransactionTable::depend) says yes; otherwise it asks again, as it is decided.
+//!
+//! **Ids** are made by the slots: a number of uses of its own for each, so that beginning a transaction writes the
+//! slot's line and no other. A thread finds the slot again that it used last, and its line in its own cache; there is no
+//! counter that all processors share, and ids need no order among each other.
+//!
+//! **Commit timestamps** come from one counter, one `fetch_add` for each transaction that wrote something. Blocks of
+//! numbers for each thread, or clocks of the processors, would spare that line, and cost what rests on the numbers
+//! being dense and in order: one compare with a snapshot decides visibility; the order of visibility is the order of
+//! the log, so that nobody sees a state that recovery does not pass through; and a gap in the log is known for one. The
+//! counter bounds writing transactions by how often a cache line can change hands, tens of millions of times a second
+//! between cores without a common cache and hundreds within one: far above what the rest of a writing transaction
+//! allows, as its log frame is appended under a latch. It lies in a line of its own, which readers only read.
 #![forbid(unsafe_code)]
 
+mod bell;
+mod commit;
+mod deadlock;
+mod list;
+mod queue;
+mod snapshots;
 mod table;
+mod waits;
 
+pub use commit::Doomed;
+pub use list::{Running, WaitCounts, Waiting};
+pub use queue::Place;
 pub use table::{Handle, State, TooManyTransactions, TransactionTable};
+pub use waits::{RowName, WaitError};

@@ -7,8 +7,8 @@
 use loom::sync::Arc;
 use loom::thread;
 use sync::atomic::{AtomicU64, Ordering};
-use txn::{Handle, State, TransactionTable};
-use types::Timestamp;
+use txn::{Doomed, Handle, RowName, State, TransactionTable, WaitError};
+use types::{StartTime, Timestamp, TxnId};
 
 /// Checks `body` in every order with at most `preemptions` switches away from a thread that could go on.
 fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
@@ -87,7 +87,7 @@ fn active_means_after_my_snapshot() {
             State::Active => assert!(at > snapshot, "active at {snapshot:?}"),
             State::Committed(committed) => assert_eq!(committed, at),
             State::Released => {}
-            State::Aborted => panic!("it has committed"),
+            State::Aborted | State::Prepared(_) => panic!("it has committed"),
         }
     });
 }
@@ -118,8 +118,285 @@ fn a_slot_that_is_reused_deceives_nobody() {
             State::Active => {}
             State::Committed(at) => assert_eq!(at, Timestamp(1)),
             State::Released => assert_eq!(start.load(Ordering::Relaxed), 1, "it was stamped before"),
-            State::Aborted => panic!("that was another one"),
+            State::Aborted | State::Prepared(_) => panic!("that was another one"),
         }
         writer.join().unwrap();
+    });
+}
+
+const ROW: RowName = RowName { table: 1, rid: 1 };
+
+/// The owner sets its state and then looks whether somebody waits; the waiter makes itself known and then looks at the
+/// state. If both could miss each other, the waiter would sleep for ever.
+#[test]
+fn no_waiter_sleeps_through_the_end_of_the_owner() {
+    model(3, || {
+        let table = Arc::new(TransactionTable::default());
+        let (owner, _) = table.begin().unwrap();
+        let (waiter, _) = table.begin().unwrap();
+        let id = owner.id();
+        let ends = {
+            let table = table.clone();
+            thread::spawn(move || {
+                table.abort(&owner);
+                table.release(owner);
+            })
+        };
+        assert_eq!(table.wait_for(&waiter, id, ROW, &|| true, None), Ok(()));
+        ends.join().unwrap();
+    });
+}
+
+/// The same with a row in place of the state: the owner gives it up and runs on.
+#[test]
+fn no_waiter_sleeps_through_a_row_that_is_given_up() {
+    model(2, || {
+        let table = Arc::new(TransactionTable::default());
+        let is_held = Arc::new(AtomicU64::new(1));
+        let (owner, _) = table.begin().unwrap();
+        let (waiter, _) = table.begin().unwrap();
+        let id = owner.id();
+        let gives_up = {
+            let (table, is_held) = (table.clone(), is_held.clone());
+            thread::spawn(move || {
+                is_held.store(0, Ordering::Release);
+                table.wake_waiters(&owner);
+            })
+        };
+        assert_eq!(table.wait_for(&waiter, id, ROW, &|| is_held.load(Ordering::Acquire) != 0, None), Ok(()));
+        assert_eq!(table.state(id), State::Active);
+        gives_up.join().unwrap();
+    });
+}
+
+/// A ring for another row comes in between, and the waiter sleeps on: it has to be heard of once more.
+#[test]
+fn no_waiter_sleeps_through_the_end_after_a_row_that_was_not_its_own() {
+    model(2, || {
+        let table = Arc::new(TransactionTable::default());
+        let (owner, _) = table.begin().unwrap();
+        let (waiter, _) = table.begin().unwrap();
+        let id = owner.id();
+        let ends = {
+            let table = table.clone();
+            thread::spawn(move || {
+                table.wake_waiters(&owner);
+                table.abort(&owner);
+            })
+        };
+        // It fails, and leaves the watch flag up: the owner rings whether or not the waiter is there already.
+        assert!(!table.depend(waiter.id(), id));
+        assert_eq!(table.wait_for(&waiter, id, ROW, &|| true, None), Ok(()));
+        ends.join().unwrap();
+    });
+}
+
+#[test]
+fn no_reader_sleeps_through_a_decision() {
+    model(3, || {
+        let table = Arc::new(TransactionTable::default());
+        let (writer, _) = table.begin().unwrap();
+        let (id, at) = (writer.id(), prepare(&table, &writer));
+        let decides = {
+            let table = table.clone();
+            thread::spawn(move || {
+                table.finish_commit(&writer, at);
+                table.release(writer);
+            })
+        };
+        let state = table.await_decision(id);
+        assert!(state == State::Committed(at) || state == State::Released, "{state:?}");
+        decides.join().unwrap();
+    });
+}
+
+#[test]
+fn no_waiter_sleeps_through_an_interrupt() {
+    model(3, || {
+        let table = Arc::new(TransactionTable::default());
+        let (owner, _) = table.begin().unwrap();
+        let (waiter, _) = table.begin().unwrap();
+        let id = waiter.id();
+        let interrupts = {
+            let table = table.clone();
+            thread::spawn(move || table.interrupt(id))
+        };
+        assert_eq!(table.wait_for(&waiter, owner.id(), ROW, &|| true, None), Err(WaitError::Interrupted));
+        interrupts.join().unwrap();
+    });
+}
+
+/// Both wait for each other; in no order do both sleep, and in no order are both told.
+#[test]
+fn of_two_that_wait_for_each_other_one_is_told() {
+    model(2, || {
+        let table = Arc::new(TransactionTable::default());
+        let (first, _) = table.begin().unwrap();
+        let (second, _) = table.begin().unwrap();
+        let wait = |table: &TransactionTable, waiter: &Handle, owner: TxnId| {
+            let result = table.wait_for(waiter, owner, ROW, &|| true, None);
+            table.abort(waiter);
+            result
+        };
+        let (id_of_first, id_of_second) = (first.id(), second.id());
+        let other = {
+            let table = table.clone();
+            thread::spawn(move || wait(&table, &first, id_of_second))
+        };
+        let of_second = wait(&table, &second, id_of_first);
+        let of_first = other.join().unwrap();
+        let is_told = |result| result == Err(WaitError::Deadlock);
+        assert!(is_told(of_first) != is_told(of_second), "{of_first:?} {of_second:?}");
+    });
+}
+
+fn prepare(table: &TransactionTable, handle: &Handle) -> Timestamp {
+    table.start_commit(handle);
+    let at = table.next_timestamp();
+    table.prepare(handle, at);
+    at
+}
+
+fn decide(table: &TransactionTable, handle: &Handle, at: Timestamp, is_kept: bool) {
+    if is_kept {
+        table.finish_commit(handle, at);
+    } else {
+        table.abort(handle);
+    }
+}
+
+/// A reader that finds a commit prepared depends on it and hears how it ends, or finds that it has ended: never does it
+/// sleep for ever, and never commit with one that has rolled back.
+fn depend_while_it_is_decided(is_kept: bool) {
+    model(3, move || {
+        let table = Arc::new(TransactionTable::default());
+        let (writer, _) = table.begin().unwrap();
+        let (reader, _) = table.begin().unwrap();
+        let (id, at) = (writer.id(), prepare(&table, &writer));
+        let decides = {
+            let table = table.clone();
+            thread::spawn(move || {
+                decide(&table, &writer, at, is_kept);
+                table.release(writer);
+            })
+        };
+        if table.depend(reader.id(), id) {
+            assert_eq!(table.await_dependencies(&reader), if is_kept { Ok(()) } else { Err(Doomed) });
+        } else {
+            let state = table.state(id);
+            let decided = if is_kept { State::Committed(at) } else { State::Aborted };
+            assert!(state == decided || state == State::Released, "{state:?}");
+            assert_eq!(table.await_dependencies(&reader), Ok(()), "it depends on nobody");
+        }
+        decides.join().unwrap();
+    });
+}
+
+#[test]
+fn who_depends_on_a_commit_goes_on_with_it() {
+    depend_while_it_is_decided(true);
+}
+
+#[test]
+fn who_depends_on_a_rollback_is_doomed() {
+    depend_while_it_is_decided(false);
+}
+
+/// The dependent rolls back by itself, and its slot goes to another transaction, while it is being told.
+#[test]
+fn the_next_transaction_of_a_dependents_slot_is_not_told() {
+    model(3, || {
+        let table = Arc::new(TransactionTable::default());
+        let (writer, _) = table.begin().unwrap();
+        let (reader, _) = table.begin().unwrap();
+        prepare(&table, &writer);
+        assert!(table.depend(reader.id(), writer.id()));
+        let decides = {
+            let table = table.clone();
+            thread::spawn(move || table.abort(&writer))
+        };
+        table.abort(&reader);
+        table.release(reader);
+        let (next, _) = table.begin().unwrap();
+        let (undecided, _) = table.begin().unwrap();
+        let at = prepare(&table, &undecided);
+        assert!(table.depend(next.id(), undecided.id()));
+        table.finish_commit(&undecided, at);
+        assert_eq!(table.await_dependencies(&next), Ok(()));
+        decides.join().unwrap();
+        assert!(!table.is_doomed(&next));
+    });
+}
+
+/// A version and its stamp, while its writer prepares, is decided, stamps and lets its slot go. The reader decides by the
+/// rules what it sees; what it sees without depending on it is committed, what it does not see is too new or rolled back.
+fn read_while_it_is_decided(is_kept: bool) {
+    model(3, move || {
+        let table = Arc::new(TransactionTable::default());
+        let start = Arc::new(AtomicU64::new(0));
+        let (writer, _) = table.begin().unwrap();
+        start.store(writer.id().word(), Ordering::Relaxed);
+        let writes = {
+            let (table, start) = (table.clone(), start.clone());
+            thread::spawn(move || {
+                let at = prepare(&table, &writer);
+                decide(&table, &writer, at, is_kept);
+                start.store(if is_kept { at.0 } else { StartTime::TOMBSTONE }, Ordering::Release);
+                table.release(writer);
+            })
+        };
+        let (reader, snapshot) = table.begin().unwrap();
+        let (is_visible, depends) = look(&table, &start, &reader, snapshot);
+        let outcome = table.await_dependencies(&reader);
+        writes.join().unwrap();
+        let is_in_snapshot = snapshot >= Timestamp(1);
+        match outcome {
+            Ok(()) => assert_eq!(is_visible, is_kept && is_in_snapshot, "depends: {depends}"),
+            Err(Doomed) => assert!(depends && !is_kept),
+        }
+    });
+}
+
+/// Whether the reader sees the version, and whether it then depends on the writer.
+fn look(table: &TransactionTable, start: &AtomicU64, reader: &Handle, snapshot: Timestamp) -> (bool, bool) {
+    loop {
+        let writer = match StartTime::from_word(start.load(Ordering::Acquire)) {
+            StartTime::Pending(writer) => writer,
+            StartTime::Committed(at) => return (at <= snapshot, false),
+            StartTime::Tombstone | StartTime::Unwritten => return (false, false),
+        };
+        match table.state(writer) {
+            State::Active | State::Aborted => return (false, false),
+            State::Committed(at) => return (at <= snapshot, false),
+            State::Prepared(at) if at > snapshot => return (false, false),
+            State::Prepared(_) if table.depend(reader.id(), writer) => return (true, true),
+            State::Prepared(_) | State::Released => {}
+        }
+    }
+}
+
+#[test]
+fn what_a_reader_sees_of_a_commit_that_may_fail_commits_or_dooms_it() {
+    read_while_it_is_decided(true);
+    read_while_it_is_decided(false);
+}
+
+#[test]
+fn a_list_of_the_snapshots_in_use_misses_none() {
+    model(3, || {
+        let table = Arc::new(TransactionTable::default());
+        let lists = {
+            let table = table.clone();
+            thread::spawn(move || {
+                table.next_timestamp();
+                let at = table.next_timestamp();
+                (at, table.snapshots_in_use())
+            })
+        };
+        let handle = table.begin_without_snapshot().unwrap();
+        let at = table.renew_snapshot(&handle);
+        let (newest, list) = lists.join().unwrap();
+        assert_eq!(list.last(), Some(&newest));
+        assert!(list.contains(&at) || at >= newest, "{at:?} is not in {list:?}");
     });
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use shuttle::thread;
 use sync::atomic::{AtomicU64, Ordering};
-use txn::{State, TransactionTable};
+use txn::{Handle, RowName, State, TransactionTable, WaitError};
 use types::{StartTime, Timestamp, TxnId};
 
 const RUNS: usize = 3_000;
@@ -83,6 +83,7 @@ impl World {
                 State::Active => assert!(end.is_none_or(|at| at > *snapshot), "active at {snapshot:?}, ended {end:?}"),
                 State::Committed(at) => assert_eq!(Some(*at), end),
                 State::Aborted => assert_eq!(None, end),
+                State::Prepared(_) => panic!("nobody prepares here"),
                 State::Released => {}
             }
         }
@@ -114,4 +115,168 @@ fn no_snapshot_in_use_is_older_than_the_oldest() {
     let writes = |world: &World| (0..2).for_each(|_| world.write(true));
     let reads = |world: &World| (0..2).for_each(|_| world.read());
     explore(move || together([writes, reads, reads]));
+}
+
+/// Rows that transactions lock one after the other, each the id of its holder.
+#[derive(Default)]
+struct Locks {
+    table: TransactionTable,
+    rows: [AtomicU64; 3],
+    victims: AtomicU64,
+}
+
+impl Locks {
+    fn lock(&self, handle: &Handle, index: usize) -> Result<(), WaitError> {
+        let row = &self.rows[index];
+        let mut place = self.table.queue(handle, RowName { table: 1, rid: index as u64 });
+        while let Err(holder) = row.compare_exchange(0, handle.id().word(), Ordering::AcqRel, Ordering::Acquire) {
+            place.wait(id_of(holder), &|| row.load(Ordering::Acquire) == holder, None)?;
+        }
+        Ok(())
+    }
+
+    /// Locks two rows in this order; a victim gives up.
+    fn lock_both(&self, first: usize, second: usize) {
+        let (handle, _) = self.table.begin().unwrap();
+        let result = self.lock(&handle, first).and_then(|()| self.lock(&handle, second));
+        for row in &self.rows {
+            let _ = row.compare_exchange(handle.id().word(), 0, Ordering::AcqRel, Ordering::Acquire);
+        }
+        if result == Err(WaitError::Deadlock) {
+            self.victims.fetch_add(1, Ordering::Relaxed);
+        }
+        self.table.abort(&handle);
+        self.table.release(handle);
+    }
+
+    fn together(orders: &'static [&'static [(usize, usize)]]) -> u64 {
+        let locks = Arc::new(Locks::default());
+        let spawn = |order: &'static [(usize, usize)]| {
+            let locks = locks.clone();
+            thread::spawn(move || order.iter().for_each(|(first, second)| locks.lock_both(*first, *second)))
+        };
+        let threads: Vec<_> = orders.iter().map(|order| spawn(order)).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!((locks.table.running(), locks.table.queued_rows()), (0, 0));
+        locks.victims.load(Ordering::Relaxed)
+    }
+}
+
+/// Whoever sleeps for ever would stop the model.
+#[test]
+fn a_row_that_many_want_goes_round_without_a_deadlock() {
+    explore(|| assert_eq!(Locks::together(&[&[(0, 1), (0, 1)], &[(0, 1), (1, 2)], &[(0, 2)]]), 0));
+}
+
+#[test]
+fn a_circle_of_three_has_one_victim_at_most() {
+    explore(|| assert!(Locks::together(&[&[(0, 1)], &[(1, 2)], &[(2, 0)]]) <= 1));
+}
+
+#[test]
+fn circles_that_form_and_dissolve_leave_nobody_behind() {
+    explore(|| assert!(Locks::together(&[&[(0, 1), (1, 0)], &[(1, 0), (0, 2)], &[(2, 0), (1, 2)]]) < 6));
+}
+
+/// Each waits for a row of the next; the last gives its row up before it waits for a row of the first. At no time is
+/// there a circle, though one can be put together of edges that never stood together.
+fn circle_that_never_was(count: usize) {
+    let table = Arc::new(TransactionTable::default());
+    let handles: Vec<Handle> = (0..count).map(|_| table.begin().unwrap().0).collect();
+    let ids: Vec<TxnId> = handles.iter().map(Handle::id).collect();
+    let is_held = Arc::new(AtomicU64::new(1));
+    let spawn = |(i, handle): (usize, Handle)| {
+        let (table, is_held, owner) = (table.clone(), is_held.clone(), ids[(i + 1) % count]);
+        thread::spawn(move || {
+            if i + 1 == count {
+                is_held.store(0, Ordering::Release);
+                table.wake_waiters(&handle);
+            }
+            // The one before the last wants what the last gives up.
+            let needs = || i + 2 != count || is_held.load(Ordering::Acquire) != 0;
+            let result = table.wait_for(&handle, owner, RowName { table: 1, rid: i as u64 }, &needs, None);
+            assert_eq!(result, Ok(()), "there is no circle");
+            table.abort(&handle);
+            table.release(handle);
+        })
+    };
+    let threads: Vec<_> = handles.into_iter().enumerate().map(spawn).collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_circle_that_never_was_has_no_victim() {
+    explore(|| circle_that_never_was(2));
+    explore(|| circle_that_never_was(3));
+}
+
+/// One register, as in `dependencies.rs`: who reads a prepared version depends on it.
+#[derive(Default)]
+struct Register {
+    table: TransactionTable,
+    newest: AtomicU64,
+    ends: Mutex<BTreeMap<TxnId, bool>>,
+    depended: Mutex<Vec<(TxnId, TxnId)>>,
+}
+
+impl Register {
+    fn read_and_write(&self, is_kept: bool) {
+        let table = &self.table;
+        let (handle, snapshot) = table.begin().unwrap();
+        let newest = self.newest.load(Ordering::Acquire);
+        while newest != 0
+            && let State::Prepared(at) = table.state(id_of(newest))
+            && at <= snapshot
+        {
+            if table.depend(handle.id(), id_of(newest)) {
+                self.depended.lock().unwrap().push((handle.id(), id_of(newest)));
+                break;
+            }
+        }
+        self.newest.store(handle.id().word(), Ordering::Release);
+        table.start_commit(&handle);
+        let at = table.next_timestamp();
+        table.prepare(&handle, at);
+        let is_kept = table.await_dependencies(&handle).is_ok() && is_kept;
+        self.ends.lock().unwrap().insert(handle.id(), is_kept);
+        if is_kept {
+            table.finish_commit(&handle, at)
+        } else {
+            table.abort(&handle)
+        }
+        table.release(handle);
+    }
+
+    /// One that is no transaction waits for the decision.
+    fn wait(&self) {
+        let newest = self.newest.load(Ordering::Acquire);
+        if newest != 0 {
+            let state = self.table.await_decision(id_of(newest));
+            assert!(!matches!(state, State::Prepared(_)));
+        }
+    }
+}
+
+#[test]
+fn nobody_commits_that_depends_on_one_that_has_not() {
+    explore(|| {
+        let register = Arc::new(Register::default());
+        let run = |part: fn(&Register)| {
+            let register = register.clone();
+            thread::spawn(move || part(&register))
+        };
+        let threads = [
+            run(|register| [true, false].into_iter().for_each(|is_kept| register.read_and_write(is_kept))),
+            run(|register| [false, true].into_iter().for_each(|is_kept| register.read_and_write(is_kept))),
+            run(|register| {
+                register.wait();
+                register.read_and_write(true);
+            }),
+        ];
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let ends = register.ends.lock().unwrap();
+        for (reader, on) in register.depended.lock().unwrap().iter() {
+            assert!(!ends[reader] || ends[on], "{reader:?} has committed, {on:?} has not");
+        }
+    });
 }

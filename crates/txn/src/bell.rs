@@ -1,0 +1,105 @@
+//! The bell of a slot: where others wait for its transaction, and what it rings when they should look again.
+//!
+//! Waiting is a matter of two words in two places, and of their order:
+//!
+//! ```text
+//! who waits                               who ends, or gives a row up
+//!   note the count of rings                 change what the other looks at (the state, a row)
+//!   raise the watch flag                    -- fence --
+//!   -- fence --                             look at the watch flag; if it is up:
+//!   look again: is there a reason to wait?    latch: lower it, count a ring, release
+//!   latch: sleep unless it has rung           wake all who sleep
+//! ```
+//!
+//! Either the one who waits sees the change, or the other sees the flag. A flag raised before it is lowered belongs to
+//! one who noted the count before the ring, finds the ring and comes again; one raised later stays up.
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::blocking::{Condvar, Mutex, MutexGuard};
+use types::TxnId;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Bell {
+    listeners: Mutex<Listeners>,
+    sleepers: Condvar,
+    /// How often it has rung, over all transactions of the slot.
+    rings: AtomicU64,
+}
+
+#[derive(Default)]
+pub(crate) struct Listeners {
+    /// The transactions that depend on the slot's.
+    pub dependents: Vec<TxnId>,
+    /// Threads that sleep.
+    sleeping: u32,
+}
+
+impl Bell {
+    pub fn lock(&self) -> MutexGuard<'_, Listeners> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn rings(&self) -> u64 {
+        self.rings.load(Ordering::SeqCst)
+    }
+
+    /// Makes known that somebody is about to wait, who looks once more now; returns the count of rings from before.
+    pub fn watch(&self, is_watched: &AtomicU64) -> u64 {
+        let rings = self.rings();
+        is_watched.swap(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        rings
+    }
+
+    /// Sleeps until `is_over`, or the deadline. What makes `is_over` true is changed before [`wake`](Self::wake) or
+    /// [`ring`](Self::ring).
+    pub fn park_until(&self, deadline: Option<Instant>, is_over: impl Fn() -> bool) {
+        let mut listeners = self.lock();
+        while !is_over() {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return;
+            }
+            listeners.sleeping += 1;
+            listeners = match left {
+                None => self.sleepers.wait(listeners).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => self.sleepers.wait_timeout(listeners, left).unwrap_or_else(PoisonError::into_inner).0,
+            };
+            listeners.sleeping -= 1;
+        }
+    }
+
+    /// Wakes who sleeps, to look at what has changed.
+    pub fn wake(&self) {
+        let has_sleepers = self.lock().sleeping > 0;
+        if has_sleepers {
+            self.sleepers.notify_all();
+        }
+    }
+
+    /// Lets everybody look again.
+    pub fn ring(&self, is_watched: &AtomicU64) {
+        self.ring_with(is_watched, |_| ());
+    }
+
+    /// Lets everybody look again, for the last time of this transaction; returns who depends on it.
+    pub fn ring_out(&self, is_watched: &AtomicU64) -> Vec<TxnId> {
+        self.ring_with(is_watched, |listeners| std::mem::take(&mut listeners.dependents))
+    }
+
+    fn ring_with<R>(&self, is_watched: &AtomicU64, take: impl FnOnce(&mut Listeners) -> R) -> R {
+        let mut listeners = self.lock();
+        let taken = take(&mut listeners);
+        is_watched.swap(u64::from(!listeners.dependents.is_empty()), Ordering::SeqCst);
+        self.rings.fetch_add(1, Ordering::SeqCst);
+        let has_sleepers = listeners.sleeping > 0;
+        drop(listeners);
+        if has_sleepers {
+            self.sleepers.notify_all();
+        }
+        taken
+    }
+}

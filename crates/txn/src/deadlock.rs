@@ -1,0 +1,126 @@
+//! Deadlocks: transactions that wait for each other in a circle.
+//!
+//! A transaction that sleeps publishes one edge, "A waits until B ends", and follows the edges from B on. If they lead
+//! back to A, the youngest transaction of the circle is its victim.
+//!
+//! ```text
+//! edge of a slot:  version (odd: there is an edge) | owner | the owner's count of rings when A looked last
+//! ```
+//!
+//! **What an edge means.** An edge stands only while A is inside its wait. It is in force as long as the owner has not
+//! rung its bell since A looked: an owner rings when it ends, when it gives a row up, and when it leaves a queue; A then
+//! looks again and, if it still has to wait, publishes an edge with the new count. The fields change only while the
+//! version is even.
+//!
+//! **No deadlock is missed.** In a deadlock nobody rings, so that from some moment on all its edges stand unchanged. One
+//! of them was published last. Its publisher followed the edges after that, found each of the others in place, and so came
+//! back to itself. (Publishing is a `SeqCst` swap, following a row of `SeqCst` loads after it.)
+//!
+//! **A reported deadlock is real.** Edges may change while they are followed, so that a circle put together of old
+//! and new edges might never have been. Who finds one therefore reads all its edges a second time. No version of an
+//! edge ever returns; if each is the same as before, then between the last read of the first round and the first read
+//! of the second all edges stood, and were in force, at the same time: everyone in the circle was waiting for the next.
+//!
+//! **One victim.** A transaction has one edge, so it is in one circle at a time, and whoever finds a circle
+//! chooses the same victim of it. The victim is told by the version of its edge: told twice it is told nothing new, and
+//! told late, when it waits no more or anew, it does not take notice. It is the youngest by the clock at which it began, or
+//! by the begin that the caller has noted, or, among those that began between the same two commits without such a note, by
+//! its id: an order that is the same for all who look.
+use std::iter;
+use sync::atomic::Ordering::{Acquire, Release, SeqCst};
+
+use sync::atomic::total_order;
+use types::TxnId;
+
+use crate::table::{SLOTS, TransactionTable};
+use crate::waits::{RowName, Wait};
+
+/// An edge as it was published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Edge {
+    pub version: u64,
+    pub waiter: TxnId,
+    pub owner: TxnId,
+    pub rings: u64,
+    pub row: RowName,
+    pub since: u64,
+}
+
+impl TransactionTable {
+    /// Publishes whom a transaction waits for, in place of the edge before.
+    pub(crate) fn publish(&self, wait: &Wait<'_>, rings: u64, since: u64) -> Edge {
+        self.withdraw(wait.waiter);
+        let Wait { owner, row, .. } = *wait;
+        let own = self.waits(wait.waiter);
+        own.owner.store(owner.word(), Release);
+        own.rings.store(rings, Release);
+        own.row_table.store(row.table, Release);
+        own.row_rid.store(row.rid, Release);
+        own.since.store(since, Release);
+        let version = own.version.load(SeqCst) + 1;
+        own.version.swap(version, SeqCst);
+        total_order();
+        Edge { version, waiter: wait.waiter, owner, rings, row, since }
+    }
+
+    /// Takes the edge back, if there is one.
+    pub(crate) fn withdraw(&self, waiter: TxnId) {
+        let version = &self.waits(waiter).version;
+        let current = version.load(SeqCst);
+        if current % 2 == 1 {
+            version.store(current + 1, SeqCst);
+        }
+    }
+
+    /// Whom a transaction waits for. The version is read before the rest and after it.
+    pub(crate) fn edge_of(&self, waiter: TxnId) -> Option<Edge> {
+        let own = self.waits(waiter);
+        let version = own.version.load(SeqCst);
+        if version.is_multiple_of(2) || self.slot(waiter).id.load(SeqCst) != waiter.word() {
+            return None;
+        }
+        let owner = id_of_word(own.owner.load(Acquire));
+        let row = RowName { table: own.row_table.load(Acquire), rid: own.row_rid.load(Acquire) };
+        let (rings, since) = (own.rings.load(Acquire), own.since.load(Acquire));
+        (own.version.load(SeqCst) == version).then_some(Edge { version, waiter, owner, rings, row, since })
+    }
+
+    /// The edge of a transaction, if it is in force.
+    fn edge_in_force(&self, waiter: TxnId) -> Option<Edge> {
+        self.edge_of(waiter).filter(|edge| self.waits(edge.owner).bell.rings() == edge.rings)
+    }
+
+    /// Looks whether the new edge closes a circle, and tells the circle's victim.
+    pub(crate) fn break_circle(&self, edge: &Edge) {
+        let Some(circle) = self.circle_of(edge) else { return };
+        let victim = circle.iter().max_by_key(|edge| self.seniority(edge.waiter)).unwrap_or(edge);
+        self.waits(victim.waiter).doomed.fetch_max(victim.version, SeqCst);
+        total_order();
+        self.waits(victim.owner).bell.wake();
+    }
+
+    /// The edges from this one back to its waiter, if all of them are in force at one moment.
+    fn circle_of(&self, edge: &Edge) -> Option<Vec<Edge>> {
+        let next = |last: &Edge| if last.owner == edge.waiter { None } else { self.edge_in_force(last.owner) };
+        // Beyond as many edges as there are slots, they go round in a circle without this transaction.
+        let circle: Vec<Edge> = iter::successors(Some(*edge), next).take(SLOTS).collect();
+        let is_closed = circle.last().is_some_and(|last| last.owner == edge.waiter);
+        let still_stands = |edge: &Edge| self.edge_in_force(edge.waiter) == Some(*edge);
+        (is_closed && circle.iter().all(still_stands)).then_some(circle)
+    }
+
+    /// Greater is younger.
+    fn seniority(&self, txn: TxnId) -> (u64, u64, u64) {
+        let slot = self.slot(txn);
+        (slot.born.load(Acquire), slot.begun.load(Acquire), txn.number())
+    }
+}
+
+/// The transaction whose id is this word.
+fn id_of_word(word: u64) -> TxnId {
+    match types::StartTime::from_word(word) {
+        types::StartTime::Pending(txn) => txn,
+        // Read while the edge was being changed; its version tells.
+        _ => TxnId::new(0),
+    }
+}

@@ -1,0 +1,136 @@
+//! Queues of rows: many may want the same row, and not all of them should wake whenever it changes hands.
+//!
+//! ```text
+//! row -> [ first | second | third ... ]      owner <- first <- second <- third      each sleeps at the one before it
+//! ```
+//!
+//! The first in the queue waits for the transaction that holds the row, each other one for the transaction before it: a
+//! queue as in MCS latches, of transactions. A [`Place`] is kept until its transaction has looked at the row again and
+//! has written it, or does not want it any more; then it is dropped. Whoever is next wakes, finds itself first, looks at
+//! the row, and waits for the one that has written it: awake, if that does not take long. So a short transaction hands
+//! the row over to somebody who spins, and a long one to somebody who sleeps. Newcomers that find the row free take it
+//! without looking at the queue; whoever is first then waits for them.
+//!
+//! An edge to the one before in the queue is a real one: until that transaction has left the queue, which it does not
+//! while it waits in it, or has ended, this one does not go on.
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use sync::CachePadded;
+use sync::blocking::{Mutex, MutexGuard};
+use types::TxnId;
+
+use crate::table::{Handle, TransactionTable};
+use crate::waits::{RowName, Wait, WaitError};
+
+const SHARDS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
+
+type Queues = HashMap<RowName, Vec<TxnId>>;
+
+/// The queues of all rows that somebody waits for.
+pub(crate) struct RowQueues {
+    hasher: RandomState,
+    shards: Box<[CachePadded<Mutex<Queues>>]>,
+}
+
+impl Default for RowQueues {
+    fn default() -> Self {
+        let shards = (0..SHARDS).map(|_| CachePadded::new(Mutex::new(Queues::default()))).collect();
+        RowQueues { hasher: RandomState::new(), shards }
+    }
+}
+
+impl RowQueues {
+    fn shard(&self, row: &RowName) -> MutexGuard<'_, Queues> {
+        let shard = self.hasher.hash_one(row) as usize % SHARDS;
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many rows have a queue.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
+    }
+}
+
+/// A transaction's place in the queue of a row, taken at its first wait and given up when this is dropped.
+pub struct Place<'t> {
+    table: &'t TransactionTable,
+    waiter: TxnId,
+    row: RowName,
+    is_taken: bool,
+}
+
+impl TransactionTable {
+    /// The queue of a row that the transaction wants and somebody else holds. Keep the place until the row is written or
+    /// not wanted any more, then drop it: whoever is next looks at the row. One place for a transaction and row at a
+    /// time.
+    pub fn queue(&self, waiter: &Handle, row: RowName) -> Place<'_> {
+        Place { table: self, waiter: waiter.id, row, is_taken: false }
+    }
+
+    /// How many rows somebody waits for in a queue.
+    pub fn queued_rows(&self) -> usize {
+        self.queues.len()
+    }
+}
+
+impl Place<'_> {
+    /// Waits until it is this transaction's turn and `owner` has ended or `row` is not held by it any more, as
+    /// [`TransactionTable::wait_for`] does. The caller looks at the row again; if another transaction holds it then, it
+    /// waits for that, and keeps its place.
+    pub fn wait(
+        &mut self,
+        owner: TxnId,
+        is_held: &dyn Fn() -> bool,
+        deadline: Option<Instant>,
+    ) -> Result<(), WaitError> {
+        self.take();
+        let (waiter, row) = (self.waiter, self.row);
+        while let Some(before) = self.before() {
+            let is_before = || self.before() == Some(before);
+            let wait = Wait { waiter, owner: before, row, is_held: &is_before, deadline, is_next: false };
+            self.table.wait(&wait)?;
+        }
+        self.table.wait(&Wait { waiter, owner, row, is_held, deadline, is_next: true })
+    }
+
+    fn take(&mut self) {
+        if !self.is_taken {
+            self.table.queues.shard(&self.row).entry(self.row).or_default().push(self.waiter);
+            self.is_taken = true;
+        }
+    }
+
+    /// The nearest transaction before this one in the queue that has not ended.
+    fn before(&self) -> Option<TxnId> {
+        let queues = self.table.queues.shard(&self.row);
+        let queue = queues.get(&self.row)?;
+        let ahead = queue.iter().take_while(|txn| **txn != self.waiter);
+        ahead.filter(|txn| !self.table.slot(**txn).has_ended(**txn)).last().copied()
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.is_taken {
+            return;
+        }
+        let mut has_next = false;
+        if let Entry::Occupied(mut queue) = self.table.queues.shard(&self.row).entry(self.row) {
+            let position = queue.get().iter().position(|txn| *txn == self.waiter);
+            if let Some(position) = position {
+                queue.get_mut().remove(position);
+                has_next = position < queue.get().len();
+            }
+            if queue.get().is_empty() {
+                queue.remove();
+            }
+        }
+        if has_next {
+            self.table.ring(self.waiter);
+        }
+    }
+}

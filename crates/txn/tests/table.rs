@@ -1,0 +1,217 @@
+//! The transaction table under threads of the system: states, ids, snapshots.
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use txn::{Handle, State, TransactionTable};
+use types::{StartTime, Timestamp, TxnId};
+
+fn commit(table: &TransactionTable, handle: &Handle) -> Timestamp {
+    table.start_commit(handle);
+    let at = table.next_timestamp();
+    table.finish_commit(handle, at);
+    at
+}
+
+#[test]
+fn a_transaction_goes_from_active_to_committed_to_released() {
+    let table = TransactionTable::default();
+    let (handle, _) = table.begin().unwrap();
+    let id = handle.id();
+    assert_eq!(table.state(id), State::Active);
+    assert_eq!(commit(&table, &handle), Timestamp(1));
+    assert_eq!(table.state(id), State::Committed(Timestamp(1)));
+    table.release(handle);
+    assert_eq!(table.state(id), State::Released);
+    let (next, _) = table.begin().unwrap();
+    assert_eq!((table.state(id), table.state(next.id())), (State::Released, State::Active));
+    table.abort(&next);
+    assert_eq!(table.state(next.id()), State::Aborted);
+    table.release(next);
+    assert_eq!((table.running(), table.now()), (0, Timestamp(1)));
+}
+
+#[test]
+fn a_full_table_says_so() {
+    let table = TransactionTable::default();
+    let mut handles = Vec::new();
+    let refused = loop {
+        match table.begin() {
+            Ok((handle, _)) => handles.push(handle),
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!((refused.limit, table.running()), (handles.len(), handles.len()));
+    handles.into_iter().for_each(|handle| table.release(handle));
+    table.begin().unwrap();
+}
+
+#[test]
+fn no_snapshot_in_use_is_older_than_the_oldest() {
+    let table = TransactionTable::default();
+    let (done, horizon) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..20_000 {
+                let (handle, _) = table.begin().unwrap();
+                commit(&table, &handle);
+                table.release(handle);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                horizon.fetch_max(table.oldest_snapshot().0, Ordering::SeqCst);
+            }
+        });
+        while !done.load(Ordering::Relaxed) {
+            let (handle, at) = table.begin().unwrap();
+            let oldest = table.oldest_snapshot();
+            assert!(oldest <= at, "{oldest:?} is after {at:?}");
+            std::thread::yield_now();
+            assert!(horizon.load(Ordering::SeqCst) <= at.0);
+            table.release(handle);
+        }
+    });
+    let (old, at) = table.begin().unwrap();
+    let (next, _) = table.begin().unwrap();
+    commit(&table, &next);
+    table.release(next);
+    assert_eq!(table.oldest_snapshot(), at);
+    let past = table.begin_at(Timestamp(7)).unwrap();
+    assert_eq!(table.oldest_snapshot(), Timestamp(7));
+    table.release(past);
+    table.release(old);
+    assert_eq!(table.oldest_snapshot(), table.now());
+}
+
+#[test]
+fn ids_never_return() {
+    let table = TransactionTable::default();
+    let seen = Mutex::new(HashSet::new());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..2_000 {
+                    let (handle, _) = table.begin().unwrap();
+                    assert!(seen.lock().unwrap().insert(handle.id()), "id used twice");
+                    table.release(handle);
+                }
+            });
+        }
+    });
+}
+
+/// Between the first and the third step nobody is told that the transaction is active: its timestamp may be older
+/// than the snapshot of whoever asks.
+#[test]
+fn who_asks_during_a_commit_waits_for_its_timestamp() {
+    let table = TransactionTable::default();
+    let (handle, _) = table.begin().unwrap();
+    table.start_commit(&handle);
+    let at = table.next_timestamp();
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| table.state(handle.id()));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        table.finish_commit(&handle, at);
+        assert_eq!(asking.join().unwrap(), State::Committed(at));
+    });
+}
+
+fn id_of(word: u64) -> TxnId {
+    match StartTime::from_word(word) {
+        StartTime::Pending(id) => id,
+        other => panic!("{other:?} is no transaction"),
+    }
+}
+
+/// A reader that finds a transaction active must not have a snapshot that includes its commit.
+#[test]
+fn active_means_after_my_snapshot() {
+    let table = TransactionTable::default();
+    let newest = AtomicU64::new(0);
+    let commits = Mutex::new(Vec::new());
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut seen_active = Vec::new();
+                    while !done.load(Ordering::Relaxed) {
+                        let word = newest.load(Ordering::Acquire);
+                        let at = table.now();
+                        if word != 0 && table.state(id_of(word)) == State::Active {
+                            seen_active.push((word, at));
+                        }
+                    }
+                    seen_active
+                })
+            })
+            .collect();
+        for _ in 0..20_000 {
+            let (handle, _) = table.begin().unwrap();
+            newest.store(handle.id().word(), Ordering::Release);
+            let at = commit(&table, &handle);
+            commits.lock().unwrap().push((handle.id().word(), at));
+            table.release(handle);
+        }
+        done.store(true, Ordering::Relaxed);
+        let commits: std::collections::HashMap<u64, Timestamp> = commits.lock().unwrap().iter().copied().collect();
+        for (word, snapshot) in readers.into_iter().flat_map(|reader| reader.join().unwrap()) {
+            assert!(commits[&word] > snapshot, "active at {snapshot:?}, committed at {:?}", commits[&word]);
+        }
+    });
+}
+
+/// A list of snapshots misses none, whenever it was made: one that is not in it is at or after its end.
+#[test]
+fn no_snapshot_is_missing_between_those_in_use() {
+    let table = TransactionTable::default();
+    let newest = Mutex::new(table.snapshots_in_use());
+    let done = AtomicBool::new(false);
+    let check = |at: Timestamp| {
+        let list = newest.lock().unwrap();
+        assert!(list.contains(&at) || *list.last().unwrap() <= at, "{at:?} is not in {list:?}");
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..20_000 {
+                let (handle, _) = table.begin().unwrap();
+                commit(&table, &handle);
+                table.release(handle);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let list = table.snapshots_in_use();
+                assert!(list.is_sorted_by(|a, b| a < b));
+                *newest.lock().unwrap() = list;
+            }
+        });
+        let handle = table.begin_without_snapshot().unwrap();
+        while !done.load(Ordering::Relaxed) {
+            let at = table.renew_snapshot(&handle);
+            check(at);
+            std::thread::yield_now();
+            check(at);
+        }
+        table.release(handle);
+    });
+}
+
+#[test]
+fn between_statements_a_transaction_holds_no_snapshot() {
+    let table = TransactionTable::starting_at(Timestamp(5));
+    let (statements, at) = table.begin().unwrap();
+    let past = table.begin_at(Timestamp(3)).unwrap();
+    let (writer, _) = table.begin().unwrap();
+    commit(&table, &writer);
+    table.release(writer);
+    assert_eq!((at, table.snapshots_in_use()), (Timestamp(5), [3, 5, 6].map(Timestamp).to_vec()));
+    table.drop_snapshot(&statements);
+    assert_eq!(table.snapshots_in_use(), [3, 6].map(Timestamp));
+    assert_eq!(table.renew_snapshot(&statements), Timestamp(6));
+    table.release(past);
+    assert_eq!((table.snapshots_in_use(), table.oldest_snapshot()), (vec![Timestamp(6)], Timestamp(6)));
+}
