@@ -141,6 +141,12 @@ impl Outcomes for Versions {
             }
         }
     }
+
+    fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+        unreachable!("nothing is prepared")
+    }
+
+    fn await_decision(&self, _: TxnId) {}
 }
 
 impl Versions {

@@ -32,6 +32,12 @@ impl Outcomes for Ended {
     fn outcome(&self, txn: TxnId) -> Outcome {
         self.0.borrow().get(&txn.number()).copied().unwrap_or(Outcome::Active)
     }
+
+    fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+        unreachable!("nothing is prepared")
+    }
+
+    fn await_decision(&self, _: TxnId) {}
 }
 
 /// A table of whole numbers with its transactions.

@@ -207,9 +207,29 @@ impl Table {
         self.range(rid.range()).append(&sync::pin(), view, start, rid.slot(), change)
     }
 
-    /// Who wrote the newest version of a record.
+    /// Makes a record the transaction's own as an update would, and changes nothing: until the transaction ends, nobody
+    /// else appends a version. Fails where [`Table::append`] would. `None` if the newest version is its own already, or
+    /// locked by it. Otherwise its transaction stamps what was appended, whichever way it ends, and sooner if it rolls
+    /// back to a savepoint before; whatever the stamp, the lock becomes a tombstone.
+    pub fn lock<O: Outcomes>(&self, view: View<'_, O>, start: u64, rid: Rid) -> Result<Option<Appended>, WriteError> {
+        self.range(rid.range()).lock(&sync::pin(), view, start, rid.slot())
+    }
+
+    /// Who wrote the newest version of a record, or has locked it.
     pub fn newest_writer<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Writer {
         self.range(rid.range()).newest_writer(&sync::pin(), view, rid.slot())
+    }
+
+    /// The same, looked at with the record's latch held for a moment.
+    ///
+    /// It is for locks that are not in the record, such as share locks. Whoever wants one registers it somewhere and then
+    /// asks this; a writer appends (or locks) and then looks for registered ones. They can't miss each other: both hold the
+    /// record's latch once, the one after it has registered, the other while it publishes its version, and one of them
+    /// first. If the writer, the other finds its version here. If the other, its registration came before it released the
+    /// latch, the writer acquired the latch after that, and looks later still, so it finds the registration. (Without the
+    /// latch each could read before the other's store is visible.)
+    pub fn newest_writer_latched<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Writer {
+        self.range(rid.range()).newest_writer_latched(&sync::pin(), view, rid.slot())
     }
 
     /// Writes the outcome of transaction `owner` into a record that it inserted: a commit timestamp's word, or

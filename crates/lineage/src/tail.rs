@@ -55,6 +55,8 @@ pub enum Kind {
     Snapshot = 1,
     /// The end of the record.
     Delete = 2,
+    /// No version, but the mark of a transaction that nobody else may append one before it ends. Then it is a tombstone.
+    Lock = 3,
 }
 
 /// The tail pages of one update range.
@@ -398,7 +400,8 @@ impl<'g> TailRecord<'g> {
         match self.header().slot_and_kind.load(Ordering::Relaxed) >> 32 {
             0 => Kind::Update,
             1 => Kind::Snapshot,
-            _ => Kind::Delete,
+            2 => Kind::Delete,
+            _ => Kind::Lock,
         }
     }
 

@@ -109,6 +109,12 @@ impl Outcomes for World {
             }
         }
     }
+
+    fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+        unreachable!("nothing is prepared")
+    }
+
+    fn await_decision(&self, _: TxnId) {}
 }
 
 impl World {
