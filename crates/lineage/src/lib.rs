@@ -34,6 +34,8 @@ mod fold;
 mod heap;
 mod history;
 mod insert;
+#[cfg(test)]
+mod locks;
 #[cfg(all(test, loom))]
 mod loom_models;
 #[cfg(test)]
