@@ -14,13 +14,14 @@ use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 use crate::aggregate::Totals;
 use crate::block::Request;
 use crate::cell::{Cell, value_of_cell};
-use crate::encoding::Encoding;
+use crate::encoding::{Encoding, Test};
 use crate::memory::{MemoryBudget, MemoryUse, Meter};
 use crate::merge::MergeReport;
 use crate::past::Changed;
 use crate::range::{FEW_COLUMNS, Range};
 use crate::scan::Projection;
 use crate::statistics::{Collected, TableStatistics};
+use crate::validation::Validation;
 use crate::view::{Outcomes, View};
 use crate::words::Layout;
 use crate::write::{Appended, Change, WriteError, Writer};
@@ -440,6 +441,25 @@ impl Table {
     /// as versions are kept; ordered by commit, then by slot.
     pub fn changed<O: Outcomes>(&self, index: usize, from: Timestamp, to: Timestamp, outcomes: &O) -> Vec<Changed> {
         self.range(index).changed(index, from, to, outcomes)
+    }
+
+    /// Whether another transaction than the one that asks has changed (inserted, updated, deleted) a record by a commit
+    /// after `asked.from` and not after `asked.to`. See the `validation` module.
+    pub fn changed_between<O: Outcomes>(&self, rid: Rid, asked: Validation<'_, O>) -> bool {
+        self.range(rid.range()).changed_between(&sync::pin(), rid.slot(), asked)
+    }
+
+    /// Whether such a commit has changed a record of range `index` that passed all of `tests` at `asked.from` or does so at
+    /// `asked.to`; no tests are passed by every record. With `columns`, only if its two images differ in these or in the
+    /// columns of the tests.
+    pub fn range_changed_between<O: Outcomes>(
+        &self,
+        index: usize,
+        asked: Validation<'_, O>,
+        tests: &[(usize, Test)],
+        columns: Option<&[usize]>,
+    ) -> bool {
+        self.range(index).range_changed_between(asked, tests, columns)
     }
 
     /// What the table holds now.

@@ -6,6 +6,7 @@
 //! The model knows neither pages nor chains: a record is the list of its committed versions.
 mod check;
 mod transaction;
+mod validation;
 
 use std::cell::{Cell as StdCell, RefCell};
 use std::collections::HashMap;
@@ -48,6 +49,11 @@ fn values(row: Row) -> Vec<Value> {
     ALL.iter().map(|column| value(*column, row[*column])).collect()
 }
 
+/// The columns whose bits are set.
+fn some_of(columns: usize) -> Vec<usize> {
+    ALL.into_iter().filter(|column| columns >> column & 1 != 0).collect()
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     /// By the open transaction or by one of its own that then commits, or not; stamped at once, or not.
@@ -62,7 +68,15 @@ enum Step {
         stamps: bool,
     },
     /// The open transaction gets its commit timestamp and does not end yet.
-    Prepare,
+    Prepare {
+        will_commit: bool,
+    },
+    /// Somebody asks what others changed after a moment between the horizon and now, in tenths.
+    Validate {
+        by_open: bool,
+        tenths: u64,
+        columns: usize,
+    },
     Savepoint,
     /// What was written since the last savepoint is taken back.
     RollBack {
@@ -107,7 +121,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         18 => write.prop_map(|(by_open, what, commits, stamps)| Step::Write { by_open, what, commits, stamps }),
         1 => (any::<bool>(), any::<bool>()).prop_map(|(commits, stamps)| Step::EndOpen { commits, stamps }),
-        1 => Just(Step::Prepare),
+        1 => any::<bool>().prop_map(|will_commit| Step::Prepare { will_commit }),
+        3 => (any::<bool>(), 0..11_u64, 0..8_usize)
+            .prop_map(|(by_open, tenths, columns)| Step::Validate { by_open, tenths, columns }),
         2 => Just(Step::Savepoint),
         2 => any::<bool>().prop_map(|is_released| Step::RollBack { is_released }),
         3 => Just(Step::NextCommand),
@@ -125,6 +141,8 @@ struct Known {
     outcomes: RefCell<HashMap<u64, Outcome>>,
     /// whether the last reader that asked was told to ask again
     has_sent_back: StdCell<bool>,
+    /// what a prepared transaction that is waited for decides
+    will_commit: StdCell<bool>,
 }
 
 impl Outcomes for Known {
@@ -138,7 +156,11 @@ impl Outcomes for Known {
         !self.has_sent_back.get()
     }
 
-    fn await_decision(&self, _: TxnId) {}
+    fn await_decision(&self, on: TxnId) {
+        let Outcome::Prepared(at) = self.outcome(on) else { panic!("{on:?} is not prepared") };
+        let outcome = if self.will_commit.get() { Outcome::Committed(at) } else { Outcome::Aborted };
+        self.outcomes.borrow_mut().insert(on.number(), outcome);
+    }
 }
 
 struct Record {
@@ -213,7 +235,10 @@ impl World {
                     self.end(open, *commits, *stamps);
                 }
             }
-            Step::Prepare | Step::Savepoint | Step::RollBack { .. } | Step::NextCommand => self.step_of_open(step),
+            Step::Validate { by_open, tenths, columns } => self.validate(*by_open, *tenths, &some_of(*columns)),
+            Step::Prepare { .. } | Step::Savepoint | Step::RollBack { .. } | Step::NextCommand => {
+                self.step_of_open(step)
+            }
             Step::Merge { range, columns } => self.merge(range, *columns),
             Step::Archive { range, all } => {
                 if self.table.range_count() > 0 {
@@ -235,7 +260,8 @@ impl World {
     fn step_of_open(&mut self, step: &Step) {
         let Some(open) = self.open.as_mut().filter(|open| open.prepared.is_none()) else { return };
         match step {
-            Step::Prepare if !open.writes.is_empty() => {
+            Step::Prepare { will_commit } if !open.writes.is_empty() => {
+                self.outcomes.will_commit.set(*will_commit);
                 self.now += 1;
                 let at = Timestamp(self.now);
                 open.prepared = Some(at);
@@ -256,7 +282,7 @@ impl World {
     fn merge(&self, range: &Index, columns: usize) {
         if self.table.range_count() > 0 {
             let range = range.index(self.table.range_count());
-            let some: Vec<usize> = ALL.into_iter().filter(|column| columns >> column & 1 != 0).collect();
+            let some = some_of(columns);
             match some.len() {
                 3 => self.table.merge_range(range, &self.outcomes, self.horizon_to_use()),
                 _ => self.table.merge_columns(range, &some, &self.outcomes, self.horizon_to_use()),
@@ -277,8 +303,8 @@ impl World {
             What::Update { .. } | What::Delete { .. } | What::Lock { .. } if self.records.is_empty() => {}
             What::Update { record, columns, row } => {
                 let record = record.index(self.records.len());
-                let some = ALL.into_iter().filter(|column| columns >> column & 1 != 0);
-                let cells: Vec<_> = some.map(|column| (column, cell(column, row[column]))).collect();
+                let cells: Vec<_> =
+                    some_of(*columns).into_iter().map(|column| (column, cell(column, row[column]))).collect();
                 let rid = self.records[record].rid;
                 let appended = self.table.append(view, start, rid, Change::Update(&cells));
                 self.note_appended(by, record, appended, |old| {
