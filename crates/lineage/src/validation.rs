@@ -166,7 +166,7 @@ impl Range {
         columns: Option<&[usize]>,
     ) -> bool {
         let guard = &sync::pin();
-        let slots = loop {
+        let mut slots = loop {
             let mut slots = Vec::new();
             let pages = self.pages.load(guard);
             self.merged_since(pages, asked, &mut slots);
@@ -175,7 +175,6 @@ impl Range {
                 break slots;
             }
         };
-        let mut slots = slots;
         slots.sort_unstable();
         slots.dedup();
         let mut read: SmallVec<[usize; 8]> = tests.iter().map(|(column, _)| *column).collect();
@@ -226,7 +225,7 @@ impl Range {
         let len = self.len();
         for (chunk, hint) in self.inserts_newest.iter().enumerate().take(len.div_ceil(HINT_SLOTS)) {
             let Some(mut look) = Look::begin(hint, asked.from) else { continue };
-            let (from, to) = (chunk * HINT_SLOTS, (chunk + 1) * HINT_SLOTS);
+            let (from, to) = (chunk * HINT_SLOTS, self.options.range_records.min((chunk + 1) * HINT_SLOTS));
             for slot in from..to.min(len) {
                 let start = pages.meta.start(slot);
                 let resolved = asked.decided(|| resolve(start, asked.outcomes));
@@ -272,4 +271,88 @@ fn add_pending<O: Outcomes>(page: &TailPageRecords<'_>, asked: Validation<'_, O>
         }
     }
     look.end(true);
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Rid;
+
+    use super::*;
+    use crate::mechanism::{Ended, Fixture, options};
+    use crate::view::Outcome;
+    use crate::write::Change;
+
+    fn asked(fixture: &Fixture, from: u64, to: u64) -> Validation<'_, Ended> {
+        let (from, to) = (Timestamp(from), Timestamp(to));
+        Validation { from, to, own: TxnId::new(99), outcomes: &fixture.ended }
+    }
+
+    fn has_changed(fixture: &Fixture, from: u64, to: u64) -> bool {
+        fixture.table.range_changed_between(0, asked(fixture, from, to), &[], None)
+    }
+
+    /// Those of inserts, then those of tail pages.
+    fn hints(fixture: &Fixture) -> [Vec<u64>; 2] {
+        let guard = &sync::pin();
+        let load = |hint: &AtomicU64| hint.load(Ordering::Relaxed);
+        let tails = fixture.range().parts[0].tails.pages_above(guard, 0).unwrap().map(|page| load(page.newest()));
+        [fixture.range().inserts_newest.iter().map(load).collect(), tails.collect()]
+    }
+
+    #[test]
+    fn what_is_decided_is_looked_at_once_and_the_rest_again() {
+        let fixture = Fixture::filled(1, options(1 << 12, 1 << 12), HINT_SLOTS + 1);
+        let txn = TxnId::new(1);
+        fixture.table.insert(&[Cell::Word(0)], txn.word());
+        for slot in 0..200 {
+            fixture.update(slot, 5 + slot as u64 / 100, &[(0, 7)]);
+        }
+        let late = fixture.update(200, txn.word(), &[(0, 7)]);
+        assert!(has_changed(&fixture, 5, 9) && !has_changed(&fixture, 6, 9));
+        let [inserts, tails] = hints(&fixture);
+        assert_eq!((&inserts[..2], &tails[..]), (&[1, 0][..], &[6, 0][..]), "both have records that are not decided");
+        assert!(late.last > 256, "in the second page");
+        fixture.ended.end(txn, Outcome::Committed(Timestamp(8)));
+        assert!(has_changed(&fixture, 7, 8) && !has_changed(&fixture, 8, 9));
+        for _ in 0..3 {
+            let changed = [(0, 1), (1, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 99)];
+            let changed = changed.map(|(from, to)| has_changed(&fixture, from, to));
+            // A commit that a later one of the same record follows is not told apart; here none does.
+            assert_eq!(changed, [true, false, true, true, false, true, false]);
+            fixture.table.merge_range(0, &fixture.ended, Timestamp::ZERO);
+            fixture.table.archive_range(0, Timestamp::ZERO, true);
+        }
+    }
+
+    #[test]
+    fn a_hint_is_left_only_when_every_record_is_decided() {
+        let fixture = Fixture::filled(1, options(16, 16), 16);
+        let txn = TxnId::new(1);
+        for slot in 0..16 {
+            fixture.update(slot, 5, &[(0, 7)]);
+        }
+        let locked = fixture.table.lock(fixture.own_view(9, txn), txn.word(), Rid::base(0, 0)).unwrap().unwrap();
+        assert!(!has_changed(&fixture, 5, 9));
+        let lock = locked.last as usize - 1;
+        let [inserts, tails] = hints(&fixture);
+        assert_eq!((inserts[0], tails[1], tails[lock]), (1, 5, 0), "a page of one record each");
+        fixture.ended.end(txn, Outcome::Committed(Timestamp(7)));
+        assert!(!has_changed(&fixture, 5, 9), "a lock is no change");
+        assert_eq!(hints(&fixture)[1][lock], 1, "and then it is nothing");
+    }
+
+    /// What the own transaction wrote does not count, prepared or not.
+    #[test]
+    fn nobody_is_in_his_own_way() {
+        let fixture = Fixture::filled(1, options(16, 16), 2);
+        let own = TxnId::new(99);
+        let rid = fixture.table.insert(&[Cell::Word(0)], own.word());
+        fixture.table.append(fixture.own_view(3, own), own.word(), Rid::base(0, 1), Change::Delete).unwrap();
+        for outcome in [Outcome::Active, Outcome::Prepared(Timestamp(5))] {
+            fixture.ended.end(own, outcome);
+            assert!(!has_changed(&fixture, 3, 5));
+            assert!(!fixture.table.changed_between(rid, asked(&fixture, 3, 5)));
+            assert!(!fixture.table.changed_between(Rid::base(0, 1), asked(&fixture, 3, 5)));
+        }
+    }
 }
