@@ -20,6 +20,7 @@ use crate::insert::InsertPages;
 use crate::memory::{Charge, MemoryKind, Meter};
 use crate::row_page::RowPage;
 use crate::sketch::Sketch;
+use crate::validation::HINT_SLOTS;
 
 /// The TPS of each update range that a page covers.
 pub(crate) type Lineage = Arc<[u64]>;
@@ -159,6 +160,8 @@ pub(crate) enum StartTimes {
 pub(crate) struct UpdateColumns {
     /// Last Updated Time: the Start Time of the newest tail record taken in, 0 = none
     pub(crate) last_updated: Box<[u64]>,
+    /// the newest Last Updated Time of every [`HINT_SLOTS`] slots
+    pub(crate) newest: Box<[u64]>,
     /// Schema Encoding: the columns updated by the tail records taken in, `set_words` words a record
     pub(crate) ever: Box<[u64]>,
     /// whether the newest tail record taken in was a delete, a bit a record
@@ -170,6 +173,7 @@ impl UpdateColumns {
     pub(crate) fn untouched(len: usize, set_words: usize) -> UpdateColumns {
         UpdateColumns {
             last_updated: vec![0; len].into(),
+            newest: vec![0; len.div_ceil(HINT_SLOTS)].into(),
             ever: vec![0; len * set_words].into(),
             deleted: vec![0; len.div_ceil(64)].into(),
         }
@@ -194,13 +198,18 @@ impl UpdateColumns {
     pub(crate) fn take_in(&mut self, slot: usize, committed: Timestamp, ever: &ColumnSet, is_delete: bool) {
         let set_words = self.ever.len() / self.last_updated.len();
         self.last_updated[slot] = committed.0;
+        let newest = &mut self.newest[slot / HINT_SLOTS];
+        *newest = committed.0.max(*newest);
         (0..set_words).for_each(|i| self.ever[slot * set_words + i] = ever.word(i));
         self.deleted[slot / 64] |= u64::from(is_delete) << (slot % 64);
     }
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.last_updated) + size_of_val(&*self.ever) + size_of_val(&*self.deleted)
+        size_of_val(&*self.last_updated)
+            + size_of_val(&*self.newest)
+            + size_of_val(&*self.ever)
+            + size_of_val(&*self.deleted)
     }
 }
 

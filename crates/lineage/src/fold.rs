@@ -75,9 +75,9 @@ impl Range {
         }
         for (part, update_range) in self.parts.iter().enumerate() {
             update_range.tails.each_newest_first(guard, pages.tps_min(part, columns), |record| {
-                if view.visibility(record.start()) == Visibility::Visible {
+                if record.visibility(view) == Visibility::Visible {
                     match record.kind() {
-                        Kind::Snapshot => {}
+                        Kind::Snapshot | Kind::Lock => {}
                         Kind::Delete => delta.add(record.slot(), || Pending::Gone),
                         Kind::Update => delta.add(record.slot(), || Pending::Tail(record)),
                     }

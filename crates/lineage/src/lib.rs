@@ -18,6 +18,7 @@
 //! | `archive`, `history` | versions that have left the tail, and giving them up |
 //! | `fold`, `block`, `scan`, `aggregate`, `overlay` | what a snapshot sees of a range, as batches or totals |
 //! | `base`, `encoding`, `row_page`, `insert`, `tail`, `sequence`, `words`, `heap` | the pages |
+//! | `validation` | whether others changed what a transaction has read |
 //! | `statistics`, `sketch`, `past`, `memory` | what is known of a table, its changes, its bytes |
 //! | `cell`, `column_set`, `view` | values, sets of columns, visibility |
 //!
@@ -34,6 +35,8 @@ mod fold;
 mod heap;
 mod history;
 mod insert;
+#[cfg(test)]
+mod locks;
 #[cfg(all(test, loom))]
 mod loom_models;
 #[cfg(test)]
@@ -58,6 +61,7 @@ mod sketch;
 mod statistics;
 mod table;
 mod tail;
+mod validation;
 mod view;
 mod words;
 mod write;
@@ -73,6 +77,7 @@ pub use past::Changed;
 pub use scan::{BLOCK_ROWS, Projection};
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use table::{Table, TableOptions, TableStats};
+pub use validation::Validation;
 pub use view::{Outcome, Outcomes, View};
 pub use words::Layout;
 pub use write::{Appended, Change, WriteError, Writer};

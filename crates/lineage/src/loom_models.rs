@@ -91,6 +91,26 @@ fn a_version_is_published_whole_and_its_writers_take_turns() {
     });
 }
 
+/// What [`Table::newest_writer_latched`](crate::Table::newest_writer_latched) promises: who registers a share lock and then
+/// looks, and who appends and then looks for share locks, do not miss each other.
+#[test]
+fn a_share_lock_and_a_version_do_not_miss_each_other() {
+    model(3, || {
+        let shared = Arc::new((Record::new(4), AtomicU64::new(0)));
+        let writer = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                shared.0.append();
+                shared.1.load(Ordering::Relaxed) == 1
+            })
+        };
+        shared.1.store(1, Ordering::Relaxed);
+        let newest = Latched::acquire(&shared.0.indirection).sequence;
+        let is_registration_found = writer.join().unwrap();
+        assert!(is_registration_found || newest == 2);
+    });
+}
+
 #[test]
 fn every_number_is_used_or_buried_once() {
     model(3, || {
@@ -141,6 +161,12 @@ impl Outcomes for Versions {
             }
         }
     }
+
+    fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+        unreachable!("nothing is prepared")
+    }
+
+    fn await_decision(&self, _: TxnId) {}
 }
 
 impl Versions {

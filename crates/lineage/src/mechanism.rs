@@ -20,10 +20,10 @@ use crate::{Comparison, Layout, MemoryBudget, Projection, Request, Table, TableO
 
 /// Transactions run until they are entered here.
 #[derive(Default)]
-struct Ended(RefCell<HashMap<u64, Outcome>>);
+pub(crate) struct Ended(RefCell<HashMap<u64, Outcome>>);
 
 impl Ended {
-    fn end(&self, txn: TxnId, outcome: Outcome) {
+    pub(crate) fn end(&self, txn: TxnId, outcome: Outcome) {
         self.0.borrow_mut().insert(txn.number(), outcome);
     }
 }
@@ -32,28 +32,34 @@ impl Outcomes for Ended {
     fn outcome(&self, txn: TxnId) -> Outcome {
         self.0.borrow().get(&txn.number()).copied().unwrap_or(Outcome::Active)
     }
+
+    fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+        unreachable!("nothing is prepared")
+    }
+
+    fn await_decision(&self, _: TxnId) {}
 }
 
 /// A table of whole numbers with its transactions.
-struct Fixture {
-    table: Table,
-    ended: Ended,
+pub(crate) struct Fixture {
+    pub(crate) table: Table,
+    pub(crate) ended: Ended,
 }
 
-fn options(range_records: usize, update_range_records: usize) -> TableOptions {
+pub(crate) fn options(range_records: usize, update_range_records: usize) -> TableOptions {
     let layout = Layout::Column;
     TableOptions { range_records, update_range_records, merge_tail_records: 1 << 15, workers: 1, layout }
 }
 
 impl Fixture {
-    fn new(columns: usize, options: TableOptions) -> Fixture {
+    pub(crate) fn new(columns: usize, options: TableOptions) -> Fixture {
         let columns = (0..columns).map(|i| Column::new(format!("c{i}"), DataType::BigInt)).collect();
         let table = Table::new(Schema::new(columns, &[]).unwrap(), options, Arc::default());
         Fixture { table, ended: Ended::default() }
     }
 
     /// Inserts so many records at time 1; column c of slot s is 1000 c + s.
-    fn filled(columns: usize, options: TableOptions, records: usize) -> Fixture {
+    pub(crate) fn filled(columns: usize, options: TableOptions, records: usize) -> Fixture {
         let fixture = Fixture::new(columns, options);
         for slot in 0..records {
             let cells: Vec<Cell<'_>> = (0..columns).map(|c| Cell::Word((1_000 * c + slot) as u64)).collect();
@@ -62,33 +68,33 @@ impl Fixture {
         fixture
     }
 
-    fn view(&self, at: u64) -> View<'_, Ended> {
+    pub(crate) fn view(&self, at: u64) -> View<'_, Ended> {
         View { snapshot: Snapshot::at(Timestamp(at)), outcomes: &self.ended }
     }
 
-    fn own_view(&self, at: u64, own: TxnId) -> View<'_, Ended> {
+    pub(crate) fn own_view(&self, at: u64, own: TxnId) -> View<'_, Ended> {
         View { snapshot: Snapshot::of_transaction(Timestamp(at), own), outcomes: &self.ended }
     }
 
-    fn update(&self, slot: usize, start: u64, values: &[(usize, u64)]) -> Appended {
+    pub(crate) fn update(&self, slot: usize, start: u64, values: &[(usize, u64)]) -> Appended {
         let values: Vec<_> = values.iter().map(|(column, word)| (*column, Cell::Word(*word))).collect();
         let at = if start > Timestamp::MAX.0 { Timestamp::MAX.0 } else { start };
         self.table.append(self.view(at), start, Rid::base(0, slot), Change::Update(&values)).unwrap()
     }
 
-    fn merge(&self) {
+    pub(crate) fn merge(&self) {
         self.table.merge_range(0, &self.ended, Timestamp::ZERO).expect("there is something to merge");
     }
 
-    fn range(&self) -> &Range {
+    pub(crate) fn range(&self) -> &Range {
         self.table.range(0)
     }
 
-    fn read(&self, slot: usize, at: u64, columns: &[usize]) -> Option<Vec<u64>> {
+    pub(crate) fn read(&self, slot: usize, at: u64, columns: &[usize]) -> Option<Vec<u64>> {
         self.read_as(self.view(at), slot, columns)
     }
 
-    fn read_as(&self, view: View<'_, Ended>, slot: usize, columns: &[usize]) -> Option<Vec<u64>> {
+    pub(crate) fn read_as(&self, view: View<'_, Ended>, slot: usize, columns: &[usize]) -> Option<Vec<u64>> {
         let word = |cell: &Cell<'_>| if let Cell::Word(word) = cell { *word } else { panic!("no value is null") };
         self.table.read(view, Rid::base(0, slot), columns, |cells| cells.iter().map(word).collect())
     }
@@ -319,7 +325,7 @@ fn columns_merged_at_different_times_are_read_as_one_record() {
 }
 
 impl Fixture {
-    fn merge_some(&self, columns: &[usize]) {
+    pub(crate) fn merge_some(&self, columns: &[usize]) {
         self.table.merge_columns(0, columns, &self.ended, Timestamp::ZERO).expect("there is something to merge");
     }
 }

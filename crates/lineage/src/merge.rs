@@ -123,7 +123,7 @@ impl Range {
                 has_tombstones = true;
                 Some(StartTime::TOMBSTONE)
             }
-            Resolved::Unwritten | Resolved::Active(_) => None,
+            Resolved::Unwritten | Resolved::Active(_) | Resolved::Prepared(..) => None,
         };
         let words = (0..self.len()).map(resolve).collect::<Option<Vec<u64>>>()?;
         let live_rows = words.iter().filter(|word| **word != StartTime::TOMBSTONE).count() as u64;
@@ -171,14 +171,14 @@ impl Range {
         let mut is_sealed = false;
         while end < tails.allocated() {
             let record = tails.get(guard, end + 1);
-            match record.map(|record| (record, resolve_and_stamp(record.start(), outcomes))) {
+            match record.map(|record| (record, record.resolve_and_stamp(outcomes))) {
                 // Perhaps the number is only held ready by a writer.
                 None | Some((_, Resolved::Unwritten)) if !is_sealed => {
                     tails.seal(guard);
                     is_sealed = true;
                     continue;
                 }
-                None | Some((_, Resolved::Unwritten | Resolved::Active(_))) => break,
+                None | Some((_, Resolved::Unwritten | Resolved::Active(_) | Resolved::Prepared(..))) => break,
                 Some((record, Resolved::Committed(at))) if record.kind() != Kind::Snapshot => {
                     committed.push((record, at));
                 }

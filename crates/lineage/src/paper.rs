@@ -25,6 +25,12 @@ impl Outcomes for OnlyDeleteRuns {
     fn outcome(&self, _: TxnId) -> Outcome {
         Outcome::Active
     }
+
+    fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+        unreachable!("nothing is prepared")
+    }
+
+    fn await_decision(&self, _: TxnId) {}
 }
 
 fn view(at: u64) -> View<'static, OnlyDeleteRuns> {

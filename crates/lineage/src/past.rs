@@ -2,6 +2,7 @@
 //!
 //! Versions are in three places: the base record (its insert), the tail, and the history. A version may move from the tail
 //! to the history while somebody looks, so the tail is read first and what is found twice is counted once.
+//! A version whose transaction is only prepared is not there yet: its commit may come to nothing.
 use sync::Guard;
 use types::{Rid, Timestamp};
 
@@ -20,7 +21,7 @@ pub struct Changed {
 
 /// When a tail record's version was committed, `None` for snapshot records and what is not committed.
 fn committed<O: Outcomes>(record: &TailRecord<'_>, outcomes: &O) -> Option<Timestamp> {
-    match resolve(record.start(), outcomes) {
+    match record.resolve(outcomes) {
         Resolved::Committed(at) if record.kind() != Kind::Snapshot => Some(at),
         _ => None,
     }

@@ -26,6 +26,7 @@ use crate::insert::{CHARGED_SLOTS, InsertPages};
 use crate::memory::{Charge, MemoryKind, Meter};
 use crate::table::TableOptions;
 use crate::tail::{TailPages, page_records};
+use crate::validation::HINT_SLOTS;
 
 /// The latch bit of an Indirection word.
 pub(crate) const LATCH: u64 = 1 << 63;
@@ -39,6 +40,8 @@ pub(crate) struct Range {
     /// Slots that this range will ever have: its capacity, or fewer once it is closed.
     limit: AtomicUsize,
     pub(crate) indirection: Box<[AtomicU64]>,
+    /// The newest insert of every [`HINT_SLOTS`] slots, once all are decided and somebody has looked; see `validation`.
+    pub(crate) inserts_newest: Box<[AtomicU64]>,
     /// Reading a record loads them before its Indirection word.
     pub(crate) pages: EpochCell<Pages>,
     pub(crate) parts: Box<[UpdateRange]>,
@@ -91,6 +94,7 @@ impl Range {
             next_slot: AtomicUsize::new(0),
             limit: AtomicUsize::new(capacity),
             indirection: zeroed_atomics(capacity),
+            inserts_newest: zeroed_atomics(capacity.div_ceil(HINT_SLOTS)),
             pages: EpochCell::new(Pages::new(meta, columns)),
             parts,
             is_merge_claimed: AtomicBool::new(false),

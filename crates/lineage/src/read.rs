@@ -4,6 +4,7 @@
 //! the word starts. If the newest version's number is within the TPS of every page read, and the record's Last Updated
 //! Time is within the snapshot, the base pages hold the answer. Otherwise the chain is walked from the newest version on:
 //!
+//! - a tombstone and another transaction's or one's own lock are nothing;
 //! - a version that the snapshot does not see is skipped, and the columns that it updated are marked as *newer*:
 //!   base pages may have merged it in and must not be used for them;
 //! - a snapshot record gives the original values of columns that only invisible versions have updated;
@@ -119,7 +120,7 @@ impl Range {
         let record = if newest > 0 { self.parts[part].tails.get(guard, newest) } else { None };
         let Some(record) = record.filter(|record| record.kind() == Kind::Update) else { return false };
         let Some(few) = record.few() else { return false };
-        if view.visibility(record.start()) != Visibility::Visible {
+        if record.visibility(view) != Visibility::Visible {
             return false;
         }
         let reset = record.reset();
@@ -199,7 +200,7 @@ impl<'w, 'g> Walk<'w, 'g> {
         part: usize,
     ) -> Option<bool> {
         let kind = record.kind();
-        match if kind == Kind::Snapshot { Visibility::Visible } else { view.visibility(record.start()) } {
+        match if kind == Kind::Snapshot { Visibility::Visible } else { record.visibility(view) } {
             Visibility::Absent => return None,
             Visibility::Invisible => {
                 self.newer.insert_all(&record.explicit());

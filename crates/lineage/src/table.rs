@@ -14,13 +14,14 @@ use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 use crate::aggregate::Totals;
 use crate::block::Request;
 use crate::cell::{Cell, value_of_cell};
-use crate::encoding::Encoding;
+use crate::encoding::{Encoding, Test};
 use crate::memory::{MemoryBudget, MemoryUse, Meter};
 use crate::merge::MergeReport;
 use crate::past::Changed;
 use crate::range::{FEW_COLUMNS, Range};
 use crate::scan::Projection;
 use crate::statistics::{Collected, TableStatistics};
+use crate::validation::Validation;
 use crate::view::{Outcomes, View};
 use crate::words::Layout;
 use crate::write::{Appended, Change, WriteError, Writer};
@@ -207,9 +208,29 @@ impl Table {
         self.range(rid.range()).append(&sync::pin(), view, start, rid.slot(), change)
     }
 
-    /// Who wrote the newest version of a record.
+    /// Makes a record the transaction's own as an update would, and changes nothing: until the transaction ends, nobody
+    /// else appends a version. Fails where [`Table::append`] would. `None` if the newest version is its own already, or
+    /// locked by it. Otherwise its transaction stamps what was appended, whichever way it ends, and sooner if it rolls
+    /// back to a savepoint before; whatever the stamp, the lock becomes a tombstone.
+    pub fn lock<O: Outcomes>(&self, view: View<'_, O>, start: u64, rid: Rid) -> Result<Option<Appended>, WriteError> {
+        self.range(rid.range()).lock(&sync::pin(), view, start, rid.slot())
+    }
+
+    /// Who wrote the newest version of a record, or has locked it.
     pub fn newest_writer<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Writer {
         self.range(rid.range()).newest_writer(&sync::pin(), view, rid.slot())
+    }
+
+    /// The same, looked at with the record's latch held for a moment.
+    ///
+    /// It is for locks that are not in the record, such as share locks. Whoever wants one registers it somewhere and then
+    /// asks this; a writer appends (or locks) and then looks for registered ones. They can't miss each other: both hold the
+    /// record's latch once, the one after it has registered, the other while it publishes its version, and one of them
+    /// first. If the writer, the other finds its version here. If the other, its registration came before it released the
+    /// latch, the writer acquired the latch after that, and looks later still, so it finds the registration. (Without the
+    /// latch each could read before the other's store is visible.)
+    pub fn newest_writer_latched<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Writer {
+        self.range(rid.range()).newest_writer_latched(&sync::pin(), view, rid.slot())
     }
 
     /// Writes the outcome of transaction `owner` into a record that it inserted: a commit timestamp's word, or
@@ -420,6 +441,25 @@ impl Table {
     /// as versions are kept; ordered by commit, then by slot.
     pub fn changed<O: Outcomes>(&self, index: usize, from: Timestamp, to: Timestamp, outcomes: &O) -> Vec<Changed> {
         self.range(index).changed(index, from, to, outcomes)
+    }
+
+    /// Whether another transaction than the one that asks has changed (inserted, updated, deleted) a record by a commit
+    /// after `asked.from` and not after `asked.to`. See the `validation` module.
+    pub fn changed_between<O: Outcomes>(&self, rid: Rid, asked: Validation<'_, O>) -> bool {
+        self.range(rid.range()).changed_between(&sync::pin(), rid.slot(), asked)
+    }
+
+    /// Whether such a commit has changed a record of range `index` that passed all of `tests` at `asked.from` or does so at
+    /// `asked.to`; no tests are passed by every record. With `columns`, only if its two images differ in these or in the
+    /// columns of the tests.
+    pub fn range_changed_between<O: Outcomes>(
+        &self,
+        index: usize,
+        asked: Validation<'_, O>,
+        tests: &[(usize, Test)],
+        columns: Option<&[usize]>,
+    ) -> bool {
+        self.range(index).range_changed_between(asked, tests, columns)
     }
 
     /// What the table holds now.

@@ -55,6 +55,8 @@ pub enum Kind {
     Snapshot = 1,
     /// The end of the record.
     Delete = 2,
+    /// No version, but the mark of a transaction that nobody else may append one before it ends. Then it is a tombstone.
+    Lock = 3,
 }
 
 /// The tail pages of one update range.
@@ -85,6 +87,8 @@ struct TailPage {
     words: Words,
     heap: ByteHeap,
     charge: Charge,
+    /// the newest commit of its records, once all are decided and somebody has looked; see `validation`
+    newest: AtomicU64,
 }
 
 /// The meta-data columns of one record, in one cache line.
@@ -274,6 +278,7 @@ impl TailPages {
             words: Words::new(self.layout, self.wide.len(), self.page_records()),
             heap: ByteHeap::default(),
             charge: Charge::new(&self.meter, MemoryKind::Tail, bytes),
+            newest: AtomicU64::new(0),
         }
     }
 
@@ -333,6 +338,43 @@ impl TailPages {
             }
         }
         Ok(())
+    }
+
+    /// The pages with records numbered above `after`, whole. An error if some of these records have become history.
+    pub(crate) fn pages_above<'g>(
+        &'g self,
+        guard: &'g Guard,
+        after: u64,
+    ) -> Result<impl Iterator<Item = TailPageRecords<'g>>, Outdated> {
+        let (through, table) = (self.allocated(), self.pages.load(guard));
+        if through > after && (table.first << self.page_bits) as u64 > after {
+            return Err(Outdated);
+        }
+        let (first, end) = (after as usize >> self.page_bits, (through as usize).div_ceil(self.page_records()));
+        Ok((first..end).filter_map(move |index| {
+            let page = table.get(index)?;
+            Some(TailPageRecords { pages: self, page, first: ((index << self.page_bits) + 1) as u64 })
+        }))
+    }
+}
+
+/// A tail page with all its records, written or not.
+pub(crate) struct TailPageRecords<'g> {
+    pages: &'g TailPages,
+    page: &'g TailPage,
+    first: u64,
+}
+
+impl<'g> TailPageRecords<'g> {
+    /// The newest commit of its records, once all are decided; 0 = not known.
+    pub(crate) fn newest(&self) -> &'g AtomicU64 {
+        &self.page.newest
+    }
+
+    /// The records.
+    pub(crate) fn records(&self) -> impl Iterator<Item = TailRecord<'g>> {
+        let (pages, page, first) = (self.pages, self.page, self.first);
+        (0..page.headers.len()).map(move |at| TailRecord { pages, page, at, sequence: first + at as u64 })
     }
 }
 
@@ -398,7 +440,8 @@ impl<'g> TailRecord<'g> {
         match self.header().slot_and_kind.load(Ordering::Relaxed) >> 32 {
             0 => Kind::Update,
             1 => Kind::Snapshot,
-            _ => Kind::Delete,
+            2 => Kind::Delete,
+            _ => Kind::Lock,
         }
     }
 

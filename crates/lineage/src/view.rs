@@ -3,14 +3,22 @@
 //! A Start Time word at or below the snapshot's timestamp is visible: one compare, the common case. Otherwise the
 //! word may still name a transaction that has committed and not stamped its records yet; then the transaction table
 //! is asked, through the trait that this crate declares and the engine supplies.
+//!
+//! A transaction that has its commit timestamp and may still abort is *prepared* (pre-committed). Whose snapshot is at or
+//! after that timestamp takes its versions for committed and depends on it from then on; for writers, the merge and the
+//! list of changes it is not over.
 use sync::atomic::{AtomicU64, Ordering};
 use types::{Snapshot, StartTime, Timestamp, TxnId};
+
+use crate::tail::{Kind, TailRecord};
 
 /// What became of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It is running.
     Active,
+    /// It has this commit timestamp, has written all that it will, and may still abort.
+    Prepared(Timestamp),
     /// It committed at this time.
     Committed(Timestamp),
     /// It rolled back.
@@ -24,6 +32,14 @@ pub trait Outcomes {
     /// What became of `txn`. While it is taking its commit timestamp this waits for the few instructions until
     /// it has one, so that the answer agrees with every snapshot taken before the call.
     fn outcome(&self, txn: TxnId) -> Outcome;
+
+    /// The reader is about to take a version of the prepared transaction `on` for committed. True: it may; if it is a
+    /// transaction, that depends on `on` from here on. False: `on` is decided meanwhile (a reader that is no transaction
+    /// has been made to wait for that), so its outcome is to be asked for again.
+    fn speculate(&self, reader: Snapshot, on: TxnId) -> bool;
+
+    /// Returns once the prepared transaction `on` is decided.
+    fn await_decision(&self, on: TxnId);
 }
 
 /// A Start Time word with its transaction looked up.
@@ -33,6 +49,8 @@ pub enum Resolved {
     Unwritten,
     /// Written by a transaction that still runs.
     Active(TxnId),
+    /// Written by a transaction that will have committed at this time, if it does not abort.
+    Prepared(TxnId, Timestamp),
     /// Committed at this time.
     Committed(Timestamp),
     /// Rolled back.
@@ -53,7 +71,9 @@ pub fn resolve<O: Outcomes>(start: &AtomicU64, outcomes: &O) -> Resolved {
                 // A running transaction may take a single version back (a key that is taken). If it did so after the
                 // word was read, and has committed since, its outcome is not that of this version.
                 Outcome::Committed(at) if start.load(Ordering::Acquire) == word => return Resolved::Committed(at),
-                Outcome::Committed(_) => {}
+                // The same before it was prepared.
+                Outcome::Prepared(at) if start.load(Ordering::Acquire) == word => return Resolved::Prepared(txn, at),
+                Outcome::Committed(_) | Outcome::Prepared(_) => {}
                 Outcome::Aborted => return Resolved::Tombstone,
                 Outcome::Stamped => {}
             },
@@ -65,12 +85,16 @@ pub fn resolve<O: Outcomes>(start: &AtomicU64, outcomes: &O) -> Resolved {
 /// readers need not ask.
 pub fn resolve_and_stamp<O: Outcomes>(start: &AtomicU64, outcomes: &O) -> Resolved {
     let before = start.load(Ordering::Acquire);
-    let resolved = resolve(start, outcomes);
+    stamp_resolved(start, before, resolve(start, outcomes))
+}
+
+/// Replaces the word `before`, if it is a transaction's id and still there, by what has become of it.
+fn stamp_resolved(start: &AtomicU64, before: u64, resolved: Resolved) -> Resolved {
     if let StartTime::Pending(_) = StartTime::from_word(before) {
         let stamp = match resolved {
             Resolved::Committed(at) => at.0,
             Resolved::Tombstone => StartTime::TOMBSTONE,
-            Resolved::Active(_) | Resolved::Unwritten => return resolved,
+            Resolved::Active(_) | Resolved::Prepared(..) | Resolved::Unwritten => return resolved,
         };
         // Its owner may stamp the same value at the same time; either store is right.
         let _ = start.compare_exchange(before, stamp, Ordering::AcqRel, Ordering::Relaxed);
@@ -110,20 +134,74 @@ impl<O: Outcomes> View<'_, O> {
     #[inline]
     pub fn visibility(&self, start: &AtomicU64) -> Visibility {
         let word = start.load(Ordering::Acquire);
-        if word <= self.snapshot.at.0 && word != 0 {
-            return Visibility::Visible;
-        }
+        if self.is_in_time(word) { Visibility::Visible } else { self.visibility_beyond(start, word) }
+    }
+
+    /// Whether a version with this Start Time was committed in time and stamped.
+    #[inline]
+    fn is_in_time(&self, word: u64) -> bool {
+        word <= self.snapshot.at.0 && word != 0
+    }
+
+    /// What is left to ask of a Start Time that was this word when it was looked at.
+    #[inline]
+    fn visibility_beyond(&self, start: &AtomicU64, word: u64) -> Visibility {
         if word <= Timestamp::MAX.0 {
             return if word == 0 { Visibility::Absent } else { Visibility::Invisible };
         }
         if self.snapshot.sees_own(word) {
             return Visibility::Visible;
         }
-        match resolve(start, self.outcomes) {
-            Resolved::Committed(at) if at <= self.snapshot.at => Visibility::Visible,
-            Resolved::Committed(_) | Resolved::Active(_) => Visibility::Invisible,
-            Resolved::Tombstone | Resolved::Unwritten => Visibility::Absent,
+        self.visibility_of_pending(start)
+    }
+
+    /// The same for a Start Time that was a transaction's id when it was looked at.
+    fn visibility_of_pending(&self, start: &AtomicU64) -> Visibility {
+        loop {
+            return match resolve(start, self.outcomes) {
+                Resolved::Committed(at) if at <= self.snapshot.at => Visibility::Visible,
+                // Nobody depends on himself: of his own versions a reader sees those that the snapshot names.
+                Resolved::Prepared(on, at) if at <= self.snapshot.at && self.snapshot.own != Some(on) => {
+                    if !self.outcomes.speculate(self.snapshot, on) {
+                        continue;
+                    }
+                    Visibility::Visible
+                }
+                Resolved::Committed(_) | Resolved::Prepared(..) | Resolved::Active(_) => Visibility::Invisible,
+                Resolved::Tombstone | Resolved::Unwritten => Visibility::Absent,
+            };
         }
+    }
+}
+
+/// A lock is nobody's version, whatever becomes of its transaction: once that has ended, the lock is a tombstone.
+impl TailRecord<'_> {
+    /// Whether the version is visible.
+    #[inline]
+    pub(crate) fn visibility<O: Outcomes>(&self, view: View<'_, O>) -> Visibility {
+        let word = self.start().load(Ordering::Acquire);
+        if view.is_in_time(word) {
+            Visibility::Visible
+        } else if word != 0 && self.kind() == Kind::Lock {
+            Visibility::Absent
+        } else {
+            view.visibility_beyond(self.start(), word)
+        }
+    }
+
+    /// Looks up what its Start Time stands for now.
+    #[inline]
+    pub(crate) fn resolve<O: Outcomes>(&self, outcomes: &O) -> Resolved {
+        match resolve(self.start(), outcomes) {
+            Resolved::Committed(_) if self.kind() == Kind::Lock => Resolved::Tombstone,
+            resolved => resolved,
+        }
+    }
+
+    /// The same, and writes the outcome in its place.
+    pub(crate) fn resolve_and_stamp<O: Outcomes>(&self, outcomes: &O) -> Resolved {
+        let before = self.start().load(Ordering::Acquire);
+        stamp_resolved(self.start(), before, self.resolve(outcomes))
     }
 }
 
@@ -131,25 +209,35 @@ impl<O: Outcomes> View<'_, O> {
 mod tests {
     use super::*;
 
-    /// While a reader asks, the transaction takes this one version back and then commits.
-    struct TakesItBack<'a>(&'a AtomicU64);
+    /// While a reader asks, the transaction takes this one version back and then comes to its outcome.
+    struct TakesItBack<'a>(&'a AtomicU64, Outcome);
 
     impl Outcomes for TakesItBack<'_> {
         fn outcome(&self, _: TxnId) -> Outcome {
             self.0.store(StartTime::TOMBSTONE, Ordering::Release);
-            Outcome::Committed(Timestamp(5))
+            self.1
         }
+
+        fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+            unreachable!("the version is not there")
+        }
+
+        fn await_decision(&self, _: TxnId) {}
     }
 
     #[test]
     fn a_version_taken_back_does_not_commit_with_its_transaction() {
-        let pending = || AtomicU64::new(TxnId::new(1).word());
-        let start = pending();
-        assert_eq!(resolve(&start, &TakesItBack(&start)), Resolved::Tombstone);
-        let start = pending();
-        assert_eq!(resolve_and_stamp(&start, &TakesItBack(&start)), Resolved::Tombstone, "the merge passes over it");
-        let start = pending();
-        let view = View { snapshot: Snapshot::at(Timestamp::MAX), outcomes: &TakesItBack(&start) };
-        assert_eq!(view.visibility(&start), Visibility::Absent);
+        for outcome in [Outcome::Committed(Timestamp(5)), Outcome::Prepared(Timestamp(5))] {
+            let pending = || AtomicU64::new(TxnId::new(1).word());
+            let start = pending();
+            let outcomes = TakesItBack(&start, outcome);
+            assert_eq!(resolve(&start, &outcomes), Resolved::Tombstone);
+            let start = pending();
+            let outcomes = TakesItBack(&start, outcome);
+            assert_eq!(resolve_and_stamp(&start, &outcomes), Resolved::Tombstone, "the merge passes over it");
+            let start = pending();
+            let view = View { snapshot: Snapshot::at(Timestamp::MAX), outcomes: &TakesItBack(&start, outcome) };
+            assert_eq!(view.visibility(&start), Visibility::Absent);
+        }
     }
 }

@@ -9,6 +9,15 @@
 //!
 //! The new version is cumulative: it repeats the explicit values of the version before it, except those of columns
 //! whose base page has merged that version in (the reset at the TPS, section 4.2).
+//!
+//! A *lock* is appended the same way and is no version: it keeps other writers off until its transaction ends. Then it is
+//! a tombstone, also where the transaction commits, and so leaves nothing behind. Versions that the transaction appends
+//! meanwhile stand on the lock, so that it holds again if they are taken back.
+//!
+//! A running transaction takes back what it wrote since a savepoint, newest first or in any order, by stamping it as
+//! tombstones. What it appends next stands on the newest version left, as after a rollback. A snapshot record has the
+//! Start Time of its base record; only one for a record which the transaction itself inserted is taken back, and then
+//! counts as little as a version taken back: the next update keeps the old values again, as the history will not have it.
 use smallvec::SmallVec;
 use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +36,7 @@ use crate::view::{Outcomes, Resolved, View, resolve};
 pub enum WriteError {
     /// The view sees no such record.
     NotVisible,
-    /// This running transaction has written the newest version.
+    /// This transaction has written the newest version or holds a lock on the record, and has not ended.
     Locked(TxnId),
     /// The newest version was committed after the view's snapshot.
     Changed(Timestamp),
@@ -36,7 +45,7 @@ pub enum WriteError {
 /// Who wrote the newest version of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Writer {
-    /// Another transaction, which still runs.
+    /// Another transaction, which has not ended; it may be prepared. Or it has locked the newest version.
     Running(TxnId),
     /// Nobody: the transaction that inserted the record rolled back.
     Tombstone,
@@ -100,11 +109,11 @@ struct Newest<'g> {
     top: u64,
     /// the newest version that counts, `None` where the base pages have it
     version: Option<TailRecord<'g>>,
-    /// what became of its writer, asked once: the latch does not keep that transaction from ending
+    /// what became of its writer, or of who has locked it; asked once: the latch keeps no transaction from ending
     writer: Resolved,
     /// whether it ends the record
     is_deleted: bool,
-    /// whether it is a later one than the insert
+    /// whether it is a later one than the insert, or locked
     is_update: bool,
     /// the columns updated so far
     ever: ColumnSet,
@@ -183,11 +192,12 @@ impl Append<'_> {
         (reset, Some(Carried { from: *version, columns }))
     }
 
-    fn delete(&self, above: u64) -> Appended {
+    /// Appends a record without values: the end of the record, or a lock.
+    fn mark(&self, kind: Kind, above: u64) -> Appended {
         let tails = &self.range.part(self.slot).tails;
         let sequence = tails.allocate(self.guard, 1, above);
         let (prev, slot, start, ever) = (self.newest.top, self.slot, self.start, &self.newest.ever);
-        let (kind, reset, carried) = (Kind::Delete, 0, None);
+        let (reset, carried) = (0, None);
         let record = NewRecord { prev, slot, kind, start, reset, ever, values: &[], carried };
         tails.write(self.guard, sequence, &record);
         Appended { first: sequence, last: sequence }
@@ -205,8 +215,12 @@ fn stamp_word(start: &AtomicU64, owner: TxnId, stamp: u64) {
 /// Whether a transaction whose Start Time word is `start` may append a version to the newest one.
 fn check_writable<O: Outcomes>(view: View<'_, O>, start: u64, newest: &Newest<'_>) -> Result<(), WriteError> {
     match newest.writer {
-        Resolved::Active(owner) if owner.has_written(start) => {}
+        Resolved::Active(owner) | Resolved::Prepared(owner, _) if owner.has_written(start) => {}
         Resolved::Active(owner) if newest.is_update => return Err(WriteError::Locked(owner)),
+        // Its insert may have been read already.
+        Resolved::Prepared(owner, at) if newest.is_update || at <= view.snapshot.at => {
+            return Err(WriteError::Locked(owner));
+        }
         Resolved::Committed(at) if at <= view.snapshot.at => {}
         Resolved::Committed(at) if newest.is_update => return Err(WriteError::Changed(at)),
         _ => return Err(WriteError::NotVisible),
@@ -230,19 +244,51 @@ impl Range {
         let append = Append { range: self, guard, start, slot, newest };
         let appended = match change {
             Change::Update(values) => append.update(view, values, latch.sequence),
-            Change::Delete => append.delete(latch.sequence),
+            Change::Delete => append.mark(Kind::Delete, latch.sequence),
         };
         latch.publish(appended.last);
         Ok(appended)
     }
 
+    /// Locks the record at `slot` on behalf of the transaction whose Start Time word is `start`. `None` if it has done so
+    /// before, or has written the newest version: then nobody else can append anyway.
+    pub(crate) fn lock<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        start: u64,
+        slot: usize,
+    ) -> Result<Option<Appended>, WriteError> {
+        let latch = Latched::acquire(&self.indirection[slot]);
+        let newest = self.newest(guard, view, slot, latch.sequence);
+        check_writable(view, start, &newest)?;
+        if let Resolved::Active(_) | Resolved::Prepared(..) = newest.writer {
+            return Ok(None);
+        }
+        let appended = Append { range: self, guard, start, slot, newest }.mark(Kind::Lock, latch.sequence);
+        latch.publish(appended.last);
+        Ok(Some(appended))
+    }
+
     /// Who wrote the newest version of the record at `slot`.
     pub(crate) fn newest_writer<O: Outcomes>(&self, guard: &Guard, view: View<'_, O>, slot: usize) -> Writer {
         let sequence = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        self.newest_writer_at(guard, view, slot, sequence)
+    }
+
+    /// The same, looked at with the record's latch held; see [`crate::Table::newest_writer_latched`].
+    pub(crate) fn newest_writer_latched<O: Outcomes>(&self, guard: &Guard, view: View<'_, O>, slot: usize) -> Writer {
+        let latch = Latched::acquire(&self.indirection[slot]);
+        self.newest_writer_at(guard, view, slot, latch.sequence)
+    }
+
+    fn newest_writer_at<O: Outcomes>(&self, guard: &Guard, view: View<'_, O>, slot: usize, sequence: u64) -> Writer {
         match self.newest(guard, view, slot, sequence).writer {
-            Resolved::Active(owner) if view.snapshot.own != Some(owner) => Writer::Running(owner),
+            Resolved::Active(owner) | Resolved::Prepared(owner, _) if view.snapshot.own != Some(owner) => {
+                Writer::Running(owner)
+            }
             Resolved::Tombstone | Resolved::Unwritten => Writer::Tombstone,
-            Resolved::Active(_) | Resolved::Committed(_) => Writer::Settled,
+            Resolved::Active(_) | Resolved::Prepared(..) | Resolved::Committed(_) => Writer::Settled,
         }
     }
 
@@ -254,22 +300,28 @@ impl Range {
         let pages = self.pages.load(guard);
         let (meta, floor) = (&pages.meta, pages.floor[part]);
         let mut top: Option<(u64, ColumnSet)> = None;
+        let mut locker: Option<Resolved> = None;
         let mut sequence = newest;
         while sequence > floor {
             let Some(record) = self.parts[part].tails.get(guard, sequence) else {
                 // It was merged and became history since the page was loaded.
                 return self.newest(guard, view, slot, newest);
             };
-            let is_snapshot = record.kind() == Kind::Snapshot;
-            let writer = resolve(record.start(), view.outcomes);
-            if !is_snapshot && writer == Resolved::Tombstone {
+            let writer = record.resolve(view.outcomes);
+            if writer == Resolved::Tombstone {
                 sequence = record.prev();
                 continue;
             }
             let (top_sequence, ever) = top.take().unwrap_or_else(|| (sequence, record.ever()));
-            if !is_snapshot {
-                let (top, is_deleted) = (top_sequence, record.kind() == Kind::Delete);
-                return Newest { top, version: Some(record), writer, is_deleted, is_update: true, ever, floor, pages };
+            let kind = record.kind();
+            match kind {
+                Kind::Snapshot => {}
+                Kind::Lock => locker = Some(writer),
+                Kind::Update | Kind::Delete => {
+                    let (top, is_deleted, writer) = (top_sequence, kind == Kind::Delete, locker.unwrap_or(writer));
+                    let (version, is_update) = (Some(record), true);
+                    return Newest { top, version, writer, is_deleted, is_update, ever, floor, pages };
+                }
             }
             top = Some((top_sequence, ever));
             sequence = record.prev();
@@ -285,7 +337,8 @@ impl Range {
         };
         let (top, ever) = top.unwrap_or_else(|| (sequence, base.map_or(ColumnSet::EMPTY, |base| base.ever(slot))));
         let is_deleted = base.is_some_and(|updates| updates.is_deleted(slot));
-        Newest { top, version: None, writer, is_deleted, is_update: last_updated > 0, ever, floor, pages }
+        let (writer, is_update) = (locker.unwrap_or(writer), last_updated > 0 || locker.is_some());
+        Newest { top, version: None, writer, is_deleted, is_update, ever, floor, pages }
     }
 
     /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. What is history by
@@ -293,6 +346,7 @@ impl Range {
     pub(crate) fn stamp_tail(&self, guard: &Guard, slot: usize, appended: Appended, owner: TxnId, stamp: u64) {
         for sequence in appended.first..=appended.last {
             let Some(record) = self.part(slot).tails.get(guard, sequence) else { continue };
+            let stamp = if record.kind() == Kind::Lock { StartTime::TOMBSTONE } else { stamp };
             // A snapshot record carries its base record's Start Time; unless this transaction inserted that, it stays.
             stamp_word(record.start(), owner, stamp);
         }
@@ -328,6 +382,12 @@ mod tests {
         fn outcome(&self, _: TxnId) -> Outcome {
             Outcome::Aborted
         }
+
+        fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+            unreachable!("nothing is prepared")
+        }
+
+        fn await_decision(&self, _: TxnId) {}
     }
 
     fn table_abc() -> (Table, Rid) {
@@ -363,6 +423,12 @@ mod tests {
         fn outcome(&self, _: TxnId) -> Outcome {
             if self.0.replace(true) { Outcome::Aborted } else { Outcome::Active }
         }
+
+        fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+            unreachable!("nothing is prepared")
+        }
+
+        fn await_decision(&self, _: TxnId) {}
     }
 
     #[test]

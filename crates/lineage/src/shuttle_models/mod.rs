@@ -24,7 +24,7 @@ use sync::hint::SpinWait;
 use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId};
 
 use crate::cell::Cell;
-use crate::{Appended, Change, Layout, Outcome, Outcomes, Projection, Request, Table, TableOptions, View};
+use crate::{Appended, Change, Layout, Outcome, Outcomes, Projection, Request, Table, TableOptions, Validation, View};
 
 /// Orders drawn by chance for each model, and as many by priorities.
 const RUNS: usize = 1_000;
@@ -37,6 +37,7 @@ const COMMITTING: u64 = 1;
 const ABORTED: u64 = 2;
 const RELEASED: u64 = 3;
 const COMMITTED: u64 = 4;
+const PREPARED: u64 = 1 << 62;
 /// What is announced as read by who reads nothing.
 const NO_SNAPSHOT: u64 = u64::MAX;
 /// Transactions that a model may begin.
@@ -76,13 +77,35 @@ enum Wrote {
     Inserted([u64; 2]),
     Updated(usize, u64),
     Deleted,
+    /// Nothing, but nobody else could meanwhile.
+    Locked,
 }
 
 /// What somebody saw.
 #[derive(Debug)]
 enum Seen {
-    Row { at: Timestamp, rid: Rid, row: Row },
-    Changes { from: Timestamp, to: Timestamp, changes: Vec<(Timestamp, Rid)> },
+    Row {
+        at: Timestamp,
+        rid: Rid,
+        row: Row,
+    },
+    Changes {
+        from: Timestamp,
+        to: Timestamp,
+        changes: Vec<(Timestamp, Rid)>,
+    },
+    /// It had locked the record while it ran, and committed last.
+    Held {
+        from: Timestamp,
+        to: Timestamp,
+        rid: Rid,
+    },
+    /// Whether others changed anything, and record 0.
+    Validated {
+        from: Timestamp,
+        to: Timestamp,
+        changed: [bool; 2],
+    },
 }
 
 /// A table, its transactions, and what has happened.
@@ -105,8 +128,22 @@ impl Outcomes for World {
                 COMMITTING => wait.pause(),
                 ABORTED => return Outcome::Aborted,
                 RELEASED => return Outcome::Stamped,
+                prepared if prepared >= PREPARED => return Outcome::Prepared(Timestamp(prepared - PREPARED)),
                 committed => return Outcome::Committed(Timestamp(committed - COMMITTED)),
             }
+        }
+    }
+
+    /// Nobody depends on others here: all wait.
+    fn speculate(&self, _: Snapshot, on: TxnId) -> bool {
+        self.await_decision(on);
+        false
+    }
+
+    fn await_decision(&self, on: TxnId) {
+        let mut wait = SpinWait::new();
+        while self.states[on.number() as usize].load(Ordering::Acquire) >= PREPARED {
+            wait.pause();
         }
     }
 }
@@ -193,6 +230,17 @@ impl World {
                     expected.dedup();
                     assert_eq!(*changes, expected, "{seen:?}");
                 }
+                Seen::Held { from, to, rid } => {
+                    let others = commits.iter().find(|(at, of, _)| of == rid && at > from && at <= to);
+                    assert_eq!(others.map(|(at, ..)| *at), None, "{seen:?}");
+                }
+                Seen::Validated { from, to, changed } => {
+                    let expected = [None, Some(record(0))].map(|rid| {
+                        let is_asked = |of: Rid| rid.is_none_or(|rid| rid == of);
+                        commits.iter().any(|(at, of, _)| at > from && at <= to && is_asked(*of))
+                    });
+                    assert_eq!(*changed, expected, "{seen:?} of {commits:?}");
+                }
             }
         }
     }
@@ -271,14 +319,51 @@ impl Transaction<'_> {
         }
     }
 
-    fn commit(mut self) {
+    fn prepare(&self) -> Timestamp {
         let state = &self.world.states[self.number];
         state.store(COMMITTING, Ordering::Release);
         let at = Timestamp(self.world.clock.fetch_add(1, Ordering::AcqRel) + 1);
-        let commits = self.written.iter().map(|(rid, _, wrote)| (at, *rid, *wrote));
-        self.world.commits.lock().unwrap().extend(commits);
-        state.store(COMMITTED + at.0, Ordering::Release);
+        state.store(PREPARED + at.0, Ordering::Release);
+        at
+    }
+
+    fn commit(mut self) -> Timestamp {
+        let at = self.prepare();
+        let changes = self.written.iter().filter(|(.., wrote)| !matches!(wrote, Wrote::Locked));
+        self.world.commits.lock().unwrap().extend(changes.map(|(rid, _, wrote)| (at, *rid, *wrote)));
+        self.world.states[self.number].store(COMMITTED + at.0, Ordering::Release);
         self.end(at.0);
+        at
+    }
+
+    /// Gets its commit timestamp, and aborts then.
+    fn fail(self) {
+        self.prepare();
+    }
+
+    /// Returns whether it could.
+    fn lock(&mut self, rid: Rid) -> bool {
+        let locked = self.world.table.lock(self.view(), self.id().word(), rid);
+        if let Ok(Some(lock)) = locked {
+            self.written.push((rid, Some(lock), Wrote::Locked));
+        }
+        locked.is_ok()
+    }
+
+    /// Commits; nobody else may have changed the record, which is locked, since the snapshot.
+    fn commit_holding(self, rid: Rid) {
+        let (world, from) = (self.world, self.snapshot.at);
+        let to = self.commit();
+        world.seen.lock().unwrap().push(Seen::Held { from, to, rid });
+    }
+
+    /// Notes what was changed since the snapshot.
+    fn validate(&self) {
+        let (from, to, table) = (self.snapshot.at, self.world.now(), &self.world.table);
+        let asked = Validation { from, to, own: self.id(), outcomes: self.world };
+        let any = (0..table.range_count()).any(|range| table.range_changed_between(range, asked, &[], None));
+        let changed = [any, table.changed_between(record(0), asked)];
+        self.world.seen.lock().unwrap().push(Seen::Validated { from, to, changed });
     }
 
     fn end(&mut self, stamp: u64) {

@@ -104,3 +104,67 @@ fn a_snapshot_stays_as_it_is() {
     };
     explore(move || together(World::new(), vec![deletes, looks_twice, looks_twice]));
 }
+
+#[test]
+fn nobody_changes_what_is_locked() {
+    let locks = |world: &World| {
+        let mut txn = world.begin();
+        if txn.lock(record(0)) && txn.update(record(1), A, 10) {
+            txn.commit_holding(record(0));
+        }
+    };
+    let locks_and_updates = |world: &World| {
+        let mut txn = world.begin();
+        if txn.lock(record(0)) && txn.update(record(0), B, 20) {
+            txn.take_back();
+            txn.commit_holding(record(0));
+        }
+    };
+    let updates = |world: &World| {
+        writer_of_a(world);
+        world.merge_only();
+    };
+    explore(move || together(World::new(), vec![locks, locks_and_updates, updates]));
+}
+
+#[test]
+fn what_was_prepared_and_aborted_never_was() {
+    let fails = |world: &World| {
+        let mut txn = world.begin();
+        txn.update(record(0), A, 10);
+        txn.insert([1, 2]);
+        txn.fail();
+        writer_of_b(world);
+    };
+    let merges = |world: &World| {
+        world.merge_only();
+        writer_of_a(world);
+        world.merge_only();
+    };
+    explore(move || together(World::new(), vec![fails, merges, reader]));
+}
+
+#[test]
+fn a_validation_finds_what_others_committed_since_its_snapshot() {
+    let changes = |world: &World| {
+        writer_of_a(world);
+        let mut txn = world.begin();
+        txn.insert([1, 2]);
+        txn.update(record(1), B, 30);
+        txn.commit();
+    };
+    let archives = |world: &World| {
+        world.merge();
+        writer_of_b(world);
+        world.merge();
+        world.archive();
+    };
+    let validates = |world: &World| {
+        let mut txn = world.begin();
+        txn.validate();
+        txn.update(record(1), A, 40);
+        txn.validate();
+        txn.validate();
+    };
+    explore(move || together(World::new(), vec![changes, archives, validates]));
+}
