@@ -10,9 +10,10 @@
 //! readers find a version in the one place or in the other. (The paper waits until no running query needs them in place;
 //! here a walk along a chain crosses from the tail to the history, so nothing has to wait for a long query.)
 //!
-//! **The horizon** is the oldest snapshot that may still be asked for. A record all of whose archived versions are at or
-//! before it, and whose base record shows nothing newer, needs no history: every snapshot left sees the base record. It
-//! is not even written. If such a record is updated again and a merge is about to put the new value over the base value
+//! **What is kept** is known as a set of snapshots (see `kept`). Versions that the same snapshots see become one on their way
+//! into a history page, so that what fell between two snapshots in use is not even written. A record all of whose archived
+//! versions are at or before the oldest snapshot, and whose base record shows nothing newer, needs no history: every
+//! snapshot left sees the base record. If such a record is updated again and a merge is about to put the new value over the base value
 //! that earlier snapshots still need, the merge first keeps the old one as the record's *origin*
 //! ([`Range::keep_origins`]); its writer does not have to know.
 //!
@@ -25,6 +26,7 @@ use types::Timestamp;
 use crate::base::{MetaColumns, MetaPage, Pages};
 use crate::cell::Cell;
 use crate::history::{History, HistoryPage, NewVersion};
+use crate::kept::Kept;
 use crate::memory::{Charge, MemoryKind};
 use crate::range::Range;
 use crate::tail::{Kind, TailRecord};
@@ -32,16 +34,18 @@ use crate::tail::{Kind, TailRecord};
 /// The history of an update range, with the memory that it is charged for.
 pub(crate) struct Archive {
     pub(crate) history: History,
-    /// how many versions there were when it last expired
+    /// how many versions there were when every record was last looked at
     len_expired: usize,
-    /// the horizon then
-    horizon_expired: u64,
+    /// what was kept then
+    kept_expired: Kept,
+    /// how many of them will go with the snapshots that were in use then
+    pinned: usize,
     _charge: Charge,
 }
 
 impl Archive {
     pub(crate) fn new(history: History, charge: Charge) -> Archive {
-        Archive { len_expired: 0, horizon_expired: 0, history, _charge: charge }
+        Archive { history, len_expired: 0, kept_expired: Kept::default(), pinned: 0, _charge: charge }
     }
 }
 
@@ -63,7 +67,9 @@ impl Range {
         matches!(pages.meta, MetaPage::Base(_))
             && (0..self.parts.len()).any(|part| {
                 let archive = self.parts[part].archive.load(guard);
-                self.archivable(guard, pages, part, false).is_some() || self.has_grown(part, archive)
+                self.archivable(guard, pages, part, false).is_some()
+                    || self.has_grown(part, archive)
+                    || self.is_pinned(part, archive)
             })
     }
 
@@ -87,10 +93,15 @@ impl Range {
         archive.history.len() >= 2 * archive.len_expired.max(self.parts[part].tails.page_records())
     }
 
-    /// Archives what has been merged, and expires what no snapshot from `horizon` on needs. `all` takes in the last
+    /// Whether most of the history waits only for snapshots to end.
+    fn is_pinned(&self, part: usize, archive: &Archive) -> bool {
+        archive.pinned >= (archive.history.len() / 2).max(self.parts[part].tails.page_records())
+    }
+
+    /// Archives what has been merged, and expires what none of the `kept` snapshots needs. `all` takes in the last
     /// pages too, and expires however little it brings. Returns whether it archived anything. The caller holds the merge's
     /// mutex.
-    pub(crate) fn archive(&self, guard: &Guard, horizon: Timestamp, all: bool) -> bool {
+    pub(crate) fn archive(&self, guard: &Guard, kept: &Kept, all: bool) -> bool {
         let pages = self.pages.load(guard);
         let MetaPage::Base(meta) = &pages.meta else { return false };
         let mut has_archived = false;
@@ -98,27 +109,24 @@ impl Range {
             if let Some(through) = self.archivable(guard, pages, part, all) {
                 has_archived = true;
                 let before = &self.parts[part].archive.load(guard).history;
-                let history = self.with_archived(guard, part, meta, before, through, horizon);
-                self.publish_history(guard, part, history, None);
+                let history = self.with_archived(guard, part, meta, before, through, kept);
+                self.publish_history(guard, part, history);
                 self.parts[part].tails.give_up(guard, through);
             }
-            self.expire(guard, part, meta, horizon, all);
+            self.expire(guard, part, meta, kept, all);
         }
         has_archived
     }
 
-    fn publish_history(&self, guard: &Guard, part: usize, history: History, expired: Option<Timestamp>) {
+    fn publish_history(&self, guard: &Guard, part: usize, history: History) {
         let cell = &self.parts[part].archive;
         let before = cell.load(guard);
-        let (len_expired, horizon_expired) = match expired {
-            Some(horizon) => (history.len(), horizon.0),
-            None => (before.len_expired, before.horizon_expired),
-        };
         let charge = Charge::new(&self.meter, MemoryKind::History, history.bytes());
-        cell.replace(Archive { history, len_expired, horizon_expired, _charge: charge }, guard);
+        let (kept_expired, len_expired, pinned) = (before.kept_expired.clone(), before.len_expired, before.pinned);
+        cell.replace(Archive { history, len_expired, kept_expired, pinned, _charge: charge }, guard);
     }
 
-    /// The history with the tail records up to `through`, but for those that no snapshot from the horizon on needs.
+    /// The history with the tail records up to `through`, but for those that no kept snapshot needs.
     fn with_archived(
         &self,
         guard: &Guard,
@@ -126,10 +134,10 @@ impl Range {
         meta: &MetaColumns,
         before: &History,
         through: u64,
-        horizon: Timestamp,
+        kept: &Kept,
     ) -> History {
-        let first_slot = part * self.options.update_range_records;
-        let mut is_needed = vec![horizon == Timestamp::ZERO; self.options.update_range_records];
+        let (first_slot, oldest) = (part * self.options.update_range_records, kept.oldest());
+        let mut is_needed = vec![oldest == Timestamp::ZERO; self.options.update_range_records];
         let mut versions = Vec::new();
         let tails = &self.parts[part].tails;
         for sequence in before.through() + 1..=through {
@@ -139,22 +147,19 @@ impl Range {
                 continue; // rolled back, or a number that was never used
             }
             let slot = record.slot();
-            let is_recent = record.kind() != Kind::Snapshot && start > horizon.0;
-            let is_needed = &mut is_needed[slot - first_slot];
             // A record that has older history needs this too, lest a reader takes that for the newest.
-            *is_needed |= is_recent
-                || meta.last_updated(slot) > horizon.0
-                || before.len() > 0 && before.versions(slot).next().is_some();
+            is_needed[slot - first_slot] |=
+                meta.last_updated(slot) > oldest.0 || before.len() > 0 && before.versions(slot).next().is_some();
             versions.push(Archived { slot, record, start });
         }
         let all = versions.len();
         versions.retain(|version| is_needed[version.slot - first_slot]);
         versions.sort_unstable_by_key(|version| (version.slot, std::cmp::Reverse(version.record.sequence)));
-        let history = before.append(self.build_page(&versions), through);
+        let history = before.append(self.build_page(&versions, kept), through, kept);
         if versions.len() < all { history.pass(through) } else { history }
     }
 
-    fn build_page(&self, versions: &[Archived<'_>]) -> HistoryPage {
+    fn build_page(&self, versions: &[Archived<'_>], kept: &Kept) -> HistoryPage {
         let mut values: Vec<(usize, Cell<'_>)> = Vec::new();
         let mut ends = Vec::with_capacity(versions.len());
         for version in versions {
@@ -168,25 +173,31 @@ impl Range {
             let values = &values[std::mem::replace(&mut from, end)..end];
             NewVersion { slot, sequence, kind, start: version.start, values }
         });
-        HistoryPage::build(&self.types, new_versions)
+        HistoryPage::build(&self.types, kept, new_versions)
     }
 
-    /// Gives up old history, when there is enough of it to be worth looking at every record.
-    fn expire(&self, guard: &Guard, part: usize, meta: &MetaColumns, horizon: Timestamp, all: bool) {
+    /// Gives up old history, when there is enough of it to be worth looking at every record, or what held most of it has
+    /// ended.
+    fn expire(&self, guard: &Guard, part: usize, meta: &MetaColumns, kept: &Kept, all: bool) {
         let archive = self.parts[part].archive.load(guard);
-        let has_moved = horizon.0 > archive.horizon_expired;
-        if archive.history.len() == 0 || !has_moved || !(all || self.has_grown(part, archive)) {
+        let has_ended = || self.is_pinned(part, archive) && kept.oldest() > archive.kept_expired.oldest();
+        let has_changed = *kept != archive.kept_expired;
+        if archive.history.len() == 0 || !has_changed || !(all || self.has_grown(part, archive) || has_ended()) {
             return;
         }
-        // A base record that shows a version after the horizon does not stand for the snapshots before that.
-        let keep_origin = |slot: usize| meta.last_updated(slot) > horizon.0;
-        if let Some(history) = archive.history.expire(horizon.0, keep_origin) {
-            self.publish_history(guard, part, history, Some(horizon));
-        }
+        // A base record that shows a version after a snapshot does not stand for it.
+        let keep_origin = |oldest: Timestamp| move |slot: usize| meta.last_updated(slot) > oldest.0;
+        let expired = archive.history.expire(kept, keep_origin(kept.oldest()));
+        let history = expired.unwrap_or_else(|| archive.history.clone());
+        let pinned = if kept.has_old() { history.pinned(kept, keep_origin(kept.horizon())) } else { 0 };
+        let (len_expired, kept_expired) = (history.len(), kept.clone());
+        let charge = Charge::new(&self.meter, MemoryKind::History, history.bytes());
+        let archive = Archive { history, len_expired, kept_expired, pinned, _charge: charge };
+        self.parts[part].archive.replace(archive, guard);
     }
 
-    /// Keeps, as origins in the history, the base values that the merge is about to replace and that snapshots between
-    /// the horizon and the new version need: those of records whose own history was given up, be it only the snapshot
+    /// Keeps, as origins in the history, the base values that the merge is about to replace and that kept snapshots before
+    /// the new version need: those of records whose own history was given up, be it only the snapshot
     /// record that a rolled-back update left. `newest` are the newest versions that the merge takes in, each with its
     /// commit time.
     pub(crate) fn keep_origins<'g>(
@@ -195,14 +206,15 @@ impl Range {
         part: usize,
         meta: &MetaColumns,
         newest: impl Iterator<Item = (TailRecord<'g>, Timestamp)>,
-        horizon: Timestamp,
+        kept: &Kept,
     ) {
         let (pages, history) = (self.pages.load(guard), &self.parts[part].archive.load(guard).history);
         if history.given_up() == 0 {
             return;
         }
         let lost: Vec<TailRecord<'_>> = newest
-            .filter(|(record, committed)| *committed > horizon && self.has_lost_history(guard, part, history, record))
+            .filter(|(_, committed)| *committed > kept.oldest())
+            .filter(|(record, _)| self.has_lost_history(guard, part, history, record))
             .map(|(record, _)| record)
             .collect();
         if lost.is_empty() {
@@ -217,12 +229,12 @@ impl Range {
             slot: record.slot(),
             sequence: history.through(),
             kind: Kind::Update,
-            // Whatever the origin stands for was there at the horizon, or it would not have been given up.
+            // Whatever the origin stands for was there at the oldest snapshot, or it would not have been given up.
             start: meta.start.word(record.slot()).load(Ordering::Relaxed),
             values,
         });
-        let history = history.restore(HistoryPage::build(&self.types, origins));
-        self.publish_history(guard, part, history, None);
+        let history = history.restore(HistoryPage::build(&self.types, kept, origins), kept);
+        self.publish_history(guard, part, history);
     }
 
     /// Whether the chain that begins with this version ends in history that is not there any more.

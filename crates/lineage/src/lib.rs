@@ -6,7 +6,7 @@
 //! the record belongs to. A record's Indirection word leads to its newest version, each version to the one before. A
 //! background merge takes the committed prefix of the tails into new base pages and swaps them in; each page remembers how
 //! far it has come (its TPS), so readers put any two pages together for any snapshot. What is merged becomes history, in
-//! few bytes, and goes when no snapshot needs it.
+//! few bytes, and each version goes when no snapshot needs it, be there older ones in use.
 //!
 //! | module | subject |
 //! |---|---|
@@ -15,6 +15,7 @@
 //! | `read`, `prefetch` | the version of a record that a snapshot sees |
 //! | `write` | appending a version |
 //! | `merge` | bringing base pages forward |
+//! | `kept` | which snapshots a table still has its rows for |
 //! | `archive`, `history` | versions that have left the tail, and giving them up |
 //! | `fold`, `block`, `scan`, `aggregate`, `overlay` | what a snapshot sees of a range, as batches or totals |
 //! | `base`, `encoding`, `row_page`, `insert`, `tail`, `sequence`, `words`, `heap` | the pages |
@@ -35,8 +36,11 @@ mod fold;
 mod heap;
 mod history;
 mod insert;
+mod kept;
 #[cfg(test)]
 mod locks;
+#[cfg(test)]
+mod long_readers;
 #[cfg(all(test, loom))]
 mod loom_models;
 #[cfg(test)]
@@ -71,6 +75,7 @@ pub use block::Request;
 pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, value_of_cell, word_of_value};
 pub use encoding::{Aggregates, Comparison, Encoding, Mask, Sum, Test, Zone};
 pub use heap::VALUE_BYTES_MAX;
+pub use kept::{Kept, KeptFrom};
 pub use memory::{MemoryBudget, MemoryUse};
 pub use merge::MergeReport;
 pub use past::Changed;

@@ -28,6 +28,7 @@ use crate::base::{Charged, Lineage, MetaColumns, MetaPage, Page, Pages, StartTim
 use crate::cell::{Cell, ColumnBuilder};
 use crate::encoding::EncodedColumn;
 use crate::insert::InsertPages;
+use crate::kept::Kept;
 use crate::range::Range;
 use crate::row_page::RowPage;
 use crate::sketch::Sketch;
@@ -69,7 +70,7 @@ impl Range {
         &self,
         outcomes: &O,
         columns: Option<&[usize]>,
-        horizon: Timestamp,
+        kept: &Kept,
     ) -> Option<MergeReport> {
         let _one_at_a_time = self.merging.try_lock().ok()?;
         let guard = &sync::pin();
@@ -97,7 +98,7 @@ impl Range {
         for part in 0..self.parts.len() {
             let newest = prefixes.newest.iter().filter(|version| version.part == part);
             let newest = newest.map(|version| (version.record, version.committed));
-            self.keep_origins(guard, part, &base, newest, horizon);
+            self.keep_origins(guard, part, &base, newest, kept);
         }
         let pages = self.merge_columns(guard, before, &merged, &base, &prefixes);
         let meta = self.merge_meta(base, &prefixes);

@@ -2,12 +2,11 @@
 //!
 //! New records go to open insert ranges, one for each worker thread (section 2.1 and the report it points to: insert
 //! ranges with pre-allocated base Rids), so that inserters do not meet. A range that is full is never opened again.
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::blocking::Mutex;
-use sync::hint::SpinWait;
 use sync::{CachePadded, Directory, Guard};
 use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 
@@ -15,6 +14,7 @@ use crate::aggregate::Totals;
 use crate::block::Request;
 use crate::cell::{Cell, value_of_cell};
 use crate::encoding::{Encoding, Test};
+use crate::kept::{Horizon, Kept, KeptFrom};
 use crate::memory::{MemoryBudget, MemoryUse, Meter};
 use crate::merge::MergeReport;
 use crate::past::Changed;
@@ -91,13 +91,8 @@ pub struct Table {
     /// Held while a range is added.
     growing: Mutex<()>,
     merges: AtomicU64,
-    horizon: AtomicU64,
-    /// Held while the horizon is raised.
-    raising: Mutex<()>,
+    horizon: Horizon,
 }
-
-/// Set in the horizon while a higher one is decided upon.
-const DECIDING: u64 = 1 << 63;
 
 impl Table {
     /// An empty table whose memory counts towards `budget`.
@@ -114,8 +109,7 @@ impl Table {
             open: (0..options.workers.max(1)).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
             growing: Mutex::new(()),
             merges: AtomicU64::new(0),
-            horizon: AtomicU64::new(0),
-            raising: Mutex::new(()),
+            horizon: Horizon::new(),
         }
     }
 
@@ -342,9 +336,9 @@ impl Table {
 
     /// Merges one range (see the `merge` module); `None` if there was nothing to do or a running transaction is in the way.
     ///
-    /// No snapshot before `horizon` is asked for any more; see [`Table::raise_horizon`].
-    pub fn merge_range<O: Outcomes>(&self, index: usize, outcomes: &O, horizon: Timestamp) -> Option<MergeReport> {
-        self.merge(index, outcomes, None, horizon)
+    /// No snapshot but those that are `kept` is asked for any more; see [`Table::raise_horizon`].
+    pub fn merge_range<O: Outcomes>(&self, index: usize, outcomes: &O, kept: impl Into<Kept>) -> Option<MergeReport> {
+        self.merge(index, outcomes, None, &kept.into())
     }
 
     /// The same for some columns only. Merging columns apart pays where few of many are updated all the time.
@@ -353,9 +347,9 @@ impl Table {
         index: usize,
         columns: &[usize],
         outcomes: &O,
-        horizon: Timestamp,
+        kept: impl Into<Kept>,
     ) -> Option<MergeReport> {
-        self.merge(index, outcomes, Some(columns), horizon)
+        self.merge(index, outcomes, Some(columns), &kept.into())
     }
 
     /// Whether [`Table::archive_range`] would find something worth it in some range, if the horizon has moved far enough.
@@ -364,12 +358,12 @@ impl Table {
         (0..self.range_count()).any(|index| self.range(index).has_archivable(&guard))
     }
 
-    /// Turns what a range has merged into history, and gives up what no snapshot from `horizon` on needs: some thousand
+    /// Turns what a range has merged into history, and gives up what none of the `kept` snapshots needs: some thousand
     /// records, or all of it. Returns whether there was anything worth it. Does nothing while a merge runs on the range.
-    pub fn archive_range(&self, index: usize, horizon: Timestamp, all: bool) -> bool {
+    pub fn archive_range(&self, index: usize, kept: impl Into<Kept>, all: bool) -> bool {
         let range = self.range(index);
         match range.merging.try_lock() {
-            Ok(_one_at_a_time) => range.archive(&sync::pin(), horizon, all),
+            Ok(_one_at_a_time) => range.archive(&sync::pin(), &kept.into(), all),
             Err(_) => false,
         }
     }
@@ -379,39 +373,50 @@ impl Table {
         index: usize,
         outcomes: &O,
         columns: Option<&[usize]>,
-        horizon: Timestamp,
+        kept: &Kept,
     ) -> Option<MergeReport> {
         let range = self.range(index);
         range.is_merge_claimed.store(false, Ordering::Relaxed);
-        let report = range.merge(outcomes, columns, horizon)?;
+        let report = range.merge(outcomes, columns, kept)?;
         self.merges.fetch_add(1, Ordering::Relaxed);
         Some(report)
     }
 
-    /// Decides which snapshots are given up: those older than `wanted` and than `oldest` answers, which is asked for the
-    /// oldest snapshot in use. Returns the oldest one that stays.
+    /// Decides which snapshots are given up: those before `wanted`, and before the last that `in_use` answers, unless it
+    /// answers them too. Returns what is kept.
     ///
-    /// Whoever begins to use a snapshot announces it first and then looks at [`Table::horizon`], which waits while this
-    /// decides. So either `oldest` finds the announcement, or its owner finds the new horizon; and a snapshot that was once
-    /// found to be there stays as long as it is in use.
-    pub fn raise_horizon(&self, wanted: Timestamp, oldest: impl FnOnce() -> Timestamp) -> Timestamp {
-        let _one_at_a_time = self.raising.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = self.horizon.fetch_or(DECIDING, Ordering::SeqCst);
-        let horizon = wanted.min(oldest()).0.max(before);
-        self.horizon.store(horizon, Ordering::SeqCst);
-        Timestamp(horizon)
+    /// `in_use` is asked for the snapshots in use, ascending. They are exact, but for the last: it may stand for all others,
+    /// in use or taken later, provided that none of these is older. See the `kept` module for who has to announce what
+    /// when.
+    pub fn raise_horizon(&self, wanted: Timestamp, in_use: impl FnOnce() -> Vec<Timestamp>) -> Kept {
+        self.horizon.raise(wanted, in_use)
     }
 
-    /// Snapshots older than this were given up.
+    /// From here on everything is kept.
     pub fn horizon(&self) -> Timestamp {
-        let mut wait = SpinWait::new();
-        loop {
-            let horizon = self.horizon.load(Ordering::SeqCst);
-            if horizon & DECIDING == 0 {
-                return Timestamp(horizon);
-            }
-            wait.pause();
-        }
+        self.horizon.get()
+    }
+
+    /// The snapshots that are kept now. Later it may be fewer.
+    pub fn kept(&self) -> Kept {
+        self.horizon.kept()
+    }
+
+    /// Whether the table has its rows as of a snapshot. If the caller has announced it as in use before, the answer holds as
+    /// long as that is so.
+    pub fn keeps(&self, at: Timestamp) -> bool {
+        self.horizon.keeps(at)
+    }
+
+    /// Keeps every version that there is from the horizon on, while what is returned lives.
+    pub fn keep_all(&self) -> KeptFrom<'_> {
+        self.horizon.keep_all()
+    }
+
+    /// Keeps every version from `from` on while what is returned lives; `None` if some were given up already. (A snapshot in
+    /// use keeps what it sees, and not what was there between it and the next one.)
+    pub fn keep_from(&self, from: Timestamp) -> Option<KeptFrom<'_>> {
+        self.horizon.keep_from(from)
     }
 
     /// The memory that the table takes.
@@ -432,13 +437,14 @@ impl Table {
         (0..self.range_count()).map(|index| self.range(index).encoding(&guard, column)).collect()
     }
 
-    /// When the versions of a record were committed, oldest first, as far back as they are kept.
+    /// When the versions of a record were committed, oldest first; complete from the horizon on, which
+    /// [`Table::keep_from`] can stop.
     pub fn version_times<O: Outcomes>(&self, rid: Rid, outcomes: &O) -> Vec<Timestamp> {
         self.range(rid.range()).version_times(&sync::pin(), rid.slot(), outcomes)
     }
 
-    /// Which records of a range were inserted, updated or deleted by commits after `from` and not after `to`, as far back
-    /// as versions are kept; ordered by commit, then by slot.
+    /// Which records of a range were inserted, updated or deleted by commits after `from` and not after `to`; ordered by
+    /// commit, then by slot. Complete from the horizon on, which [`Table::keep_from`] can stop.
     pub fn changed<O: Outcomes>(&self, index: usize, from: Timestamp, to: Timestamp, outcomes: &O) -> Vec<Changed> {
         self.range(index).changed(index, from, to, outcomes)
     }

@@ -5,26 +5,30 @@
 //! record exists, and each column comes from the first version seen that has it. Updates and deletes never start later
 //! than newer ones: a record's writers follow each other, each after the other's commit. Therefore:
 //!
-//! **One transaction.** Versions of the same start are seen together or not at all, so the newest of them decides, and
-//! the older ones can only give it columns that neither it has nor a snapshot record between them, which would come
-//! first in the walk. They give these and go.
+//! **Seen together.** Versions of the same start are seen together or not at all, and so are those with no kept snapshot
+//! between their starts, as no other will ever be asked for (see [`crate::kept`]). So the newest of them decides, and the
+//! older ones can only give it columns that neither it has nor a snapshot record between them, which would come first in
+//! the walk. They give these and go. What newer versions left out because of one of these (see below) is found in the
+//! one that stays, or still in that snapshot record: both in the page where it was.
 //!
 //! **Delta.** A value that an update repeats is left out: when the next older version that has the column holds the
 //! same value. Whoever sees the update sees that version too, walks on to it and finds no other value on the way; who
 //! does not see the update asked nothing of it. A snapshot record leaves nothing out, as it is seen by readers who do
 //! not see what is older. What is left out must be older *in the same page*, for pages change one by one.
 //!
-//! **Settled.** Let no reader be older than the horizon. The settled part of a chain is what is older than the oldest
-//! update or delete that started after the horizon, or all of it where there is none. Every reader sees every version
-//! of it: starts are at or before the horizon, or it is a snapshot record. A walk that reaches it therefore always
+//! **Settled.** Let no reader be older than a certain time. The settled part of a chain is what is older than the oldest
+//! update or delete that started after it, or all of it where there is none. Every reader sees every version of it:
+//! starts are at or before that time, or it is a snapshot record. A walk that reaches it therefore always
 //! ends the same way: its newest update or delete decides, its newest value of each column counts. One version stands
 //! for all of it: that update or delete (or where there is none, a snapshot record), with the newest value of every
 //! column. This is the record's *origin*. What is newer stays as it is, snapshot records included, and every value
 //! left out of it by the delta rule is found in the origin, if it was found in the settled part before.
 use smallvec::SmallVec;
+use types::Timestamp;
 
 use crate::cell::Cell;
 use crate::column_set::ColumnSet;
+use crate::kept::Kept;
 use crate::tail::Kind;
 
 /// Explicit values of a version.
@@ -51,20 +55,23 @@ impl Draft<'_> {
     }
 }
 
-/// Makes one version of those that one transaction wrote.
-pub(super) fn join_transactions(chain: &mut Vec<Draft<'_>>) {
+/// Makes one version of those that the same snapshots see: all that one transaction wrote, and all between two kept
+/// snapshots.
+pub(super) fn join_seen_together(chain: &mut Vec<Draft<'_>>, kept: &Kept) {
     let starts = || chain.iter().filter(|draft| draft.decides()).map(|draft| draft.start);
     debug_assert!(starts().is_sorted_by(|newer, older| newer >= older), "older versions start earlier");
-    if starts().zip(starts().skip(1)).all(|(newer, older)| newer != older) {
+    if starts().zip(starts().skip(1)).all(|(newer, older)| !are_seen_together(newer, older, kept)) {
         return;
     }
-    let mut kept = 0;
+    let mut len = 0;
     let mut survivor: Option<usize> = None;
     let mut covered = ColumnSet::EMPTY;
     for at in 0..chain.len() {
         let columns = chain[at].columns();
         match survivor {
-            Some(survivor) if chain[at].decides() && chain[at].start == chain[survivor].start => {
+            Some(survivor)
+                if chain[at].decides() && are_seen_together(chain[survivor].start, chain[at].start, kept) =>
+            {
                 let mut values = std::mem::take(&mut chain[at].values);
                 values.retain(|(column, _)| !covered.contains(*column));
                 chain[survivor].values.append(&mut values);
@@ -72,12 +79,17 @@ pub(super) fn join_transactions(chain: &mut Vec<Draft<'_>>) {
                 continue;
             }
             Some(_) if !chain[at].decides() => covered.insert_all(&columns),
-            _ => (survivor, covered) = (chain[at].decides().then_some(kept), columns),
+            _ => (survivor, covered) = (chain[at].decides().then_some(len), columns),
         }
-        chain.swap(kept, at);
-        kept += 1;
+        chain.swap(len, at);
+        len += 1;
     }
-    chain.truncate(kept);
+    chain.truncate(len);
+}
+
+/// Whether the same kept snapshots see what began at these times.
+pub(super) fn are_seen_together(newer: u64, older: u64, kept: &Kept) -> bool {
+    newer == older || kept.first_to_see(newer) == kept.first_to_see(older)
 }
 
 /// Leaves out repeated values. `current` has room for a cell of every column, all `None` before and after.
@@ -96,13 +108,13 @@ pub(super) fn leave_out_repeated<'a>(chain: &mut [Draft<'a>], current: &mut [Opt
     chain.iter().flat_map(|draft| &draft.values).for_each(|(column, _)| current[*column] = None);
 }
 
-/// Where the settled part begins in a chain of these kinds and starts.
+/// Where the settled part begins in a chain of these kinds and starts, for readers from `oldest` on.
 pub(super) fn settled_from(
     chain: impl DoubleEndedIterator<Item = (Kind, u64)> + ExactSizeIterator,
-    horizon: u64,
+    oldest: Timestamp,
 ) -> usize {
     let mut newest_first = chain;
-    newest_first.rposition(|(kind, start)| kind != Kind::Snapshot && start > horizon).map_or(0, |oldest| oldest + 1)
+    newest_first.rposition(|(kind, start)| kind != Kind::Snapshot && start > oldest.0).map_or(0, |last| last + 1)
 }
 
 /// Puts the origin in the place of the settled part, which begins at `from`.
@@ -161,7 +173,7 @@ mod tests {
             (Kind::Update, 20, &[(3, 7)]),
             (Kind::Snapshot, 5, &[(3, 8)]),
         ]);
-        join_transactions(&mut chain);
+        join_seen_together(&mut chain, &Kept::default());
         let expected = [
             (Kind::Delete, 30, vec![(0, 1), (3, 6)]),
             (Kind::Snapshot, 5, vec![(1, 2), (2, 3)]),
@@ -170,6 +182,29 @@ mod tests {
         ];
         assert_eq!(plain(&chain), expected);
         assert_eq!(chain.iter().map(|draft| draft.sequence).collect::<Vec<_>>(), [6, 4, 2, 1]);
+    }
+
+    #[test]
+    fn of_versions_between_two_snapshots_the_newest_stays_with_what_it_took_from_the_others() {
+        let mut chain = chain_of(&[
+            (Kind::Update, 50, &[(0, 1)]),
+            (Kind::Update, 40, &[(0, 2)]),
+            (Kind::Update, 30, &[(1, 3)]),
+            (Kind::Snapshot, 5, &[(1, 4)]),
+            (Kind::Update, 20, &[(0, 5), (2, 6)]),
+            (Kind::Update, 10, &[(0, 7)]),
+            (Kind::Snapshot, 5, &[(0, 8), (2, 9)]),
+        ]);
+        let kept = Kept::from(Timestamp::ZERO).raised(Timestamp(40), &[15, 41].map(Timestamp));
+        join_seen_together(&mut chain, &kept);
+        let expected = [
+            (Kind::Update, 50, vec![(0, 1)]),
+            (Kind::Update, 40, vec![(0, 2), (1, 3), (2, 6)]),
+            (Kind::Snapshot, 5, vec![(1, 4)]),
+            (Kind::Update, 10, vec![(0, 7)]),
+            (Kind::Snapshot, 5, vec![(0, 8), (2, 9)]),
+        ];
+        assert_eq!(plain(&chain), expected);
     }
 
     #[test]
@@ -193,12 +228,12 @@ mod tests {
     }
 
     #[test]
-    fn what_started_at_the_horizon_is_settled() {
+    fn what_started_at_the_oldest_snapshot_is_settled() {
         let chain = [(Kind::Update, 30), (Kind::Snapshot, 25), (Kind::Update, 20), (Kind::Snapshot, 25)];
-        for (horizon, expected) in [(31, 0), (30, 0), (29, 1), (20, 1), (19, 3), (0, 3)] {
-            assert_eq!(settled_from(chain.into_iter(), horizon), expected, "horizon {horizon}");
+        for (oldest, expected) in [(31, 0), (30, 0), (29, 1), (20, 1), (19, 3), (0, 3)] {
+            assert_eq!(settled_from(chain.into_iter(), Timestamp(oldest)), expected, "from {oldest}");
         }
-        assert_eq!(settled_from([(Kind::Snapshot, 25)].into_iter(), 0), 0);
+        assert_eq!(settled_from([(Kind::Snapshot, 25)].into_iter(), Timestamp::ZERO), 0);
     }
 
     #[test]

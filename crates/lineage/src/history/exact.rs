@@ -1,8 +1,9 @@
 //! History pages give back exactly what was put in: every type, NULL, every slot, long records, no version at all.
-use types::{DataType, Value};
+use types::{DataType, Timestamp, Value};
 
 use super::{History, HistoryPage, NewVersion};
 use crate::cell::{Cell, Scratch, cell_of_value, value_of_cell};
+use crate::kept::Kept;
 use crate::tail::Kind;
 
 /// A version with its values.
@@ -18,6 +19,7 @@ fn page_of(types: &[DataType], rows: &[Row<'_>]) -> HistoryPage {
     let version = |row: &Row<'_>| (row.slot, row.sequence, row.kind, row.start);
     let page = HistoryPage::build(
         types,
+        &Kept::default(),
         rows.iter().map(|row| {
             let (slot, sequence, kind, start) = version(row);
             NewVersion { slot, sequence, kind, start, values: &row.values }
@@ -98,13 +100,13 @@ fn every_type_comes_back_bit_by_bit_and_null_too() {
 
 #[test]
 fn a_page_without_versions_answers_nothing() {
-    let page = HistoryPage::build(&[DataType::BigInt], []);
+    let page = HistoryPage::build(&[DataType::BigInt], &Kept::default(), []);
     assert!(page.is_empty());
     assert_eq!((page.start_span(), page.sequence_span(), page.slots().count()), (None, None, 0));
     assert_eq!(page.versions(0).count() + page.versions(65_535).count() + page.changes(0, u64::MAX).count(), 0);
-    let history = History::empty([DataType::BigInt].into()).append(page, 17);
+    let history = History::empty([DataType::BigInt].into()).append(page, 17, &Kept::default());
     assert_eq!((history.through(), history.len(), history.pages().len()), (17, 0, 0));
-    assert!(history.expire(u64::MAX, |_| false).is_none());
+    assert!(history.expire(&Kept::from(Timestamp::MAX), |_| false).is_none());
 }
 
 #[test]

@@ -22,15 +22,17 @@
 //! of a version that the reader passes over is explicit in an older version of the page, so that a walk still meets it
 //! before it turns to the base page.)
 //!
-//! # Why expiring changes nothing for a snapshot at or after the horizon
+//! # Why expiring changes nothing for a snapshot that is kept
 //!
-//! A chain is cut in two: the *settled part* is all that is older than the oldest update or delete which started after
-//! the horizon (all of it where there is none), the rest is its *newer part*. Let *t* be at or after the horizon.
+//! Versions that the same snapshots see become one within a page, wherever they lie in the chain: [`chain`] says why
+//! nobody notices. What follows is about the oldest of them. A chain is cut in two: the *settled part* is all that is
+//! older than the oldest update or delete which started after the oldest kept snapshot (all of it where there is none),
+//! the rest is its *newer part*. Let *t* be a kept snapshot.
 //!
 //! 1. The newer part is not touched, so the walk does the same in it. It comes to its end with the same columns found
 //!    and the same answer, or none yet, to whether the record exists.
 //! 2. In the settled part the reader sees every version: updates and deletes because they started at or before the
-//!    horizon, snapshot records always. So the rest of the walk does not depend on *t*: existence, if still open, is
+//!    oldest snapshot, snapshot records always. So the rest of the walk does not depend on *t*: existence, if still open, is
 //!    decided by the part's newest update or delete, a delete as well as an update; where it has none, by what is
 //!    behind it, the base record. A missing column gets its newest value in the part, or if it has none there, that of
 //!    the base page.
@@ -43,7 +45,7 @@
 //!    value of the column, hence in the origin; and the origin is put in the page of the newest settled version, which
 //!    is this page, as it lies between the two.
 //! 5. The origin may go too if there is no newer part and no tail record of the record newer than history. Then all
-//!    versions in existence started at or before the horizon, so the base pages, which have merged them all, are what
+//!    versions in existence started at or before the oldest snapshot, so the base pages, which have merged them all, are what
 //!    every reader left sees, whether the newest of them is an update or a delete.
 //!
 //! Two duties follow for the owner. Only what all base pages have merged may be taken in (otherwise 5 fails). And once

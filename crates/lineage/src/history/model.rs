@@ -1,5 +1,5 @@
 //! History against a model: records are written, merged, moved into history and expired in any order, and every
-//! snapshot from the horizon on reads what the plain list of all versions says.
+//! snapshot that is kept, from the horizon on and before it, reads what the plain list of all versions says.
 //!
 //! The model knows nothing of snapshot records, cumulation or pages: a row is the inserted row with the changes of
 //! every committed update until then. The reader under test sees the tail records after `through`, the history, and
@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use types::DataType;
+use types::{DataType, Timestamp};
 
 use super::{History, HistoryPage, NewVersion, Version};
 use crate::cell::Cell;
+use crate::kept::Kept;
 use crate::tail::Kind;
 
 const COLUMNS: usize = 4;
@@ -58,8 +59,10 @@ enum Step {
     Merge(u64),
     /// History takes in part of what is merged.
     Append(u64),
-    /// The horizon moves part of the way to now.
-    Expire(u64),
+    /// The horizon moves part of the way to now, and some older snapshots are in use.
+    Raise { horizon: u64, in_use: Vec<u64> },
+    /// What nobody needs is given up.
+    Expire,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -76,7 +79,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         9 => write,
         2 => part().prop_map(Step::Merge),
         2 => part().prop_map(Step::Append),
-        1 => part().prop_map(Step::Expire),
+        1 => (part(), prop::collection::vec(0..100_u64, 0..3)).prop_map(|(horizon, in_use)| Step::Raise { horizon, in_use }),
+        1 => Just(Step::Expire),
     ];
     prop::collection::vec(step, 1..100)
 }
@@ -102,6 +106,7 @@ struct World {
     inserted: BTreeMap<usize, (u64, Row)>,
     records: Vec<Record>,
     history: History,
+    kept: Kept,
 }
 
 impl World {
@@ -114,6 +119,7 @@ impl World {
             inserted: SLOTS.into_iter().enumerate().map(insert).collect(),
             records: Vec::new(),
             history: History::empty(Arc::from(TYPES)),
+            kept: Kept::default(),
         }
     }
 
@@ -228,18 +234,35 @@ impl World {
             start: record.start,
             values,
         });
-        self.history = self.history.append(HistoryPage::build(&TYPES, versions), through);
+        self.history = self.history.append(HistoryPage::build(&TYPES, &self.kept, versions), through, &self.kept);
     }
 
-    fn expire(&mut self, horizon: u64) {
+    fn expire(&mut self) {
         let through = self.history.through();
         let in_tail = |slot| self.records.iter().any(|record| record.slot == slot && record.sequence > through);
         // Pages that were joined may show more: two snapshot records that a transaction's versions stood between.
-        while let Some(expired) = self.history.expire(horizon, in_tail) {
+        while let Some(expired) = self.history.expire(&self.kept, in_tail) {
             assert!(expired.len() < self.history.len(), "each change gives up a version");
-            assert_eq!((expired.horizon(), expired.through()), (horizon, through));
+            assert_eq!(expired.through(), through);
             self.history = expired;
         }
+        self.check_expired();
+    }
+
+    /// Between two snapshots that are kept, a page has one version of a record.
+    fn check_expired(&self) {
+        for slot in SLOTS {
+            for page in self.history.pages() {
+                let versions = page.versions(slot).filter(|version| version.kind() != Kind::Snapshot);
+                let seen_first: Vec<u64> = versions.map(|version| self.kept.first_to_see(version.start())).collect();
+                assert!(seen_first.is_sorted_by(|newer, older| newer > older), "{seen_first:?}");
+            }
+        }
+    }
+
+    /// The snapshots up to a time that are kept.
+    fn kept(&self, until: u64) -> impl Iterator<Item = u64> {
+        (0..=until).filter(|at| self.kept.contains(Timestamp(*at)))
     }
 
     fn take(&mut self, step: &Step) {
@@ -248,14 +271,21 @@ impl World {
             Step::Write { slot, changes, end } => self.write(*slot, changes, *end),
             Step::Merge(hundredths) => self.merged = part(self.merged, self.allocated, *hundredths),
             Step::Append(hundredths) => self.append(part(self.history.through(), self.merged, *hundredths)),
-            Step::Expire(hundredths) => self.expire(part(self.history.horizon(), self.now, *hundredths)),
+            Step::Raise { horizon, in_use } => {
+                let horizon = part(self.kept.horizon().0, self.now, *horizon);
+                let oldest = self.kept.oldest().0;
+                let mut in_use: Vec<_> = in_use.iter().map(|at| Timestamp(part(oldest, self.now, *at))).collect();
+                in_use.sort_unstable();
+                self.kept = self.kept.raised(Timestamp(horizon), &in_use);
+            }
+            Step::Expire => self.expire(),
         }
     }
 
     fn check_reads(&self) {
         for slot in SLOTS {
             let chain = self.chain(slot);
-            for at in self.history.horizon()..=self.now + 1 {
+            for at in self.kept(self.now + 1) {
                 let is_seen = |version: &Version<'_>| version.kind() == Kind::Snapshot || version.start() <= at;
                 let seen = self.history.versions(slot).filter(is_seen).map(|version| version.sequence());
                 assert!(self.history.versions_seen(slot, at).map(|version| version.sequence()).eq(seen));
@@ -281,7 +311,7 @@ impl World {
 
     /// A change feed names the changes after the horizon, each with what its transaction did last.
     fn check_changes(&self) {
-        let (from, to) = (self.history.horizon(), self.now - self.now / 4);
+        let (from, to) = (self.kept.horizon().0, self.now - self.now / 4);
         let in_time = |record: &&Record| {
             record.kind != Kind::Snapshot
                 && record.start > from
@@ -302,7 +332,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_snapshot_from_the_horizon_on_reads_what_was_written(steps in steps()) {
+    fn every_snapshot_that_is_kept_reads_what_was_written(steps in steps()) {
         let mut world = World::new();
         for step in &steps {
             world.take(step);

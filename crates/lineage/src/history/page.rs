@@ -18,13 +18,14 @@ use std::ops::Range;
 
 use types::DataType;
 
-use super::chain::{Draft, Values, join_transactions, leave_out_repeated};
+use super::chain::{Draft, Values, join_seen_together, leave_out_repeated};
 use super::column::{Column, ColumnWriter};
 use super::packed::{Packed, partition_point};
 use super::positions::Positions;
 use crate::cell::{Cell, is_wide};
 #[cfg(test)]
 use crate::column_set::ColumnSet;
+use crate::kept::Kept;
 use crate::tail::Kind;
 
 /// A version to be put into a history page.
@@ -57,9 +58,14 @@ pub(crate) struct HistoryPage {
 }
 
 impl HistoryPage {
-    /// Builds a page from committed versions sorted by slot, and from newest to oldest within a slot.
-    pub(crate) fn build<'a>(types: &[DataType], versions: impl IntoIterator<Item = NewVersion<'a>>) -> HistoryPage {
-        let mut writer = PageWriter::new(types);
+    /// Builds a page from committed versions sorted by slot, and from newest to oldest within a slot, without those that
+    /// no kept snapshot needs beside the others.
+    pub(crate) fn build<'a>(
+        types: &[DataType],
+        kept: &Kept,
+        versions: impl IntoIterator<Item = NewVersion<'a>>,
+    ) -> HistoryPage {
+        let mut writer = PageWriter::new(types, kept);
         let mut chain: Vec<Draft<'a>> = Vec::new();
         let mut slot = 0;
         for version in versions {
@@ -237,6 +243,7 @@ impl<'a> Version<'a> {
 /// Collects the records of a page, slot by slot.
 pub(super) struct PageWriter<'a, 't> {
     types: &'t [DataType],
+    kept: &'t Kept,
     slots: Vec<u64>,
     first: Vec<u64>,
     sequences: Vec<u64>,
@@ -250,9 +257,10 @@ pub(super) struct PageWriter<'a, 't> {
 }
 
 impl<'a, 't> PageWriter<'a, 't> {
-    pub(super) fn new(types: &'t [DataType]) -> Self {
+    pub(super) fn new(types: &'t [DataType], kept: &'t Kept) -> Self {
         PageWriter {
             types,
+            kept,
             slots: Vec::new(),
             first: Vec::new(),
             sequences: Vec::new(),
@@ -270,7 +278,7 @@ impl<'a, 't> PageWriter<'a, 't> {
         if chain.is_empty() {
             return;
         }
-        join_transactions(chain);
+        join_seen_together(chain, self.kept);
         leave_out_repeated(chain, &mut self.current);
         let record = self.slots.len();
         self.slots.push(slot as u64);

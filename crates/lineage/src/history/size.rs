@@ -4,6 +4,7 @@ use types::DataType;
 
 use super::{HistoryPage, NewVersion};
 use crate::cell::Cell;
+use crate::kept::Kept;
 use crate::tail::Kind;
 
 const COLUMNS: usize = 10;
@@ -77,6 +78,7 @@ fn measure(workload: &Workload) {
     let records = records_of(workload);
     let page = HistoryPage::build(
         &[DataType::BigInt; COLUMNS],
+        &Kept::default(),
         records.iter().map(|record| NewVersion {
             slot: record.slot,
             sequence: record.sequence,

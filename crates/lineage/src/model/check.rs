@@ -15,8 +15,13 @@ use crate::{Comparison, Projection, Request, Sum, Test};
 impl World {
     pub(super) fn check(&self) {
         let prepared = self.open.as_ref().and_then(|open| open.prepared.map(|at| (open, at)));
-        for at in self.horizon.0..=self.now {
-            let at = Timestamp(at);
+        assert!(self.held.iter().all(|at| self.table.keeps(*at)), "what is held stays");
+        for at in (0..=self.now).map(Timestamp) {
+            let is_kept = at >= self.horizon || self.old.contains(&at);
+            assert_eq!(self.table.keeps(at), is_kept, "{at:?}");
+            if !is_kept {
+                continue;
+            }
             // Who reads after a prepared transaction takes its versions for committed.
             let by = prepared.filter(|(_, prepared)| *prepared <= at).map(|(open, _)| open);
             let own = |record| by.and_then(|open| open.own(record, Command::LAST));

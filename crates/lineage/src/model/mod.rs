@@ -1,7 +1,7 @@
 //! The storage of a table against a model: inserts, updates and deletes, committed, rolled back or left open, merges of
-//! all columns or some, history written and given up, in any order; savepoints, locks and prepared transactions; then
-//! every snapshot from the horizon on and those of the commands of the running transaction, by every path. One thread, so
-//! that a failure shrinks to the few steps that make it.
+//! all columns or some, snapshots held and let go, history written and given up, in any order; savepoints, locks and
+//! prepared transactions; then every snapshot that is kept and those of the commands of the running transaction, by every
+//! path, while all other snapshots are refused. One thread, so that a failure shrinks to the few steps that make it.
 //!
 //! The model knows neither pages nor chains: a record is the list of its committed versions.
 mod check;
@@ -9,7 +9,7 @@ mod transaction;
 mod validation;
 
 use std::cell::{Cell as StdCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -18,6 +18,7 @@ use types::{Column, Command, DataType, Rid, Schema, Snapshot, StartTime, Timesta
 
 use self::transaction::{Open, Write, Wrote};
 use crate::cell::Cell;
+use crate::kept::Kept;
 use crate::view::{Outcome, Outcomes, View};
 use crate::write::{Appended, Change, WriteError, Writer};
 use crate::{Layout, Table, TableOptions};
@@ -96,6 +97,9 @@ enum Step {
         tenths: u64,
         is_used: bool,
     },
+    /// Somebody wants a snapshot, in tenths of the time until now.
+    Hold(u64),
+    LetGo(Index),
     Check,
 }
 
@@ -129,7 +133,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => Just(Step::NextCommand),
         4 => merge.prop_map(|(range, columns)| Step::Merge { range, columns }),
         2 => (any::<Index>(), any::<bool>()).prop_map(|(range, all)| Step::Archive { range, all }),
-        1 => (0..11_u64, any::<bool>()).prop_map(|(tenths, is_used)| Step::Horizon { tenths, is_used }),
+        2 => (0..11_u64, any::<bool>()).prop_map(|(tenths, is_used)| Step::Horizon { tenths, is_used }),
+        2 => (0..11_u64).prop_map(Step::Hold),
+        1 => any::<Index>().prop_map(Step::LetGo),
         1 => Just(Step::Check),
     ];
     prop::collection::vec(step, 1..80)
@@ -183,7 +189,11 @@ struct World {
     now: u64,
     ids: u64,
     horizon: Timestamp,
-    is_horizon_used: bool,
+    /// snapshots before the horizon that may still be asked for
+    old: BTreeSet<Timestamp>,
+    held: Vec<Timestamp>,
+    /// what merges are told to keep
+    kept: Kept,
     records: Vec<Record>,
     open: Option<Open>,
 }
@@ -199,7 +209,9 @@ impl World {
             now: 1,
             ids: 0,
             horizon: Timestamp::ZERO,
-            is_horizon_used: true,
+            old: BTreeSet::new(),
+            held: Vec::new(),
+            kept: Kept::default(),
             records: Vec::new(),
             open: None,
         }
@@ -243,15 +255,20 @@ impl World {
             Step::Archive { range, all } => {
                 if self.table.range_count() > 0 {
                     let range = range.index(self.table.range_count());
-                    self.table.archive_range(range, self.horizon_to_use(), *all);
+                    self.table.archive_range(range, self.kept.clone(), *all);
                 }
             }
-            Step::Horizon { tenths, is_used } => {
-                let held = self.open.as_ref().map_or(self.now, |open| open.at.0);
-                let horizon = self.horizon.0 + held.saturating_sub(self.horizon.0) * tenths / 10;
-                self.horizon = Timestamp(horizon);
-                self.is_horizon_used = *is_used;
-                assert_eq!(self.table.raise_horizon(self.horizon, || Timestamp(held)), self.horizon);
+            Step::Horizon { tenths, is_used } => self.raise_horizon(*tenths, *is_used),
+            Step::Hold(tenths) => {
+                let at = Timestamp(self.now * tenths / 10);
+                if self.table.keeps(at) {
+                    self.held.push(at);
+                }
+            }
+            Step::LetGo(index) => {
+                if !self.held.is_empty() {
+                    self.held.swap_remove(index.index(self.held.len()));
+                }
             }
             Step::Check => self.check(),
         }
@@ -274,9 +291,21 @@ impl World {
         }
     }
 
-    /// A merge may always be given an older horizon than it could be.
-    fn horizon_to_use(&self) -> Timestamp {
-        if self.is_horizon_used { self.horizon } else { Timestamp(self.horizon.0 / 2) }
+    /// Merges may always be told of an older decision than the newest.
+    fn raise_horizon(&mut self, tenths: u64, is_used: bool) {
+        let now = Timestamp(self.now);
+        let mut in_use: Vec<_> = self.held.iter().copied().chain(self.open.as_ref().map(|open| open.at)).collect();
+        in_use.push(now);
+        in_use.sort_unstable();
+        let horizon = Timestamp(self.horizon.0 + (self.now - self.horizon.0) * tenths / 10);
+        let is_kept = |at: &Timestamp| *at < horizon && (*at >= self.horizon || self.old.contains(at));
+        self.old = in_use.iter().copied().filter(is_kept).collect();
+        self.horizon = horizon;
+        let kept = self.table.raise_horizon(horizon, || in_use);
+        assert_eq!((kept.horizon(), self.table.horizon()), (horizon, horizon));
+        if is_used {
+            self.kept = kept;
+        }
     }
 
     fn merge(&self, range: &Index, columns: usize) {
@@ -284,8 +313,8 @@ impl World {
             let range = range.index(self.table.range_count());
             let some = some_of(columns);
             match some.len() {
-                3 => self.table.merge_range(range, &self.outcomes, self.horizon_to_use()),
-                _ => self.table.merge_columns(range, &some, &self.outcomes, self.horizon_to_use()),
+                3 => self.table.merge_range(range, &self.outcomes, self.kept.clone()),
+                _ => self.table.merge_columns(range, &some, &self.outcomes, self.kept.clone()),
             };
         }
     }
@@ -411,7 +440,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_snapshot_from_the_horizon_on_reads_as_the_model_says(
+    fn every_snapshot_that_is_kept_reads_as_the_model_says(
         steps in steps(),
         is_row in prop::bool::weighted(0.3),
         size in 0..3_usize,
@@ -425,11 +454,11 @@ proptest! {
         }
         world.check();
         (0..world.table.range_count()).for_each(|range| {
-            world.table.merge_range(range, &world.outcomes, world.horizon);
+            world.table.merge_range(range, &world.outcomes, world.table.kept());
         });
         world.check();
         (0..world.table.range_count()).for_each(|range| {
-            world.table.archive_range(range, world.horizon, true);
+            world.table.archive_range(range, world.table.kept(), true);
         });
         world.check();
     }

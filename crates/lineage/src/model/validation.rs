@@ -54,6 +54,10 @@ impl World {
                 (TxnId::new(1 << 40), from, between(from.0, self.now + 3))
             }
         };
+        // Who validates holds both ends of the time that is asked about.
+        if !self.table.keeps(from) || (to.0 <= self.now && !self.table.keeps(to)) {
+            return;
+        }
         let asked = Validation { from, to, own, outcomes: &self.outcomes };
         let ranges = 0..self.table.range_count();
         let changed: Vec<bool> =

@@ -64,6 +64,48 @@ fn history_is_kept_for_the_snapshots_in_use() {
     explore(move || together(with_versions(), vec![archives, updates, looks_twice]));
 }
 
+/// Whoever finds an older snapshot there keeps it, and nothing newer with it.
+#[test]
+fn a_snapshot_that_is_found_to_be_there_stays() {
+    let archives = |world: &World| {
+        for _ in 0..2 {
+            world.merge();
+            world.archive();
+        }
+    };
+    let updates = |world: &World| {
+        commit_update(world, A, 12);
+        commit_update(world, B, 22);
+    };
+    let looks_back = |world: &World| {
+        for at in [2, 3] {
+            if let Some(txn) = world.begin_at(Timestamp(at)) {
+                txn.look_around();
+                txn.look_around();
+            }
+        }
+    };
+    explore(move || together(with_versions(), vec![archives, updates, looks_back]));
+}
+
+/// Somebody who asks for changes needs all versions since, not only those that it sees.
+#[test]
+fn changes_are_complete_while_they_are_told() {
+    let archives = |world: &World| {
+        for _ in 0..2 {
+            world.merge();
+            world.archive();
+        }
+    };
+    let updates = |world: &World| commit_update(world, B, 22);
+    let asks = |world: &World| {
+        let txn = world.begin();
+        let all = world.table.keep_all();
+        txn.changes_after(all.from());
+    };
+    explore(move || together(with_versions(), vec![archives, updates, asks]));
+}
+
 /// The record's history was given up; its next version must not cover what older snapshots still need.
 #[test]
 fn an_origin_is_kept_for_the_snapshots_before_the_next_version() {
@@ -96,7 +138,7 @@ fn a_scan_whose_tail_becomes_history_looks_again() {
 fn columns_merged_apart_meet_in_the_history() {
     let archives = |world: &World| {
         for column in [A, B] {
-            world.table.merge_columns(0, &[column], world, world.horizon());
+            world.table.merge_columns(0, &[column], world, world.kept());
         }
         world.merge();
         world.archive();

@@ -24,7 +24,9 @@ use sync::hint::SpinWait;
 use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId};
 
 use crate::cell::Cell;
-use crate::{Appended, Change, Layout, Outcome, Outcomes, Projection, Request, Table, TableOptions, Validation, View};
+use crate::{
+    Appended, Change, Kept, Layout, Outcome, Outcomes, Projection, Request, Table, TableOptions, Validation, View,
+};
 
 /// Orders drawn by chance for each model, and as many by priorities.
 const RUNS: usize = 1_000;
@@ -182,25 +184,48 @@ impl World {
         Timestamp(self.clock.load(Ordering::Acquire))
     }
 
-    /// Begins a transaction; it announces what it reads before it takes its snapshot.
+    /// Begins a transaction; it announces what it reads before it takes its snapshot, until both are the same.
     fn begin(&self) -> Transaction<'_> {
         let number = self.begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.reads[number].swap(self.now().0, Ordering::SeqCst);
-        let snapshot = Snapshot::of_transaction(self.now(), TxnId::new(number as u64));
+        let mut announced = self.now();
+        loop {
+            self.reads[number].swap(announced.0, Ordering::SeqCst);
+            match self.now() {
+                now if now == announced => break,
+                now => announced = now,
+            }
+        }
+        self.transaction(number, announced)
+    }
+
+    /// Begins to read an older snapshot, if the table still has it; it asks once it has announced it.
+    fn begin_at(&self, at: Timestamp) -> Option<Transaction<'_>> {
+        let number = self.begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.reads[number].swap(at.0, Ordering::SeqCst);
+        let transaction = self.transaction(number, at);
+        self.table.keeps(at).then_some(transaction)
+    }
+
+    fn transaction(&self, number: usize, at: Timestamp) -> Transaction<'_> {
+        let snapshot = Snapshot::of_transaction(at, TxnId::new(number as u64));
         Transaction { world: self, number, snapshot, written: Vec::new(), own: BTreeMap::new() }
     }
 
-    /// A time that no snapshot in use is older than, as the engine finds it.
-    fn horizon(&self) -> Timestamp {
-        let oldest = || {
-            let now = self.now().0;
-            Timestamp(self.reads.iter().map(|reads| reads.load(Ordering::Acquire)).fold(now, u64::min))
+    /// What a table without retention keeps, as the engine finds it.
+    fn kept(&self) -> Kept {
+        let in_use = || {
+            let now = self.now();
+            let reads = self.reads.iter().map(|reads| Timestamp(reads.load(Ordering::Acquire)));
+            let mut in_use: Vec<Timestamp> = reads.filter(|at| *at < now).collect();
+            in_use.push(now);
+            in_use.sort_unstable();
+            in_use
         };
-        self.table.raise_horizon(self.now(), oldest)
+        self.table.raise_horizon(Timestamp::MAX, in_use)
     }
 
     fn merge(&self) {
-        self.table.merge_range(0, self, self.horizon());
+        self.table.merge_range(0, self, self.kept());
     }
 
     /// Merges and keeps all versions.
@@ -209,7 +234,7 @@ impl World {
     }
 
     fn archive(&self) {
-        self.table.archive_range(0, self.horizon(), true);
+        self.table.archive_range(0, self.kept(), true);
     }
 
     /// Holds what was seen against what was committed.
