@@ -11,7 +11,7 @@ use std::io;
 use thiserror::Error;
 
 /// The result of an operation on the log.
-pub type Result<T> = std::result::Result<T, LogError>;
+pub type Result<T, E = LogError> = std::result::Result<T, E>;
 
 /// Why the log could not do what was asked.
 #[derive(Debug, Error)]

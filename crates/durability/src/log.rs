@@ -185,26 +185,31 @@ impl Log {
     /// Appends part of a running transaction's redo. Not flushed on its own account; a large transaction calls
     /// this many times.
     pub fn append_data(&self, txn: u64, payload: &[u8]) -> Result<()> {
-        self.append(Tag::Data, txn, payload, |_| 0).map(drop)
+        self.append(Tag::Data, txn, payload, |_| Ok::<_, LogError>(0)).map(drop)
     }
 
     /// Appends the frame that commits `txn`. `next_lsn` is called under the append latch, once and only if the
-    /// append succeeds, so that order in the file is LSN order. Returns the LSN; the commit is durable once
-    /// [`Log::wait_stable`] returns for it.
+    /// append succeeds, so that order in the file is LSN order; if it fails, nothing is appended. Returns the LSN; the
+    /// commit is durable once [`Log::wait_stable`] returns for it.
     ///
     /// # Panics
     /// If `next_lsn` returns anything but the LSN after the last one.
-    pub fn append_commit(&self, txn: u64, payload: &[u8], next_lsn: impl FnOnce() -> u64) -> Result<u64> {
+    pub fn append_commit<E: From<LogError>>(
+        &self,
+        txn: u64,
+        payload: &[u8],
+        next_lsn: impl FnOnce() -> Result<u64, E>,
+    ) -> Result<u64, E> {
         self.append(Tag::Commit, txn, payload, |last| {
-            let lsn = next_lsn();
+            let lsn = next_lsn()?;
             assert_eq!(lsn, last + 1, "LSNs are dense and in file order");
-            lsn
+            Ok(lsn)
         })
     }
 
     /// Appends the frame that voids the data frames of `txn`.
     pub fn append_abort(&self, txn: u64) -> Result<()> {
-        self.append(Tag::Abort, txn, &[], |_| 0).map(drop)
+        self.append(Tag::Abort, txn, &[], |_| Ok::<_, LogError>(0)).map(drop)
     }
 
     /// Waits until every commit up to `lsn`, and every frame before it, is on disk. Flushes if nobody else does.
@@ -243,13 +248,19 @@ impl Log {
         LogStats { bytes: append.bytes, frames: append.frames, syncs, segments: append.segment }
     }
 
-    fn append(&self, tag: Tag, txn: u64, payload: &[u8], number: impl FnOnce(u64) -> u64) -> Result<u64> {
+    fn append<E: From<LogError>>(
+        &self,
+        tag: Tag,
+        txn: u64,
+        payload: &[u8],
+        number: impl FnOnce(u64) -> Result<u64, E>,
+    ) -> Result<u64, E> {
         if payload.len() > MAX_PAYLOAD_BYTES {
-            return Err(LogError::FrameTooLarge { bytes: payload.len(), limit: MAX_PAYLOAD_BYTES });
+            return Err(LogError::FrameTooLarge { bytes: payload.len(), limit: MAX_PAYLOAD_BYTES }.into());
         }
         let payload_checksum = frame::payload_checksum(payload);
         let mut append = self.room_for(frame::frame_bytes(payload.len()))?;
-        let lsn = number(append.last_lsn);
+        let lsn = number(append.last_lsn)?;
         append.push(tag, (txn, lsn), payload, payload_checksum);
         Ok(lsn)
     }
@@ -331,7 +342,7 @@ impl Log {
     fn finish(&self) -> Result<()> {
         self.flush()?;
         if !self.append.lock().settled {
-            self.append(Tag::Mark, 0, &[], |_| 0)?;
+            self.append(Tag::Mark, 0, &[], |_| Ok::<_, LogError>(0))?;
             self.flush()?;
         }
         Ok(())

@@ -153,7 +153,7 @@ fn torn_frames_do_not_come_back() {
     let device = FaultyDevice::new(0);
     let (log, _, _) = open(&device).unwrap();
     for txn in 1..=3 {
-        log.append_commit(txn, &0_u32.to_le_bytes(), || txn).unwrap();
+        log.append_commit(txn, &0_u32.to_le_bytes(), || Ok::<_, LogError>(txn)).unwrap();
     }
     log.flush().unwrap();
     let image = device.after_power_loss(0);
@@ -166,7 +166,7 @@ fn torn_frames_do_not_come_back() {
     assert!(found.commits.is_empty());
     // Three frames of 40 bytes; the payload of the last is zeros.
     assert_eq!(recovered.torn_bytes, 120 - 8);
-    log.append_commit(7, &0_u32.to_le_bytes(), || 1).unwrap();
+    log.append_commit(7, &0_u32.to_le_bytes(), || Ok::<_, LogError>(1)).unwrap();
     log.flush().unwrap();
     let image = image.after_power_loss(0);
     drop(log);
@@ -178,7 +178,7 @@ fn torn_frames_do_not_come_back() {
 fn a_frame_within_a_payload_is_none() {
     let device = FaultyDevice::new(0);
     let (log, _, _) = open(&device).unwrap();
-    log.append_commit(1, &0_u32.to_le_bytes(), || 1).unwrap();
+    log.append_commit(1, &0_u32.to_le_bytes(), || Ok::<_, LogError>(1)).unwrap();
     log.flush().unwrap();
     let copy = device.contents(FIRST)[512..552].to_vec();
     log.append_data(2, &copy).unwrap();

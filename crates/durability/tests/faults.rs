@@ -38,7 +38,10 @@ fn a_failed_step_poisons_the_log() {
             // The device works again; the log does not.
             let last = acked.last().map_or(0, |acked| acked.lsn);
             assert!(matches!(log.append_data(99, b"late"), Err(LogError::Poisoned { .. })));
-            assert!(matches!(log.append_commit(99, b"late", || unreachable!()), Err(LogError::Poisoned { .. })));
+            assert!(matches!(
+                log.append_commit(99, b"late", || -> Result<u64, LogError> { unreachable!() }),
+                Err(LogError::Poisoned { .. })
+            ));
             assert!(log.is_stable(last));
             log.wait_stable(last).unwrap();
             assert!(!log.is_stable(last + 1));
@@ -131,7 +134,8 @@ fn misuse_is_refused() {
 #[test]
 fn a_gap_between_lsns_is_a_bug_of_the_caller() {
     let (log, _, _) = open(&FaultyDevice::new(0)).unwrap();
-    let wrong = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| log.append_commit(1, b"", || 7)));
+    let wrong =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| log.append_commit(1, b"", || Ok::<_, LogError>(7))));
     assert!(wrong.is_err());
     commit_and_wait(&log, 1, 1, 1).1.unwrap();
 }

@@ -109,7 +109,7 @@ pub fn commit(log: &Log, txn: u64, frames: u32, next_lsn: impl FnOnce() -> u64) 
     for index in 0..frames {
         log.append_data(txn, &payload(txn, index))?;
     }
-    log.append_commit(txn, &frames.to_le_bytes(), next_lsn)
+    log.append_commit(txn, &frames.to_le_bytes(), || Ok(next_lsn()))
 }
 
 /// Commits `count` transactions one by one from LSN `lsn` on, waiting for each; returns those acknowledged.
