@@ -2,16 +2,18 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use durability::Log;
-use lineage::{MemoryBudget, TableOptions};
+use lineage::{Kept, MemoryBudget, TableOptions};
 use parking_lot::{Mutex, RwLock};
 use txn::{Handle, TransactionTable};
 use types::{Schema, Snapshot, Timestamp};
 
+use crate::anchor::Anchors;
 use crate::error::{Error, Result};
+use crate::isolation::{Isolation, TransactionOptions};
 use crate::merger::{self, MergePool};
 use crate::outcomes::Transactions;
 use crate::read_view::ReadView;
@@ -26,7 +28,7 @@ use crate::wall_clock::{WallClock, wall_time};
 /// scan or a transaction, is dropped.
 #[derive(Clone)]
 pub struct Database {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Anchors,
 }
 
 /// What all handles of a database share.
@@ -37,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Log>,
     /// Held by the one statement that changes the catalog, so that the log has the changes in their order.
     changing_catalog: Mutex<()>,
+    /// See [`Database::set_default_isolation`].
+    default_isolation: AtomicU8,
     /// When memory was last reclaimed for a statement that needed it.
     making_room: Mutex<Option<Instant>>,
 }
@@ -108,21 +112,21 @@ impl Core {
         })
     }
 
-    /// The oldest snapshot for which a table has to keep its rows: by its retention, and by who reads it now. From here on
-    /// nobody can begin to read an older one.
-    pub(crate) fn horizon(&self, table: &TableData) -> Timestamp {
+    /// The snapshots for which a table has to keep its rows: by its retention, and by who reads it now. From here on nobody
+    /// can begin to read another one.
+    pub(crate) fn kept(&self, table: &TableData) -> Kept {
         let transactions = &self.transactions.0;
         let horizon = match table.settings().retention {
             // Nothing more is given up, so nobody has to be looked for.
-            Retention::Forever => return table.storage.horizon(),
+            Retention::Forever => return table.storage.kept(),
             Retention::None => Timestamp::MAX,
             Retention::For(duration) => {
                 let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
                 self.clock.newest_at(wall_time().saturating_sub(micros)).unwrap_or(Timestamp::ZERO)
             }
         };
-        // It goes up to the oldest snapshot in use and no further: who holds one may begin to read this table at any time.
-        table.storage.raise_horizon(horizon, || transactions.oldest_snapshot())
+        // What is in use stays, in every table: who holds a snapshot may begin to read this one at any time.
+        table.storage.raise_horizon(horizon, || transactions.snapshots_in_use())
     }
 }
 
@@ -156,11 +160,12 @@ impl Database {
         core.budget.set_limit_bytes(options.memory_limit_bytes.unwrap_or(u64::MAX));
         let merges = MergePool::start(&core, options.merge_threads());
         Database {
-            shared: Arc::new(Shared {
+            shared: Anchors::new(Shared {
                 merges,
                 core,
                 log,
                 changing_catalog: Mutex::new(()),
+                default_isolation: AtomicU8::new(Isolation::default() as u8),
                 making_room: Mutex::new(None),
             }),
         }
@@ -261,15 +266,31 @@ impl Database {
         begun.map_err(|error| Error::TooManyTransactions(error.limit))
     }
 
-    /// Starts a transaction that reads the newest snapshot.
+    /// Starts a transaction at the database's default isolation level.
     pub fn begin(&self) -> Result<Transaction> {
-        let (handle, at) = self.begin_handle()?;
-        Ok(Transaction::new(self.clone(), handle, at))
+        self.begin_with(TransactionOptions::at(self.default_isolation()))
+    }
+
+    /// Starts a transaction.
+    pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
+        Transaction::begin(self.shared.anchor(), options)
+    }
+
+    /// The isolation level of [`Database::begin`], [`Isolation::Snapshot`] unless it is set. SQL has a default of its own.
+    pub fn default_isolation(&self) -> Isolation {
+        let level = self.shared.default_isolation.load(Ordering::Relaxed);
+        let levels = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
+        levels.into_iter().find(|known| *known as u8 == level).unwrap_or_default()
+    }
+
+    /// Sets that level, for transactions that begin from here on.
+    pub fn set_default_isolation(&self, isolation: Isolation) {
+        self.shared.default_isolation.store(isolation as u8, Ordering::Relaxed);
     }
 
     /// Holds the newest snapshot, for reads outside a transaction.
     pub fn read_view(&self) -> Result<ReadView> {
-        ReadView::now(self)
+        ReadView::now(self.shared.anchor())
     }
 
     /// Holds the snapshot of everything up to commit `at`, which must not lie in the future.
@@ -376,13 +397,41 @@ impl Shared {
             None => Ok(take_timestamp()),
             // The log calls back once there is room for the frame: nobody waits for this transaction's timestamp
             // while the log waits for the disk.
-            Some(log) => log.append_commit(handle.id().number(), redo, || take_timestamp().0).map(Timestamp),
+            Some(log) => log.append_commit(handle.id().number(), redo, || Ok(take_timestamp().0)).map(Timestamp),
         };
-        match at {
-            Ok(at) => transactions.finish_commit(handle, at),
-            Err(_) => transactions.abort(handle),
+        if let Ok(at) = at {
+            transactions.finish_commit(handle, at);
         }
-        Ok(at?)
+        at
+    }
+
+    /// The same for a transaction that has to pass `validate` once it has its timestamp. Meanwhile it is *prepared*: others
+    /// who see its writes depend on the outcome.
+    pub(crate) fn commit_if_valid(
+        &self,
+        handle: &Handle,
+        redo: &[u8],
+        validate: &dyn Fn(Timestamp) -> Result<()>,
+    ) -> Result<Timestamp> {
+        let transactions = &self.core.transactions.0;
+        let Some(log) = &self.log else {
+            transactions.start_commit(handle);
+            let at = transactions.next_timestamp();
+            transactions.prepare(handle, at);
+            validate(at)?;
+            transactions.await_dependencies(handle).map_err(|_| Error::DependencyFailed)?;
+            transactions.finish_commit(handle, at);
+            return Ok(at);
+        };
+        // Nobody else takes a timestamp while the log's append latch is held, so the next one is known.
+        let take_timestamp = || {
+            validate(Timestamp(transactions.now().0 + 1))?;
+            transactions.start_commit(handle);
+            Ok::<u64, Error>(transactions.next_timestamp().0)
+        };
+        let at = Timestamp(log.append_commit(handle.id().number(), redo, take_timestamp)?);
+        transactions.finish_commit(handle, at);
+        Ok(at)
     }
 
     /// Waits until the commit at `at` is on disk.

@@ -40,6 +40,33 @@ pub enum Error {
     /// Another transaction changed the record first; the transaction can be tried again from the start.
     #[error("could not serialize access due to concurrent update")]
     Conflict,
+    /// Others changed what a serializable transaction read; it can be tried again from the start.
+    #[error("could not serialize access due to read/write dependencies among transactions")]
+    ReadChanged,
+    /// The transaction saw what another one wrote that was about to commit and then could not; it can be tried again.
+    #[error("could not serialize access due to a transaction that was seen and could not commit")]
+    DependencyFailed,
+    /// Transactions waited for each other in a circle, and this one was chosen to break it; it can be tried again.
+    #[error("deadlock detected")]
+    Deadlock,
+    /// A row was not free in the time given.
+    #[error("canceling statement due to lock timeout")]
+    LockTimeout,
+    /// A row is locked, and was not to be waited for.
+    #[error("could not obtain lock on row in relation \"{table}\"")]
+    LockNotAvailable { table: String },
+    /// Another thread ended the wait for a row.
+    #[error("canceling statement due to user request")]
+    Interrupted,
+    /// A write in a transaction that is not to write.
+    #[error("cannot write in a read-only transaction")]
+    ReadOnlyTransaction,
+    /// The savepoint was released, or lies behind one that was rolled back to.
+    #[error("savepoint does not exist")]
+    NoSuchSavepoint,
+    /// A transaction wrote while it read too often.
+    #[error("cannot have more than 65534 commands in a transaction that write while what they read is still open")]
+    TooManyCommands,
     /// Access by key to a table without one.
     #[error("table \"{0}\" has no primary key")]
     NoPrimaryKey(String),
@@ -72,6 +99,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the transaction lost against others, and may succeed when it is done again from the start.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Error::Conflict | Error::ReadChanged | Error::DependencyFailed | Error::Deadlock)
+    }
+
     /// The five-character SQLSTATE that PostgreSQL gives this kind of error.
     pub fn sqlstate(&self) -> &'static str {
         match self {
@@ -88,7 +120,13 @@ impl Error {
             Error::RangesTooSmall { .. } => "22023",
             Error::BadValue { .. } => "22003",
             Error::WrongWidth { .. } | Error::ColumnTwice { .. } => "42601",
-            Error::Conflict => "40001",
+            Error::Conflict | Error::ReadChanged | Error::DependencyFailed => "40001",
+            Error::Deadlock => "40P01",
+            Error::LockTimeout | Error::LockNotAvailable { .. } => "55P03",
+            Error::Interrupted => "57014",
+            Error::ReadOnlyTransaction => "25006",
+            Error::NoSuchSavepoint => "3B001",
+            Error::TooManyCommands => "54000",
             Error::NoPrimaryKey(_) => "42P10",
             Error::TooManyTransactions(_) => "53300",
             Error::SnapshotTooOld { .. } => "72000",

@@ -43,29 +43,40 @@
 //! | `outcomes` | the storage's question answered by the transaction table |
 #![forbid(unsafe_code)]
 
+mod anchor;
+mod bare;
 mod database;
 mod error;
+mod isolation;
 mod merger;
 mod outcomes;
 mod past;
 mod primary_key;
+mod read_set;
 mod read_view;
 mod recovery;
 mod redo;
+mod retry;
 mod row;
+mod running;
 mod settings;
+mod share_locks;
 mod table;
 mod transaction;
 mod wall_clock;
 
+#[doc(hidden)]
+pub use bare::{BareStatements, BareTable};
 pub use database::{Database, OpenOptions};
 pub use error::{Error, Result};
+pub use isolation::{Changed, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
 pub use lineage::{
     Aggregates, Cell, ColumnStatistics, Comparison, Encoding, Sum, TableStatistics, TableStats, Test, Totals,
 };
 pub use past::{ChangeKind, RecordVersion, RowChange};
-pub use read_view::ReadView;
+pub use read_view::{ReadView, Sight};
+pub use running::{RowWait, RunningState, RunningTransaction, WaitCounts};
 pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableMemory, TableScan};
-pub use transaction::Transaction;
+pub use transaction::{Interrupter, Savepoint, Transaction};
 pub use types::{Column, DataType, Decimal, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};

@@ -152,12 +152,12 @@ fn archive(core: &Core, queue: &Queue) -> bool {
     let mut has_archived = false;
     for table in tables(core) {
         if table.storage.has_archivable() {
-            let horizon = core.horizon(&table);
+            let kept = core.kept(&table);
             for range in 0..table.storage.range_count() {
                 if queue.is_wanted() {
                     return true;
                 }
-                has_archived |= table.storage.archive_range(range, horizon, false);
+                has_archived |= table.storage.archive_range(range, kept.clone(), false);
             }
         }
     }
@@ -166,22 +166,22 @@ fn archive(core: &Core, queue: &Queue) -> bool {
 
 /// Merges one range and gives up history beyond the table's retention; returns whether there was anything to merge.
 pub(crate) fn merge(core: &Core, table: &TableData, range: usize) -> bool {
-    let horizon = core.horizon(table);
-    table.storage.merge_range(range, &core.transactions, horizon).is_some()
+    let kept = core.kept(table);
+    table.storage.merge_range(range, &core.transactions, kept).is_some()
 }
 
 /// Merges one range and turns what was merged into history: not only when no merge is due, or there would never be history
 /// while merges always are.
 pub(crate) fn merge_and_archive(core: &Core, table: &TableData, range: usize) {
     merge(core, table, range);
-    table.storage.archive_range(range, core.horizon(table), false);
+    table.storage.archive_range(range, core.kept(table), false);
 }
 
 /// Merges some columns of every range of a table; returns how many merges ran.
 pub(crate) fn merge_columns(core: &Core, table: &TableData, columns: &[usize]) -> usize {
     let merge = |range: &usize| {
-        let horizon = core.horizon(table);
-        table.storage.merge_columns(*range, columns, &core.transactions, horizon).is_some()
+        let kept = core.kept(table);
+        table.storage.merge_columns(*range, columns, &core.transactions, kept).is_some()
     };
     (0..table.storage.range_count()).filter(merge).count()
 }
@@ -191,7 +191,7 @@ pub(crate) fn reclaim(core: &Core) {
     for table in tables(core) {
         for range in 0..table.storage.range_count() {
             merge(core, &table, range);
-            table.storage.archive_range(range, core.horizon(&table), true);
+            table.storage.archive_range(range, core.kept(&table), true);
         }
     }
     // What was replaced is freed once its readers are gone, which takes a few turns of the epoch.

@@ -11,10 +11,25 @@ impl Outcomes for Transactions {
     fn outcome(&self, txn: TxnId) -> Outcome {
         match self.0.state(txn) {
             State::Active => Outcome::Active,
+            State::Prepared(at) => Outcome::Prepared(at),
             State::Committed(at) => Outcome::Committed(at),
             State::Aborted => Outcome::Aborted,
             State::Released => Outcome::Stamped,
         }
+    }
+
+    fn speculate(&self, reader: Snapshot, on: TxnId) -> bool {
+        match reader.own {
+            Some(own) => self.0.depend(own, on),
+            None => {
+                self.0.await_decision(on);
+                false
+            }
+        }
+    }
+
+    fn await_decision(&self, on: TxnId) {
+        self.0.await_decision(on);
     }
 }
 

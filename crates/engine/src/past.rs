@@ -1,8 +1,7 @@
 //! The past of a table: the versions of one row, and what changed between two commits.
 use types::{Rid, Snapshot, Timestamp, Value};
 
-use crate::error::{Error, Result};
-use crate::read_view::ReadView;
+use crate::error::Result;
 use crate::table::Table;
 
 /// One version of the row that a key names.
@@ -44,7 +43,7 @@ impl Table {
     /// The versions of the row with this primary key, oldest first, as far back as the table keeps them.
     pub fn record_history(&self, key: &[Value]) -> Result<Vec<RecordVersion>> {
         let transactions = &self.database.shared.core.transactions;
-        let horizon = self.hold_all()?;
+        let all = self.data.storage.keep_all();
         let newest = transactions.0.now();
         let Some(index_key) = self.data.key_of_values(key)? else { return Ok(Vec::new()) };
         let mut times = Vec::new();
@@ -56,7 +55,7 @@ impl Table {
             });
         }
         // What was there at the horizon is the first version that is known.
-        times.iter_mut().for_each(|at| *at = horizon.at().max(*at));
+        times.iter_mut().for_each(|at| *at = all.from().max(*at));
         times.retain(|at| *at <= newest);
         times.sort_unstable();
         times.dedup();
@@ -78,23 +77,14 @@ impl Table {
         Ok(versions)
     }
 
-    /// Holds the oldest snapshot that the table still has.
-    fn hold_all(&self) -> Result<ReadView> {
-        loop {
-            match self.hold(Snapshot::at(self.data.storage.horizon())) {
-                // It went up in between.
-                Err(Error::SnapshotTooOld { .. }) => {}
-                held => return held,
-            }
-        }
-    }
-
     /// What commits after `from` and not after `to` did to the rows of this table, in the order of commits.
     ///
     /// # Errors
-    /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld) if the table's history does not reach back to `from`.
+    /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld) if the table's history does not reach back to `from` without a
+    /// gap.
     pub fn changes(&self, from: Timestamp, to: Timestamp) -> Result<Vec<RowChange>> {
-        let _held = self.hold(Snapshot::at(from))?;
+        // A snapshot that is held would keep what it sees, not what came after it.
+        let _all = self.data.storage.keep_from(from).ok_or_else(|| self.too_old(from))?;
         let (storage, transactions) = (&self.data.storage, &self.database.shared.core.transactions);
         let to = to.min(transactions.0.now());
         let ranges = 0..storage.range_count();

@@ -1,35 +1,73 @@
-//! A snapshot that is held: what it sees stays readable until the view is dropped.
+//! What a read sees: a snapshot, and what holds it.
 use std::sync::Arc;
 
 use txn::Handle;
 use types::{Snapshot, Timestamp};
 
-use crate::database::{Database, Shared};
+use crate::anchor::Anchor;
+use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::read_set::ReadSet;
 
-/// A snapshot in use. While it lives, no version that it sees is given up, whatever the retention of a table.
+/// A snapshot in use; cheap to clone. While a clone lives, no version that it sees is given up, whatever the retention of a
+/// table; the view of a transaction that reads one snapshot is held by that transaction.
+///
+/// A transaction's view also shows what the transaction wrote before the view was taken, and nothing that it writes later.
+#[derive(Clone)]
 pub struct ReadView {
-    shared: Arc<Shared>,
+    snapshot: Snapshot,
+    /// `None` where the transaction holds the snapshot.
+    held: Option<Arc<Held>>,
+    /// Counts the views of a transaction since it last began a command.
+    _open: Option<Arc<()>>,
+    /// What a serializable transaction has read.
+    reads: Option<Arc<ReadSet>>,
+}
+
+/// A place in the transaction table, for the sake of its snapshot.
+struct Held {
+    anchor: Anchor,
     /// `None` once it has ended.
     handle: Option<Handle>,
-    snapshot: Snapshot,
 }
 
 impl ReadView {
     /// Holds the snapshot of everything committed so far.
-    pub(crate) fn now(database: &Database) -> Result<ReadView> {
-        let shared = database.shared.clone();
-        let begun = shared.core.transactions.0.begin();
+    pub(crate) fn now(anchor: Anchor) -> Result<ReadView> {
+        let begun = anchor.core.transactions.0.begin();
         let (handle, at) = begun.map_err(|error| Error::TooManyTransactions(error.limit))?;
-        Ok(ReadView { handle: Some(handle), snapshot: Snapshot::at(at), shared })
+        Ok(ReadView::new(Snapshot::at(at), Some(Held { anchor, handle: Some(handle) })))
     }
 
     /// Holds a snapshot. The caller asks afterwards whether a table still has what it sees.
     pub(crate) fn of(database: &Database, snapshot: Snapshot) -> Result<ReadView> {
-        let shared = database.shared.clone();
-        let begun = shared.core.transactions.0.begin_at(snapshot.at);
+        let anchor = database.shared.anchor();
+        let begun = anchor.core.transactions.0.begin_at(snapshot.at);
         let handle = begun.map_err(|error| Error::TooManyTransactions(error.limit))?;
-        Ok(ReadView { handle: Some(handle), snapshot, shared })
+        Ok(ReadView::new(snapshot, Some(Held { anchor, handle: Some(handle) })))
+    }
+
+    /// A transaction's snapshot, which the transaction holds.
+    pub(crate) fn of_transaction(snapshot: Snapshot) -> ReadView {
+        ReadView::new(snapshot, None)
+    }
+
+    fn new(snapshot: Snapshot, held: Option<Held>) -> ReadView {
+        ReadView { snapshot, held: held.map(Arc::new), _open: None, reads: None }
+    }
+
+    /// The same seen by a transaction: with its own writes so far.
+    pub(crate) fn within(mut self, snapshot: Snapshot, open: Arc<()>, reads: Option<Arc<ReadSet>>) -> ReadView {
+        self.snapshot = Snapshot { at: self.snapshot.at, ..snapshot };
+        (self._open, self.reads) = (Some(open), reads);
+        self
+    }
+
+    /// The same for the sake of its moment: nothing is read through it any more, and what the transaction writes next need
+    /// not be kept from it.
+    pub fn closed(mut self) -> ReadView {
+        self._open = None;
+        self
     }
 
     /// What it sees.
@@ -43,10 +81,31 @@ impl ReadView {
     }
 }
 
-impl Drop for ReadView {
+impl Drop for Held {
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {
-            self.shared.core.transactions.0.release(handle);
+            self.anchor.core.transactions.0.release(handle);
         }
+    }
+}
+
+/// What one read sees: a [`ReadView`], or a bare snapshot that nobody holds but the read itself.
+#[derive(Clone, Copy)]
+pub struct Sight<'v> {
+    pub(crate) snapshot: Snapshot,
+    /// Whether the view holds the snapshot, whatever becomes of its transaction.
+    pub(crate) is_held: bool,
+    pub(crate) reads: Option<&'v ReadSet>,
+}
+
+impl From<Snapshot> for Sight<'_> {
+    fn from(snapshot: Snapshot) -> Self {
+        Sight { snapshot, is_held: false, reads: None }
+    }
+}
+
+impl<'v> From<&'v ReadView> for Sight<'v> {
+    fn from(view: &'v ReadView) -> Self {
+        Sight { snapshot: view.snapshot, is_held: view.held.is_some(), reads: view.reads.as_deref() }
     }
 }

@@ -75,10 +75,15 @@ impl Replay {
             FrameKind::Abort => drop(self.open.remove(&frame.txn)),
             FrameKind::Commit => {
                 let at = Timestamp(frame.lsn);
-                if let Some(earlier) = self.open.remove(&frame.txn) {
-                    redo::read(&earlier, |operation| self.apply(operation, at))?;
+                match self.open.remove(&frame.txn) {
+                    None => redo::read(frame.payload, |operation| self.apply(operation, at))?,
+                    Some(mut whole) => {
+                        whole.extend(frame.payload);
+                        for part in redo::held(&whole)? {
+                            redo::read(part, |operation| self.apply(operation, at))?;
+                        }
+                    }
                 }
-                redo::read(frame.payload, |operation| self.apply(operation, at))?;
             }
         }
         Ok(())
@@ -98,6 +103,8 @@ impl Replay {
                 }
                 Ok(())
             }
+            // Only transactions with earlier frames write it, and `held` has acted upon it.
+            Operation::TakenBack { .. } => Ok(()),
             Operation::Clock { time } => {
                 self.clock.recover(time, at);
                 Ok(())

@@ -8,6 +8,7 @@
 //! drop    5 | table (4)
 //! clock   6 | 0 (4)     | microseconds (8)   the time of this commit, see `wall_clock`
 //! settings 7 | table (4) | length (4) | settings as JSON
+//! taken back 8 | 0 (4)  | from (8)           the transaction's redo from this byte on to here does not hold
 //! cell    0                                  NULL
 //!         1 | zigzag varint                  word
 //!         2 | length (4) | bytes             bytes
@@ -30,6 +31,7 @@ const CREATE: u8 = 4;
 const DROP: u8 = 5;
 const CLOCK: u8 = 6;
 const SETTINGS: u8 = 7;
+const TAKEN_BACK: u8 = 8;
 
 /// The number of a table, never used again.
 pub(crate) type TableId = u32;
@@ -42,6 +44,7 @@ pub(crate) enum Operation<'a> {
     Create { table: TableId, name: String, schema: Schema, settings: TableSettings },
     Drop { table: TableId },
     Clock { time: Micros },
+    TakenBack { from: u64 },
     Settings { table: TableId, settings: TableSettings },
 }
 
@@ -118,10 +121,34 @@ pub(crate) fn put_clock(out: &mut Vec<u8>, time: Micros) {
     out.extend(time.to_le_bytes());
 }
 
+/// Appends that what the transaction's redo says from byte `from` on was taken back.
+pub(crate) fn put_taken_back(out: &mut Vec<u8>, from: u64) {
+    out.push(TAKEN_BACK);
+    out.extend(0u32.to_le_bytes());
+    out.extend(from.to_le_bytes());
+}
+
 /// Appends the end of a table.
 pub(crate) fn put_drop(out: &mut Vec<u8>, table: TableId) {
     out.push(DROP);
     out.extend(table.to_le_bytes());
+}
+
+/// The parts of a transaction's redo that hold, in order: all but what it took back.
+pub(crate) fn held(redo: &[u8]) -> Result<Vec<&[u8]>> {
+    let mut held: Vec<std::ops::Range<usize>> = Vec::new();
+    let (mut reader, mut start) = (Reader { rest: redo }, 0);
+    while !reader.rest.is_empty() {
+        let at = redo.len() - reader.rest.len();
+        if let Operation::TakenBack { from } = reader.operation()? {
+            held.push(start..at);
+            held.retain(|part| (part.start as u64) < from);
+            held.iter_mut().for_each(|part| part.end = part.end.min(from as usize));
+            start = redo.len() - reader.rest.len();
+        }
+    }
+    held.push(start..redo.len());
+    Ok(held.into_iter().map(|part| &redo[part]).collect())
 }
 
 /// Reads the operations of a payload, passing each to `apply`.
@@ -215,6 +242,7 @@ impl<'a> Reader<'a> {
             }
             SETTINGS => Operation::Settings { table, settings: self.json("the settings of a table")? },
             CLOCK => Operation::Clock { time: Micros::from_le_bytes(self.array()?) },
+            TAKEN_BACK => Operation::TakenBack { from: u64::from_le_bytes(self.array()?) },
             DROP => Operation::Drop { table },
             other => return Err(Error::BadRedo(format!("unknown operation {other}"))),
         })

@@ -9,16 +9,18 @@ use lineage::{
     Totals, View, value_of_cell,
 };
 use parking_lot::RwLock;
-use types::{Rid, Schema, Snapshot, Value};
+use smallvec::SmallVec;
+use types::{Rid, Schema, Snapshot, Timestamp, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::outcomes::Transactions;
 use crate::primary_key::{Key, PrimaryKey};
-use crate::read_view::ReadView;
+use crate::read_view::{ReadView, Sight};
 use crate::redo::TableId;
 use crate::row::{Cells, Fitted, check_width};
 use crate::settings::TableSettings;
+use crate::share_locks::ShareLocks;
 
 /// A handle to one table; cheap to clone.
 #[derive(Clone)]
@@ -46,6 +48,7 @@ pub(crate) struct TableData {
     pub(crate) schema: Arc<Schema>,
     pub(crate) storage: lineage::Table,
     pub(crate) primary_key: Option<PrimaryKey>,
+    pub(crate) share_locks: ShareLocks,
     settings: RwLock<TableSettings>,
     has_changed_keys: AtomicBool,
     /// Set once the table was dropped, or replaced by an empty one.
@@ -54,6 +57,9 @@ pub(crate) struct TableData {
 
 /// An aggregate is not spread over more threads than there are so many ranges: starting one takes as long as some ranges.
 const RANGES_A_THREAD: usize = 16;
+
+/// Rows that are prefetched at once; more would not fit the processor's buffers for what it waits for.
+const ROWS_AT_ONCE: usize = 16;
 
 /// What a scan reads.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +89,7 @@ impl TableData {
             schema: Arc::new(schema),
             storage,
             primary_key,
+            share_locks: ShareLocks::default(),
             settings: RwLock::new(settings),
             has_changed_keys: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
@@ -167,6 +174,36 @@ impl TableData {
         self.read(view, key, &[], |rid, _| rid)
     }
 
+    /// Asks for the memory of the rows with these keys, each with the columns that will be read: the first sixteen rows.
+    pub(crate) fn prefetch<'k>(&self, rows: impl Iterator<Item = (&'k [Value], &'k [usize])>) {
+        let (Some(primary_key), guard) = (&self.primary_key, &sync::pin()) else { return };
+        let mut keys = SmallVec::<[(Key, &[usize]); ROWS_AT_ONCE]>::new();
+        for (key, columns) in rows.take(ROWS_AT_ONCE) {
+            let key = primary_key.key_of_words(&self.schema, key);
+            let Some(key) = key.filter(|_| self.check_positions(columns.iter().copied()).is_ok()) else { continue };
+            primary_key.prefetch(guard, &key);
+            keys.push((key, columns));
+        }
+        let mut found = SmallVec::<[(Rid, &[usize]); ROWS_AT_ONCE]>::new();
+        for (key, columns) in &keys {
+            if let Some(rid) = primary_key.find(guard, key, Some) {
+                self.storage.prefetch_base(guard, rid, columns);
+                found.push((rid, columns));
+            }
+        }
+        found.iter().for_each(|(rid, _)| self.storage.prefetch_newest(guard, *rid));
+        found.iter().for_each(|(rid, columns)| self.storage.prefetch_values(guard, *rid, columns));
+    }
+
+    /// Refuses positions that are no column's.
+    pub(crate) fn check_positions(&self, columns: impl Iterator<Item = usize>) -> Result<()> {
+        let (len, mut columns) = (self.schema.columns().len(), columns);
+        match columns.find(|column| *column >= len) {
+            Some(column) => Err(Error::NoSuchColumn { table: self.name.clone(), column: format!("number {column}") }),
+            None => Ok(()),
+        }
+    }
+
     /// Whether an update, even one that was rolled back, may have given a record another key.
     #[inline]
     pub(crate) fn has_changed_keys(&self) -> bool {
@@ -225,11 +262,15 @@ impl Table {
         self.data.storage.stats()
     }
 
-    /// A scan of what the snapshot sees.
+    /// A scan of what the view, or a bare snapshot, sees.
     ///
     /// # Errors
     /// [`Error::SnapshotTooOld`] if the table's history does not reach back to the snapshot.
-    pub fn scan(&self, snapshot: Snapshot, options: ScanOptions) -> Result<TableScan> {
+    pub fn scan<'v>(&self, view: impl Into<Sight<'v>>, options: ScanOptions) -> Result<TableScan> {
+        let Sight { snapshot, reads, .. } = view.into();
+        if let Some(reads) = reads {
+            reads.note_rows(&self.data, &options.tests, &options.columns);
+        }
         let view = self.hold(snapshot)?;
         Ok(TableScan {
             projection: self.data.projection(&options),
@@ -240,10 +281,19 @@ impl Table {
         })
     }
 
-    /// Count, sum and extremes of columns over the rows that the snapshot sees and that pass every test, worked out on the
+    /// Count, sum and extremes of columns over the rows that the view sees and that pass every test, worked out on the
     /// encoded pages by as many threads as there are processors for it.
-    pub fn aggregate(&self, snapshot: Snapshot, tests: &[(usize, Test)], columns: &[usize]) -> Result<Totals> {
-        let _held = self.hold(snapshot)?;
+    pub fn aggregate<'v>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        tests: &[(usize, Test)],
+        columns: &[usize],
+    ) -> Result<Totals> {
+        let sight @ Sight { snapshot, reads, .. } = view.into();
+        if let Some(reads) = reads {
+            reads.note_rows(&self.data, tests, columns);
+        }
+        let _held = self.hold_for_a_moment(sight)?;
         let storage = &self.data.storage;
         let request = Request { columns: columns.to_vec(), tests: tests.to_vec() };
         let view = self.database.shared.core.transactions.view(snapshot);
@@ -307,44 +357,110 @@ impl Table {
     pub(crate) fn hold(&self, snapshot: Snapshot) -> Result<ReadView> {
         // First held, then looked at: what is found to be there now stays.
         let view = ReadView::of(&self.database, snapshot)?;
-        let oldest = self.data.storage.horizon();
-        if snapshot.at < oldest {
-            return Err(Error::SnapshotTooOld { table: self.data.name.clone(), at: snapshot.at.0, oldest: oldest.0 });
-        }
+        self.check_history(snapshot)?;
         Ok(view)
+    }
+
+    /// The same for a read that is over when its call returns.
+    fn hold_for_a_moment(&self, sight: Sight<'_>) -> Result<Option<ReadView>> {
+        match sight.is_held {
+            true => self.check_history(sight.snapshot).map(|()| None),
+            false => self.hold(sight.snapshot).map(Some),
+        }
+    }
+
+    fn check_history(&self, snapshot: Snapshot) -> Result<()> {
+        if self.data.storage.keeps(snapshot.at) { Ok(()) } else { Err(self.too_old(snapshot.at)) }
+    }
+
+    /// The error for a snapshot that was given up.
+    pub(crate) fn too_old(&self, at: Timestamp) -> Error {
+        let oldest = self.data.storage.horizon();
+        Error::SnapshotTooOld { table: self.data.name.clone(), at: at.0, oldest: oldest.0 }
     }
 
     /// The visible row with this primary key as one batch of zero or one row, shaped as a scan's batches are. A key
     /// with a NULL in it has no row, and neither has one whose row fails a test.
-    pub fn lookup(&self, snapshot: Snapshot, key: &[Value], options: &ScanOptions) -> Result<RecordBatch> {
-        let projection = self.data.projection(options);
+    pub fn lookup<'v>(&self, view: impl Into<Sight<'v>>, key: &[Value], options: &ScanOptions) -> Result<RecordBatch> {
+        let sight @ Sight { snapshot, reads, .. } = view.into();
         let key = self.data.key_of_values(key)?;
-        let _held = self.hold(snapshot)?;
+        let _held = self.hold_for_a_moment(sight)?;
         let view = self.database.shared.core.transactions.view(snapshot);
-        let type_of = |column: &usize| self.schema().columns()[*column].data_type;
-        let mut builders: Vec<ColumnBuilder> =
-            options.columns.iter().map(|column| ColumnBuilder::new(type_of(column), 1)).collect();
-        let tested = options.tests.iter().map(|(column, _)| *column);
-        let columns: Vec<usize> = options.columns.iter().copied().chain(tested).collect();
-        let found = key.and_then(|key| {
-            let passed = self.data.read(view, &key, &columns, |rid, cells| {
-                let (cells, tested) = cells.split_at(options.columns.len());
-                let mut tests = options.tests.iter().zip(tested);
-                let passes = tests.all(|((column, test), cell)| test.passes(*cell, type_of(column)));
-                passes.then(|| {
-                    builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
-                    rid
-                })
+        let mut rows = Rows::new(self, options);
+        if let Some(key) = key {
+            let columns = rows.columns.clone();
+            let found = self.data.read(view, &key, &columns, |rid, cells| {
+                rows.push(rid, cells);
+                rid
             });
-            passed.flatten()
-        });
-        let mut arrays: Vec<_> = builders.iter_mut().map(ColumnBuilder::finish).collect();
-        if options.with_rid {
-            arrays.push(Arc::new(arrow_array::UInt64Array::from_iter_values(found.map(Rid::word))));
+            reads.into_iter().for_each(|reads| reads.note_key(&self.data, key.clone(), found));
         }
-        let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(usize::from(found.is_some())));
-        Ok(RecordBatch::try_new_with_options(projection.schema, arrays, &rows)
-            .expect("the arrays have the projection's types and visible rows obey NOT NULL"))
+        Ok(rows.finish(self.data.projection(options).schema))
+    }
+
+    /// The visible ones of the records with these Rid words that pass the tests, in this order, shaped as a scan's batches
+    /// are.
+    pub fn lookup_rids<'v>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        rids: &[u64],
+        options: &ScanOptions,
+    ) -> Result<RecordBatch> {
+        let sight @ Sight { snapshot, reads, .. } = view.into();
+        let _held = self.hold_for_a_moment(sight)?;
+        let view = self.database.shared.core.transactions.view(snapshot);
+        let mut rows = Rows::new(self, options);
+        let columns = rows.columns.clone();
+        for rid in rids.iter().map(|rid| Rid::from_word(*rid)).filter(|rid| self.data.storage.contains(*rid)) {
+            self.data.storage.read(view, rid, &columns, |cells| rows.push(rid, cells));
+            reads.into_iter().for_each(|reads| reads.note_record(&self.data, rid));
+        }
+        Ok(rows.finish(self.data.projection(options).schema))
+    }
+}
+
+/// Rows collected one by one into a batch.
+struct Rows<'a> {
+    table: &'a Table,
+    options: &'a ScanOptions,
+    /// what is read of each row: the columns asked for, then those tested
+    columns: Vec<usize>,
+    builders: Vec<ColumnBuilder>,
+    rids: Vec<u64>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(table: &'a Table, options: &'a ScanOptions) -> Rows<'a> {
+        let type_of = |column: &usize| table.schema().columns()[*column].data_type;
+        let tested = options.tests.iter().map(|(column, _)| *column);
+        Rows {
+            table,
+            options,
+            columns: options.columns.iter().copied().chain(tested).collect(),
+            builders: options.columns.iter().map(|column| ColumnBuilder::new(type_of(column), 1)).collect(),
+            rids: Vec::new(),
+        }
+    }
+
+    /// Takes a row if it passes the tests.
+    fn push(&mut self, rid: Rid, cells: &[Cell<'_>]) {
+        let (cells, tested) = cells.split_at(self.options.columns.len());
+        let type_of = |column: &usize| self.table.schema().columns()[*column].data_type;
+        let mut tests = self.options.tests.iter().zip(tested);
+        if tests.all(|((column, test), cell)| test.passes(*cell, type_of(column))) {
+            self.builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
+            self.rids.push(rid.word());
+        }
+    }
+
+    fn finish(mut self, schema: SchemaRef) -> RecordBatch {
+        let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rids.len()));
+        let mut arrays: Vec<_> = self.builders.iter_mut().map(ColumnBuilder::finish).collect();
+        if self.options.with_rid {
+            arrays.push(Arc::new(arrow_array::UInt64Array::from(self.rids)));
+        }
+        RecordBatch::try_new_with_options(schema, arrays, &rows)
+            .expect("the arrays have the projection's types and visible rows obey NOT NULL")
     }
 }
 

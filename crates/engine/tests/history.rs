@@ -191,7 +191,7 @@ fn random_change(
 
 fn random_transaction(db: &Database, table: &Table, rng: &mut StdRng, journal: &Journal) {
     let mut transaction = db.begin().unwrap();
-    let at = transaction.snapshot().at;
+    let at = transaction.view().unwrap().at();
     let mut changes = Vec::new();
     for _ in 0..rng.random_range(1..6) {
         match random_change(&mut transaction, table, rng) {

@@ -115,6 +115,44 @@ fn without_retention_memory_stays_flat_under_updates() {
 }
 
 #[test]
+fn a_long_reader_keeps_what_it_sees_and_no_more() {
+    let db = Database::in_memory_with(&options(4_096, 2_048));
+    let table = table_named(&db, "t", Retention::None);
+    insert(&db, &table, 0..1_000).unwrap();
+    let sum_at = |view: &engine::ReadView| {
+        let totals = table.aggregate(view.snapshot(), &[], &[1]).unwrap();
+        (totals.rows, totals.columns[0].sum)
+    };
+    let update_many = |first: i64| {
+        let mut history_bytes_max = 0;
+        for i in first..first + 100_000 {
+            update(&db, &table, i * 7 % 1_000, i).unwrap();
+            if i % 100 == 0 {
+                history_bytes_max = history_bytes_max.max(table.memory().history_bytes);
+            }
+        }
+        history_bytes_max
+    };
+    let (oldest, seen_by_oldest) = (db.read_view().unwrap(), (1_000, engine::Sum::Integer(499_500)));
+    let most = update_many(0);
+    let transaction = db.begin().unwrap();
+    let row_before = transaction.get(&table, &[Value::from(7i64)]).unwrap();
+    let view = db.read_view().unwrap();
+    let seen_by_view = sum_at(&view);
+    let most = most.max(update_many(100_000));
+    println!("{most} bytes of history at most beside readers; then {:?}", table.memory());
+    // All versions would be 3 MB.
+    assert!(most < 1 << 20, "{most} bytes of history at most");
+    wait_until(|| total(&table.memory()) < 200_000, &db);
+    assert_eq!((sum_at(&oldest), sum_at(&view)), (seen_by_oldest, seen_by_view));
+    assert_eq!(transaction.get(&table, &[Value::from(7i64)]).unwrap(), row_before);
+    let between = engine::Timestamp(oldest.at().0.midpoint(view.at().0));
+    let refused = table.aggregate(engine::Snapshot::at(between), &[], &[1]);
+    assert!(matches!(refused, Err(Error::SnapshotTooOld { .. })), "newer than what is held, and not held: {refused:?}");
+    assert!(matches!(table.changes(oldest.at(), view.at()), Err(Error::SnapshotTooOld { .. })), "there are gaps");
+}
+
+#[test]
 fn memory_comes_back_while_others_read_and_write() {
     let db = Database::in_memory_with(&options(1_024, 512));
     let table = table_named(&db, "t", Retention::None);

@@ -135,6 +135,22 @@ fn a_longer_retention_does_not_bring_back_what_was_given_up() {
     }
 }
 
+/// Either all changes since a commit are told, or it is refused. Each commit sets the number to its distance from `first`.
+fn check_changes_of_one_writer(db: &Database, table: &Table, first: Timestamp) {
+    let from = db.snapshot().at;
+    std::thread::yield_now();
+    match table.changes(from, Timestamp::MAX) {
+        Ok(changes) => {
+            let row = |at: Timestamp| Some(vec![Value::from(1i64), Value::from((at.0 - first.0) as i64)]);
+            for (change, at) in changes.into_iter().zip(from.0 + 1..) {
+                let at = Timestamp(at);
+                assert_eq!((change.at, change.old, change.new), (at, row(Timestamp(at.0 - 1)), row(at)));
+            }
+        }
+        Err(error) => assert!(matches!(error, Error::SnapshotTooOld { .. }), "{error}"),
+    }
+}
+
 #[test]
 fn the_versions_of_a_row_are_right_while_others_are_given_up() {
     let db = Database::in_memory_with(&small_ranges());
@@ -163,6 +179,7 @@ fn the_versions_of_a_row_are_right_while_others_are_given_up() {
             let next: Vec<_> = versions.iter().skip(1).map(|version| Some(version.from)).collect();
             let ends: Vec<_> = versions.iter().map(|version| version.to).collect();
             assert_eq!((&ends[..ends.len() - 1], ends.last()), (&next[..], Some(&None)));
+            check_changes_of_one_writer(&db, &table, first);
         }
     });
 }

@@ -55,7 +55,7 @@ fn sum(db: &Database, table: &Table) -> (Timestamp, i64) {
     for batch in transaction.scan(table, &["x"]).unwrap().flatten() {
         sum += batch.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>();
     }
-    (transaction.snapshot().at, sum)
+    (transaction.view().unwrap().at(), sum)
 }
 
 #[test]

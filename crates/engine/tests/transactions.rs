@@ -186,7 +186,9 @@ fn bad_values_are_refused_by_name() {
     let twice = [("n", Value::Null), ("n", Value::from(5i64))];
     assert_eq!(transaction.update(&table, &key(1, "x"), &twice).unwrap_err().sqlstate(), "42601");
     let unknown = arrow_array::UInt64Array::from(vec![0, 1 << 40, u64::MAX]);
-    assert_eq!(transaction.delete_batch(&table, &unknown).unwrap(), 0, "no row has these Rids");
+    let view = transaction.view().unwrap();
+    let deleted = transaction.delete_batch(&table, &unknown, &view).unwrap();
+    assert_eq!(deleted, engine::Changed::default(), "no row has these Rids");
     assert_eq!(table.stats().records, 0);
 }
 

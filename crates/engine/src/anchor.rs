@@ -1,0 +1,89 @@
+//! Keeping a database open without a counter that all threads write.
+//!
+//! Everything that is short-lived, transactions and views foremost, keeps the database alive while it lives. One reference
+//! counter would be one cache line that every transaction of every core writes twice. So there are several counters, one
+//! for each of a number of threads, and a thread uses its own:
+//!
+//! ```text
+//! Database -> Anchors -> [anchor 0][anchor 1] ...      a cache line each
+//!                             ^ counted by the transactions of one thread
+//!                             +-> Shared               counted by the anchors only
+//! ```
+use std::ops::Deref;
+use std::sync::Arc;
+
+use sync::{CachePadded, thread_slot};
+
+use crate::database::Shared;
+
+/// How many threads count apart from each other.
+const ANCHORS: usize = 64;
+
+/// The counters of a database.
+#[derive(Clone)]
+pub(crate) struct Anchors(Arc<[Arc<CachePadded<Root>>]>);
+
+/// What an anchor holds on to.
+pub(crate) struct Root(Arc<Shared>);
+
+/// Keeps a database open.
+#[derive(Clone)]
+pub(crate) struct Anchor(Arc<CachePadded<Root>>);
+
+impl Anchors {
+    pub(crate) fn new(shared: Shared) -> Anchors {
+        let shared = Arc::new(shared);
+        Anchors((0..ANCHORS).map(|_| Arc::new(CachePadded::new(Root(shared.clone())))).collect())
+    }
+
+    /// A hold on the database through this thread's counter.
+    #[inline]
+    pub(crate) fn anchor(&self) -> Anchor {
+        Anchor(self.0[thread_slot() % ANCHORS].clone())
+    }
+}
+
+impl Deref for Anchors {
+    type Target = Shared;
+
+    #[inline]
+    fn deref(&self) -> &Shared {
+        &self.0[0].0
+    }
+}
+
+impl Deref for Anchor {
+    type Target = Shared;
+
+    #[inline]
+    fn deref(&self) -> &Shared {
+        &self.0.0
+    }
+}
+
+impl Anchor {
+    /// Whether both hold the same database.
+    #[inline]
+    pub(crate) fn is_of(&self, database: &Anchors) -> bool {
+        std::ptr::eq::<Shared>(&**self, &**database)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Database;
+
+    #[test]
+    fn a_database_closes_with_its_last_handle() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path()).unwrap();
+        let view = db.read_view().unwrap();
+        let transaction = std::thread::scope(|scope| scope.spawn(|| db.begin().unwrap()).join().unwrap());
+        drop(db);
+        assert!(Database::open(directory.path()).is_err(), "a transaction and a view hold it");
+        drop(transaction);
+        assert!(Database::open(directory.path()).is_err(), "a view holds it");
+        drop(view);
+        Database::open(directory.path()).unwrap();
+    }
+}

@@ -1,0 +1,89 @@
+//! What a transaction promises, and how one is asked for.
+use std::fmt;
+use std::time::Duration;
+
+/// What a transaction sees of others, by the names that PostgreSQL gives the levels.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Isolation {
+    /// Each statement sees what was committed before it began. A writer waits for another one and goes on from the newest
+    /// version.
+    ReadCommitted,
+    /// All statements see what was committed before the transaction began (PostgreSQL: REPEATABLE READ). A write on top of a
+    /// version that the transaction does not see fails.
+    #[default]
+    Snapshot,
+    /// As if transactions ran one after the other: a commit fails if what the transaction has read, rows and conditions
+    /// alike, was changed by others since.
+    Serializable,
+}
+
+impl fmt::Display for Isolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Isolation::ReadCommitted => "read committed",
+            Isolation::Snapshot => "repeatable read",
+            Isolation::Serializable => "serializable",
+        })
+    }
+}
+
+/// How a transaction is begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TransactionOptions {
+    /// What it promises.
+    pub isolation: Isolation,
+    /// Whether it refuses to write.
+    pub read_only: bool,
+    /// How long it waits for a row that another transaction has locked; for ever if not given.
+    pub lock_timeout: Option<Duration>,
+}
+
+impl TransactionOptions {
+    /// The defaults with an isolation level.
+    pub fn at(isolation: Isolation) -> TransactionOptions {
+        TransactionOptions { isolation, ..TransactionOptions::default() }
+    }
+}
+
+/// Whom a locked row is kept from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockStrength {
+    /// From those who change it or lock it for update.
+    Share,
+    /// From everybody who changes it or locks it.
+    Update,
+}
+
+/// What to do about a row that another transaction has locked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockWait {
+    /// Wait until it is free.
+    Block,
+    /// Fail.
+    NoWait,
+    /// Go without it.
+    SkipLocked,
+}
+
+/// What became of a row that was to be locked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RowLock {
+    /// It is locked, as it was seen.
+    Locked,
+    /// It is locked, but newer than it was seen: look again.
+    Stale,
+    /// It was deleted.
+    Gone,
+    /// Another transaction has it, and nobody waits.
+    Skipped,
+}
+
+/// What a batch of changes did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Changed {
+    /// how many rows were changed
+    pub rows: u64,
+    /// Rid words of rows that were not, as their newest version is newer than the view in which they were found. They are
+    /// locked now: look at them again in a new view.
+    pub stale: Vec<u64>,
+}

@@ -1,0 +1,142 @@
+//! What a serializable transaction has read, and whether it would read the same at its commit.
+//!
+//! Validation is backward and optimistic (Kung and Robinson; Larson et al., VLDB 2011, section 3.2; the model that L-Store
+//! relies on, section 5 of its paper). The transaction reads one snapshot. When it has its commit timestamp, everything that
+//! it read is looked at again, as of just before that timestamp:
+//!
+//! - a *record*: has another transaction changed it since the snapshot?
+//! - a *key* without a record: has one appeared?
+//! - a *predicate*, the tests of a scan: has a row that passes them come, gone or changed? So there are no phantoms.
+//!
+//! If nothing has changed, the transaction might as well have done all its reads at its commit timestamp, where its writes
+//! happen: it takes effect at one point in time, and these points are the order of commits. A transaction that wrote nothing
+//! takes effect at its snapshot and need not be looked at.
+//!
+//! Two transactions that read what the other writes have different timestamps; the later one finds the earlier one's write.
+//! The earlier one may itself be validating still: then the later one waits until that is decided. Waiting goes from later to
+//! earlier timestamps only, so nobody waits in a circle.
+use std::sync::Arc;
+
+use lineage::{Test, Validation, View};
+use parking_lot::Mutex;
+use types::{Rid, Snapshot, Timestamp, TxnId};
+
+use crate::error::{Error, Result};
+use crate::outcomes::Transactions;
+use crate::primary_key::Key;
+use crate::table::TableData;
+
+/// More single records than this are read as "any row of their table".
+const RECORDS_MAX: usize = 1 << 16;
+
+/// What was read.
+#[derive(Default)]
+pub(crate) struct ReadSet {
+    reads: Mutex<Vec<Read>>,
+}
+
+struct Read {
+    table: Arc<TableData>,
+    what: What,
+}
+
+enum What {
+    Record(Rid),
+    /// No record had the key.
+    Key(Key),
+    /// Every row that passes these tests, with some columns or all.
+    Rows {
+        tests: Vec<(usize, Test)>,
+        columns: Option<Vec<usize>>,
+    },
+}
+
+impl ReadSet {
+    /// Notes that a key was looked up, and the record that had it.
+    pub(crate) fn note_key(&self, table: &Arc<TableData>, key: Key, found: Option<Rid>) {
+        self.note(table, found.map_or(What::Key(key), What::Record));
+    }
+
+    /// Notes that a record was read.
+    pub(crate) fn note_record(&self, table: &Arc<TableData>, rid: Rid) {
+        self.note(table, What::Record(rid));
+    }
+
+    /// Notes that `columns` of all rows were read that pass `tests`.
+    pub(crate) fn note_rows(&self, table: &Arc<TableData>, tests: &[(usize, Test)], columns: &[usize]) {
+        self.note(table, What::Rows { tests: tests.to_vec(), columns: Some(columns.to_vec()) });
+    }
+
+    fn note(&self, table: &Arc<TableData>, what: What) {
+        let mut reads = self.reads.lock();
+        if reads.len() >= RECORDS_MAX {
+            coarsen(&mut reads);
+        }
+        let is_covered = |read: &Read| Arc::ptr_eq(&read.table, table) && read.what.is_everything();
+        // What covers a whole table is at the front, once there are so many reads that it pays to look.
+        if reads.first().is_none_or(|first| !first.what.is_everything()) || !reads.iter().take(8).any(is_covered) {
+            reads.push(Read { table: table.clone(), what });
+        }
+    }
+
+    /// Whether nothing was read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.reads.lock().is_empty()
+    }
+
+    /// Whether a transaction with the snapshot `from` would read the same just before it commits at `at`.
+    ///
+    /// # Errors
+    /// [`Error::ReadChanged`] if it would not.
+    pub(crate) fn validate(
+        &self,
+        transactions: &Transactions,
+        from: Timestamp,
+        at: Timestamp,
+        own: TxnId,
+    ) -> Result<()> {
+        let to = Timestamp(at.0 - 1);
+        if to <= from {
+            return Ok(());
+        }
+        let asked = Validation { from, to, own, outcomes: transactions };
+        // Versions between the two are given up while nobody holds their end: what came after the snapshot must not be
+        // forgotten because more came after it. Where it was already, nothing is known, which is as bad.
+        let held = transactions.0.begin_at(to).map_err(|error| Error::TooManyTransactions(error.limit))?;
+        let reads = self.reads.lock();
+        let has_changed =
+            reads.iter().any(|read| !read.table.storage.keeps(to) || read.what.has_changed(&read.table, asked));
+        transactions.0.release(held);
+        if has_changed { Err(Error::ReadChanged) } else { Ok(()) }
+    }
+}
+
+impl What {
+    /// Whether it would be read differently now.
+    fn has_changed(&self, table: &TableData, asked: Validation<'_, Transactions>) -> bool {
+        let storage = &table.storage;
+        match self {
+            What::Record(rid) => storage.changed_between(*rid, asked),
+            What::Key(key) => {
+                table.find(View { snapshot: Snapshot::at(asked.to), outcomes: asked.outcomes }, key).is_some()
+            }
+            What::Rows { tests, columns } => (0..storage.range_count())
+                .any(|range| storage.range_changed_between(range, asked, tests, columns.as_deref())),
+        }
+    }
+
+    fn is_everything(&self) -> bool {
+        matches!(self, What::Rows { tests, columns: None } if tests.is_empty())
+    }
+}
+
+/// Puts "any row" in place of all reads, for each of their tables.
+fn coarsen(reads: &mut Vec<Read>) {
+    let mut tables: Vec<Arc<TableData>> = Vec::new();
+    for read in reads.drain(..) {
+        if !tables.iter().any(|known| Arc::ptr_eq(known, &read.table)) {
+            tables.push(read.table);
+        }
+    }
+    reads.extend(tables.into_iter().map(|table| Read { table, what: What::Rows { tests: Vec::new(), columns: None } }));
+}

@@ -1,0 +1,111 @@
+//! The transactions that run now, for people to look at.
+use std::time::Duration;
+
+use txn::{RowName, State};
+use types::{Rid, Timestamp, TxnId};
+
+use crate::database::Database;
+use crate::isolation::{Isolation, TransactionOptions};
+
+/// A transaction that runs, as it was at one moment. Views that are held count too: they read and write nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunningTransaction {
+    /// its id
+    pub id: TxnId,
+    /// what it promises; `None` for a view that belongs to no transaction
+    pub isolation: Option<Isolation>,
+    /// whether it refuses to write
+    pub read_only: bool,
+    /// what it does
+    pub state: RunningState,
+    /// how long ago it began
+    pub age: Duration,
+    /// the newest commit that it sees, if it holds a snapshot now
+    pub snapshot: Option<Timestamp>,
+    /// what it waits for, if it waits and does not just spin for a moment
+    pub waits: Option<RowWait>,
+}
+
+/// What a transaction does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunningState {
+    /// It reads, writes, waits, or does nothing.
+    Active,
+    /// It has its commit timestamp, and finds out whether it may commit.
+    Prepared,
+    /// It has committed or rolled back, and is cleaning up.
+    Ended,
+}
+
+/// A wait for a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RowWait {
+    /// who holds the row, or is before this one in its queue
+    pub owner: TxnId,
+    /// the table's name, if it was not dropped
+    pub table: Option<String>,
+    /// the row
+    pub rid: Rid,
+    /// how long it has waited
+    pub since: Duration,
+}
+
+/// The bits of a transaction's description in the transaction table; 0 for a view.
+pub(crate) fn description(options: &TransactionOptions) -> u64 {
+    let isolation = match options.isolation {
+        Isolation::ReadCommitted => 1,
+        Isolation::Snapshot => 2,
+        Isolation::Serializable => 3,
+    };
+    isolation << 1 | u64::from(options.read_only)
+}
+
+fn isolation_of(description: u64) -> Option<Isolation> {
+    match description >> 1 {
+        1 => Some(Isolation::ReadCommitted),
+        2 => Some(Isolation::Snapshot),
+        3 => Some(Isolation::Serializable),
+        _ => None,
+    }
+}
+
+impl Database {
+    /// The transactions and views in use now, oldest first; views that live for one read only do not tell their age.
+    pub fn running_transactions(&self) -> Vec<RunningTransaction> {
+        let core = &self.shared.core;
+        let now = core.transactions.0.micros();
+        let ago = |micros: u64| Duration::from_micros(if micros == 0 { 0 } else { now.saturating_sub(micros) });
+        let table = |row: RowName| {
+            let tables = core.tables.read();
+            tables.values().find(|table| table.id == row.table).map(|table| table.name.clone())
+        };
+        let running = core.transactions.0.list().into_iter().map(|running| RunningTransaction {
+            id: running.id,
+            isolation: isolation_of(running.description),
+            read_only: running.description & 1 == 1 || running.description == 0,
+            state: match running.state {
+                State::Active => RunningState::Active,
+                State::Prepared(_) => RunningState::Prepared,
+                State::Committed(_) | State::Aborted | State::Released => RunningState::Ended,
+            },
+            age: ago(running.begun),
+            snapshot: running.snapshot,
+            waits: running.waits.map(|waits| RowWait {
+                owner: waits.owner,
+                table: table(waits.row),
+                rid: Rid::from_word(waits.row.rid),
+                since: ago(waits.since),
+            }),
+        });
+        let mut running: Vec<RunningTransaction> = running.collect();
+        running.sort_by_key(|running| std::cmp::Reverse(running.age));
+        running
+    }
+
+    /// How often transactions waited for each other, and how that ended, since the database was opened.
+    pub fn wait_counts(&self) -> WaitCounts {
+        self.shared.core.transactions.0.counts()
+    }
+}
+
+pub use txn::WaitCounts;

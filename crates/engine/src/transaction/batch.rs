@@ -1,0 +1,113 @@
+//! Rows by the batch, as Arrow arrays. A batch that fails leaves nothing behind.
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch, UInt64Array};
+use lineage::{ArrayCells, Cell, Change};
+use types::{Rid, Timestamp};
+
+use super::Transaction;
+use super::write::Done;
+use crate::error::{Error, Result};
+use crate::isolation::{Changed, LockStrength, LockWait, RowLock};
+use crate::read_view::ReadView;
+use crate::row::{Cells, check_cells, check_width};
+use crate::table::{Table, TableData};
+
+impl Transaction {
+    /// Inserts rows given as Arrow arrays of exactly the table's types and order; returns how many.
+    pub fn insert_batch(&mut self, table: &Table, rows: &RecordBatch) -> Result<u64> {
+        self.check_writable(table)?;
+        let data = &table.data;
+        let columns = batch_columns(data, 0..data.schema.columns().len(), rows)?;
+        self.whole(|transaction| {
+            let mut cells = Cells::with_capacity(columns.len());
+            for row in 0..rows.num_rows() {
+                cells.clear();
+                cells.extend(columns.iter().map(|(_, array)| array.get(row)));
+                check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
+                transaction.insert_cells(data, &cells)?;
+            }
+            Ok(rows.num_rows() as u64)
+        })
+    }
+
+    /// Sets `columns` of the rows named by `rids`, which were found in `view`, to the columns of `values` (same order, same
+    /// length).
+    ///
+    /// Under READ COMMITTED a row that another transaction is changing is waited for, one that was deleted is passed over,
+    /// and one that is newer than `view` is locked and named in the answer. Above, such rows are a conflict.
+    pub fn update_batch(
+        &mut self,
+        table: &Table,
+        rids: &UInt64Array,
+        columns: &[usize],
+        values: &RecordBatch,
+        view: &ReadView,
+    ) -> Result<Changed> {
+        self.check_writable(table)?;
+        let data = &table.data;
+        let arrays = batch_columns(data, columns.iter().copied(), values)?;
+        self.whole(|transaction| {
+            let mut changed = Changed::default();
+            for (row, rid) in rids.values().iter().enumerate() {
+                let cells: Vec<(usize, Cell<'_>)> = arrays.iter().map(|(at, array)| (*at, array.get(row))).collect();
+                check_cells(&data.name, &data.schema, cells.iter().map(|(at, cell)| (*at, cell)))?;
+                transaction.change_found(table, *rid, view.at(), Change::Update(&cells), &mut changed)?;
+            }
+            Ok(changed)
+        })
+    }
+
+    /// Deletes the rows named by `rids`, which were found in `view`; the rest as in [`Transaction::update_batch`].
+    pub fn delete_batch(&mut self, table: &Table, rids: &UInt64Array, view: &ReadView) -> Result<Changed> {
+        self.check_writable(table)?;
+        self.whole(|transaction| {
+            let mut changed = Changed::default();
+            for rid in rids.values() {
+                transaction.change_found(table, *rid, view.at(), Change::Delete, &mut changed)?;
+            }
+            Ok(changed)
+        })
+    }
+
+    fn change_found(
+        &mut self,
+        table: &Table,
+        rid: u64,
+        seen: Timestamp,
+        change: Change<'_>,
+        changed: &mut Changed,
+    ) -> Result<()> {
+        match self.change(&table.data, Rid::from_word(rid), seen, change)? {
+            Done::Changed => changed.rows += 1,
+            Done::Gone => {}
+            Done::Stale => match self.lock_found(table, rid, LockStrength::Update, LockWait::Block, seen)? {
+                RowLock::Gone | RowLock::Skipped => {}
+                RowLock::Locked | RowLock::Stale => changed.stale.push(rid),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// The arrays of a batch as cells of the table's columns.
+fn batch_columns<'a>(
+    data: &TableData,
+    columns: impl ExactSizeIterator<Item = usize>,
+    batch: &'a RecordBatch,
+) -> Result<Vec<(usize, ArrayCells<'a>)>> {
+    check_width(&data.name, columns.len(), batch.num_columns())?;
+    let pair = |(at, array): (usize, &'a Arc<dyn Array>)| {
+        let column = &data.schema.columns()[at];
+        if *array.data_type() != column.data_type.to_arrow() {
+            return Err(Error::BadValue {
+                table: data.name.clone(),
+                column: column.name.clone(),
+                data_type: column.data_type,
+                value: format!("of Arrow type {}", array.data_type()),
+            });
+        }
+        Ok((at, ArrayCells::new(array.as_ref(), column.data_type)))
+    };
+    columns.zip(batch.columns()).map(pair).collect()
+}

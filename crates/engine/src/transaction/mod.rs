@@ -1,0 +1,285 @@
+//! A transaction: what it reads, and writes that become visible together.
+//!
+//! ```text
+//! write     append to the storage, with the transaction's id as Start Time; enter the key; note what to stamp
+//! commit    a commit timestamp and redo to the log (one step, in one order); stamp; wait until it is on disk
+//! rollback  tombstones in place of everything written; keys out of the index
+//! ```
+//!
+//! | module | subject |
+//! |---|---|
+//! | `write` | rows one by one: insert, update, delete, their keys |
+//! | `batch` | rows by the batch |
+//! | `locks` | waiting for other transactions, and locking rows without a change |
+//! | `savepoint` | taking back a part |
+//! | `finish` | commit and rollback |
+use std::cell::{Cell as Shell, OnceCell};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineage::{Appended, Cell, View, value_of_cell};
+use smallvec::SmallVec;
+use txn::Handle;
+use types::{Command, Rid, Snapshot, Timestamp, TxnId, Value};
+
+use crate::anchor::Anchor;
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::isolation::{Isolation, TransactionOptions};
+use crate::outcomes::Transactions;
+use crate::read_set::ReadSet;
+use crate::read_view::ReadView;
+use crate::running::description;
+use crate::table::{ScanOptions, Table, TableData, TableScan};
+
+mod batch;
+mod finish;
+mod locks;
+mod savepoint;
+mod write;
+
+pub use locks::Interrupter;
+pub(crate) use locks::Lost;
+use savepoint::Marks;
+pub use savepoint::Savepoint;
+
+/// A transaction: it sees what its [`Isolation`] promises, and its own writes. Dropped without a commit it rolls back.
+///
+/// A call that fails leaves nothing behind, and the transaction can go on. After an error that
+/// [may be tried again](Error::is_retryable) its snapshot is too old for the record in question: roll back and start
+/// again, or let [`Database::run`](crate::Database::run) do so.
+pub struct Transaction {
+    anchor: Anchor,
+    /// `None` once it has ended.
+    handle: Option<Handle>,
+    options: TransactionOptions,
+    /// The commits that it sees; those before each statement under READ COMMITTED.
+    at: Timestamp,
+    /// The command that writes now.
+    command: Command,
+    /// Counts the views that must not see what is written next. Being a cell, it also keeps a transaction to one thread at
+    /// a time: its statements follow one another.
+    open: OnceCell<Arc<()>>,
+    reads: Option<Arc<ReadSet>>,
+    tables: SmallVec<[Arc<TableData>; 2]>,
+    /// What to stamp.
+    written: SmallVec<[Written; 8]>,
+    /// Rows locked for update, by versions that say nothing and are taken back at the end.
+    locked: Vec<Locked>,
+    /// Rows locked for share, with the positions of their tables.
+    shared: Vec<(u32, Rid)>,
+    savepoints: Vec<(Savepoint, Marks)>,
+    savepoints_made: u64,
+    redo: Vec<u8>,
+    /// Bytes of redo that the log has already.
+    redo_in_log: u64,
+    /// A range, with the position of its table, that the merge can't keep up with.
+    crowded: Option<(u32, usize)>,
+    /// Whether it met something that will not happen again if it is done again from the start.
+    has_lost: Shell<bool>,
+    /// To whom it lost a row.
+    lost: Option<Lost>,
+}
+
+/// Records that a transaction wrote, `table` being the position of their table in its list.
+enum Written {
+    /// `count` records inserted in neighbouring slots from `first` on.
+    Inserts { table: u32, first: Rid, count: u32 },
+    /// Versions appended to one record.
+    Versions { table: u32, rid: Rid, appended: Appended },
+}
+
+/// A row locked for update.
+struct Locked {
+    table: u32,
+    rid: Rid,
+    appended: Appended,
+}
+
+/// The snapshot of one read, given up with it.
+struct Glance<'t> {
+    transaction: &'t Transaction,
+    snapshot: Snapshot,
+}
+
+impl Drop for Glance<'_> {
+    fn drop(&mut self) {
+        if self.transaction.options.isolation == Isolation::ReadCommitted
+            && let Some(handle) = &self.transaction.handle
+        {
+            self.transaction.transactions().0.drop_snapshot(handle);
+        }
+    }
+}
+
+impl Transaction {
+    pub(crate) fn begin(anchor: Anchor, options: TransactionOptions) -> Result<Transaction> {
+        let begun = anchor.core.transactions.0.begin();
+        let (handle, at) = begun.map_err(|error| Error::TooManyTransactions(error.limit))?;
+        let transactions = &anchor.core.transactions.0;
+        transactions.describe(&handle, transactions.micros(), description(&options));
+        if options.isolation == Isolation::ReadCommitted {
+            anchor.core.transactions.0.drop_snapshot(&handle);
+        }
+        let reads = (options.isolation == Isolation::Serializable).then(Arc::default);
+        Ok(Transaction {
+            anchor,
+            handle: Some(handle),
+            options,
+            at,
+            command: Command::FIRST,
+            open: OnceCell::new(),
+            reads,
+            tables: SmallVec::new(),
+            written: SmallVec::new(),
+            locked: Vec::new(),
+            shared: Vec::new(),
+            savepoints: Vec::new(),
+            savepoints_made: 0,
+            redo: Vec::new(),
+            redo_in_log: 0,
+            crowded: None,
+            has_lost: Shell::new(false),
+            lost: None,
+        })
+    }
+
+    /// What it promises.
+    pub fn isolation(&self) -> Isolation {
+        self.options.isolation
+    }
+
+    /// Whether it refuses to write.
+    pub fn is_read_only(&self) -> bool {
+        self.options.read_only
+    }
+
+    /// Sets how long it waits for a row that another transaction has locked; for ever if `None`.
+    pub fn set_lock_timeout(&mut self, timeout: Option<Duration>) {
+        self.options.lock_timeout = timeout;
+    }
+
+    /// Its id.
+    pub fn id(&self) -> TxnId {
+        self.handle().id()
+    }
+
+    /// Whether it is one of this database.
+    pub fn is_of(&self, database: &Database) -> bool {
+        self.anchor.is_of(&database.shared)
+    }
+
+    fn handle(&self) -> &Handle {
+        self.handle.as_ref().expect("only `commit` and `rollback` end a transaction, and they consume it")
+    }
+
+    fn transactions(&self) -> &Transactions {
+        &self.anchor.core.transactions
+    }
+
+    /// What a statement that begins now reads. Under READ COMMITTED that is everything committed so far, else the
+    /// transaction's snapshot; with what the transaction has written so far, and nothing that it writes from here on.
+    pub fn view(&self) -> Result<ReadView> {
+        let (open, before) = (self.open.get_or_init(Arc::default).clone(), Command(self.command.0 + 1));
+        let view = match self.options.isolation {
+            Isolation::ReadCommitted => ReadView::now(self.anchor.clone())?,
+            _ => ReadView::of_transaction(Snapshot::at(self.at)),
+        };
+        let snapshot = Snapshot { before, ..Snapshot::of_transaction(view.at(), self.id()) };
+        Ok(view.within(snapshot, open, self.reads.clone()))
+    }
+
+    /// What a read at this moment sees.
+    #[inline]
+    fn glance(&self) -> Glance<'_> {
+        let at = match self.options.isolation {
+            Isolation::ReadCommitted => self.transactions().0.renew_snapshot(self.handle()),
+            _ => self.at,
+        };
+        Glance { transaction: self, snapshot: Snapshot::of_transaction(at, self.id()) }
+    }
+
+    /// The storage as this transaction sees it with all commits.
+    fn newest(&self) -> View<'_, Transactions> {
+        self.transactions().newest(Some(self.id()))
+    }
+
+    /// The row with this primary key.
+    pub fn get(&self, table: &Table, key: &[Value]) -> Result<Option<Vec<Value>>> {
+        let columns = table.schema().columns();
+        let all: SmallVec<[usize; 16]> = (0..columns.len()).collect();
+        self.read(table, key, &all, |cells| {
+            cells.iter().zip(columns).map(|(cell, column)| value_of_cell(*cell, column.data_type)).collect()
+        })
+    }
+
+    /// Passes the values of `columns` (positions in the table) of the row with this primary key to `take`, in the form in
+    /// which they are stored; `None` if there is no such row. The cheapest way to look at a row.
+    pub fn read<R>(
+        &self,
+        table: &Table,
+        key: &[Value],
+        columns: &[usize],
+        take: impl FnOnce(&[Cell<'_>]) -> R,
+    ) -> Result<Option<R>> {
+        self.check_readable(table)?;
+        let data = &table.data;
+        data.check_positions(columns.iter().copied())?;
+        let Some(key) = data.key_of_values(key)? else { return Ok(None) };
+        let glance = self.glance();
+        let view = self.transactions().view(glance.snapshot);
+        let Some(reads) = &self.reads else { return Ok(data.read(view, &key, columns, |_, cells| take(cells))) };
+        let found = data.read(view, &key, columns, |rid, cells| (rid, take(cells)));
+        reads.note_key(data, key, found.as_ref().map(|(rid, _)| *rid));
+        Ok(found.map(|(_, taken)| taken))
+    }
+
+    /// Asks for the memory of the rows with these keys, each with the columns that will be read, so that the reads and
+    /// updates that follow wait for it together instead of one after the other. Pays when rows are spread over much more
+    /// memory than the processor's cache; changes nothing else, and looks at the first sixteen rows only.
+    pub fn prefetch<'k>(&self, table: &Table, rows: impl Iterator<Item = (&'k [Value], &'k [usize])>) {
+        if self.check_readable(table).is_ok() {
+            table.data.prefetch(rows);
+        }
+    }
+
+    /// A scan of the columns named, over all rows that the transaction sees at this moment. What it writes while the scan
+    /// goes on is not seen.
+    pub fn scan(&self, table: &Table, columns: &[&str]) -> Result<TableScan> {
+        self.check_readable(table)?;
+        let columns = columns.iter().map(|column| table.data.position(column)).collect::<Result<_>>()?;
+        table.scan(&self.view()?, ScanOptions { columns, ..ScanOptions::default() })
+    }
+
+    /// Refuses tables of another database: its storage would ask the wrong transaction table.
+    fn check_readable(&self, table: &Table) -> Result<()> {
+        if self.anchor.is_of(&table.database.shared) {
+            Ok(())
+        } else {
+            Err(Error::NoSuchTable(table.data.name.clone()))
+        }
+    }
+
+    /// Refuses tables that were dropped or replaced as well: what is written there nobody would find.
+    fn check_writable(&self, table: &Table) -> Result<()> {
+        self.check_readable(table)?;
+        if table.data.is_gone() {
+            return Err(Error::NoSuchTable(table.data.name.clone()));
+        }
+        if self.options.read_only { Err(Error::ReadOnlyTransaction) } else { Ok(()) }
+    }
+
+    /// The position of a table in the transaction's list.
+    fn position(&mut self, data: &Arc<TableData>) -> u32 {
+        let known = self.tables.iter().rposition(|known| Arc::ptr_eq(known, data));
+        known.unwrap_or_else(|| {
+            self.tables.push(data.clone());
+            self.tables.len() - 1
+        }) as u32
+    }
+}
+
+/// The Rids of `count` neighbouring slots.
+fn neighbours(first: Rid, count: u32) -> impl Iterator<Item = Rid> {
+    (0..count as usize).map(move |i| Rid::base(first.range(), first.slot() + i))
+}

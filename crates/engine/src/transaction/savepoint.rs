@@ -1,0 +1,157 @@
+//! Taking back a part of what a transaction did.
+//!
+//! A savepoint remembers how far the lists of the transaction were. Rolling back to it puts tombstones in place of the
+//! versions written since, gives the locks taken since free, takes the keys entered since out of the index, and cuts the
+//! redo; where that has partly gone to the log, the log is told from which byte on it does not hold.
+use types::StartTime;
+
+use super::{Transaction, Written, neighbours};
+use crate::error::{Error, Result};
+use crate::redo;
+
+/// A point in a transaction to which it can be rolled back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Savepoint(u64);
+
+/// How far a transaction's lists were.
+#[derive(Clone, Copy)]
+pub(super) struct Marks {
+    written: usize,
+    locked: usize,
+    shared: usize,
+    /// bytes of redo, those in the log included
+    redo: u64,
+}
+
+impl Transaction {
+    /// A point to which the transaction can be rolled back, as often as is wanted.
+    pub fn savepoint(&mut self) -> Savepoint {
+        let savepoint = Savepoint(self.savepoints_made);
+        self.savepoints_made += 1;
+        self.savepoints.push((savepoint, self.marks()));
+        savepoint
+    }
+
+    /// Takes back what was written and locked after the savepoint, and forgets the savepoints made after it.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchSavepoint`] if it was forgotten.
+    pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
+        let known = self.savepoints.iter().position(|(known, _)| *known == savepoint).ok_or(Error::NoSuchSavepoint)?;
+        self.savepoints.truncate(known + 1);
+        let marks = self.savepoints[known].1;
+        self.take_back(marks);
+        Ok(())
+    }
+
+    /// Forgets a savepoint and those made after it; what was done since stays.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchSavepoint`] if it was forgotten before.
+    pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
+        let known = self.savepoints.iter().position(|(known, _)| *known == savepoint).ok_or(Error::NoSuchSavepoint)?;
+        self.savepoints.truncate(known);
+        Ok(())
+    }
+
+    /// Does work of which nothing stays if it fails.
+    pub(super) fn whole<T>(&mut self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+        let savepoint = self.savepoint();
+        let done = work(self);
+        match &done {
+            Ok(_) => self.release(savepoint)?,
+            Err(_) => {
+                self.rollback_to(savepoint)?;
+                self.release(savepoint)?;
+            }
+        }
+        done
+    }
+
+    /// The length of `written` at the newest savepoint: entries before it must stay as they are.
+    pub(super) fn last_mark(&self) -> usize {
+        self.savepoints.last().map_or(0, |(_, marks)| marks.written)
+    }
+
+    fn marks(&self) -> Marks {
+        Marks {
+            written: self.written.len(),
+            locked: self.locked.len(),
+            shared: self.shared.len(),
+            redo: self.redo_in_log + self.redo.len() as u64,
+        }
+    }
+
+    fn take_back(&mut self, marks: Marks) {
+        let has_anything =
+            self.written.len() > marks.written || self.locked.len() > marks.locked || self.shared.len() > marks.shared;
+        if !has_anything {
+            return;
+        }
+        self.forget_keys(marks.written);
+        let id = self.id();
+        for written in self.written.drain(marks.written..) {
+            stamp(&self.tables, id, &written, StartTime::TOMBSTONE);
+        }
+        self.unlock(marks.locked, marks.shared);
+        if marks.redo >= self.redo_in_log {
+            self.redo.truncate((marks.redo - self.redo_in_log) as usize);
+        } else {
+            self.redo.clear();
+            redo::put_taken_back(&mut self.redo, marks.redo);
+        }
+        self.wake_waiters();
+    }
+
+    /// Gives the row locked last free again.
+    pub(super) fn unlock_last(&mut self) {
+        self.unlock(self.locked.len() - 1, self.shared.len());
+        self.wake_waiters();
+    }
+
+    /// Gives rows free, from these places in the lists of locks on.
+    pub(super) fn unlock(&mut self, locked: usize, shared: usize) {
+        let id = self.id();
+        for lock in self.locked.drain(locked..) {
+            let storage = &self.tables[lock.table as usize].storage;
+            storage.stamp_versions(lock.rid, lock.appended, id, StartTime::TOMBSTONE);
+        }
+        for (table, rid) in self.shared.drain(shared..) {
+            self.tables[table as usize].share_locks.leave(rid, id);
+        }
+    }
+
+    /// Takes the keys of records inserted from this place in the list on out of the index; they were never anybody else's
+    /// to see.
+    pub(super) fn forget_keys(&self, from: usize) {
+        let own = self.newest();
+        for written in &self.written[from..] {
+            let Written::Inserts { table, first, count } = written else { continue };
+            let data = &self.tables[*table as usize];
+            let Some(primary_key) = &data.primary_key else { continue };
+            for rid in neighbours(*first, *count) {
+                if let Some(key) = data.storage.read(own, rid, &primary_key.columns, |cells| primary_key.key(cells)) {
+                    primary_key.remove(&key, rid);
+                }
+            }
+        }
+    }
+}
+
+/// Stamps records that a transaction wrote with its outcome.
+pub(super) fn stamp(
+    tables: &[std::sync::Arc<crate::table::TableData>],
+    id: types::TxnId,
+    written: &Written,
+    stamp: u64,
+) {
+    match *written {
+        Written::Inserts { table, first, count } => {
+            let storage = &tables[table as usize].storage;
+            neighbours(first, count).for_each(|rid| storage.stamp_insert(rid, id, stamp));
+        }
+        Written::Versions { table, rid, appended } => {
+            tables[table as usize].storage.stamp_versions(rid, appended, id, stamp);
+        }
+    }
+}
