@@ -1,201 +1,242 @@
-//! Transaction blocks, and the transaction of a single statement with its retries.
+//! Transaction blocks: what a session is in between `BEGIN` and `COMMIT`, and its savepoints.
+//!
+//! The engine's transaction begins with the first statement that needs it, so that `SET TRANSACTION` may still say what
+//! it shall be, and a block that has done nothing holds nothing.
+//!
+//! A statement that fails undoes what was written since the newest savepoint, and the block takes nothing but
+//! `ROLLBACK TO` or its end. Without a savepoint the whole transaction is rolled back at once: nobody waits for its
+//! locks until the session says `ROLLBACK`.
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use datafusion::sql::sqlparser::ast::{Statement, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
-use engine::{Database, Snapshot, Transaction};
+use engine::{Database, Savepoint, Transaction, TransactionOptions};
 
+use crate::cancel::Token;
 use crate::error::{Result, SqlError};
+use crate::modes::{AskedModes, Modes};
 use crate::moment::Moment;
-use crate::outcome::{Command, Link};
-
-/// How long a single statement is tried again when other transactions get in its way.
-const RETRY_TIME: Duration = Duration::from_secs(5);
-const BACKOFF_FIRST: Duration = Duration::from_micros(50);
-const BACKOFF_MAX: Duration = Duration::from_millis(20);
-
-/// Where a session stands between `BEGIN` and `COMMIT`.
-#[derive(Default)]
-pub(crate) enum Block {
-    /// Outside: each statement is its own transaction.
-    #[default]
-    None,
-    /// Inside.
-    Open(Box<OpenBlock>),
-    /// Inside, after an error: everything but the end is refused.
-    Failed,
-}
+use crate::outcome::Link;
+use crate::settings::Saved;
+use crate::watcher::Alarm;
 
 /// A transaction that statements share.
-pub(crate) struct OpenBlock {
-    transaction: Transaction,
+pub(crate) struct Block {
+    /// `None` before the first statement that needs it, after a failure without savepoint, and between statements, when it
+    /// is parked.
+    transaction: Option<Transaction>,
+    modes: Modes,
+    has_failed: bool,
+    /// The oldest first.
+    savepoints: Vec<Mark>,
+    queries: Vec<Watched>,
+    /// The settings before the block.
+    settings: Saved,
+    _time_limit: Option<Alarm>,
+}
+
+/// A savepoint with what `ROLLBACK TO` brings back.
+struct Mark {
+    name: String,
+    savepoint: Savepoint,
+    settings: Saved,
     is_read_only: bool,
-    /// Queries whose rows may still be read, or could not be.
-    queries: Vec<Arc<Link>>,
 }
 
-/// A statement's transaction and what its own queries read.
-pub(crate) struct Write<'a> {
-    pub(crate) transaction: &'a mut Transaction,
-    pub(crate) moment: Moment,
-}
-
-impl Write<'_> {
-    /// Whether the statement's queries see what it writes itself.
-    pub(crate) fn sees_own_writes(&self) -> bool {
-        self.moment.snapshot().own.is_some()
-    }
+/// A query whose rows may still be read, or could not be, and how many savepoints there were when it began.
+struct Watched {
+    link: Arc<Link>,
+    depth: usize,
 }
 
 impl Block {
-    /// Notices that rows of an earlier query in the block could not be read to their end.
-    pub(crate) fn refresh(&mut self) {
-        if let Block::Open(open) = self {
-            // Rows that nobody holds any more and that did not fail have nothing to tell.
-            open.queries.retain(|query| Arc::strong_count(query) > 1 || query.has_failed());
-            if open.queries.iter().any(|query| query.has_failed()) {
-                self.fail();
-            }
+    pub(crate) fn new(modes: Modes, settings: Saved, time_limit: Option<Alarm>) -> Block {
+        Block {
+            transaction: None,
+            modes,
+            has_failed: false,
+            savepoints: Vec::new(),
+            queries: Vec::new(),
+            settings,
+            _time_limit: time_limit,
         }
     }
 
-    /// After an error a block takes nothing but its end. Outside of blocks nothing changes.
-    pub(crate) fn fail(&mut self) {
-        if let Block::Open(_) = self {
-            *self = Block::Failed;
+    /// Notices that rows of an earlier query could not be read to their end.
+    pub(crate) fn refresh(&mut self) {
+        // Rows that nobody holds any more and that did not fail have nothing to tell.
+        self.queries.retain(|query| Arc::strong_count(&query.link) > 1 || query.link.has_failed());
+        if self.queries.iter().any(|query| query.link.has_failed()) {
+            self.fail();
         }
+    }
+
+    /// After an error a block takes nothing but its end, or the way back to a savepoint.
+    pub(crate) fn fail(&mut self) {
+        if self.has_failed {
+            return;
+        }
+        self.has_failed = true;
+        let depth = self.savepoints.len();
+        self.close_queries(|query| query.depth >= depth);
+        if let (Some(newest), Some(transaction)) = (self.savepoints.last(), &mut self.transaction)
+            && transaction.rollback_to(newest.savepoint).is_ok()
+        {
+            return;
+        }
+        self.lose();
+    }
+
+    /// Everything written is gone, savepoints with it.
+    pub(crate) fn lose(&mut self) {
+        self.has_failed = true;
+        self.savepoints.clear();
+        self.close_queries(|_| true);
+        self.transaction = None;
     }
 
     pub(crate) fn has_failed(&self) -> bool {
-        matches!(self, Block::Failed)
+        self.has_failed
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        matches!(self, Block::Open(_))
+    /// The same when rows of it failed since its last statement.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.has_failed || self.queries.iter().any(|query| query.link.has_failed())
     }
 
-    /// What a query of this session reads now.
-    pub(crate) fn moment(&self, db: &Database) -> Result<Moment> {
-        match self {
-            Block::Open(open) => Ok(Moment::of_transaction(open.transaction.snapshot())),
-            _ => Moment::now(db),
+    pub(crate) fn modes(&self) -> Modes {
+        self.modes
+    }
+
+    /// The settings before the block, once it is over.
+    pub(crate) fn into_settings(self) -> Saved {
+        self.settings
+    }
+
+    /// Takes the transaction for a statement that begins.
+    pub(crate) fn resume(&mut self, transaction: Option<Transaction>) {
+        self.transaction = transaction;
+    }
+
+    /// Gives the transaction away until the next statement.
+    pub(crate) fn suspend(&mut self) -> Option<Transaction> {
+        self.transaction.take()
+    }
+
+    /// How far a failure takes the transaction back.
+    pub(crate) fn newest_savepoint(&self) -> Option<Savepoint> {
+        self.savepoints.last().map(|mark| mark.savepoint)
+    }
+
+    /// The transaction, begun if it is not yet.
+    pub(crate) fn transaction(&mut self, db: &Database, token: &Token) -> Result<&mut Transaction> {
+        if self.transaction.is_none() {
+            let transaction = db.begin_with(options(self.modes))?;
+            token.interrupts(transaction.interrupter());
+            self.transaction = Some(transaction);
         }
+        self.transaction.as_mut().ok_or_else(|| SqlError::new("XX000", "there is no transaction"))
     }
 
-    /// Ties a query's rows to the block that it runs in.
+    /// The transaction, if it has begun.
+    pub(crate) fn running(&mut self) -> Option<&mut Transaction> {
+        self.transaction.as_mut()
+    }
+
+    /// What a query reads that begins now.
+    pub(crate) fn moment(&mut self, db: &Database, token: &Token) -> Result<Moment> {
+        Ok(Moment::of(self.transaction(db, token)?.view()?))
+    }
+
+    /// Ties a query's rows to the block.
     pub(crate) fn watch(&mut self, link: &Arc<Link>) {
-        if let Block::Open(open) = self {
-            open.queries.push(link.clone());
-        }
+        link.tie();
+        self.queries.push(Watched { link: link.clone(), depth: self.savepoints.len() });
     }
 
-    /// `BEGIN` and `START TRANSACTION`.
-    pub(crate) fn begin(&mut self, db: &Database, statement: &Statement) -> Result<Command> {
-        let Statement::StartTransaction { modes, begin, modifier, statements, exception, .. } = statement else {
-            return Err(SqlError::new("XX000", "not the start of a transaction"));
-        };
-        if modifier.is_some() || !statements.is_empty() || exception.is_some() {
-            return Err(SqlError::unsupported("this form of BEGIN"));
-        }
-        let command = Command::new(if *begin { "BEGIN" } else { "START TRANSACTION" });
-        if self.is_open() {
-            return Ok(command.with_notice("there is already a transaction in progress"));
-        }
-        let mut is_read_only = false;
-        for mode in modes {
-            match mode {
-                TransactionMode::AccessMode(access) => is_read_only = *access == TransactionAccessMode::ReadOnly,
-                TransactionMode::IsolationLevel(level) => check_isolation(level)?,
+    /// `SET TRANSACTION`.
+    pub(crate) fn set_modes(&mut self, asked: AskedModes) -> Result<()> {
+        let refuse = |message: &str| Err(SqlError::new("25001", message));
+        let (has_begun, is_divided) = (self.transaction.is_some(), !self.savepoints.is_empty());
+        if asked.isolation.is_some_and(|level| level != self.modes.isolation) {
+            if is_divided {
+                return refuse("SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction");
+            }
+            if has_begun {
+                return refuse("SET TRANSACTION ISOLATION LEVEL must be called before any query");
             }
         }
-        let transaction = db.begin()?;
-        *self = Block::Open(Box::new(OpenBlock { transaction, is_read_only, queries: Vec::new() }));
-        Ok(command)
+        if asked.is_read_only == Some(false) && self.modes.is_read_only {
+            if self.savepoints.last().is_some_and(|mark| mark.is_read_only) {
+                return refuse("cannot set transaction read-write mode inside a read-only transaction");
+            }
+            if has_begun {
+                return refuse("transaction read-write mode must be set before any query");
+            }
+        }
+        if asked.is_deferrable.is_some() {
+            if is_divided {
+                return refuse("SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction");
+            }
+            if has_begun {
+                return refuse("SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
+            }
+        }
+        self.modes = self.modes.with(asked);
+        Ok(())
     }
 
-    /// `COMMIT`; of a block that failed it is a rollback.
-    pub(crate) fn commit(&mut self) -> Result<Command> {
-        match std::mem::take(self) {
-            Block::None => Ok(Command::new("COMMIT").with_notice("there is no transaction in progress")),
-            Block::Failed => Ok(Command::new("ROLLBACK")),
-            Block::Open(open) => {
-                open.close_queries();
-                open.transaction.commit()?;
-                Ok(Command::new("COMMIT"))
-            }
-        }
+    /// `SAVEPOINT`.
+    pub(crate) fn savepoint(&mut self, name: String, settings: Saved, db: &Database, token: &Token) -> Result<()> {
+        let savepoint = self.transaction(db, token)?.savepoint();
+        self.savepoints.push(Mark { name, savepoint, settings, is_read_only: self.modes.is_read_only });
+        Ok(())
     }
 
-    /// `ROLLBACK`.
-    pub(crate) fn rollback(&mut self) -> Command {
-        match std::mem::take(self) {
-            Block::None => Command::new("ROLLBACK").with_notice("there is no transaction in progress"),
-            Block::Failed => Command::new("ROLLBACK"),
-            Block::Open(open) => {
-                open.close_queries();
-                open.transaction.rollback();
-                Command::new("ROLLBACK")
-            }
-        }
+    /// The newest savepoint of a name.
+    fn find(&self, name: &str) -> Result<usize> {
+        let found = self.savepoints.iter().rposition(|mark| mark.name == name);
+        found.ok_or_else(|| SqlError::new("3B001", format!("savepoint \"{name}\" does not exist")))
     }
 
-    /// Runs a statement that writes, in the open block or in a transaction of its own. The latter is committed when
-    /// the statement succeeds, and tried again from the start when it met another transaction's writes.
-    pub(crate) fn write<T>(
-        &mut self,
-        db: &Database,
-        command: &str,
-        work: impl Fn(&mut Write<'_>) -> Result<T>,
-    ) -> Result<T> {
-        if let Block::Open(open) = self {
-            if open.is_read_only {
-                return Err(SqlError::new("25006", format!("cannot execute {command} in a read-only transaction")));
-            }
-            let moment = Moment::of_transaction(open.transaction.snapshot());
-            return work(&mut Write { transaction: &mut open.transaction, moment });
+    /// `RELEASE`: the savepoint goes, and those after it; what was done since stays.
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let at = self.find(name)?;
+        if let Some(transaction) = &mut self.transaction {
+            transaction.release(self.savepoints[at].savepoint)?;
         }
-        let started = Instant::now();
-        let mut backoff = BACKOFF_FIRST;
-        loop {
-            match attempt(db, &work) {
-                Err(error) if error.is_conflict() && started.elapsed() < RETRY_TIME => {
-                    std::thread::sleep(backoff);
-                    backoff = (backoff * 2).min(BACKOFF_MAX);
-                }
-                done => return done,
-            }
-        }
+        self.savepoints.truncate(at);
+        self.queries.iter_mut().for_each(|query| query.depth = query.depth.min(at));
+        Ok(())
+    }
+
+    /// `ROLLBACK TO`: what was done since goes, the savepoint stays. Returns the settings of then.
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<Saved> {
+        let at = self.find(name)?;
+        let mark = &self.savepoints[at];
+        let transaction = self.transaction.as_mut();
+        let transaction = transaction.ok_or_else(|| SqlError::new("XX000", "a savepoint without a transaction"))?;
+        transaction.rollback_to(mark.savepoint)?;
+        self.modes.is_read_only = mark.is_read_only;
+        let settings = mark.settings.clone();
+        self.savepoints.truncate(at + 1);
+        self.has_failed = false;
+        self.close_queries(|query| query.depth > at);
+        Ok(settings)
+    }
+
+    /// Ends the block. Returns the transaction that is to be committed, if there is one.
+    pub(crate) fn end(&mut self) -> Option<Transaction> {
+        self.close_queries(|_| true);
+        self.transaction.take().filter(|_| !self.has_failed)
+    }
+
+    /// Tells rows that what they read is over.
+    fn close_queries(&mut self, is_over: impl Fn(&Watched) -> bool) {
+        self.queries.iter().filter(|query| is_over(query)).for_each(|query| query.link.close());
+        self.queries.retain(|query| !is_over(query));
     }
 }
 
-impl OpenBlock {
-    fn close_queries(&self) {
-        self.queries.iter().for_each(|query| query.close());
-    }
-}
-
-fn attempt<T>(db: &Database, work: impl Fn(&mut Write<'_>) -> Result<T>) -> Result<T> {
-    let mut transaction = db.begin()?;
-    // Without its own id a statement never meets the rows that it is just writing.
-    let moment = Moment::of_transaction(Snapshot::at(transaction.snapshot().at));
-    match work(&mut Write { transaction: &mut transaction, moment }) {
-        Ok(value) => {
-            transaction.commit()?;
-            Ok(value)
-        }
-        Err(error) => {
-            transaction.rollback();
-            Err(error)
-        }
-    }
-}
-
-/// Every block reads one snapshot, which is what REPEATABLE READ is and more than the weaker levels ask for.
-fn check_isolation(level: &TransactionIsolationLevel) -> Result<()> {
-    match level {
-        TransactionIsolationLevel::Serializable => {
-            Err(SqlError::unsupported("ISOLATION LEVEL SERIALIZABLE").hint("Use REPEATABLE READ."))
-        }
-        _ => Ok(()),
-    }
+/// What the engine is asked for.
+pub(crate) fn options(modes: Modes) -> TransactionOptions {
+    TransactionOptions { isolation: modes.isolation.isolation(), read_only: modes.is_read_only, lock_timeout: None }
 }

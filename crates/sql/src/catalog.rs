@@ -7,6 +7,7 @@ use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, 
 use datafusion::error::Result;
 use engine::{Database, Table};
 
+use crate::cancel::Token;
 use crate::moment::{Moment, Past};
 use crate::system;
 use crate::table::EngineTable;
@@ -15,11 +16,15 @@ use crate::table::EngineTable;
 pub(crate) const CATALOG: &str = "lstore";
 /// The name of the one schema.
 pub(crate) const SCHEMA: &str = "public";
-/// The schema in which a DML plan finds its target table with the hidden row id. No statement can spell this name, as
-/// statements with a zero byte are refused.
+/// The schema in which a plan finds the tables whose rows it changes or locks, with the hidden row ids. No statement can
+/// spell this name, as statements with a zero byte are refused.
 pub(crate) const TARGET_SCHEMA: &str = "\0target";
-/// The name of the target table in [`TARGET_SCHEMA`].
-pub(crate) const TARGET_TABLE: &str = "\0table";
+/// The name of a target table in [`TARGET_SCHEMA`].
+pub(crate) fn target_table(at: usize) -> String {
+    format!("{TARGET}{at}")
+}
+
+const TARGET: &str = "\0table ";
 
 /// The schema in which a plan finds the tables as they were after a commit; no statement can spell it either.
 pub(crate) fn past_schema(at: u64) -> String {
@@ -36,13 +41,25 @@ pub(crate) struct View {
     pub(crate) past: Past,
     /// How many partitions a scan may have.
     pub(crate) partitions: usize,
-    /// The table that the statement updates or deletes from.
-    pub(crate) target: Option<Table>,
+    /// The tables whose rows the statement changes or locks.
+    pub(crate) targets: Vec<RowTarget>,
+    /// Whether the statement is to stop.
+    pub(crate) token: Arc<Token>,
+}
+
+/// A table of which the rows are wanted with their ids.
+#[derive(Clone)]
+pub(crate) struct RowTarget {
+    pub(crate) table: Table,
+    /// What is seen of it.
+    pub(crate) moment: Moment,
+    /// Only the rows with these ids, if given.
+    pub(crate) rids: Option<Arc<[u64]>>,
 }
 
 impl std::fmt::Debug for View {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("View").field("snapshot", &self.moment.snapshot()).finish_non_exhaustive()
+        f.debug_struct("View").field("at", &self.moment.at()).finish_non_exhaustive()
     }
 }
 
@@ -58,7 +75,7 @@ pub(crate) struct Names {
 enum Part {
     /// The tables as the statement sees them.
     Present,
-    /// The table that it changes.
+    /// The tables whose rows it changes or locks.
     Target,
     /// The tables as they were after a commit.
     Past(u64),
@@ -74,10 +91,15 @@ impl Names {
     }
 
     fn find(&self, name: &str) -> Option<Table> {
-        match &self.view.target {
-            Some(table) if self.part == Part::Target => (name == TARGET_TABLE).then(|| table.clone()),
+        match self.part {
+            Part::Target => self.target(name).map(|(_, target)| target.table.clone()),
             _ => self.view.db.table(name).ok(),
         }
+    }
+
+    fn target(&self, name: &str) -> Option<(usize, &RowTarget)> {
+        let at = name.strip_prefix(TARGET)?.parse().ok()?;
+        Some((at, self.view.targets.get(at)?))
     }
 
     /// The moment at which the tables are read.
@@ -111,7 +133,7 @@ impl CatalogProvider for Names {
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         match name {
             SCHEMA => Some(self.same(Part::Present)),
-            TARGET_SCHEMA if self.view.target.is_some() => Some(self.same(Part::Target)),
+            TARGET_SCHEMA if !self.view.targets.is_empty() => Some(self.same(Part::Target)),
             _ => {
                 let at = name.strip_prefix(PAST)?.parse().ok()?;
                 self.view.past.contains_key(&at).then(|| self.same(Part::Past(at)) as _)
@@ -127,11 +149,16 @@ impl SchemaProvider for Names {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let (Some(table), Some(moment)) = (self.find(name), self.moment()) else {
-            return if self.part == Part::Present { system::view(name, &self.view.db) } else { Ok(None) };
-        };
-        let with_rid = self.part == Part::Target;
-        Ok(Some(Arc::new(EngineTable::new(table, moment, self.view.partitions, with_rid))))
+        let partitions = self.view.partitions;
+        if self.part == Part::Target {
+            let target = self.target(name);
+            return Ok(target.map(|(at, target)| Arc::new(EngineTable::with_rids(target.clone(), at, partitions)) as _));
+        }
+        match (self.find(name), self.moment()) {
+            (Some(table), Some(moment)) => Ok(Some(Arc::new(EngineTable::new(table, moment, partitions)))),
+            _ if self.part == Part::Present => system::view(name, &self.view.db),
+            _ => Ok(None),
+        }
     }
 
     fn table_exist(&self, name: &str) -> bool {

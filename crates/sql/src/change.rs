@@ -1,5 +1,10 @@
 //! `UPDATE` and `DELETE`: a query finds the rows' ids and new values, the engine's transaction changes them.
+//!
+//! Under READ COMMITTED a row may have been changed by others between the two. It is locked then, and the same query is run
+//! again as of now, over nothing but such rows: those that still qualify are changed, to values worked out anew, and the
+//! others are left alone, as by PostgreSQL's EvalPlanQual. Rows that were not found at first never join in.
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -10,18 +15,18 @@ use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Select, SelectItem, SetExpr, Spanned,
     Statement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
-use engine::Table;
+use engine::{Changed, Table};
 
-use crate::block::Write;
-use crate::catalog::{TARGET_SCHEMA, TARGET_TABLE};
+use crate::catalog::{RowTarget, TARGET_SCHEMA, target_table};
 use crate::error::{Result, SqlError};
 use crate::literals::is_untyped;
 use crate::names::{column_name, find_column, find_table, fold, position};
 use crate::outcome::Command;
 use crate::parse::Source;
 use crate::session::Session;
-use crate::table::RID;
+use crate::table::rid_column;
 use crate::target::{batch, nullable};
+use crate::transactions::Write;
 use crate::values::assign::{Texts, assign};
 use crate::values_list::template;
 
@@ -44,8 +49,11 @@ pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) ->
         let table = find_table(&session.db, found.name, source)?;
         let sets = read_assignments(&table, &update.assignments, source)?;
         let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).collect();
-        let rows = found.rows(session, write, &table, &exprs, source)?;
-        update_rows(write, &table, &sets, &rows)
+        change(write, |write, rids| {
+            let target = RowTarget { table: table.clone(), moment: write.moment()?, rids };
+            let rows = found.rows(session, target, &exprs, source)?;
+            update_rows(write, &table, &sets, &rows)
+        })
     })?;
     Ok(Command::new(format!("UPDATE {updated}")))
 }
@@ -65,10 +73,26 @@ pub(crate) fn delete(session: &mut Session, delete: &Delete, source: &Source) ->
     let found = Found::new(from, others, delete.selection.as_ref(), source)?;
     let deleted = session.write("DELETE", |session, write| {
         let table = find_table(&session.db, found.name, source)?;
-        let rows = found.rows(session, write, &table, &[], source)?;
-        Ok(write.transaction.delete_batch(&table, &rids(&rows)?)?)
+        change(write, |write, rids| {
+            let target = RowTarget { table: table.clone(), moment: write.moment()?, rids };
+            let rows = self::rids(&found.rows(session, target, &[], source)?)?;
+            let view = write.moment_read()?;
+            Ok(write.transaction.delete_batch(&table, &rows, &view)?)
+        })
     })?;
     Ok(Command::new(format!("DELETE {deleted}")))
+}
+
+/// Finds rows and changes them, then those again that others have changed meanwhile, until there are none.
+fn change(write: &mut Write<'_>, pass: impl Fn(&mut Write<'_>, Option<Arc<[u64]>>) -> Result<Changed>) -> Result<u64> {
+    let mut changed = pass(write, None)?;
+    let mut rows = changed.rows;
+    while !changed.stale.is_empty() {
+        write.next_moment()?;
+        changed = pass(write, Some(changed.stale.into()))?;
+        rows += changed.rows;
+    }
+    Ok(rows)
 }
 
 /// One column to set.
@@ -146,16 +170,10 @@ impl<'a> Found<'a> {
     }
 
     /// Finds the rows: one batch of their ids and the values of `exprs`.
-    fn rows(
-        &self,
-        session: &Session,
-        write: &Write<'_>,
-        table: &Table,
-        exprs: &[&Expr],
-        source: &Source,
-    ) -> Result<RecordBatch> {
-        let statement = self.select(table, exprs)?;
-        let plan = session.planner.plan(statement, session.view(write.moment.clone(), Some(table.clone())), *source)?;
+    fn rows(&self, session: &Session, target: RowTarget, exprs: &[&Expr], source: &Source) -> Result<RecordBatch> {
+        let statement = self.select(&target.table, exprs)?;
+        let view = session.view(target.moment.clone(), vec![target]);
+        let plan = session.planner.plan(statement, view, *source)?;
         let schema = plan.schema();
         let rows = concat_batches(&schema, &plan.collect()?);
         let rows = rows.map_err(|error| SqlError::new("XX000", error.to_string()))?;
@@ -170,7 +188,7 @@ impl<'a> Found<'a> {
         };
         let alias = self.alias.map_or_else(|| table.name().to_owned(), |alias| fold(&alias.name));
         let quoted = |name: &str| Ident::with_quote('"', name);
-        let rid = Expr::CompoundIdentifier(vec![quoted(&alias), quoted(RID)]);
+        let rid = Expr::CompoundIdentifier(vec![quoted(&alias), quoted(&rid_column(0))]);
         let items = std::iter::once(&rid).chain(exprs.iter().copied()).enumerate();
         let item = |(at, expr): (usize, &Expr)| SelectItem::ExprWithAlias {
             expr: expr.clone(),
@@ -192,7 +210,7 @@ fn target_factor(alias: &str) -> Result<TableWithJoins> {
     let mut factor = select.from.pop().ok_or_else(|| SqlError::new("XX000", "the template has no table"))?;
     if let TableFactor::Table { name, alias: Some(shown), .. } = &mut factor.relation {
         let quoted = |name: &str| Ident::with_quote('"', name);
-        *name = ObjectName::from(vec![quoted(TARGET_SCHEMA), quoted(TARGET_TABLE)]);
+        *name = ObjectName::from(vec![quoted(TARGET_SCHEMA), quoted(&target_table(0))]);
         shown.name = quoted(alias);
     }
     Ok(factor)
@@ -213,7 +231,7 @@ fn rids(rows: &RecordBatch) -> Result<UInt64Array> {
         .ok_or_else(|| SqlError::new("XX000", "a query for rows gave no row ids"))
 }
 
-fn update_rows(write: &mut Write<'_>, table: &Table, sets: &[Set], rows: &RecordBatch) -> Result<u64> {
+fn update_rows(write: &mut Write<'_>, table: &Table, sets: &[Set], rows: &RecordBatch) -> Result<Changed> {
     let schema = rows.schema();
     let columns = table.schema().columns();
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(sets.len());
@@ -223,5 +241,6 @@ fn update_rows(write: &mut Write<'_>, table: &Table, sets: &[Set], rows: &Record
     }
     let positions: Vec<usize> = sets.iter().map(|set| set.column).collect();
     let values = batch(nullable(positions.iter().map(|at| &columns[*at])), arrays, rows.num_rows())?;
-    Ok(write.transaction.update_batch(table, &rids(rows)?, &positions, &values)?)
+    let view = write.moment_read()?;
+    Ok(write.transaction.update_batch(table, &rids(rows)?, &positions, &values, &view)?)
 }

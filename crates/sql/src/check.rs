@@ -84,7 +84,7 @@ impl Visitor for Check<'_> {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
         if !query.locks.is_empty() {
-            return self.refuse("locking rows with FOR UPDATE or FOR SHARE", "for");
+            return self.refuse("locking rows in a subquery", "for");
         }
         if query.fetch.as_ref().is_some_and(|fetch| fetch.with_ties || fetch.percent) {
             return self.refuse("FETCH ... WITH TIES or PERCENT", "fetch");

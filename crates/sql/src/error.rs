@@ -68,11 +68,6 @@ impl SqlError {
         self.detail = Some(detail.into());
         self
     }
-
-    /// Whether running the statement again may succeed.
-    pub(crate) fn is_conflict(&self) -> bool {
-        self.sqlstate == "40001"
-    }
 }
 
 impl fmt::Display for SqlError {

@@ -1,15 +1,14 @@
 //! `INSERT`: a list of values, or a query's rows as they come.
 use datafusion::sql::sqlparser::ast::{Insert, ObjectName, Query, SetExpr, Spanned, Statement, TableObject};
 
-use crate::block::Write;
 use crate::error::{Result, SqlError};
 use crate::literals::is_untyped_literal;
-use crate::names::{column_name, find_table, position, table_name};
-use crate::outcome::{Command, Rows};
+use crate::names::{column_name, find_table, position};
+use crate::outcome::Command;
 use crate::parse::Source;
-use crate::references::names_table;
 use crate::session::Session;
 use crate::target::Target;
+use crate::transactions::Write;
 use crate::values::assign::{Texts, is_assignable};
 use crate::values_list;
 
@@ -96,9 +95,7 @@ fn insert_query(
     query: &Query,
     source: &Source,
 ) -> Result<u64> {
-    let reads_target =
-        names_table(query, |name| table_name(name, source).is_ok_and(|name| name == target.table.name()));
-    let view = session.view(write.moment.clone(), None);
+    let view = session.view(write.moment()?, Vec::new());
     let plan = session.planner.plan(Statement::Query(Box::new(query.clone())), view, *source)?;
     let schema = plan.schema();
     let at = source.start(query.span());
@@ -111,24 +108,10 @@ fn insert_query(
             return Err(crate::values::Misfit::Kind.error(&column.name, column.data_type, "", &from).at(at));
         }
     }
-    // A query that would see the rows being inserted has to end before the first of them.
-    if reads_target && write.sees_own_writes() {
-        let batches = plan.collect()?;
-        return insert_batches(write, &target, batches.into_iter().map(Ok), &texts);
-    }
-    let rows: Rows = plan.start()?;
-    insert_batches(write, &target, rows, &texts)
-}
-
-fn insert_batches(
-    write: &mut Write<'_>,
-    target: &Target,
-    batches: impl Iterator<Item = Result<arrow_array::RecordBatch>>,
-    texts: &[Texts],
-) -> Result<u64> {
+    // The query does not see the rows being inserted, and need not end before the first of them.
     let mut inserted = 0;
-    for batch in batches {
-        inserted += write.transaction.insert_batch(&target.table, &target.assign(&batch?, texts)?)?;
+    for batch in plan.start()? {
+        inserted += write.transaction.insert_batch(&target.table, &target.assign(&batch?, &texts)?)?;
     }
     Ok(inserted)
 }

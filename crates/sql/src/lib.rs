@@ -5,12 +5,15 @@
 //! database goes through the engine's transactions.
 #![forbid(unsafe_code)]
 
+mod activity;
 mod block;
+mod cancel;
 mod catalog;
 mod change;
 mod check;
 mod computed;
 mod conditions;
+mod control;
 mod copy;
 mod create_as;
 mod ddl;
@@ -22,7 +25,9 @@ mod functions;
 mod headings;
 mod insert;
 mod literals;
+mod locking;
 mod memory_limit;
+mod modes;
 mod moment;
 mod names;
 mod outcome;
@@ -30,7 +35,6 @@ mod parse;
 mod past;
 mod planner;
 mod progress;
-mod references;
 mod scan;
 mod semantics;
 mod session;
@@ -42,15 +46,19 @@ mod table;
 mod table_options;
 mod target;
 mod text;
+mod time_limit;
 mod totals;
+mod transactions;
 mod types;
 mod values;
 mod values_list;
 mod wait;
+mod watcher;
 
+pub use activity::CancelHandle;
 pub use error::SqlError;
-pub use outcome::{Command, Outcome, Rows};
+pub use outcome::{Command, Notice, Outcome, Rows, Severity};
 pub use progress::Progress;
-pub use session::{FileAccess, Session, SessionOptions};
+pub use session::{FileAccess, Session, SessionOptions, TransactionStatus};
 pub use split::{Piece, split};
 pub use text::text_value;

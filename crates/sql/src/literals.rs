@@ -89,7 +89,7 @@ pub(crate) fn is_untyped(expr: &Expr) -> bool {
 pub(crate) fn field_of(data_type: DataType) -> Field {
     let columns = vec![engine::Column::new("literal", data_type)];
     match engine::Schema::new(columns, &[]) {
-        Ok(schema) => crate::table::arrow_schema(&schema, false).field(0).clone(),
+        Ok(schema) => crate::table::arrow_schema(&schema).field(0).clone(),
         Err(_) => Field::new("literal", data_type.to_arrow(), true),
     }
 }

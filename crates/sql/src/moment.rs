@@ -1,57 +1,66 @@
 //! The moments that a statement reads: its own, and those of the past that it names.
 //!
 //! A moment is held: what it sees stays readable as long as a copy of it lives, even in a table that keeps no history.
-//! It goes with the statement's plan into every scan, and is given up when the rows were read or dropped. Within a block
-//! the block's transaction holds the snapshot.
+//! It goes with the statement's plan into every scan, and is given up when the rows were read or dropped. Every read of a
+//! table goes through it, so that the engine knows what a serializable transaction has read.
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
-use engine::{Database, ReadView, Snapshot, Timestamp};
+use engine::{Database, ReadView, ScanOptions, Table, Timestamp, Value};
 
 use crate::error::Result;
 
-/// A snapshot and what holds it.
+/// What is seen, and what holds it.
 #[derive(Clone)]
 pub(crate) struct Moment {
-    snapshot: Snapshot,
-    /// `None` where a transaction does it.
-    _held: Option<Arc<ReadView>>,
+    view: ReadView,
     is_past: bool,
 }
 
 impl Moment {
     /// Everything committed so far.
     pub(crate) fn now(db: &Database) -> Result<Moment> {
-        Ok(Moment::held(db.read_view()?, false))
+        Ok(Moment::of(db.read_view()?))
     }
 
     /// Everything up to a commit.
     pub(crate) fn after(db: &Database, at: Timestamp) -> Result<Moment> {
-        Ok(Moment::held(db.read_view_at(at)?, true))
+        Ok(Moment { view: db.read_view_at(at)?, is_past: true })
     }
 
-    /// What a transaction sees, which holds it.
-    pub(crate) fn of_transaction(snapshot: Snapshot) -> Moment {
-        Moment { snapshot, _held: None, is_past: false }
+    /// What a transaction's statement sees.
+    pub(crate) fn of(view: ReadView) -> Moment {
+        Moment { view, is_past: false }
     }
 
-    fn held(view: ReadView, is_past: bool) -> Moment {
-        Moment { snapshot: view.snapshot(), _held: Some(Arc::new(view)), is_past }
+    pub(crate) fn view(&self) -> &ReadView {
+        &self.view
     }
 
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        self.snapshot
+    /// Has the engine know that a row was read, by a way of which it does not notice that itself.
+    pub(crate) fn note_row(&self, table: &Table, key: &[Value]) -> Result<()> {
+        if !self.is_past {
+            table.lookup(&self.view, key, &ScanOptions::default())?;
+        }
+        Ok(())
+    }
+
+    /// The same for all rows of a table.
+    pub(crate) fn note_rows(&self, table: &Table) -> Result<()> {
+        if !self.is_past {
+            table.scan(&self.view, ScanOptions::default())?;
+        }
+        Ok(())
     }
 
     /// Writes which commit a statement named, where this is not its own moment, as `EXPLAIN` shows it.
     pub(crate) fn write_past(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_past { write!(f, ", as of commit {}", self.snapshot.at.0) } else { Ok(()) }
+        if self.is_past { write!(f, ", as of commit {}", self.at().0) } else { Ok(()) }
     }
 
     /// The newest commit that is seen.
     pub(crate) fn at(&self) -> Timestamp {
-        self.snapshot.at
+        self.view.at()
     }
 }
 

@@ -9,7 +9,8 @@ use tokio::sync::mpsc::Receiver;
 use tokio::task::AbortHandle;
 
 use crate::SqlError;
-use crate::wait::wait;
+use crate::activity::Running;
+use crate::cancel::Token;
 
 /// The result of one statement.
 #[derive(Debug)]
@@ -26,7 +27,54 @@ pub struct Command {
     /// PostgreSQL's command tag, such as `INSERT 0 3`.
     pub tag: String,
     /// Messages for the user beside the tag.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
+}
+
+/// How much a notice matters, in PostgreSQL's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Good to know.
+    Notice,
+    /// Probably not what was meant.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Notice => "NOTICE",
+            Severity::Warning => "WARNING",
+        })
+    }
+}
+
+/// A message that is no error; displayed it is its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// How much it matters.
+    pub severity: Severity,
+    /// The five-character SQLSTATE.
+    pub sqlstate: &'static str,
+    /// The text.
+    pub message: String,
+}
+
+impl Notice {
+    pub(crate) fn warning(sqlstate: &'static str, message: impl Into<String>) -> Notice {
+        Notice { severity: Severity::Warning, sqlstate, message: message.into() }
+    }
+}
+
+impl From<String> for Notice {
+    fn from(message: String) -> Notice {
+        Notice { severity: Severity::Notice, sqlstate: "00000", message }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
 }
 
 impl Command {
@@ -34,7 +82,7 @@ impl Command {
         Command { tag: tag.into(), notices: Vec::new() }
     }
 
-    pub(crate) fn with_notice(mut self, notice: impl Into<String>) -> Command {
+    pub(crate) fn with_notice(mut self, notice: impl Into<Notice>) -> Command {
         self.notices.push(notice.into());
         self
     }
@@ -55,10 +103,21 @@ pub(crate) struct Link {
 impl Link {
     const FAILED: u8 = 1;
     const CLOSED: u8 = 2;
+    const TIED: u8 = 4;
 
     /// Whether reading the rows failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.state.load(Ordering::Acquire) & Link::FAILED != 0
+    }
+
+    /// Ties the rows to the session's block: it fails with them.
+    pub(crate) fn tie(&self) {
+        self.state.fetch_or(Link::TIED, Ordering::AcqRel);
+    }
+
+    /// Notes that reading the rows failed; whether a block fails with them.
+    fn fail(&self) -> bool {
+        self.state.fetch_or(Link::FAILED, Ordering::AcqRel) & (Link::TIED | Link::CLOSED) == Link::TIED
     }
 
     /// Tells the rows that their transaction is over and its snapshot with it.
@@ -72,17 +131,20 @@ pub struct Rows {
     schema: SchemaRef,
     source: Source,
     link: Arc<Link>,
+    /// Until the last row is read the statement is not over.
+    running: Option<Running>,
 }
 
 enum Source {
     Ready(std::vec::IntoIter<RecordBatch>),
-    Running { batches: Receiver<Result<RecordBatch, SqlError>>, task: AbortHandle },
+    Running { batches: Receiver<Result<RecordBatch, SqlError>>, task: AbortHandle, token: Arc<Token> },
 }
 
 impl Rows {
     /// Rows that are there already.
     pub(crate) fn ready(batch: RecordBatch) -> Rows {
-        Rows { schema: batch.schema(), source: Source::Ready(vec![batch].into_iter()), link: Arc::default() }
+        let schema = batch.schema();
+        Rows { schema, source: Source::Ready(vec![batch].into_iter()), link: Arc::default(), running: None }
     }
 
     /// Rows that a task computes.
@@ -90,8 +152,18 @@ impl Rows {
         schema: SchemaRef,
         batches: Receiver<Result<RecordBatch, SqlError>>,
         task: AbortHandle,
+        token: Arc<Token>,
     ) -> Rows {
-        Rows { schema, source: Source::Running { batches, task }, link: Arc::default() }
+        Rows { schema, source: Source::Running { batches, task, token }, link: Arc::default(), running: None }
+    }
+
+    /// The same rows, which belong to a statement that runs until they are read.
+    pub(crate) fn while_running(mut self, running: Running) -> Rows {
+        self.running = match self.source {
+            Source::Ready(_) => None,
+            Source::Running { .. } => Some(running),
+        };
+        self
     }
 
     /// The names and types of the columns.
@@ -112,12 +184,12 @@ impl Rows {
     fn next_batch(&mut self) -> Option<Result<RecordBatch, SqlError>> {
         match &mut self.source {
             Source::Ready(batches) => batches.next().map(Ok),
-            Source::Running { batches, .. } => {
+            Source::Running { batches, token, .. } => {
                 if self.link.state.load(Ordering::Acquire) & Link::CLOSED != 0 {
                     let message = "the transaction that this query ran in is over";
                     return Some(Err(SqlError::new("24000", message)));
                 }
-                wait(batches.recv())
+                token.wait(batches.recv()).unwrap_or_else(|error| Some(Err(error)))
             }
         }
     }
@@ -130,12 +202,19 @@ impl Iterator for Rows {
         if self.link.has_failed() {
             return None;
         }
-        let renamed = self.next_batch()?.and_then(|batch| {
+        let Some(batch) = self.next_batch() else {
+            self.running = None;
+            return None;
+        };
+        let renamed = batch.and_then(|batch| {
             let rows = batch.num_rows();
             crate::target::batch(self.schema.clone(), batch.columns().to_vec(), rows)
         });
         if renamed.is_err() {
-            self.link.state.fetch_or(Link::FAILED, Ordering::AcqRel);
+            let running = self.running.take();
+            if self.link.fail() {
+                running.iter().for_each(Running::fail_block);
+            }
         }
         Some(renamed)
     }

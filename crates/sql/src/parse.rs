@@ -1,12 +1,14 @@
 //! From a statement's text to its syntax tree, with errors that point into the text.
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::ast::{Query, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 
+use crate::control::{Control, parse_control};
 use crate::copy::options::{CopyStatement, parse_copy};
 use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
+use crate::locking::clauses::{self, LockClause};
 
 /// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
 /// above it.
@@ -25,8 +27,12 @@ pub(crate) struct Source<'a> {
 pub(crate) enum Parsed {
     /// Nothing but blanks and comments.
     Empty,
+    /// What begins, ends or divides a transaction.
+    Control(Control),
     /// `COPY`, which has a parser of its own as its options outgrew the library's.
     Copy(CopyStatement),
+    /// A query that locks rows.
+    Locking(Box<Query>, Vec<LockClause>),
     /// Anything else.
     Statement(Box<Statement>),
 }
@@ -104,21 +110,37 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
     if let Some(at) = text.find('\0') {
         return Err(SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(Some(at)));
     }
-    let tokens = tokenize(&source)?;
+    let mut tokens = tokenize(&source)?;
     guard_depth(&tokens)?;
+    let locks = clauses::take(&mut tokens, &source)?;
     let dialect = SqlDialect::of(&tokens);
     let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING_MAX).with_tokens_with_locations(tokens);
     while parser.consume_token(&Token::SemiColon) {}
     let parsed = match parser.peek_token().token {
         Token::EOF => Parsed::Empty,
         Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(&mut parser, &source)?),
-        _ => Parsed::Statement(Box::new(parser.parse_statement().map_err(|e| source.parser_error(e))?)),
+        _ => match parse_control(&mut parser, &source)? {
+            Some(control) => Parsed::Control(control),
+            None => Parsed::Statement(Box::new(parser.parse_statement().map_err(|e| source.parser_error(e))?)),
+        },
     };
     while parser.consume_token(&Token::SemiColon) {}
     let next = parser.next_token();
     match next.token {
-        Token::EOF => Ok(parsed),
+        Token::EOF => with_locks(parsed, locks),
         found => Err(source.syntax_error(source.start(next.span), format!("Expected the end, found {found}."))),
+    }
+}
+
+/// Only a query can lock rows.
+fn with_locks(parsed: Parsed, locks: Vec<LockClause>) -> Result<Parsed> {
+    let Some(first) = locks.first() else { return Ok(parsed) };
+    match parsed {
+        Parsed::Statement(statement) => match *statement {
+            Statement::Query(query) => Ok(Parsed::Locking(query, locks)),
+            _ => Err(SqlError::unsupported(format!("{} in this statement", first.strength)).at(first.position)),
+        },
+        _ => Err(SqlError::syntax("syntax error at or near \"for\"").at(first.position)),
     }
 }
 

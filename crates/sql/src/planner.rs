@@ -19,6 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
+use crate::cancel::Token;
 use crate::catalog::{CATALOG, Names, SCHEMA, View};
 use crate::check;
 use crate::diagnose::diagnose;
@@ -30,7 +31,6 @@ use crate::semantics::{
     physical_rules, using,
 };
 use crate::types::CastTypes;
-use crate::wait::wait;
 use crate::{functions, past};
 
 /// The stack of the threads that plan and run queries. Expressions are trees that are walked by recursion; the memory
@@ -49,10 +49,12 @@ fn runtime() -> Result<&'static Runtime> {
         .map_err(|error| SqlError::new("53000", format!("could not start the threads for queries: {error}")))
 }
 
-/// Runs a future on the runtime and blocks until it is done. A panic inside becomes an error.
-fn run<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+/// Runs a future on the runtime and blocks until it is done, or the statement is to stop. A panic inside becomes an error.
+fn run<T: Send + 'static>(token: &Token, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     let task = runtime()?.spawn(work);
-    wait(task).unwrap_or_else(|error| Err(internal(error)))
+    let abort = task.abort_handle();
+    let done = token.wait(task).inspect_err(|_| abort.abort());
+    done?.unwrap_or_else(|error| Err(internal(error)))
 }
 
 fn internal(error: JoinError) -> SqlError {
@@ -78,6 +80,7 @@ pub(crate) struct Plan {
     physical: Arc<dyn ExecutionPlan>,
     state: SessionState,
     text: Arc<str>,
+    token: Arc<Token>,
 }
 
 impl Planner {
@@ -126,6 +129,11 @@ impl Planner {
         self.partitions
     }
 
+    /// Whether an aggregate function has this name.
+    pub(crate) fn is_aggregate(&self, name: &str) -> bool {
+        self.template.aggregate_functions().contains_key(name)
+    }
+
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: Source) -> Result<Plan> {
         past::resolve(self, &mut statement, &mut view, &source)?;
@@ -138,12 +146,14 @@ impl Planner {
         state.mark_start_execution();
         functions::register(&mut state, &view).map_err(|error| diagnose(&error, &source))?;
         functions::tell_apart(&mut statement, &mut state);
+        let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));
         let text: Arc<str> = Arc::from(source.text);
-        run(async move {
+        let stop = token.clone();
+        run(&stop, async move {
             let planned = plan(&state, statement).await;
             let physical = planned.map_err(|error| diagnose(&error, &Source { text: &text }))?;
-            Ok(Plan { physical, state, text })
+            Ok(Plan { physical, state, text, token })
         })
     }
 }
@@ -166,7 +176,7 @@ impl Plan {
     pub(crate) fn start(self) -> Result<Rows> {
         let schema = self.schema();
         let (sender, batches) = mpsc::channel(BATCHES_AHEAD);
-        let runtime = runtime()?;
+        let (runtime, token) = (runtime()?, self.token.clone());
         let task = runtime.spawn(pump(self, sender.clone()));
         let abort = task.abort_handle();
         // A panic ends the pump without a word; its watcher says what happened.
@@ -175,7 +185,7 @@ impl Plan {
                 let _ = sender.send(Err(internal(error))).await;
             }
         });
-        Ok(Rows::running(schema, batches, abort))
+        Ok(Rows::running(schema, batches, abort, token))
     }
 
     /// Runs the query to its end.

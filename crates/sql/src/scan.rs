@@ -27,6 +27,8 @@ pub(crate) enum ScanSource {
     All { partitions: usize },
     /// The row with this primary key.
     Key(Vec<Value>),
+    /// The rows with these ids.
+    Rids(Arc<[u64]>),
 }
 
 /// Reads columns of a table at a moment.
@@ -76,7 +78,7 @@ impl ScanExec {
         let order = columns.iter().map(place).collect();
         let options = ScanOptions { with_rid: columns.contains(&rid), columns: stored, tests };
         let partitions = match &source {
-            ScanSource::Key(_) => 1,
+            ScanSource::Key(_) | ScanSource::Rids(_) => 1,
             ScanSource::All { partitions } => {
                 let ranges = usize::try_from(table.stats().ranges).unwrap_or(usize::MAX);
                 ranges.clamp(1, *partitions)
@@ -124,18 +126,16 @@ impl ScanExec {
         let run = runs.started[partition];
         runs.started[partition] += 1;
         if run == runs.scans.len() {
-            let scan = self.table.scan(self.moment.snapshot(), self.options.clone());
+            let scan = self.table.scan(self.moment.view(), self.options.clone());
             runs.scans.push(Arc::new(scan.map_err(|error| DataFusionError::External(error.into()))?));
         }
         Ok(runs.scans[run].clone())
     }
 
-    fn batches(&self, partition: usize) -> Box<dyn Iterator<Item = Result<RecordBatch>> + Send> {
+    fn batches(&self, partition: usize) -> Batches {
         match &self.source {
-            ScanSource::Key(key) => {
-                let found = self.table.lookup(self.moment.snapshot(), key, &self.options);
-                Box::new(std::iter::once(found.map_err(|error| DataFusionError::External(error.into()))))
-            }
+            ScanSource::Key(key) => one_batch(self.table.lookup(self.moment.view(), key, &self.options)),
+            ScanSource::Rids(rids) => one_batch(self.table.lookup_rids(self.moment.view(), rids, &self.options)),
             ScanSource::All { .. } => {
                 let scan = match self.join_run(partition) {
                     Ok(scan) => scan,
@@ -153,6 +153,12 @@ impl ScanExec {
     }
 }
 
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+fn one_batch(found: engine::Result<RecordBatch>) -> Batches {
+    Box::new(std::iter::once(found.map_err(|error| DataFusionError::External(error.into()))))
+}
+
 /// Puts the engine's columns into the plan's order and under its names.
 fn arrange(batch: &RecordBatch, order: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = order.iter().map(|at| batch.column(*at).clone()).collect();
@@ -164,7 +170,7 @@ impl ExecutionPlan for ScanExec {
     fn name(&self) -> &str {
         match self.source {
             ScanSource::All { .. } => "ScanExec",
-            ScanSource::Key(_) => "LookupExec",
+            ScanSource::Key(_) | ScanSource::Rids(_) => "LookupExec",
         }
     }
 
@@ -215,6 +221,7 @@ impl ExecutionPlan for ScanExec {
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
         let whole = self.statistics.get_or_init(|| match self.source {
             ScanSource::Key(_) => statistics::of_rows(1, &self.schema),
+            ScanSource::Rids(ref rids) => statistics::of_rows(rids.len(), &self.schema),
             ScanSource::All { .. } => {
                 let columns = (0..self.order.len()).map(|at| self.column(at).map(|(column, _)| column));
                 statistics::of_scan(&self.table, &self.options.tests, &columns.collect::<Vec<_>>(), &self.schema)
@@ -244,6 +251,9 @@ impl DisplayAs for ScanExec {
             ScanSource::Key(key) => {
                 let key: Vec<String> = key.iter().map(Value::to_string).collect();
                 write!(f, "LookupExec: table={name}, columns=[{}], key=({})", columns.join(", "), key.join(", "))?;
+            }
+            ScanSource::Rids(rids) => {
+                write!(f, "LookupExec: table={name}, columns=[{}], rows={}", columns.join(", "), rids.len())?;
             }
         }
         conditions::write(f, &self.options.tests, self.table.schema())?;

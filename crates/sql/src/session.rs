@@ -3,18 +3,21 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema};
-use datafusion::sql::sqlparser::ast::{Query, Statement};
-use engine::{Database, Table};
+use datafusion::sql::sqlparser::ast::{Query, Set, Statement};
+use engine::Database;
 
-use crate::block::{Block, Write};
-use crate::catalog::View;
+use crate::activity::{Activity, CancelHandle};
+use crate::block::Block;
+use crate::cancel::{Reason, Token};
+use crate::catalog::{RowTarget, View};
+use crate::control::Control;
 use crate::error::{Result, SqlError};
 use crate::moment::{Moment, Past};
-use crate::outcome::{Command, Outcome, Rows};
+use crate::outcome::{Command, Notice, Outcome, Rows};
 use crate::parse::{Parsed, Source, parse};
 use crate::planner::{Plan, Planner};
-use crate::settings::Settings;
-use crate::{Progress, change, copy, create_as, ddl, explain, headings, insert, table_options};
+use crate::settings::{Change, Limit, Settings};
+use crate::{Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, table_options};
 
 /// Whether `COPY` may touch files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +38,17 @@ pub struct SessionOptions {
     pub target_partitions: Option<usize>,
 }
 
+/// Where a session stands, as the PostgreSQL protocol tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// Outside of a block: each statement is its own transaction.
+    Idle,
+    /// In a block.
+    InBlock,
+    /// In a block that takes nothing but its end, or the way back to a savepoint.
+    Failed,
+}
+
 /// One connection to a database.
 ///
 /// Statements outside of `BEGIN ... COMMIT` are transactions of their own, and are tried again for a while when they
@@ -44,8 +58,12 @@ pub struct Session {
     pub(crate) files: FileAccess,
     pub(crate) progress: Option<Arc<dyn Progress>>,
     pub(crate) planner: Planner,
-    block: Block,
-    settings: Settings,
+    pub(crate) settings: Settings,
+    /// `None` outside of `BEGIN ... COMMIT`, where each statement is its own transaction.
+    pub(crate) block: Option<Block>,
+    pub(crate) activity: Arc<Activity>,
+    /// Of the statement that runs, or ran last.
+    pub(crate) token: Arc<Token>,
 }
 
 impl Session {
@@ -56,8 +74,10 @@ impl Session {
             files: options.files,
             progress: None,
             planner: Planner::new(options.target_partitions),
-            block: Block::None,
             settings: Settings::new(db),
+            block: None,
+            activity: activity::enter(),
+            token: Arc::default(),
         }
     }
 
@@ -71,49 +91,106 @@ impl Session {
         self.progress = Some(progress);
     }
 
+    /// What other threads stop this session's statements with.
+    pub fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle(Arc::downgrade(&self.activity))
+    }
+
+    /// Where the session stands between `BEGIN` and the end of its block.
+    pub fn transaction_status(&self) -> TransactionStatus {
+        match &self.block {
+            None => TransactionStatus::Idle,
+            Some(block) if block.is_failing() => TransactionStatus::Failed,
+            Some(_) => TransactionStatus::InBlock,
+        }
+    }
+
     /// Runs exactly one statement (a trailing `;` is allowed) and blocks until it is done, or until its rows can be
     /// read.
     ///
     /// # Errors
     /// Whatever is wrong with the statement or its data. Nothing of a statement that failed stays behind; in a
-    /// transaction block all that is left to do is `ROLLBACK`.
+    /// transaction block all that is left to do is `ROLLBACK`, or `ROLLBACK TO` a savepoint.
     pub fn execute(&mut self, statement: &str) -> Result<Outcome, SqlError> {
-        self.block.refresh();
-        let source = Source { text: statement };
-        let done = parse(statement).and_then(|parsed| self.dispatch(parsed, &source));
-        if done.is_err() {
-            self.block.fail();
+        let running = self.activity.start(self.time_limit())?;
+        self.token = running.token().clone();
+        let done = self.answer(statement).map_err(|error| self.token.explain(error));
+        if let Err(error) = &done {
+            self.fail(error);
         }
-        done
+        self.suspend();
+        match done {
+            Ok(Outcome::Rows(rows)) => Ok(Outcome::Rows(rows.while_running(running))),
+            done => done,
+        }
+    }
+
+    /// How long a statement may take that begins now, and what it is then told. Outside of a block it is a transaction.
+    fn time_limit(&self) -> Option<(std::time::Duration, Reason)> {
+        let statement = self.settings.limit(Limit::Statement).map(|limit| (limit, Reason::StatementTimeout));
+        let whole = self.settings.limit(Limit::Transaction).filter(|_| self.block.is_none());
+        let whole = whole.map(|limit| (limit, Reason::TransactionTimeout));
+        [whole, statement].into_iter().flatten().min_by_key(|(limit, _)| *limit)
+    }
+
+    fn answer(&mut self, statement: &str) -> Result<Outcome> {
+        let parsed = parse(statement);
+        if let Some(block) = &mut self.block {
+            match self.activity.unpark() {
+                Ok(transaction) => block.resume(transaction),
+                Err(reason) => {
+                    block.lose();
+                    if let Ok(Parsed::Control(Control::Commit { .. } | Control::Rollback { .. })) = parsed {
+                        self.leave_block();
+                    }
+                    return Err(reason.error());
+                }
+            }
+            block.running().iter().for_each(|transaction| self.token.interrupts(transaction.interrupter()));
+            block.refresh();
+        }
+        self.dispatch(parsed?, &Source { text: statement })
+    }
+
+    /// A statement has failed: so has its block.
+    fn fail(&mut self, error: &SqlError) {
+        let Some(block) = &mut self.block else { return };
+        match error.sqlstate {
+            // The time of the whole block is over, and now its user knows.
+            "25P04" => {
+                block.lose();
+                self.activity.forget_expiry();
+            }
+            _ => block.fail(),
+        }
+    }
+
+    /// Leaves the transaction where the watcher finds it.
+    fn suspend(&mut self) {
+        self.token.interrupts_nothing();
+        if let Some(block) = &mut self.block {
+            if let Some(transaction) = block.running().filter(|_| self.token.reason().is_some()) {
+                // It may not have met a wait, and is not for one of the next statement.
+                transaction.clear_interrupt();
+            }
+            let transaction = block.suspend();
+            self.activity.park(transaction, block.newest_savepoint(), self.settings.limit(Limit::Idle));
+        }
     }
 
     fn dispatch(&mut self, parsed: Parsed, source: &Source) -> Result<Outcome> {
-        if let Parsed::Statement(statement) = &parsed
-            && let Some(command) = self.end_block(statement)
-        {
-            return Ok(command?.into());
+        if let Parsed::Control(control) = parsed {
+            return Ok(self.control(control)?.into());
         }
-        if self.block.has_failed() {
-            let message = "current transaction is aborted, commands ignored until end of transaction block";
-            return Err(SqlError::new("25P02", message));
+        if matches!(parsed, Parsed::Empty) {
+            return Ok(Command::new("").into());
         }
+        self.check_block()?;
         match parsed {
-            Parsed::Empty => Ok(Command::new("").into()),
+            Parsed::Empty | Parsed::Control(_) => Ok(Command::new("").into()),
             Parsed::Copy(statement) => copy::run(self, statement, source),
+            Parsed::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
             Parsed::Statement(statement) => self.run(*statement, source),
-        }
-    }
-
-    /// `COMMIT` and `ROLLBACK`, which work in a failed block too.
-    fn end_block(&mut self, statement: &Statement) -> Option<Result<Command>> {
-        match statement {
-            Statement::Commit { chain: true, .. } | Statement::Rollback { chain: true, .. } => {
-                Some(Err(SqlError::unsupported("AND CHAIN")))
-            }
-            Statement::Rollback { savepoint: Some(_), .. } => Some(Err(SqlError::unsupported("ROLLBACK TO SAVEPOINT"))),
-            Statement::Commit { modifier: None, .. } => Some(self.block.commit()),
-            Statement::Rollback { .. } => Some(Ok(self.block.rollback())),
-            _ => None,
         }
     }
 
@@ -127,15 +204,23 @@ impl Session {
             Statement::Insert(statement) => Ok(insert::run(self, &statement, source)?.into()),
             Statement::Update(statement) => Ok(change::update(self, &statement, source)?.into()),
             Statement::Delete(statement) => Ok(change::delete(self, &statement, source)?.into()),
-            Statement::StartTransaction { .. } => Ok(self.block.begin(&self.db, &statement)?.into()),
-            Statement::Set(set) => Ok(self.settings.set(&set)?.into()),
-            Statement::Reset(reset) => Ok(self.settings.reset(&reset.reset)?.into()),
+            Statement::Set(set) => Ok(self.set(&set)?.into()),
+            Statement::Reset(reset) => {
+                let change = self.settings.reset(&reset.reset)?;
+                self.finish_set(change)?;
+                Ok(Command::new("RESET").into())
+            }
             Statement::ShowVariable { variable } => self.show(&variable),
             Statement::ShowTables { .. } => Ok(Outcome::Rows(texts(&["table_name"], vec![self.db.table_names()])?)),
             Statement::CreateTable(_) | Statement::AlterTable(_) | Statement::Drop { .. } | Statement::Truncate(_)
-                if self.block.is_open() =>
+                if self.block.is_some() =>
             {
                 Err(SqlError::unsupported("changing the catalog inside a transaction block"))
+            }
+            Statement::CreateTable(_) | Statement::AlterTable(_) | Statement::Drop { .. } | Statement::Truncate(_)
+                if self.modes().is_read_only =>
+            {
+                self.check_read_write(&command_of(&statement)).map(|()| Command::new("").into())
             }
             Statement::CreateTable(create) if create.query.is_some() => {
                 Ok(create_as::run(self, create, source)?.into())
@@ -159,44 +244,59 @@ impl Session {
         })
     }
 
+    /// What a query of this session reads now.
+    fn moment(&mut self) -> Result<Moment> {
+        match (self.settings.as_of(), &mut self.block) {
+            (Some(at), _) => Moment::after(&self.db, at),
+            (None, Some(block)) => block.moment(&self.db, &self.token),
+            (None, None) => Moment::now(&self.db),
+        }
+    }
+
     /// Plans a query that reads what the session sees now.
-    pub(crate) fn plan(&self, statement: Statement, source: &Source) -> Result<Plan> {
-        let moment = match self.settings.as_of() {
-            Some(at) => Moment::after(&self.db, at)?,
-            None => self.block.moment(&self.db)?,
-        };
-        self.planner.plan(statement, self.view(moment, None), *source)
+    pub(crate) fn plan(&mut self, statement: Statement, source: &Source) -> Result<Plan> {
+        let moment = self.moment()?;
+        self.planner.plan(statement, self.view(moment, Vec::new()), *source)
     }
 
     fn start(&mut self, plan: Plan) -> Result<Outcome> {
         let rows = plan.start()?;
-        self.block.watch(&rows.link());
+        if let Some(block) = &mut self.block {
+            block.watch(&rows.link());
+        }
         Ok(Outcome::Rows(rows))
     }
 
-    /// What a statement sees at a moment; `target` is the table that it changes.
-    pub(crate) fn view(&self, moment: Moment, target: Option<Table>) -> View {
-        View { db: self.db.clone(), moment, past: Past::default(), partitions: self.planner.partitions(), target }
+    /// What a statement sees at a moment; `targets` are the tables whose rows it changes or locks.
+    pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
+        let (past, partitions) = (Past::default(), self.planner.partitions());
+        View { db: self.db.clone(), moment, past, partitions, targets, token: self.token.clone() }
     }
 
-    /// Runs work that writes: see [`Block::write`].
-    pub(crate) fn write<T>(
-        &mut self,
-        command: &str,
-        work: impl Fn(&Session, &mut Write<'_>) -> Result<T>,
-    ) -> Result<T> {
-        if self.settings.as_of().is_some() {
-            let message = format!("cannot execute {command} while lstore.as_of is set");
-            return Err(SqlError::new("25006", message).hint("RESET lstore.as_of leads back to the present."));
+    fn set(&mut self, set: &Set) -> Result<Command> {
+        let change = self.settings.set(set)?;
+        self.finish_set(change)?;
+        let command = Command::new("SET");
+        match Settings::is_local(set) && self.block.is_none() {
+            true => {
+                self.settings.end_local();
+                let message = "SET LOCAL can only be used in transaction blocks";
+                Ok(command.with_notice(Notice::warning("25P01", message)))
+            }
+            false => Ok(command),
         }
-        let mut block = std::mem::take(&mut self.block);
-        let done = block.write(&self.db, command, |write| work(self, write));
-        self.block = block;
-        done
+    }
+
+    /// A mode of the running transaction is the block's to set; outside of one it would end with this statement.
+    fn finish_set(&mut self, change: Change) -> Result<()> {
+        if let Change::Modes(modes) = change {
+            self.set_transaction(modes)?;
+        }
+        Ok(())
     }
 
     fn show(&self, words: &[datafusion::sql::sqlparser::ast::Ident]) -> Result<Outcome> {
-        let shown = self.settings.show(words)?;
+        let shown = self.settings.show(words, self.modes())?;
         let rows = match &shown[..] {
             [(name, value)] if words.len() > 1 || !words[0].value.eq_ignore_ascii_case("all") => {
                 texts(&[name], vec![vec![value.clone()]])?
@@ -207,6 +307,14 @@ impl Session {
             }
         };
         Ok(Outcome::Rows(rows))
+    }
+}
+
+impl Drop for Session {
+    /// A block is rolled back, even while rows of it are still held.
+    fn drop(&mut self) {
+        self.leave_block();
+        activity::leave(&self.activity);
     }
 }
 

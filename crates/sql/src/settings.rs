@@ -1,15 +1,24 @@
 //! Session settings: the few that clients set, accepted where they are true and refused where they would not be; the
-//! moment of the past that queries read, if not the present; and the memory limit, which is the whole database's.
+//! modes of transactions and limits of time; the moment of the past that queries read, if not the present; and the
+//! memory limit, which is the whole database's.
+//!
+//! Each session has its values twice: those of the session, and those in use, in which `SET LOCAL` may have put others
+//! for the rest of the block. The end of a block puts the session's values in use again; a rollback brings back both as
+//! they were at the block's begin, or at the savepoint.
+use std::time::Duration;
+
 use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Ident, Reset, Set, Value};
 use engine::{Database, Timestamp};
 
 use crate::error::{Result, SqlError};
 use crate::memory_limit;
+use crate::modes::{AskedModes, IsolationLevel, Modes};
 use crate::names::fold;
-use crate::outcome::Command;
 use crate::past;
+use crate::time_limit::{self, Wrong};
 
 /// What a setting may be set to.
+#[derive(Clone, Copy)]
 enum Allowed {
     /// Any text.
     Any,
@@ -21,143 +30,322 @@ enum Allowed {
     Memory,
     /// A commit or a time.
     Past,
+    /// An isolation level; of the session's transactions, or of the running one.
+    Isolation(Whose),
+    /// On or off.
+    ReadOnly(Whose),
+    Deferrable(Whose),
+    /// How long something may take.
+    Time(Limit),
+}
+
+/// Which transactions a mode is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Those to come.
+    Default,
+    /// The one that runs.
+    Current,
+}
+
+/// What is limited in its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// The wait for one row.
+    Lock,
+    /// A statement, with its waits and the reading of its rows.
+    Statement,
+    /// A transaction.
+    Transaction,
+    /// The time between two statements of a block.
+    Idle,
 }
 
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, Allowed); 20] = [
+const KNOWN: [(&str, &str, Allowed); 25] = [
     ("application_name", "", Allowed::Any),
     ("bytea_output", "hex", Allowed::Only(&["hex"])),
     ("client_encoding", "UTF8", Allowed::Only(&["UTF8", "utf-8", "unicode"])),
     ("client_min_messages", "notice", Allowed::Only(&["notice", "warning", "error"])),
     ("datestyle", "ISO, YMD", Allowed::Only(&["ISO, YMD", "iso", "iso, mdy", "iso, dmy", "ymd"])),
-    ("default_transaction_isolation", "repeatable read", Allowed::Only(&["repeatable read"])),
+    ("default_transaction_deferrable", "off", Allowed::Deferrable(Whose::Default)),
+    ("default_transaction_isolation", "read committed", Allowed::Isolation(Whose::Default)),
+    ("default_transaction_read_only", "off", Allowed::ReadOnly(Whose::Default)),
     ("extra_float_digits", "1", Allowed::Only(&["1", "2", "3"])),
-    ("idle_in_transaction_session_timeout", "0", Allowed::Only(&["0"])),
+    ("idle_in_transaction_session_timeout", "0", Allowed::Time(Limit::Idle)),
     ("integer_datetimes", "on", Allowed::Fixed),
     ("intervalstyle", "postgres", Allowed::Only(&["postgres"])),
-    ("lock_timeout", "0", Allowed::Only(&["0"])),
+    ("lock_timeout", "0", Allowed::Time(Limit::Lock)),
     ("lstore.as_of", "", Allowed::Past),
     ("memory_limit", "none", Allowed::Memory),
     ("search_path", "public", Allowed::Only(&["public", "\"$user\", public", "$user, public"])),
     ("server_encoding", "UTF8", Allowed::Fixed),
     ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), Allowed::Fixed),
     ("standard_conforming_strings", "on", Allowed::Only(&["on", "true", "1"])),
-    ("statement_timeout", "0", Allowed::Only(&["0", "0s", "0ms"])),
+    ("statement_timeout", "0", Allowed::Time(Limit::Statement)),
     ("timezone", "UTC", Allowed::Only(&["UTC", "gmt", "etc/utc", "z", "0", "+00", "+00:00"])),
-    ("transaction_isolation", "repeatable read", Allowed::Fixed),
+    ("transaction_deferrable", "off", Allowed::Deferrable(Whose::Current)),
+    ("transaction_isolation", "read committed", Allowed::Isolation(Whose::Current)),
+    ("transaction_read_only", "off", Allowed::ReadOnly(Whose::Current)),
+    ("transaction_timeout", "0", Allowed::Time(Limit::Transaction)),
 ];
 
-/// The values that a session has set.
-pub(crate) struct Settings {
+/// The values that a session can set for itself.
+#[derive(Clone)]
+struct Values {
     application_name: String,
     as_of: Option<Timestamp>,
+    modes: Modes,
+    /// Milliseconds by [`Limit`], 0 being none.
+    limits: [u32; 4],
+}
+
+/// The values of a session at a moment.
+#[derive(Clone)]
+pub(crate) struct Saved {
+    session: Values,
+    in_use: Values,
+}
+
+/// The settings of a session.
+pub(crate) struct Settings {
+    values: Saved,
     db: Database,
+}
+
+/// What a `SET` is about.
+pub(crate) enum Change {
+    /// It was a setting of the session, and is done.
+    Done,
+    /// It is a mode of the running transaction.
+    Modes(AskedModes),
+}
+
+/// One value, read and not yet put into its place.
+enum Assigned {
+    Nothing,
+    ApplicationName(String),
+    AsOf(Option<Timestamp>),
+    Modes(AskedModes),
+    Limit(Limit, u32),
 }
 
 impl Settings {
     pub(crate) fn new(db: &Database) -> Settings {
-        Settings { application_name: String::new(), as_of: None, db: db.clone() }
+        let values = Values { application_name: String::new(), as_of: None, modes: Modes::DEFAULT, limits: [0; 4] };
+        Settings { values: Saved { session: values.clone(), in_use: values }, db: db.clone() }
+    }
+
+    /// All values, to come back to.
+    pub(crate) fn save(&self) -> Saved {
+        self.values.clone()
+    }
+
+    /// Brings back values of before.
+    pub(crate) fn restore(&mut self, saved: Saved) {
+        self.values = saved;
+    }
+
+    /// Puts the session's values in use again: the end of `SET LOCAL`.
+    pub(crate) fn end_local(&mut self) {
+        self.values.in_use = self.values.session.clone();
     }
 
     /// The commit as of which queries read tables, if they don't read the present.
     pub(crate) fn as_of(&self) -> Option<Timestamp> {
-        self.as_of
+        self.values.in_use.as_of
     }
 
-    /// `SHOW name`: the canonical name and the value.
-    pub(crate) fn show(&self, words: &[Ident]) -> Result<Vec<(&'static str, String)>> {
+    /// The modes of a transaction that begins now.
+    pub(crate) fn modes(&self) -> Modes {
+        self.values.in_use.modes
+    }
+
+    /// How long something may take now, if that is limited.
+    pub(crate) fn limit(&self, limit: Limit) -> Option<Duration> {
+        time_limit::limit(self.values.in_use.limits[limit as usize])
+    }
+
+    /// `SHOW name`: the canonical name and the value. `current` are the modes of the running transaction.
+    pub(crate) fn show(&self, words: &[Ident], current: Modes) -> Result<Vec<(&'static str, String)>> {
         let words: Vec<String> = words.iter().map(fold).collect();
         let name = match words.join(" ").as_str() {
-            "all" => return Ok(KNOWN.iter().map(|known| (known.0, self.value(known.0, known.1))).collect()),
+            "all" => return Ok(KNOWN.iter().map(|known| (known.0, self.value(*known, current))).collect()),
             "time zone" => "timezone".to_owned(),
             "lstore as_of" => "lstore.as_of".to_owned(),
             "transaction isolation level" => "transaction_isolation".to_owned(),
             name => name.to_owned(),
         };
-        let (name, default, _) = find(&name)?;
-        Ok(vec![(name, self.value(name, default))])
+        let known = find(&name)?;
+        Ok(vec![(known.0, self.value(known, current))])
     }
 
-    fn value(&self, name: &str, default: &str) -> String {
-        match name {
-            "application_name" => self.application_name.clone(),
-            "lstore.as_of" => self.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
-            "memory_limit" => memory_limit::show(self.db.memory_limit_bytes()),
-            _ => default.to_owned(),
+    fn value(&self, (_, default, allowed): (&str, &str, Allowed), current: Modes) -> String {
+        let values = &self.values.in_use;
+        let on = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
+        let modes = |whose: Whose| if whose == Whose::Current { current } else { values.modes };
+        match allowed {
+            Allowed::Any => values.application_name.clone(),
+            Allowed::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
+            Allowed::Memory => memory_limit::show(self.db.memory_limit_bytes()),
+            Allowed::Isolation(whose) => modes(whose).isolation.to_string(),
+            Allowed::ReadOnly(whose) => on(modes(whose).is_read_only),
+            Allowed::Deferrable(whose) => on(modes(whose).is_deferrable),
+            Allowed::Time(limit) => time_limit::show(values.limits[limit as usize]),
+            Allowed::Only(_) | Allowed::Fixed => default.to_owned(),
+        }
+    }
+
+    /// Whether a `SET` is to last for the block only.
+    pub(crate) fn is_local(set: &Set) -> bool {
+        match set {
+            Set::SingleAssignment { scope, .. } => matches!(scope, Some(ContextModifier::Local)),
+            Set::SetTimeZone { local, .. } => *local,
+            _ => false,
         }
     }
 
     /// `SET ...`.
-    pub(crate) fn set(&mut self, set: &Set) -> Result<Command> {
+    pub(crate) fn set(&mut self, set: &Set) -> Result<Change> {
+        let is_local = Settings::is_local(set);
         match set {
-            Set::SingleAssignment { scope, variable, values, hivevar: false } => {
-                if matches!(scope, Some(ContextModifier::Local | ContextModifier::Global)) {
-                    return Err(SqlError::unsupported("SET LOCAL or SET GLOBAL"));
-                }
+            Set::SingleAssignment { scope: Some(ContextModifier::Global), .. } => {
+                Err(SqlError::unsupported("SET GLOBAL"))
+            }
+            Set::SingleAssignment { variable, values, hivevar: false, .. } => {
                 let texts: Result<Vec<String>> = values.iter().map(literal).collect();
-                self.assign(&variable.to_string().to_lowercase(), &texts?.join(", "))?;
+                self.assign(&variable.to_string().to_lowercase(), &texts?.join(", "), is_local)
             }
-            Set::SetTimeZone { local: false, value } => self.assign("timezone", &literal(value)?)?,
+            Set::SetTimeZone { value, .. } => self.assign("timezone", &literal(value)?, is_local),
             Set::SetNames { charset_name, collation_name: None } => {
-                self.assign("client_encoding", &charset_name.value)?;
+                self.assign("client_encoding", &charset_name.value, false)
             }
-            other => return Err(SqlError::unsupported(format!("\"{other}\""))),
+            other => Err(SqlError::unsupported(format!("\"{other}\""))),
         }
-        Ok(Command::new("SET"))
+    }
+
+    /// `SET SESSION CHARACTERISTICS AS TRANSACTION ...`.
+    pub(crate) fn set_modes(&mut self, asked: AskedModes) {
+        self.put(Assigned::Modes(asked), false);
     }
 
     /// `RESET ...`.
-    pub(crate) fn reset(&mut self, reset: &Reset) -> Result<Command> {
+    pub(crate) fn reset(&mut self, reset: &Reset) -> Result<Change> {
         match reset {
             Reset::ALL => {
-                self.application_name.clear();
-                self.as_of = None;
+                self.values = Settings::new(&self.db).values;
+                Ok(Change::Done)
             }
-            Reset::ConfigurationParameter(name) => self.assign(&name.to_string().to_lowercase(), "default")?,
+            Reset::ConfigurationParameter(name) => self.assign(&name.to_string().to_lowercase(), "default", false),
         }
-        Ok(Command::new("RESET"))
     }
 
-    fn assign(&mut self, name: &str, value: &str) -> Result<()> {
+    fn assign(&mut self, name: &str, value: &str, is_local: bool) -> Result<Change> {
         let (name, default, allowed) = find(name)?;
-        let is_default = value.eq_ignore_ascii_case("default") || value.eq_ignore_ascii_case(default);
-        match allowed {
-            Allowed::Any => {
-                self.application_name = if is_default { default.to_owned() } else { value.to_owned() };
-                Ok(())
+        let assigned = self.read(name, default, allowed, value)?;
+        match (allowed, assigned) {
+            (
+                Allowed::Isolation(Whose::Current)
+                | Allowed::ReadOnly(Whose::Current)
+                | Allowed::Deferrable(Whose::Current),
+                Assigned::Modes(asked),
+            ) => return Ok(Change::Modes(asked)),
+            (_, assigned) => self.put(assigned, is_local),
+        }
+        Ok(Change::Done)
+    }
+
+    fn put(&mut self, assigned: Assigned, is_local: bool) {
+        let places = match is_local {
+            true => vec![&mut self.values.in_use],
+            false => vec![&mut self.values.in_use, &mut self.values.session],
+        };
+        for values in places {
+            match &assigned {
+                Assigned::Nothing => {}
+                Assigned::ApplicationName(name) => values.application_name.clone_from(name),
+                Assigned::AsOf(at) => values.as_of = *at,
+                Assigned::Modes(asked) => values.modes = values.modes.with(*asked),
+                Assigned::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
             }
-            Allowed::Memory if value.eq_ignore_ascii_case("default") => {
+        }
+    }
+
+    fn read(&self, name: &'static str, default: &str, allowed: Allowed, value: &str) -> Result<Assigned> {
+        let says_default = value.eq_ignore_ascii_case("default");
+        let is_default = says_default || value.eq_ignore_ascii_case(default);
+        let value = if says_default { default } else { value };
+        let modes = |asked: AskedModes| Ok(Assigned::Modes(asked));
+        match allowed {
+            Allowed::Any => Ok(Assigned::ApplicationName(value.to_owned())),
+            Allowed::Memory if says_default => {
                 Err(SqlError::unsupported("RESET of \"memory_limit\"").hint("Set it to what it shall be."))
             }
             Allowed::Memory => {
-                let limit = memory_limit::parse(value).map_err(|hint| {
-                    SqlError::new("22023", format!("invalid value for parameter \"{name}\": \"{value}\"")).hint(hint)
-                })?;
+                let limit = memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
                 self.db.set_memory_limit_bytes(limit);
-                Ok(())
+                Ok(Assigned::Nothing)
             }
-            Allowed::Past if is_default => {
-                self.as_of = None;
-                Ok(())
+            Allowed::Past if is_default => Ok(Assigned::AsOf(None)),
+            Allowed::Past => Ok(Assigned::AsOf(Some(past::commit_of_text(&self.db, value)?))),
+            Allowed::Isolation(_) => {
+                let level = IsolationLevel::named(value).ok_or_else(|| {
+                    invalid(name, value).hint(format!("Available values: {}.", IsolationLevel::names()))
+                })?;
+                modes(AskedModes { isolation: Some(level), ..AskedModes::default() })
             }
-            Allowed::Past => {
-                self.as_of = Some(past::commit_of_text(&self.db, value)?);
-                Ok(())
+            Allowed::ReadOnly(_) => {
+                modes(AskedModes { is_read_only: Some(boolean(name, value)?), ..AskedModes::default() })
             }
+            Allowed::Deferrable(_) => {
+                modes(AskedModes { is_deferrable: Some(boolean(name, value)?), ..AskedModes::default() })
+            }
+            Allowed::Time(limit) => Ok(Assigned::Limit(limit, milliseconds(name, value)?)),
             Allowed::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
-            Allowed::Only(_) if is_default => Ok(()),
-            Allowed::Only(values) if values.iter().any(|allowed| allowed.eq_ignore_ascii_case(value)) => Ok(()),
+            Allowed::Only(_) if is_default => Ok(Assigned::Nothing),
+            Allowed::Only(values) if values.iter().any(|allowed| allowed.eq_ignore_ascii_case(value)) => {
+                Ok(Assigned::Nothing)
+            }
             Allowed::Only(_) => Err(SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""))
                 .hint(format!("It is always \"{default}\"."))),
         }
     }
 }
 
-fn find(name: &str) -> Result<(&'static str, &'static str, &'static Allowed)> {
-    let known = KNOWN.iter().find(|known| known.0 == name);
-    known
-        .map(|(name, default, allowed)| (*name, *default, allowed))
-        .ok_or_else(|| SqlError::new("42704", format!("unrecognized configuration parameter \"{name}\"")))
+fn invalid(name: &str, value: &str) -> SqlError {
+    SqlError::new("22023", format!("invalid value for parameter \"{name}\": \"{value}\""))
+}
+
+fn milliseconds(name: &str, value: &str) -> Result<u32> {
+    time_limit::parse(value).map_err(|wrong| match wrong {
+        Wrong::Form => {
+            let hint = "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".";
+            invalid(name, value).hint(hint)
+        }
+        Wrong::Range(millis) => {
+            let range = format!("(0 ms .. {} ms)", i32::MAX);
+            let message = format!("{millis} ms is outside the valid range for parameter \"{name}\" {range}");
+            SqlError::new("22023", message)
+        }
+    })
+}
+
+/// What PostgreSQL takes for a truth: a word or its beginning, if that is no other's.
+fn boolean(name: &str, value: &str) -> Result<bool> {
+    let value = value.to_ascii_lowercase();
+    let begins = |word: &str, least: usize| value.len() >= least && word.starts_with(&value);
+    if begins("true", 1) || begins("yes", 1) || begins("on", 2) || value == "1" {
+        Ok(true)
+    } else if begins("false", 1) || begins("no", 1) || begins("off", 2) || value == "0" {
+        Ok(false)
+    } else {
+        Err(SqlError::new("22023", format!("parameter \"{name}\" requires a Boolean value")))
+    }
+}
+
+fn find(name: &str) -> Result<(&'static str, &'static str, Allowed)> {
+    let known = KNOWN.iter().find(|known| known.0 == name).copied();
+    known.ok_or_else(|| SqlError::new("42704", format!("unrecognized configuration parameter \"{name}\"")))
 }
 
 /// The text of a setting's value: a string, a number or a bare word.
@@ -178,17 +366,50 @@ fn literal(value: &Expr) -> Result<String> {
 mod tests {
     use super::*;
 
+    fn refused(settings: &mut Settings, name: &str, value: &str) -> &'static str {
+        settings.assign(name, value, false).err().map_or("", |error| error.sqlstate)
+    }
+
+    fn shown(settings: &Settings, name: &str) -> String {
+        settings.show(&[Ident::new(name)], Modes::DEFAULT).unwrap().remove(0).1
+    }
+
     #[test]
     fn settings_are_true_or_refused() {
         let mut settings = Settings::new(&Database::in_memory());
-        assert!(settings.assign("timezone", "utc").is_ok());
-        assert_eq!(settings.assign("timezone", "Europe/Berlin").unwrap_err().sqlstate, "0A000");
-        assert_eq!(settings.assign("statement_timeout", "1000").unwrap_err().sqlstate, "0A000");
-        assert_eq!(settings.assign("server_version", "1").unwrap_err().sqlstate, "55P02");
-        assert_eq!(settings.assign("no_such", "1").unwrap_err().sqlstate, "42704");
-        settings.assign("application_name", "psql").unwrap();
-        let shown = settings.show(&[Ident::new("Application_Name")]).unwrap();
-        assert_eq!(shown, [("application_name", "psql".to_owned())]);
+        assert!(settings.assign("timezone", "utc", false).is_ok());
+        assert_eq!(refused(&mut settings, "timezone", "Europe/Berlin"), "0A000");
+        assert_eq!(refused(&mut settings, "statement_timeout", "soon"), "22023");
+        assert_eq!(refused(&mut settings, "default_transaction_isolation", "chaos"), "22023");
+        assert_eq!(refused(&mut settings, "default_transaction_read_only", "o"), "22023");
+        assert_eq!(refused(&mut settings, "server_version", "1"), "55P02");
+        assert_eq!(refused(&mut settings, "no_such", "1"), "42704");
+        settings.assign("application_name", "psql", false).unwrap();
+        assert_eq!(shown(&settings, "Application_Name"), "psql");
         assert!(KNOWN.is_sorted_by_key(|known| known.0));
+    }
+
+    #[test]
+    fn local_values_end_and_saved_values_come_back() {
+        let mut settings = Settings::new(&Database::in_memory());
+        settings.assign("lock_timeout", "1s", false).unwrap();
+        let saved = settings.save();
+        settings.assign("lock_timeout", "2s", true).unwrap();
+        settings.assign("statement_timeout", "3s", false).unwrap();
+        assert_eq!(settings.limit(Limit::Lock), Some(Duration::from_secs(2)));
+        settings.end_local();
+        assert_eq!(
+            (shown(&settings, "lock_timeout"), shown(&settings, "statement_timeout")),
+            ("1s".into(), "3s".into())
+        );
+        settings.restore(saved);
+        assert_eq!(
+            (shown(&settings, "lock_timeout"), shown(&settings, "statement_timeout")),
+            ("1s".into(), "0".into())
+        );
+        settings.assign("default_transaction_isolation", "Repeatable Read", false).unwrap();
+        settings.assign("default_transaction_read_only", "t", false).unwrap();
+        assert_eq!(shown(&settings, "default_transaction_isolation"), "repeatable read");
+        assert!(settings.modes().is_read_only && settings.modes().isolation == IsolationLevel::RepeatableRead);
     }
 }

@@ -1,22 +1,26 @@
-//! Views on the database itself: `lstore_tables` and `lstore_memory`. A table of the user's with such a name hides the
-//! view.
+//! Views on the database itself: `lstore_tables`, `lstore_memory` and `lstore_transactions`. A table of the user's with
+//! such a name hides the view.
 use std::sync::Arc;
+use std::time::Duration;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::types::IntervalMonthDayNano;
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, IntervalMonthDayNanoArray, RecordBatch, StringViewArray};
+use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
-use engine::Database;
+use engine::{Database, RowWait, RunningState, RunningTransaction};
 
+use crate::activity;
 use crate::computed;
 use crate::error::{Result, SqlError};
 use crate::table_options::{show_layout, show_retention};
 
 const TABLES: &str = "lstore_tables";
 const MEMORY: &str = "lstore_memory";
+const TRANSACTIONS: &str = "lstore_transactions";
 
 /// Whether a view has this name.
 pub(crate) fn is_view(name: &str) -> bool {
-    name == TABLES || name == MEMORY
+    [TABLES, MEMORY, TRANSACTIONS].contains(&name)
 }
 
 /// The view of this name.
@@ -25,6 +29,7 @@ pub(crate) fn view(name: &str, db: &Database) -> datafusion::error::Result<Optio
     match name {
         TABLES => computed::table(TABLES, tables_schema(), move || tables(&db)).map(Some),
         MEMORY => computed::table(MEMORY, memory_schema(), move || memory(&db)).map(Some),
+        TRANSACTIONS => computed::table(TRANSACTIONS, transactions_schema(), move || transactions(&db)).map(Some),
         _ => Ok(None),
     }
 }
@@ -83,8 +88,65 @@ fn memory(db: &Database) -> Result<RecordBatch> {
     RecordBatch::try_new(memory_schema(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
+fn transactions_schema() -> SchemaRef {
+    let number = |name, nullable| Field::new(name, DataType::Int64, nullable);
+    let text = |name, nullable| Field::new(name, DataType::Utf8View, nullable);
+    let time = |name, nullable| Field::new(name, DataType::Interval(IntervalUnit::MonthDayNano), nullable);
+    Arc::new(Schema::new(vec![
+        number("id", false),
+        text("state", false),
+        text("isolation", true),
+        Field::new("read_only", DataType::Boolean, false),
+        time("age", false),
+        number("snapshot", true),
+        number("waits_for", true),
+        text("waits_on", true),
+        time("waiting", true),
+    ]))
+}
+
+/// Transactions, and queries outside of any: these hold a snapshot and have no isolation level.
+fn transactions(db: &Database) -> Result<RecordBatch> {
+    // Asked first, so that none of them is still idle that has meanwhile begun to do something.
+    let running: Vec<RunningTransaction> =
+        db.running_transactions().into_iter().filter(|running| running.state != RunningState::Ended).collect();
+    let idle = activity::idle_transactions(db);
+    let state = |running: &RunningTransaction| match running.state {
+        RunningState::Prepared => "committing",
+        _ if running.waits.is_some() => "waiting",
+        _ if idle.contains(&running.id) => "idle in transaction",
+        _ => "active",
+    };
+    let waits = || running.iter().map(|running| running.waits.as_ref());
+    let row = |wait: &RowWait| {
+        let table = wait.table.as_deref().unwrap_or("a table that is gone");
+        format!("{table}, row {}", wait.rid.word())
+    };
+    let columns: Vec<ArrayRef> = vec![
+        numbers(running.iter().map(|running| Some(running.id.number()))),
+        texts(running.iter().map(|running| state(running).to_owned())),
+        optional_texts(running.iter().map(|running| running.isolation.map(|isolation| isolation.to_string()))),
+        Arc::new(running.iter().map(|running| Some(running.read_only)).collect::<BooleanArray>()),
+        intervals(running.iter().map(|running| Some(running.age))),
+        numbers(running.iter().map(|running| running.snapshot.map(|at| at.0))),
+        numbers(waits().map(|wait| wait.map(|wait| wait.owner.number()))),
+        optional_texts(waits().map(|wait| wait.map(row))),
+        intervals(waits().map(|wait| wait.map(|wait| wait.since))),
+    ];
+    RecordBatch::try_new(transactions_schema(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
+}
+
+fn intervals(times: impl Iterator<Item = Option<Duration>>) -> ArrayRef {
+    let interval = |time: Duration| IntervalMonthDayNano::new(0, 0, i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+    Arc::new(times.map(|time| time.map(interval)).collect::<IntervalMonthDayNanoArray>())
+}
+
 fn texts(texts: impl Iterator<Item = String>) -> ArrayRef {
     Arc::new(texts.map(Some).collect::<StringViewArray>())
+}
+
+fn optional_texts(texts: impl Iterator<Item = Option<String>>) -> ArrayRef {
+    Arc::new(texts.collect::<StringViewArray>())
 }
 
 fn numbers(numbers: impl Iterator<Item = Option<u64>>) -> ArrayRef {

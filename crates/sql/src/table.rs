@@ -12,12 +12,22 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use engine::{DataType, Table, Test, Value};
 
+use crate::catalog::RowTarget;
 use crate::conditions::{equality, test};
 use crate::moment::Moment;
 use crate::scan::{ScanExec, ScanSource};
 
-/// The name of the hidden column with each row's id; no statement can spell it.
-pub(crate) const RID: &str = "\0rid";
+/// The name of the hidden column with the ids of a target's rows, another for each target; no statement can spell it.
+pub(crate) fn rid_column(target: usize) -> String {
+    format!("{RID}{target}")
+}
+
+/// Whether a column is one of those.
+pub(crate) fn is_rid_column(name: &str) -> bool {
+    name.starts_with(RID)
+}
+
+const RID: &str = "\0rid ";
 
 /// The key under which a field's metadata tells its column type where the Arrow type does not.
 pub(crate) const TYPE_KEY: &str = "lstore.type";
@@ -28,6 +38,8 @@ pub(crate) struct EngineTable {
     table: Table,
     moment: Moment,
     partitions: usize,
+    /// Only these rows, if given.
+    rids: Option<Arc<[u64]>>,
     schema: SchemaRef,
     constraints: Constraints,
 }
@@ -39,7 +51,11 @@ impl std::fmt::Debug for EngineTable {
 }
 
 /// The Arrow schema of a table's rows; columns whose Arrow type says too little are marked.
-pub(crate) fn arrow_schema(schema: &engine::Schema, with_rid: bool) -> SchemaRef {
+pub(crate) fn arrow_schema(schema: &engine::Schema) -> SchemaRef {
+    Arc::new(ArrowSchema::new(fields(schema)))
+}
+
+fn fields(schema: &engine::Schema) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::with_capacity(schema.columns().len() + 1);
     for column in schema.columns() {
         let field = Field::new(&column.name, column.data_type.to_arrow(), column.nullable);
@@ -48,21 +64,26 @@ pub(crate) fn arrow_schema(schema: &engine::Schema, with_rid: bool) -> SchemaRef
             _ => field,
         });
     }
-    if with_rid {
-        fields.push(Field::new(RID, arrow_schema::DataType::UInt64, false));
-    }
-    Arc::new(ArrowSchema::new(fields))
+    fields
 }
 
 impl EngineTable {
-    pub(crate) fn new(table: Table, moment: Moment, partitions: usize, with_rid: bool) -> EngineTable {
-        let schema = arrow_schema(table.schema(), with_rid);
+    pub(crate) fn new(table: Table, moment: Moment, partitions: usize) -> EngineTable {
+        let schema = arrow_schema(table.schema());
         let key = table.schema().primary_key();
         let constraints = match key.is_empty() {
             true => Constraints::default(),
             false => Constraints::new_unverified(vec![Constraint::PrimaryKey(key.to_vec())]),
         };
-        EngineTable { table, moment, partitions, schema, constraints }
+        EngineTable { table, moment, partitions, rids: None, schema, constraints }
+    }
+
+    /// The table with the ids of its rows in one more column.
+    pub(crate) fn with_rids(target: RowTarget, at: usize, partitions: usize) -> EngineTable {
+        let plain = EngineTable::new(target.table, target.moment, partitions);
+        let mut fields = fields(plain.table.schema());
+        fields.push(Field::new(rid_column(at), arrow_schema::DataType::UInt64, false));
+        EngineTable { schema: Arc::new(ArrowSchema::new(fields)), rids: target.rids, ..plain }
     }
 
     /// The primary key that tests pin down, if they pin down all of it.
@@ -77,6 +98,9 @@ impl EngineTable {
 
     /// Where to look for the rows that pass, and what is still to be tested there.
     fn source(&self, mut tests: Vec<(usize, Test)>) -> (ScanSource, Vec<(usize, Test)>) {
+        if let Some(rids) = &self.rids {
+            return (ScanSource::Rids(rids.clone()), tests);
+        }
         let Some(key) = self.key(&tests) else { return (ScanSource::All { partitions: self.partitions }, tests) };
         let columns = self.table.schema().primary_key();
         let is_found_by = |test: &(usize, Test)| {

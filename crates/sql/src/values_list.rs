@@ -6,13 +6,13 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use engine::Column;
 
-use crate::block::Write;
 use crate::error::{Result, SqlError};
 use crate::insert::check_width;
 use crate::literals::{Literal, field_of, literal};
 use crate::parse::Source;
 use crate::session::Session;
 use crate::target::Target;
+use crate::transactions::Write;
 use crate::types::type_name;
 use crate::values::Misfit;
 use crate::values::assign::{Texts, assign};
@@ -43,9 +43,13 @@ pub(crate) fn insert(
     let mut builders: Vec<ColumnBuilder> =
         target.columns().map(|column| ColumnBuilder::new(column.data_type)).collect();
     let mut inserted = 0;
-    for rows in values.rows.chunks(ROWS_AT_ONCE) {
+    for (at, rows) in values.rows.chunks(ROWS_AT_ONCE).enumerate() {
+        write.check()?;
         let exprs = rows.iter().flat_map(|row| row.content.iter()).filter(|expr| literal(expr).is_none());
         let mut computed = compute(session, write, &exprs.collect::<Vec<_>>(), source)?.into_iter();
+        if (at + 1) * ROWS_AT_ONCE >= values.rows.len() {
+            write.end_reading();
+        }
         for row in rows {
             for ((expr, column), builder) in row.content.iter().zip(target.columns()).zip(&mut builders) {
                 let appended = match literal(expr) {
@@ -97,11 +101,16 @@ fn append_computed(builder: &mut ColumnBuilder, computed: Option<(ArrayRef, Fiel
 }
 
 /// The values of expressions, each as an array of one.
-fn compute(session: &Session, write: &Write<'_>, exprs: &[&Expr], source: &Source) -> Result<Vec<(ArrayRef, Field)>> {
+fn compute(
+    session: &Session,
+    write: &mut Write<'_>,
+    exprs: &[&Expr],
+    source: &Source,
+) -> Result<Vec<(ArrayRef, Field)>> {
     let mut computed = Vec::with_capacity(exprs.len());
     for exprs in exprs.chunks(EXPRESSIONS_AT_ONCE) {
         let statement = Statement::Query(select_of(exprs)?);
-        let plan = session.planner.plan(statement, session.view(write.moment.clone(), None), *source)?;
+        let plan = session.planner.plan(statement, session.view(write.moment()?, Vec::new()), *source)?;
         let schema = plan.schema();
         let batches = plan.collect()?;
         let row: Option<&RecordBatch> = batches.iter().find(|batch| batch.num_rows() == 1);

@@ -42,7 +42,8 @@ impl DB for Connection {
                 return Ok(DBOutput::StatementComplete(tag_count(&command.tag)));
             }
             Outcome::Done(command) => {
-                let lines = std::iter::once(command.tag).chain(command.notices);
+                let notices = command.notices.into_iter().map(|notice| notice.message);
+                let lines = std::iter::once(command.tag).chain(notices);
                 let rows = lines.map(|line| vec![line]).collect();
                 return Ok(DBOutput::Rows { types: vec![DefaultColumnType::Any], rows });
             }

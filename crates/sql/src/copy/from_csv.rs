@@ -10,9 +10,9 @@ use super::csv_reader::{CsvReader, Dialect, ReadError, Record};
 use super::options::{CopyOptions, Header};
 use super::{Meter, open};
 use crate::Progress;
-use crate::block::Write;
 use crate::error::{Result, SqlError};
 use crate::target::Target;
+use crate::transactions::Write;
 use crate::values::builder::ColumnBuilder;
 
 /// Rows that are inserted together.
@@ -46,6 +46,7 @@ pub(crate) fn run(
     load.skip_header()?;
     let mut loaded = 0;
     loop {
+        write.check()?;
         let Filled { rows, rejected, lines, is_end } = load.fill()?;
         if rows > 0 {
             let arrays = load.builders.iter_mut().map(ColumnBuilder::finish).collect();

@@ -8,9 +8,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::{Meter, open};
 use crate::Progress;
-use crate::block::Write;
 use crate::error::{Result, SqlError};
 use crate::target::Target;
+use crate::transactions::Write;
 use crate::types::type_name;
 use crate::values::assign::{Texts, assign, is_assignable};
 use crate::values::long_name;
@@ -35,6 +35,7 @@ pub(crate) fn run(
     let mut meter = Meter::start(progress, &format!("COPY {} from {path}", target.table.name()), Some(size));
     let mut loaded = 0u64;
     for batch in reader {
+        write.check()?;
         let batch = batch.map_err(|error| unreadable(&error))?;
         let rows = u64::try_from(batch.num_rows()).unwrap_or(0);
         let place = |error: SqlError| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
 use crate::names::{find_table, fold};
-use crate::outcome::{Command, Outcome};
+use crate::outcome::{Command, Notice, Outcome};
 use crate::parse::Source;
 use crate::session::{FileAccess, Session};
 use crate::target::Target;
@@ -39,7 +39,7 @@ pub(crate) fn run(session: &mut Session, copy: CopyStatement, source: &Source) -
                     Format::Parquet => from_parquet::run(write, &target, path, progress.clone()),
                 }
             })?;
-            Command { tag: format!("COPY {rows}"), notices }
+            Command { tag: format!("COPY {rows}"), notices: notices.into_iter().map(Notice::from).collect() }
         }
     };
     Ok(command.into())

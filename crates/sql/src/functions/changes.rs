@@ -43,7 +43,10 @@ impl TableFunctionImpl for Changes {
         let (table, after, until) = prepared.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let (schema, view) = (schema(&table), self.view.clone());
         let shown = schema.clone();
-        computed::table(NAME, schema, move || rows(&view, &table, &table.changes(after, until)?, &shown))
+        computed::table(NAME, schema, move || {
+            view.moment.note_rows(&table)?;
+            rows(&view, &table, &table.changes(after, until)?, &shown)
+        })
     }
 }
 

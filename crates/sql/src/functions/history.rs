@@ -47,6 +47,7 @@ impl TableFunctionImpl for History {
         let (schema, view) = (schema(&table), self.view.clone());
         let shown = schema.clone();
         computed::table(NAME, schema, move || {
+            view.moment.note_row(&table, &key)?;
             let versions = until(table.record_history(&key)?, view.moment.at());
             rows(&view, &table, &versions, &shown)
         })

@@ -12,7 +12,7 @@ use crate::values::builder::ColumnBuilder;
 
 /// A table's columns with a prefix before their names, all of them nullable.
 pub(super) fn nullable_fields(table: &Table, prefix: &str) -> impl Iterator<Item = Field> {
-    let schema = arrow_schema(table.schema(), false);
+    let schema = arrow_schema(table.schema());
     let field = |field: &Arc<Field>| {
         let name = format!("{prefix}{}", field.name());
         field.as_ref().clone().with_name(name).with_nullable(true)

@@ -51,7 +51,7 @@ impl TotalsExec {
     }
 
     fn states(&self) -> Result<RecordBatch> {
-        let totals = self.table.aggregate(self.moment.snapshot(), &self.tests, &self.columns);
+        let totals = self.table.aggregate(self.moment.view(), &self.tests, &self.columns);
         let totals = totals.map_err(|error| DataFusionError::External(error.into()))?;
         let state = |(part, field): (&Part, &arrow_schema::FieldRef)| -> Result<ArrayRef> {
             self.state(*part, &totals, field.data_type())?.to_array()
