@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::Database;
-use sql::{Command, FileAccess, Outcome, Session, SessionOptions, SqlError};
+use sql::{Command, FileAccess, Outcome, Session, SessionOptions, SqlError, TransactionStatus};
 
 use crate::diagnostics::{self, Place};
 use crate::input::{Input, Item};
@@ -57,8 +57,6 @@ pub struct Shell {
     /// the file that `\o` named, which then takes the place of `settings.out`
     pub(crate) redirected: Option<Box<dyn Write>>,
     pub(crate) timing: bool,
-    /// whether BEGIN has come and neither COMMIT nor ROLLBACK since
-    in_transaction: bool,
     depth: usize,
 }
 
@@ -70,12 +68,12 @@ impl Shell {
             session.set_progress(Arc::new(CopyBars::default()));
         }
         let db = db.clone();
-        Shell { db, session, settings, redirected: None, timing: false, in_transaction: false, depth: 0 }
+        Shell { db, session, settings, redirected: None, timing: false, depth: 0 }
     }
 
     /// Whether a transaction that the user began is open.
     pub fn in_transaction(&self) -> bool {
-        self.in_transaction
+        self.session.transaction_status() != TransactionStatus::Idle
     }
 
     /// Where rows go at present.
@@ -153,7 +151,7 @@ impl Shell {
                 let style = Style { color: style.color && self.redirected.is_none(), ..style };
                 write_rows(self.out(), &schema, rows, style).map(|_| ())
             }
-            Ok(Outcome::Done(command)) => self.tell_done(statement, &command).map_err(RowsError::Output),
+            Ok(Outcome::Done(command)) => self.tell_done(&command).map_err(RowsError::Output),
             Err(error) => Err(RowsError::Query(error)),
         };
         match done {
@@ -168,17 +166,11 @@ impl Shell {
         Ok(self.out().flush()?)
     }
 
-    fn tell_done(&mut self, statement: &str, command: &Command) -> io::Result<()> {
-        match command.tag.as_str() {
-            "BEGIN" | "START TRANSACTION" => self.in_transaction = true,
-            "COMMIT" => self.in_transaction = false,
-            "ROLLBACK" if !is_partial_rollback(statement) => self.in_transaction = false,
-            _ => {}
-        }
+    fn tell_done(&mut self, command: &Command) -> io::Result<()> {
         if !command.notices.is_empty() {
             self.out().flush()?;
             for notice in &command.notices {
-                writeln!(self.settings.err, "NOTICE:  {notice}")?;
+                writeln!(self.settings.err, "{}:  {notice}", notice.severity)?;
             }
             self.settings.err.flush()?;
         }
@@ -216,11 +208,6 @@ impl Shell {
     }
 }
 
-/// Whether a statement whose tag is ROLLBACK goes back to a savepoint only.
-fn is_partial_rollback(statement: &str) -> bool {
-    statement.split_whitespace().skip(1).take(2).any(|word| word.eq_ignore_ascii_case("to"))
-}
-
 /// How long a statement took, as psql tells it.
 fn timing_line(elapsed: Duration) -> String {
     let ms = elapsed.as_secs_f64() * 1000.0;
@@ -239,12 +226,5 @@ mod tests {
     fn timing_is_told_as_psql_does() {
         assert_eq!(timing_line(Duration::from_micros(1_234)), "Time: 1.234 ms");
         assert_eq!(timing_line(Duration::from_millis(61_500)), "Time: 61500.000 ms (01:01.500)");
-    }
-
-    #[test]
-    fn going_back_to_a_savepoint_does_not_end_the_transaction() {
-        assert!(is_partial_rollback("rollback to savepoint a"));
-        assert!(is_partial_rollback("ROLLBACK WORK TO a"));
-        assert!(!is_partial_rollback("rollback"));
     }
 }

@@ -57,6 +57,19 @@ fn every_case_prints_json_lines_with_all_fields_beside_its_bounds() {
 }
 
 #[test]
+fn isolation_levels_stand_beside_the_storage_alone_and_a_hot_row_beside_one_thread() {
+    let lines = json(&["--threads", "1,2", "--case", "isolation", "hot-row"]);
+    for level in ["read committed", "snapshot", "serializable"] {
+        for contention in ["low", "medium", "high"] {
+            let case = format!("isolation, {contention}, 2 threads, {level}");
+            assert!(has(&lines, &case, "transactions", Some("storage alone")), "{case}");
+            assert!(has(&lines, &case, "aborts", None) && has(&lines, &case, "waits", None), "{case}");
+        }
+        assert!(has(&lines, &format!("hot-row, 2 threads, {level}"), "increments", Some("fewest threads")), "{level}");
+    }
+}
+
+#[test]
 fn more_threads_and_a_scan_add_their_figures() {
     let lines = json(&["--case", "high", "--threads", "1,2", "--scan", "--layout", "row"]);
     assert!(has(&lines, "high, 2 threads", "conflicts", None));

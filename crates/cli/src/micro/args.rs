@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use engine::Isolation;
 
 use super::workload::COLUMNS;
 
@@ -13,6 +14,8 @@ Examples:
   lstore bench micro --case figure6 --merge-tail-records 1024,8192,65536
   lstore bench micro --case figure7 --read-mix 0,5,10  reads among 10 statements
   lstore bench micro --reads 10 --updates 0 --columns 1 --case low --layout row
+  lstore bench micro --case isolation hot-row --threads 1,2
+                                                       what do transactions cost?
   lstore bench micro --case keepup --seconds 600 --retention none
                                                        does the merge keep up?
   lstore bench micro --json > micro.jsonl              one JSON object a line
@@ -24,6 +27,7 @@ under medium, a 1000th under high. lstore is told the keys of a transaction
 before its first statement (Transaction::prefetch).
 
 Each figure stands beside what the same work costs without a database:
+  storage alone   lstore's versions and index: no isolation, no rollback
   hash map        64 latched hash maps of rows: no isolation, no history
   bare columns    one array a column, the key is the position: no index either
   read bandwidth  the column's bytes at the rate of a large array summed
@@ -37,7 +41,7 @@ pub struct MicroArgs {
     /// How many rows the table has
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub rows: u64,
-    /// What to measure; by default all but figure6, figure7 and keepup
+    /// What to measure; by default all but isolation, hot-row, figure6, figure7 and keepup
     #[arg(long = "case", value_enum, value_name = "CASE", num_args = 1..)]
     pub cases: Vec<Case>,
     /// How many threads run transactions; several numbers measure each
@@ -78,6 +82,9 @@ pub struct MicroArgs {
     /// How pages of lstore are laid out
     #[arg(long, value_enum, default_value_t = Layout::Column)]
     pub layout: Layout,
+    /// What transactions of lstore promise; `none` for its storage without transactions
+    #[arg(long, value_enum, default_value_t = Access::Snapshot)]
+    pub isolation: Access,
     /// How long lstore keeps old versions
     #[arg(long, value_enum, default_value_t = Retention::Forever)]
     pub retention: Retention,
@@ -107,6 +114,11 @@ pub enum Case {
     Medium,
     /// Transactions over a 1000th of the rows
     High,
+    /// What transactions cost: each isolation level beside the storage without transactions, under low, medium and high
+    /// contention
+    Isolation,
+    /// One row that all threads count in, by 1 to 16 threads unless --threads says otherwise
+    HotRow,
     /// SUM of a column with nothing else going on
     SumIdle,
     /// SUM of a column directly after a 20th as many updates as there are rows
@@ -125,6 +137,45 @@ impl Case {
     /// The cases measured if none is named.
     const DEFAULT: [Case; 7] =
         [Case::Load, Case::Low, Case::Medium, Case::High, Case::SumIdle, Case::SumPending, Case::Mixed];
+}
+
+/// What transactions promise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Access {
+    /// There are none: keys, versions and nothing else
+    None,
+    /// Each statement sees what was committed before it
+    ReadCommitted,
+    /// A transaction reads one snapshot
+    #[default]
+    Snapshot,
+    /// As if one ran after the other
+    Serializable,
+}
+
+impl Access {
+    /// All that are transactions.
+    pub(super) const LEVELS: [Access; 3] = [Access::ReadCommitted, Access::Snapshot, Access::Serializable];
+
+    /// The isolation level of its transactions.
+    pub(super) fn isolation(self) -> Option<Isolation> {
+        match self {
+            Access::None => None,
+            Access::ReadCommitted => Some(Isolation::ReadCommitted),
+            Access::Snapshot => Some(Isolation::Snapshot),
+            Access::Serializable => Some(Isolation::Serializable),
+        }
+    }
+
+    /// The name in reports.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Access::None => "storage alone",
+            Access::ReadCommitted => "read committed",
+            Access::Snapshot => "snapshot",
+            Access::Serializable => "serializable",
+        }
+    }
 }
 
 /// How pages are laid out.

@@ -16,10 +16,10 @@ use super::workload::Workload;
 use crate::bench::{BenchError, Progress};
 
 /// Rates are told in thousands.
-const THOUSAND: f64 = 1e3;
+pub(super) const THOUSAND: f64 = 1e3;
 
 /// What was measured: for each participant, for each metric, a value for each run.
-type Measured = Vec<Vec<Vec<f64>>>;
+pub(super) type Measured = Vec<Vec<Vec<f64>>>;
 
 /// The benchmark at work on one case after the other.
 pub(super) struct Bench<'a, 'w> {
@@ -37,6 +37,8 @@ impl Bench<'_, '_> {
             Case::Low => self.level("low", rows, self.args.scan),
             Case::Medium => self.level("medium", rows / 100, self.args.scan),
             Case::High => self.level("high", rows / 1000, self.args.scan),
+            Case::Isolation => self.isolation(),
+            Case::HotRow => self.hot_row(),
             Case::SumIdle => self.sum_idle(),
             Case::SumPending => self.sum_pending(),
             Case::Mixed => self.level("mixed", rows, true),
@@ -213,13 +215,14 @@ impl Bench<'_, '_> {
         Workload::new(self.args.rows, 0, self.args.updates.max(1), self.args.columns)
     }
 
-    fn options(&self) -> StoreOptions {
+    pub(super) fn options(&self) -> StoreOptions {
         StoreOptions {
             range_records: self.args.range_records.map(|records| records as usize),
             update_range_records: self.args.update_range_records.map(|records| records as usize),
             merge_tail_records: self.args.merge_tail_records.first().copied(),
             merge_threads: self.args.merge_threads.map(|threads| threads as usize),
             layout: self.args.layout,
+            access: self.args.isolation,
             retention: self.args.retention,
             sum: self.args.sum,
             has_prefetch: !self.args.no_prefetch,
@@ -236,7 +239,7 @@ impl Bench<'_, '_> {
     }
 
     /// Has the participants measure in turns: `measure(participant, run)`, runs from 1, gives a value for each metric.
-    fn in_turns(
+    pub(super) fn in_turns(
         &self,
         case: &str,
         participants: usize,
@@ -263,7 +266,7 @@ impl Bench<'_, '_> {
 
 /// Updates a third as many rows as there are tail records in all ranges when their merges are due. Each update appends
 /// one tail record or, of a row not updated since its last merge, two.
-fn approach_merge(
+pub(super) fn approach_merge(
     contestant: &dyn Contestant,
     workload: &Workload,
     options: &StoreOptions,
@@ -288,7 +291,7 @@ fn beside_rivals(figure: Figure, measured: &Measured, metric: usize) -> Figure {
     rivals.fold(figure, |figure, (kind, values)| figure.beside(kind.name(), &values[metric]))
 }
 
-fn of_threads(count: u32) -> String {
+pub(super) fn of_threads(count: u32) -> String {
     format!("{count} thread{}", if count == 1 { "" } else { "s" })
 }
 

@@ -24,6 +24,11 @@ pub(super) trait Contestant: Sync {
     fn conflicts(&self) -> u64 {
         0
     }
+
+    /// How often a transaction waited for another one, since the load.
+    fn waits(&self) -> u64 {
+        0
+    }
 }
 
 /// Runs transactions on one thread.

@@ -34,6 +34,8 @@ pub(super) struct Driven {
     pub(super) sum_ms: f64,
     /// how many transactions started again
     pub(super) conflicts: u64,
+    /// how often one waited for another
+    pub(super) waits: u64,
     pub(super) transactions: u64,
 }
 
@@ -50,7 +52,7 @@ impl Drive<'_> {
 
     fn run(&self, contestant: &dyn Contestant, has_scan: bool) -> Result<Driven, BenchError> {
         let start = Barrier::new(self.threads as usize + usize::from(has_scan));
-        let conflicts_before = contestant.conflicts();
+        let (conflicts_before, waits_before) = (contestant.conflicts(), contestant.waits());
         let mut driven = thread::scope(|scope| {
             let updater = |thread: u32| {
                 let start = &start;
@@ -70,6 +72,7 @@ impl Drive<'_> {
             Ok::<_, BenchError>(driven)
         })?;
         driven.conflicts = contestant.conflicts() - conflicts_before;
+        driven.waits = contestant.waits() - waits_before;
         Ok(driven)
     }
 

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
 use engine::{
-    Cell, Column, DataType, Database, Error, LayoutSetting, OpenOptions, Schema, Sum, Table, TableSettings, TableStats,
-    Value,
+    BareStatements, Cell, Column, DataType, Database, Isolation, LayoutSetting, OpenOptions, Schema, Sum, Table,
+    TableSettings, TableStats, Transaction, TransactionOptions, Value,
 };
 
-use super::args::{Layout, Retention, Summing};
+use super::args::{Access, Layout, Retention, Summing};
 use super::contestant::{Contestant, Worker};
 use super::workload::{COLUMNS, Statement, loaded_row};
 use crate::bench::BenchError;
@@ -40,6 +40,8 @@ pub(super) struct StoreOptions {
     pub(super) layout: Layout,
     /// How long old versions are kept.
     pub(super) retention: Retention,
+    /// What transactions promise, or that there are none.
+    pub(super) access: Access,
     /// How a column is summed.
     pub(super) sum: Summing,
     /// Whether the rows of a transaction are asked for before its first statement.
@@ -60,6 +62,7 @@ pub(super) struct Lstore {
     database: Database,
     table: Table,
     names: Vec<String>,
+    access: Access,
     sum: Summing,
     has_prefetch: bool,
     conflicts: AtomicU64,
@@ -103,8 +106,8 @@ impl Lstore {
             }
             transaction.commit()?;
         }
-        let StoreOptions { sum, has_prefetch, .. } = *options;
-        Ok(Lstore { database, table, names, sum, has_prefetch, conflicts: AtomicU64::new(0) })
+        let StoreOptions { access, sum, has_prefetch, .. } = *options;
+        Ok(Lstore { database, table, names, access, sum, has_prefetch, conflicts: AtomicU64::new(0) })
     }
 
     /// What the table holds now.
@@ -120,7 +123,7 @@ impl Lstore {
 
     fn sum_encoded(&self, column: usize) -> Result<i64, BenchError> {
         let view = self.database.read_view()?;
-        let totals = self.table.aggregate(view.snapshot(), &[], &[column])?;
+        let totals = self.table.aggregate(&view, &[], &[column])?;
         match totals.columns[0].sum {
             Sum::Integer(sum) => Ok(sum as i64),
             Sum::None | Sum::Float(_) => Err(BenchError::Failed("a bigint column has no sum".to_owned())),
@@ -175,6 +178,10 @@ impl Contestant for Lstore {
     fn conflicts(&self) -> u64 {
         self.conflicts.load(Ordering::Relaxed)
     }
+
+    fn waits(&self) -> u64 {
+        self.database.wait_counts().waits
+    }
 }
 
 /// One thread's way to the table.
@@ -186,24 +193,59 @@ struct LstoreWorker<'s> {
     keys: Vec<[Value; 1]>,
 }
 
+/// Takes the statements of one transaction: in a transaction of lstore, or without any.
+trait Statements {
+    fn prefetch<'k>(&self, rows: impl Iterator<Item = (&'k [Value], &'k [usize])>);
+    fn read(&self, key: &[Value], columns: &[usize]) -> engine::Result<Option<i64>>;
+    fn update(&mut self, key: &[Value], changes: &[(usize, Value)]) -> engine::Result<bool>;
+}
+
+impl Statements for BareStatements<'_> {
+    fn prefetch<'k>(&self, rows: impl Iterator<Item = (&'k [Value], &'k [usize])>) {
+        BareStatements::prefetch(self, rows);
+    }
+
+    fn read(&self, key: &[Value], columns: &[usize]) -> engine::Result<Option<i64>> {
+        BareStatements::read(self, key, columns, sum_of_cells)
+    }
+
+    fn update(&mut self, key: &[Value], changes: &[(usize, Value)]) -> engine::Result<bool> {
+        self.update_columns(key, changes)
+    }
+}
+
+/// A transaction and its table.
+struct Within<'t>(&'t mut Transaction, &'t Table);
+
+impl Statements for Within<'_> {
+    fn prefetch<'k>(&self, rows: impl Iterator<Item = (&'k [Value], &'k [usize])>) {
+        self.0.prefetch(self.1, rows);
+    }
+
+    fn read(&self, key: &[Value], columns: &[usize]) -> engine::Result<Option<i64>> {
+        self.0.read(self.1, key, columns, sum_of_cells)
+    }
+
+    fn update(&mut self, key: &[Value], changes: &[(usize, Value)]) -> engine::Result<bool> {
+        self.0.update_columns(self.1, key, changes)
+    }
+}
+
 impl LstoreWorker<'_> {
     /// The sum of the values read; `None` if a row was missing.
-    fn attempt(&mut self, statements: &[Statement<'_>]) -> engine::Result<Option<i64>> {
-        let Lstore { database, table, .. } = self.store;
-        let _pin = database.pin();
-        let mut transaction = database.begin()?;
+    fn run(&mut self, mut on: impl Statements, statements: &[Statement<'_>]) -> engine::Result<Option<i64>> {
         if self.store.has_prefetch {
             self.keys.clear();
             self.keys.extend(statements.iter().map(|statement| [Value::BigInt(statement.key as i64)]));
             let rows = self.keys.iter().zip(statements).map(|(key, statement)| (&key[..], statement.columns));
-            transaction.prefetch(table, rows);
+            on.prefetch(rows);
         }
         let mut sum = 0_i64;
         for statement in statements {
             let key = [Value::BigInt(statement.key as i64)];
             let is_found = match statement.new_values() {
                 None => {
-                    let read = transaction.read(table, &key, statement.columns, sum_of_cells)?;
+                    let read = on.read(&key, statement.columns)?;
                     sum = sum.wrapping_add(read.unwrap_or(0));
                     read.is_some()
                 }
@@ -211,14 +253,13 @@ impl LstoreWorker<'_> {
                     self.changes.clear();
                     let values = values.iter().copied().map(Value::BigInt);
                     self.changes.extend(statement.columns.iter().copied().zip(values));
-                    transaction.update_columns(table, &key, &self.changes)?
+                    on.update(&key, &self.changes)?
                 }
             };
             if !is_found {
                 return Ok(None);
             }
         }
-        transaction.commit()?;
         Ok(Some(sum))
     }
 }
@@ -233,13 +274,26 @@ fn sum_of_cells(cells: &[Cell<'_>]) -> i64 {
 
 impl Worker for LstoreWorker<'_> {
     fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError> {
-        loop {
-            match self.attempt(statements) {
-                Ok(Some(sum)) => return Ok(sum),
-                Ok(None) => return Err(BenchError::Failed("lstore lost a row".to_owned())),
-                Err(Error::Conflict) => self.store.conflicts.fetch_add(1, Ordering::Relaxed),
-                Err(error) => return Err(error.into()),
-            };
-        }
+        let Lstore { database, table, access, .. } = self.store;
+        let sum = match access.isolation() {
+            None => {
+                let _pin = database.pin();
+                self.run(table.bare().begin(), statements)
+            }
+            Some(isolation) => {
+                let mut tries = 0;
+                let sum = database.run(TransactionOptions::at(isolation), |transaction| {
+                    tries += 1;
+                    // Under READ COMMITTED it may wait for others, which no pinned thread should.
+                    let _pin = (isolation != Isolation::ReadCommitted).then(|| database.pin());
+                    self.run(Within(transaction, table), statements)
+                });
+                if tries > 1 {
+                    self.store.conflicts.fetch_add(tries - 1, Ordering::Relaxed);
+                }
+                sum
+            }
+        };
+        sum?.ok_or_else(|| BenchError::Failed("lstore lost a row".to_owned()))
     }
 }

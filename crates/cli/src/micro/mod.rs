@@ -5,7 +5,7 @@
 //! workload     rows and transactions, from a seed
 //! contestant   what holds the table: lstore, and the bounds without a database
 //! drive        threads that run transactions and sums on a contestant for a while
-//! cases        which of it makes which figure; keepup is the long one
+//! cases        which of it makes which figure; levels are those about isolation, keepup is the long one
 //! figure       medians and ratios; report writes them
 //! ```
 use std::io;
@@ -17,6 +17,7 @@ mod contestant;
 mod drive;
 mod figure;
 mod keepup;
+mod levels;
 mod lstore;
 mod process;
 mod report;
