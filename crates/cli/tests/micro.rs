@@ -72,8 +72,9 @@ fn isolation_levels_stand_beside_the_storage_alone_and_a_hot_row_beside_one_thre
 #[test]
 fn more_threads_and_a_scan_add_their_figures() {
     let lines = json(&["--case", "high", "--threads", "1,2", "--scan", "--layout", "row"]);
-    assert!(has(&lines, "high, 2 threads", "conflicts", None));
-    assert!(!has(&lines, "high, 1 thread", "conflicts", None));
+    assert!(has(&lines, "high, 2 threads", "aborts", None) && has(&lines, "high, 2 threads", "waits", None));
+    assert!(!has(&lines, "high, 1 thread", "aborts", None));
+    assert!(has(&lines, "high, 2 threads", "transactions", Some("storage alone")));
     assert!(has(&lines, "high, 1 thread", "sum beside transactions", Some("hash map")));
 }
 

@@ -4,13 +4,13 @@
 //! all alike. After its turn a contestant brings its background work to an end.
 use std::time::Instant;
 
-use super::args::{Case, MicroArgs};
+use super::args::{Access, Case, MicroArgs};
 use super::bounds::Arrays;
 use super::contestant::{Contestant, Kind, check_agreement};
 use super::drive::{Drive, sum_idle_ms, sum_ms};
 use super::figure::Figure;
 use super::keepup;
-use super::lstore::StoreOptions;
+use super::lstore::{Lstore, StoreOptions};
 use super::report::Report;
 use super::workload::Workload;
 use crate::bench::{BenchError, Progress};
@@ -71,7 +71,7 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// Transactions alone; with a scan also the sum alone, and both at once.
+    /// Transactions alone, beside the storage without any; with a scan also the sum alone, and both at once.
     fn transactions(
         &mut self,
         case: &str,
@@ -80,7 +80,10 @@ impl Bench<'_, '_> {
         has_scan: bool,
     ) -> Result<(), BenchError> {
         let options = self.options();
-        let contestants = self.contestants(workload, &options)?;
+        let mut contestants = self.contestants(workload, &options)?;
+        let storage = contestants.len();
+        contestants
+            .push(Box::new(Lstore::load(self.args.rows, &StoreOptions { access: Access::None, ..options.clone() })?));
         let time = self.args.seconds;
         let measured = self.in_turns(case, contestants.len(), |at, seed| {
             let contestant = contestants[at].as_ref();
@@ -88,9 +91,9 @@ impl Bench<'_, '_> {
             approach_merge(contestant, workload, &options, seed)?;
             let alone = drive.alone(contestant)?;
             contestant.settle();
-            let conflicts = alone.conflicts as f64 / alone.transactions as f64 * THOUSAND;
-            let mut values = vec![alone.rate / THOUSAND, conflicts];
-            if has_scan {
+            let per_thousand = |count: u64| count as f64 / alone.transactions as f64 * THOUSAND;
+            let mut values = vec![alone.rate / THOUSAND, per_thousand(alone.conflicts), per_thousand(alone.waits)];
+            if has_scan && at != storage {
                 values.push(sum_idle_ms(contestant, time / 4)?);
                 approach_merge(contestant, workload, &options, seed)?;
                 let both = drive.beside_scan(contestant)?;
@@ -101,16 +104,18 @@ impl Bench<'_, '_> {
         })?;
         let ours = &measured[0];
         let alone = Figure::rate(case, "transactions", "thousand/s", &ours[0]);
-        self.report.push(beside_rivals(alone, &measured, 0))?;
+        let alone = beside_rivals(alone, &measured, 0).beside(Access::None.name(), &measured[storage][0]);
+        self.report.push(alone)?;
         if threads > 1 {
-            self.report.push(Figure::amount(case, "conflicts", "per thousand", &ours[1]))?;
+            self.report.push(Figure::amount(case, "aborts", "per thousand", &ours[1]))?;
+            self.report.push(Figure::amount(case, "waits", "per thousand", &ours[2]))?;
         }
         if has_scan {
-            self.report.push(beside_rivals(Figure::time(case, "sum alone", &ours[2]), &measured, 2))?;
-            let sum = beside_rivals(Figure::time(case, "sum beside transactions", &ours[3]), &measured, 3);
-            self.report.push(sum.beside("sum alone", &ours[2]))?;
-            let rate = Figure::rate(case, "transactions beside sum", "thousand/s", &ours[4]);
-            self.report.push(beside_rivals(rate, &measured, 4).beside("transactions alone", &ours[0]))?;
+            self.report.push(beside_rivals(Figure::time(case, "sum alone", &ours[3]), &measured, 3))?;
+            let sum = beside_rivals(Figure::time(case, "sum beside transactions", &ours[4]), &measured, 4);
+            self.report.push(sum.beside("sum alone", &ours[3]))?;
+            let rate = Figure::rate(case, "transactions beside sum", "thousand/s", &ours[5]);
+            self.report.push(beside_rivals(rate, &measured, 5).beside("transactions alone", &ours[0]))?;
         }
         Ok(())
     }
