@@ -37,7 +37,7 @@ fn update(db: &Database, table: &Table, id: i64, x: i64) -> Result<(), Error> {
 }
 
 fn count(db: &Database, table: &Table) -> u64 {
-    table.aggregate(db.snapshot(), &[], &[0]).unwrap().rows
+    table.aggregate(&db.read_view().unwrap(), &[], &[0]).unwrap().rows
 }
 
 /// Waits until this holds: what is replaced is freed once the readers of other tests are gone too.
@@ -204,7 +204,7 @@ fn at_the_limit_statements_fail_cleanly_and_nothing_is_lost() {
     transaction.commit().unwrap();
     assert_eq!(count(&db, &table), 2_999, "who failed can commit the rest");
     let scanned: usize = table
-        .scan(db.snapshot(), ScanOptions { columns: vec![0], ..ScanOptions::default() })
+        .scan(&db.read_view().unwrap(), ScanOptions { columns: vec![0], ..ScanOptions::default() })
         .unwrap()
         .flatten()
         .map(|b| b.num_rows())
@@ -256,6 +256,6 @@ fn rolled_back_transactions_leave_no_memory_behind_under_the_limit() {
         assert!(begun.elapsed() < Duration::from_secs(60), "refused {refused} times");
     }
     assert!(refused < 60_000 / 10, "refused {refused} times");
-    let totals = table.aggregate(db.snapshot(), &[], &[1]).unwrap();
+    let totals = table.aggregate(&db.read_view().unwrap(), &[], &[1]).unwrap();
     assert_eq!((totals.rows, &totals.columns[0].sum), (1_000, &engine::Sum::Integer(499_500)));
 }
