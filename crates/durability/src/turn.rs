@@ -10,8 +10,9 @@
 //! Followers look before they sleep, because being woken costs as much as a good part of a sync. A sleeper is on
 //! the list of sleepers; it enters the list only while somebody leads, and whoever leads empties the list of
 //! everybody satisfied after giving up the lead, under the latch of the list: no wake-up is lost. A thread that
-//! woke for another reason may stay on the list. That does no harm: targets are only ever reached, never lost,
-//! so an entry whose target is not reached belongs to a thread that still waits, and will lead when woken.
+//! woke for another reason may stay on the list. That does no harm: targets are only ever reached, never lost, and
+//! who leaves without its target takes itself off the list first, so an entry whose target is not reached belongs to a
+//! thread that still waits, and will lead when woken.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
@@ -35,8 +36,8 @@ impl<T: Copy> Turn<T> {
         Turn { taken: AtomicBool::new(false), sleepers: Mutex::new(Vec::new()) }
     }
 
-    /// Returns once `reached(target)`, leading by `lead` whenever nobody else does. `reached` must never become
-    /// false again, and must be true for every target once a `lead` has failed.
+    /// Returns once `reached(target)`, leading by `lead` whenever nobody else does, or with the error of its own
+    /// `lead`. `reached` must never become false again. After a `lead` that failed others lead in their turn.
     pub(crate) fn wait_for<E>(
         &self,
         target: T,
@@ -47,8 +48,11 @@ impl<T: Copy> Turn<T> {
             if !self.taken.swap(true, Ordering::AcqRel) {
                 let _lead = Lead { turn: self, reached: &reached };
                 // The leader before may have done our work between our look and our election.
-                if !reached(target) {
-                    lead()?;
+                if !reached(target)
+                    && let Err(error) = lead()
+                {
+                    self.forget();
+                    return Err(error);
                 }
             } else if !self.look(target, &reached) && self.enter(target, &reached) {
                 std::thread::park();
@@ -80,6 +84,13 @@ impl<T: Copy> Turn<T> {
         }
         sleepers.push((std::thread::current(), target));
         true
+    }
+
+    /// Takes this thread off the list, as it leaves with its target not reached. Called while it leads, so that it
+    /// doesn't wake itself in place of one who waits.
+    fn forget(&self) {
+        let me = std::thread::current().id();
+        self.sleepers.lock().retain(|(thread, _)| thread.id() != me);
     }
 
     /// Gives up the lead; wakes the satisfied, and one more to lead.
@@ -141,6 +152,35 @@ mod tests {
         });
         assert!(number.into_inner() >= 199 * 8 + 7);
         assert!(leads.into_inner() <= 1600 / 5 + 1, "leads never overlap or happen for nothing");
+    }
+
+    /// A leader that fails leaves; the others go on without it, one after the other.
+    #[test]
+    fn nobody_waits_for_one_who_failed() {
+        let (turn, number, leads) = (Turn::new(), AtomicU64::new(0), AtomicU64::new(0));
+        let failures: u64 = std::thread::scope(|scope| {
+            let threads = (0..8).map(|thread| {
+                let (turn, number, leads) = (&turn, &number, &leads);
+                scope.spawn(move || {
+                    (0..100)
+                        .filter(|round| {
+                            let target = round * 8 + thread;
+                            let reached = |target| number.load(Ordering::Acquire) >= target;
+                            let lead = || {
+                                std::thread::sleep(Duration::from_micros(70));
+                                let fails = leads.fetch_add(1, Ordering::Relaxed) % 3 == 0;
+                                number.fetch_add(if fails { 0 } else { 7 }, Ordering::Release);
+                                if fails { Err(()) } else { Ok(()) }
+                            };
+                            turn.wait_for(target, reached, lead).is_err()
+                        })
+                        .count() as u64
+                })
+            });
+            threads.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(failures, leads.into_inner().div_ceil(3), "only who failed was told so");
+        assert!(turn.sleepers.into_inner().is_empty());
     }
 
     #[test]
