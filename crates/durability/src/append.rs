@@ -155,6 +155,10 @@ impl Append {
         self.appended
     }
 
+    pub(crate) fn has_buffered(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
     /// Where the frames end, once everything is on disk.
     pub(crate) fn end(&self) -> u64 {
         self.buffer_start + self.buffer.len() as u64

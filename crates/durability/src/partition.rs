@@ -239,13 +239,12 @@ impl Partition {
         Ok(())
     }
 
-    /// Makes room for `need` bytes in the file: flushes, then extends it or goes on to the next segment. Called by the
+    /// Makes room for `need` bytes in the file: extends it, or flushes and goes on to the next segment. Called by the
     /// leader.
     fn extend(&self, common: &Common, need: u64) -> Result<()> {
         let mut pause = Pause::default();
         let mut writer = self.writer.lock();
         loop {
-            self.flush_with(common, &mut writer)?;
             let extension = self.append.lock().extension(need, &common.options);
             match extension {
                 Extension::Nothing => break,
@@ -256,8 +255,9 @@ impl Partition {
                     break;
                 }
                 Extension::NextSegment => {
-                    // Reserved frames may have come since the flush.
-                    self.flush_with(common, &mut writer)?;
+                    while writer.taken.is_some() || self.append.lock().has_buffered() {
+                        self.flush_with(common, &mut writer)?;
+                    }
                     self.begin_segment(common, &mut writer, need)?;
                     break;
                 }

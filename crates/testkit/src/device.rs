@@ -33,7 +33,7 @@ use rand::rngs::StdRng;
 
 use crate::image::{self, File};
 
-const SYNC_YIELDS: usize = 8;
+const SYNC_YIELDS: usize = 3;
 
 /// How a step fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
