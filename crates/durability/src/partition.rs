@@ -110,6 +110,18 @@ impl Partition {
         Ok(self.push(&mut append, entry))
     }
 
+    /// Appends a frame under the LSN that `number` takes when there is room. Returns the LSN and the position behind.
+    pub(crate) fn append_numbered(
+        &self,
+        common: &Common,
+        entry: Entry<'_>,
+        number: impl FnOnce() -> Lsn,
+    ) -> Result<(Lsn, u64)> {
+        let mut append = self.room_for(common, entry.payload.len())?;
+        let lsn = number();
+        Ok((lsn, self.push(&mut append, Entry { lsn, ..entry })))
+    }
+
     /// Reserves room for a frame, to be appended by [`Partition::append_reserved`] or given back.
     pub(crate) fn reserve(&self, common: &Common, payload_bytes: usize) -> Result<u64> {
         let need = Append::need(payload_bytes);

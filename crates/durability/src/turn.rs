@@ -7,14 +7,15 @@
 //!     somebody leads    -> look again for some microseconds, then sleep
 //! ```
 //!
-//! Followers look before they sleep, because being woken costs as much as a good part of a sync. A sleeper is on
+//! Followers look before they sleep, because being woken costs as much as a good part of a sync. But not more of them
+//! than there are processors beside the leader's: where threads wait for a processor, looking keeps them from it. A sleeper is on
 //! the list of sleepers; it enters the list only while somebody leads, and whoever leads empties the list of
 //! everybody satisfied after giving up the lead, under the latch of the list: no wake-up is lost. A thread that
 //! woke for another reason may stay on the list. That does no harm: targets are only ever reached, never lost, and
 //! who leaves without its target takes itself off the list first, so an entry whose target is not reached belongs to a
 //! thread that still waits, and will lead when woken.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -29,11 +30,20 @@ const LOOKS_PER_YIELD: u32 = 32;
 pub(crate) struct Turn<T> {
     taken: AtomicBool,
     sleepers: Mutex<Vec<(Thread, T)>>,
+    /// Threads that look, and how many may.
+    looking: AtomicUsize,
+    looking_max: usize,
 }
 
 impl<T: Copy> Turn<T> {
     pub(crate) fn new() -> Turn<T> {
-        Turn { taken: AtomicBool::new(false), sleepers: Mutex::new(Vec::new()) }
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Turn {
+            taken: AtomicBool::new(false),
+            sleepers: Mutex::new(Vec::new()),
+            looking: AtomicUsize::new(0),
+            looking_max: processors.saturating_sub(1).max(1),
+        }
     }
 
     /// Returns once `reached(target)`, leading by `lead` whenever nobody else does, or with the error of its own
@@ -63,6 +73,16 @@ impl<T: Copy> Turn<T> {
 
     /// Looks for a while; true if there is something to do other than to sleep.
     fn look(&self, target: T, reached: &impl Fn(T) -> bool) -> bool {
+        if self.looking.fetch_add(1, Ordering::Relaxed) >= self.looking_max {
+            self.looking.fetch_sub(1, Ordering::Relaxed);
+            return false;
+        }
+        let is_over = self.look_on(target, reached);
+        self.looking.fetch_sub(1, Ordering::Relaxed);
+        is_over
+    }
+
+    fn look_on(&self, target: T, reached: &impl Fn(T) -> bool) -> bool {
         let start = Instant::now();
         while start.elapsed() < LOOK {
             for _ in 0..LOOKS_PER_YIELD {

@@ -22,8 +22,8 @@ const ROUNDS: u64 = 9;
 /// Two commits in one partition whose frames stand in the other order than their numbers.
 fn crossed(log: &Log, ledger: &Ledger, partition: usize, txns: [u64; 2], mode: CommitMode) -> Result<(), LogError> {
     let lsns = txns.map(|txn| ledger.take(txn, Some(mode)));
-    log.append_commit(partition, txns[1], lsns[1], &last_payload(0, mode, lsns[1]), mode)?;
-    log.append_commit(partition, txns[0], lsns[0], &last_payload(0, mode, lsns[0]), mode)?;
+    log.append_commit(partition, txns[1], &last_payload(0, mode, txns[1]), mode, || lsns[1])?;
+    log.append_commit(partition, txns[0], &last_payload(0, mode, txns[0]), mode, || lsns[0])?;
     Ok(())
 }
 

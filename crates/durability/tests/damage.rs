@@ -177,7 +177,7 @@ fn torn_frames_do_not_come_back() {
     let (log, _, _) = open_with(&device, SMALL).unwrap();
     let payloads = [b"one frame", b"two frame", b"the third"];
     for (payload, lsn) in payloads.into_iter().zip(1..) {
-        log.append_commit(0, lsn, lsn, payload, CommitMode::Sync).unwrap();
+        log.append_commit(0, lsn, payload, CommitMode::Sync, || lsn).unwrap();
     }
     log.flush().unwrap();
     let image = device.after_power_loss(0);
@@ -192,7 +192,7 @@ fn torn_frames_do_not_come_back() {
     assert!(lsns.is_empty() && recovered.torn_bytes > 0);
     // The opening frame of the new life is as large as the frame that was lost, and begins after the old one.
     assert_eq!(kept - lost, 56);
-    log.append_commit(0, 7, 1, b"new", CommitMode::Sync).unwrap();
+    log.append_commit(0, 7, b"new", CommitMode::Sync, || 1).unwrap();
     log.flush().unwrap();
     let image = image.after_power_loss(0);
     drop(log);
@@ -215,7 +215,7 @@ fn read_lsns(device: &FaultyDevice, lsns: &mut Vec<u64>) -> (Log, Recovered) {
 fn a_frame_within_a_payload_is_none() {
     let device = FaultyDevice::new(0);
     let (log, _, _) = open_with(&device, SMALL).unwrap();
-    log.append_commit(0, 1, 1, b"first", CommitMode::Sync).unwrap();
+    log.append_commit(0, 1, b"first", CommitMode::Sync, || 1).unwrap();
     log.flush().unwrap();
     let written = device.contents(FIRST);
     let at = frame_of(&written, b"first");

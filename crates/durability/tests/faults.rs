@@ -227,9 +227,9 @@ fn misuse_is_refused() {
     let huge = vec![0; MAX_PAYLOAD_BYTES + 1];
     assert!(matches!(log.append_data(0, 1, &huge), Err(LogError::FrameTooLarge { .. })));
     commit_many(&log, &Ledger::default(), 1, 3).unwrap();
-    let stable = || drop(log.append_commit(0, 9, 3, b"", CommitMode::Sync));
+    let stable = || drop(log.append_commit(0, 9, b"", CommitMode::Sync, || 3));
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(stable)).is_err(), "LSN 3 is on disk");
-    let absurd = || drop(log.append_commit(0, 9, u64::MAX, b"", CommitMode::Sync));
+    let absurd = || drop(log.append_commit(0, 9, b"", CommitMode::Sync, || u64::MAX));
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(absurd)).is_err());
     commit_many(&log, &Ledger::after(3), 20, 3).unwrap();
 }
@@ -265,7 +265,7 @@ fn a_huge_frame_fits() {
     for payload in [&b"before"[..], &huge, b"after"] {
         log.append_data(0, 1, payload).unwrap();
     }
-    log.append_commit(0, 1, 1, &huge, CommitMode::Async).unwrap();
+    log.append_commit(0, 1, &huge, CommitMode::Async, || 1).unwrap();
     log.flush().unwrap();
     assert_eq!(log.stats().segments, 4);
     let mut sizes = Vec::new();
@@ -329,7 +329,7 @@ fn trimming_keeps_what_a_running_transaction_wrote() {
     log.append_data(0, 7, &support::payload(7, 1)).unwrap();
     let lsn = ledger.take(7, Some(CommitMode::Sync));
     let last =
-        log.append_commit(0, 7, lsn, &support::last_payload(2, CommitMode::Sync, lsn), CommitMode::Sync).unwrap();
+        log.append_commit(0, 7, &support::last_payload(2, CommitMode::Sync, 7), CommitMode::Sync, || lsn).unwrap();
     log.wait(&last).unwrap();
     log.trim(lsn).unwrap();
     assert!(log.stats().segments > 6, "the commit is not given up, so its data is not");

@@ -1,7 +1,7 @@
 //! A workload whose every byte can be checked after a crash.
 //!
 //! Transaction `txn` writes data frames 0, 1, 2.. and then a commit frame that says how many there were, and its mode
-//! and LSN. Payloads follow from transaction and frame number, so a reader needs no second copy to compare with. A
+//! and transaction. Payloads follow from transaction and frame number, so a reader needs no second copy to compare with. A
 //! ledger knows which LSNs were issued for what, and which commits were acknowledged.
 #![allow(dead_code, reason = "each test file uses its share")]
 
@@ -101,9 +101,9 @@ pub fn payload(txn: u64, index: u32) -> Vec<u8> {
 }
 
 /// The payload of a commit frame.
-pub fn last_payload(frames: u32, mode: CommitMode, lsn: Lsn) -> Vec<u8> {
+pub fn last_payload(frames: u32, mode: CommitMode, txn: u64) -> Vec<u8> {
     let mode = MODES.iter().position(|&known| known == mode).unwrap() as u8;
-    [&frames.to_le_bytes()[..], &[mode], &lsn.to_le_bytes()].concat()
+    [&frames.to_le_bytes()[..], &[mode], &txn.to_le_bytes()].concat()
 }
 
 /// A commit that recovery handed over.
@@ -134,7 +134,7 @@ impl Found {
             return Ok(());
         }
         let mode = MODES[usize::from(frame.payload[4])];
-        assert_eq!(frame.payload, last_payload(next, mode, lsn), "frames of {txn} are missing");
+        assert_eq!(frame.payload, last_payload(next, mode, txn), "frames of {txn} are missing");
         assert!(self.commits.last().is_none_or(|last| last.lsn < lsn), "LSN order");
         self.commits.push(Commit { lsn, txn, mode });
         Ok(())
@@ -198,7 +198,7 @@ pub fn open_with(device: &FaultyDevice, options: LogOptions) -> Result<(Log, Rec
     }
 }
 
-/// Writes a transaction of `frames` data frames and commits it without waiting.
+/// Writes a transaction of `frames` data frames and commits it without waiting, in one of the two ways.
 pub fn commit(
     log: &Log,
     ledger: &Ledger,
@@ -209,9 +209,13 @@ pub fn commit(
     for index in 0..frames {
         log.append_data(partition, txn, &payload(txn, index))?;
     }
-    let reservation = log.reserve(partition, last_payload(0, mode, 0).len())?;
+    let last = last_payload(frames, mode, txn);
+    if txn % 2 == 0 {
+        return log.append_commit(partition, txn, &last, mode, || ledger.take(txn, Some(mode)));
+    }
+    let reservation = log.reserve(partition, last.len())?;
     let lsn = ledger.take(txn, Some(mode));
-    Ok(reservation.commit(txn, lsn, &last_payload(frames, mode, lsn), mode))
+    Ok(reservation.commit(txn, lsn, &last, mode))
 }
 
 /// The same, and waits for what the mode promises.
