@@ -199,6 +199,7 @@ fn many_lives() {
 
 /// Threads commit and wait until the power goes off or their work is done.
 fn threads(device: &FaultyDevice, workers: u64, each: u64, ledger: &Ledger) {
+    device.yield_in_syncs(8);
     let Ok((log, _, _)) = open(device) else {
         return;
     };

@@ -151,6 +151,7 @@ fn a_failed_opening_leaves_no_trace() {
 fn followers_learn_of_the_failure() {
     for seed in 0..100 {
         let (device, ledger) = (FaultyDevice::new(seed), Ledger::default());
+        device.yield_in_syncs(8);
         device.fail_at(8 + seed % 40, Failure::Io);
         let (log, _, _) = open(&device).unwrap();
         std::thread::scope(|scope| {

@@ -33,8 +33,6 @@ use rand::rngs::StdRng;
 
 use crate::image::{self, File};
 
-const SYNC_YIELDS: usize = 3;
-
 /// How a step fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -74,6 +72,7 @@ struct State {
     unreadable: Option<String>,
     capacity_bytes: Option<u64>,
     sync_delay: Duration,
+    sync_yields: usize,
     /// Shared locks taken.
     readers: usize,
     off: bool,
@@ -108,6 +107,7 @@ impl FaultyDevice {
             unreadable: None,
             capacity_bytes: None,
             sync_delay: Duration::ZERO,
+            sync_yields: 0,
             readers: 0,
             off: false,
             locked: false,
@@ -152,6 +152,12 @@ impl FaultyDevice {
     /// From now on every sync takes this long at least.
     pub fn delay_syncs(&self, delay: Duration) {
         self.state.lock().sync_delay = delay;
+    }
+
+    /// From now on every sync offers the processor to other threads so often before it is done: a sync takes its time,
+    /// and they must be able to do harm meanwhile.
+    pub fn yield_in_syncs(&self, times: usize) {
+        self.state.lock().sync_yields = times;
     }
 
     /// From now on every step and the lock fail as on a read-only file system.
@@ -430,14 +436,14 @@ impl DeviceFile for FaultyFile {
 
 impl FaultyFile {
     fn sync_with(&self, sync: impl FnOnce(&mut File)) -> io::Result<()> {
-        // A sync takes its time; other threads must be able to do harm meanwhile.
-        let delay = self.device.state.lock().sync_delay;
+        let (delay, yields) = {
+            let state = self.device.state.lock();
+            (state.sync_delay, state.sync_yields)
+        };
         if !delay.is_zero() {
             std::thread::sleep(delay);
         }
-        for _ in 0..SYNC_YIELDS {
-            std::thread::yield_now();
-        }
+        (0..yields).for_each(|_| std::thread::yield_now());
         let mut guard = self.device.state.lock();
         let state = &mut *guard;
         let fate = state.step()?;
