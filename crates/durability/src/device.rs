@@ -4,11 +4,13 @@
 //! that loses power, tears writes or fails at a chosen step.
 //!
 //! Assumptions made of the medium, which every implementation must keep:
-//! - A write is durable once a later [`DeviceFile::sync`] of the same file returned `Ok`; before that any part of
-//!   it may be kept or lost, in any order, in units of 512-byte sectors.
+//! - A write is durable once a later [`DeviceFile::sync`] of the same file returned `Ok`, or when
+//!   [`DeviceFile::write_durably`] wrote it and returned `Ok`; before that any part of it may be kept or lost, in any
+//!   order, in units of 512-byte sectors.
 //! - A sector is written whole or not at all, and writing one sector does no harm to another.
 //! - A created or removed name is durable once a later [`Device::sync_dir`] returned `Ok`.
-//! - After a failed sync nothing is known of the writes before it, and a second sync proves nothing.
+//! - After a failed sync nothing is known of the writes before it, and a second sync proves nothing. What is
+//!   written again and then synced is durable.
 
 use std::io;
 
@@ -21,11 +23,15 @@ pub trait Device: Send + Sync + 'static {
     /// Fails at once with [`io::ErrorKind::WouldBlock`] if somebody else holds it.
     fn lock(&self) -> io::Result<Box<dyn DirectoryLock>>;
 
+    /// Takes the shared lock of a directory that may not be written to. Fails with [`io::ErrorKind::WouldBlock`] if
+    /// somebody holds the exclusive lock.
+    fn lock_shared(&self) -> io::Result<Box<dyn DirectoryLock>>;
+
     /// The names of all files, in no particular order.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Opens an existing file for reading and writing.
-    fn open(&self, name: &str) -> io::Result<Box<dyn DeviceFile>>;
+    /// Opens an existing file.
+    fn open(&self, name: &str, access: Access) -> io::Result<Box<dyn DeviceFile>>;
 
     /// Creates an empty file; fails with [`io::ErrorKind::AlreadyExists`] if the name is taken.
     fn create(&self, name: &str) -> io::Result<Box<dyn DeviceFile>>;
@@ -35,6 +41,15 @@ pub trait Device: Send + Sync + 'static {
 
     /// Makes created and removed names durable.
     fn sync_dir(&self) -> io::Result<()>;
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading only.
+    Read,
+    /// Reading and writing.
+    Write,
 }
 
 /// An open file of a [`Device`]. Offsets are in bytes from the start of the file.
@@ -47,6 +62,9 @@ pub trait DeviceFile: Send + Sync {
 
     /// Writes all of `bytes` at `offset`, extending the file where needed.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Writes all of `bytes` at `offset` and makes them durable. Promises nothing of earlier writes.
+    fn write_durably(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
     /// Extends the file to `size` bytes with zeros that take up room on the medium; does nothing to a file that
     /// is as long already. Overwriting such zeros costs no metadata update at the next sync.

@@ -1,7 +1,8 @@
 //! Errors, shaped by what a caller can do about them.
 //!
 //! - Wait or look for the other process: [`LogError::Locked`].
-//! - Fix the directory and open again: [`LogError::ReadOnly`], [`LogError::DiskFull`], [`LogError::Io`].
+//! - Free some space and try again: [`LogError::DiskFull`].
+//! - Fix the directory and open again: [`LogError::ReadOnly`], [`LogError::Io`].
 //! - Take another program version or a backup: [`LogError::UnknownVersion`], [`LogError::Corrupt`].
 //! - Mend the call: [`LogError::FrameTooLarge`], [`LogError::NotAppended`].
 //! - Close and open again: [`LogError::Poisoned`].
@@ -11,7 +12,7 @@ use std::io;
 use thiserror::Error;
 
 /// The result of an operation on the log.
-pub type Result<T, E = LogError> = std::result::Result<T, E>;
+pub type Result<T> = std::result::Result<T, LogError>;
 
 /// Why the log could not do what was asked.
 #[derive(Debug, Error)]
@@ -35,10 +36,11 @@ pub enum LogError {
         source: io::Error,
     },
 
-    /// The disk, or the quota, is used up. Everything acknowledged before is safe.
+    /// The disk, or the quota, is used up. Everything acknowledged before is safe, and the log goes on as soon as
+    /// there is space.
     #[error(
-        "no space left to {action} in {directory} ({source}): free some space there and open the database again; \
-         nothing that was acknowledged is lost"
+        "no space left to {action} in {directory} ({source}): free some space there and try again; nothing that was \
+         acknowledged is lost"
     )]
     DiskFull {
         /// What was being done.
@@ -94,8 +96,8 @@ pub enum LogError {
         limit: usize,
     },
 
-    /// An LSN was waited for that no commit has.
-    #[error("LSN {lsn} was never appended, the last one is {last}")]
+    /// An LSN was waited for that no commit has yet.
+    #[error("LSN {lsn} was not appended yet, the last one is {last}")]
     NotAppended {
         /// The LSN waited for.
         lsn: u64,

@@ -5,56 +5,72 @@
 //!
 //! ```text
 //!   offset  bytes
-//!        0      4  header checksum: crc32c of the segment's salt, the frame's offset in the file, bytes 4..32
+//!        0      4  header checksum: crc32c of the segment's salt, the frame's offset in the file, bytes 4..40
 //!        4      4  payload checksum: crc32c of the payload and its padding
 //!        8      4  payload length in bytes, without padding
-//!       12      4  flush distance: bytes from the first frame of this flush to this frame, a multiple of 8,
-//!                  plus the tag in its low three bits (1 data, 2 commit, 3 abort, 4 mark)
-//!       16      8  transaction
-//!       24      8  LSN; 0 unless the tag is commit
-//!       32      n  payload
-//!   32 + n   0..7  zeros up to the next multiple of 8
+//!       12      4  flush distance: bytes from the first frame of this flush to this frame
+//!       16      8  transaction; 0 in frames of the log's own
+//!       24      8  LSN (commit, void), or the LSN up to which all was stable (flush, opening, mark), or 0
+//!       32      4  stamp: the low half of the segment's salt
+//!       36      1  tag: 1 data, 2 commit, 3 partition commit, 4 abort, 5 void, 6 flush, 7 opening, 8 mark
+//!       37      3  commit frames: the data frames of the transaction before it, 2^24 - 1 standing for that or more
+//!       40      n  payload
+//!   40 + n   0..7  zeros up to the next multiple of 8
 //! ```
 //!
-//! Salt and offset in the header checksum make a frame valid at one place of one file only. Left-over bytes of
-//! another segment, or a payload that happens to hold a copy of a frame, are never taken for a frame; zeros are
-//! none either, as no tag is 0.
+//! **Commit, void.** Both take an LSN out of the dense row of LSNs; a void stands for a transaction that took a
+//! number and did not commit. A partition commit is one that recovery applies even when a lower LSN is missing.
 //!
-//! The payload's checksum needs neither, being covered by the header's, and so is computed before the append
-//! latch is taken.
+//! **Flush.** Each flush of a partition begins with a flush frame: every LSN up to its own was on disk, in
+//! whichever partition, when the flush began. The first flush of a partition after the log was opened begins with an
+//! opening frame instead: transactions that this partition holds open are void, and of the LSNs in the hole that
+//! its payload names (first, and first after it; 8 bytes each) only partition commits count.
 //!
-//! The flush distance names the flush that a frame belongs to. A flush begins only after the sync of the flush
-//! before it, so a valid frame testifies that every byte before the first frame of its flush was once on disk.
-//! Recovery tells a torn tail from corruption by it. The mark of a clean end, a frame without meaning to the reader
-//! of the log, is written in a flush of its own when a log is closed: it testifies for all that stands before it.
+//! **Mark.** Written in a flush of its own when a log is closed: it testifies for all that stands before it.
+//!
+//! **Where a frame is valid.** Salt and offset in the header checksum make a frame valid at one place of one segment
+//! only. Left-over bytes of a recycled segment's earlier life, or a payload that happens to hold a copy of a frame,
+//! are never taken for a frame; zeros are none either, as no tag is 0. The stamp brings the certainty to 64 bits: a
+//! search of a recycled segment decodes some millions of left-over headers.
+//!
+//! The payload's checksum needs no salt, being covered by the header's, and so is computed before the append latch
+//! is taken.
+//!
+//! **Flush distance.** It names the flush that a frame belongs to. A flush of a partition begins only after the sync
+//! of its flush before, so a valid frame testifies that every byte of the partition before the first frame of its
+//! flush was once on disk. Recovery tells a torn tail from corruption by it.
 
 /// The largest payload of one frame.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 30;
 
-pub(crate) const HEADER_BYTES: usize = 32;
+pub(crate) const HEADER_BYTES: usize = 40;
 pub(crate) const ALIGN_BYTES: usize = 8;
+/// The payload of an opening frame: the hole.
+pub(crate) const HOLE_BYTES: usize = 16;
+/// The most that a frame may have before it, where it is the first of its flush.
+pub(crate) const FLUSH_BYTES_MAX: usize = HEADER_BYTES + HOLE_BYTES;
+/// Data frames are counted up to here.
+pub(crate) const DATA_FRAMES_MAX: u32 = (1 << 24) - 1;
 
-const _: () = assert!(HEADER_BYTES.is_multiple_of(ALIGN_BYTES));
+const _: () = assert!(HEADER_BYTES.is_multiple_of(ALIGN_BYTES) && HOLE_BYTES.is_multiple_of(ALIGN_BYTES));
 
 /// What a frame says about its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// Part of the redo; counts only if a commit of the same transaction follows.
+    /// Part of the redo of a transaction whose commit follows.
     Data,
-    /// The transaction committed with the frame's LSN.
+    /// The rest of the redo; the transaction is complete.
     Commit,
-    /// The transaction aborted; its data frames are void.
-    Abort,
 }
 
-/// A frame as handed to the reader of the log.
+/// A frame as handed to the reader of the log. Those of one transaction come together, its commit last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// What the frame says.
     pub kind: FrameKind,
     /// The transaction it belongs to.
     pub txn: u64,
-    /// The commit's LSN, 0 in other frames.
+    /// The LSN with which the transaction committed.
     pub lsn: u64,
     /// The bytes that were appended.
     pub payload: &'a [u8],
@@ -65,25 +81,30 @@ pub struct Frame<'a> {
 pub(crate) enum Tag {
     Data = 1,
     Commit = 2,
-    Abort = 3,
-    Mark = 4,
+    PartitionCommit = 3,
+    Abort = 4,
+    Void = 5,
+    Flush = 6,
+    Opening = 7,
+    Mark = 8,
 }
 
 impl Tag {
-    const MASK: u32 = ALIGN_BYTES as u32 - 1;
+    const ALL: [Tag; 8] =
+        [Tag::Data, Tag::Commit, Tag::PartitionCommit, Tag::Abort, Tag::Void, Tag::Flush, Tag::Opening, Tag::Mark];
 
-    fn from_bits(bits: u32) -> Option<Tag> {
-        [Tag::Data, Tag::Commit, Tag::Abort, Tag::Mark].into_iter().find(|&tag| tag as u32 == bits)
+    fn from_byte(byte: u8) -> Option<Tag> {
+        Tag::ALL.into_iter().find(|&tag| tag as u8 == byte)
     }
 
-    /// What the reader of the log is told; a mark is none of its business.
-    pub(crate) fn kind(self) -> Option<FrameKind> {
-        match self {
-            Tag::Data => Some(FrameKind::Data),
-            Tag::Commit => Some(FrameKind::Commit),
-            Tag::Abort => Some(FrameKind::Abort),
-            Tag::Mark => None,
-        }
+    /// Whether the frame takes an LSN out of the row.
+    pub(crate) fn is_numbered(self) -> bool {
+        matches!(self, Tag::Commit | Tag::PartitionCommit | Tag::Void)
+    }
+
+    /// Whether the frame's LSN is one up to which everything was stable.
+    pub(crate) fn is_testimony(self) -> bool {
+        matches!(self, Tag::Flush | Tag::Opening | Tag::Mark)
     }
 }
 
@@ -106,6 +127,8 @@ pub(crate) struct Header {
     pub(crate) tag: Tag,
     pub(crate) txn: u64,
     pub(crate) lsn: u64,
+    /// Data frames of the transaction before this one.
+    pub(crate) data_frames: u32,
     pub(crate) payload_bytes: u32,
     pub(crate) payload_checksum: u32,
     /// Bytes from the first frame of the flush to this one.
@@ -114,14 +137,16 @@ pub(crate) struct Header {
 
 impl Header {
     pub(crate) fn encode(&self, place: Place) -> [u8; HEADER_BYTES] {
-        assert_eq!(self.flush_distance & Tag::MASK, 0, "frames are aligned");
         assert_eq!(place.offset % ALIGN_BYTES as u64, 0, "frames are aligned");
         let mut bytes = [0; HEADER_BYTES];
         bytes[4..8].copy_from_slice(&self.payload_checksum.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.payload_bytes.to_le_bytes());
-        bytes[12..16].copy_from_slice(&(self.flush_distance | self.tag as u32).to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.flush_distance.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.txn.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.lsn.to_le_bytes());
+        bytes[32..36].copy_from_slice(&(place.salt as u32).to_le_bytes());
+        let tag_and_count = self.tag as u32 | self.data_frames.min(DATA_FRAMES_MAX) << 8;
+        bytes[36..40].copy_from_slice(&tag_and_count.to_le_bytes());
         let checksum = crc32c::crc32c_append(place.seed(), &bytes[4..]);
         bytes[..4].copy_from_slice(&checksum.to_le_bytes());
         bytes
@@ -129,11 +154,13 @@ impl Header {
 
     /// The header in `bytes` if it is valid at `place`. The payload remains to be checked.
     pub(crate) fn decode(bytes: &[u8], place: Place) -> Option<Header> {
-        let flush_and_tag = u32_at(bytes, 12);
         // The cheap tests come first: a search for frames decodes at every multiple of 8.
-        let tag = Tag::from_bits(flush_and_tag & Tag::MASK)?;
-        let flush_distance = flush_and_tag & !Tag::MASK;
+        if u32_at(bytes, 32) != place.salt as u32 {
+            return None;
+        }
+        let tag = Tag::from_byte(bytes[36])?;
         let payload_bytes = u32_at(bytes, 8);
+        let flush_distance = u32_at(bytes, 12);
         if payload_bytes as usize > MAX_PAYLOAD_BYTES || u64::from(flush_distance) > place.offset {
             return None;
         }
@@ -141,17 +168,46 @@ impl Header {
             return None;
         }
         let payload_checksum = u32_at(bytes, 4);
-        let (txn, lsn) = (u64_at(bytes, 16), u64_at(bytes, 24));
-        Some(Header { tag, txn, lsn, payload_bytes, payload_checksum, flush_distance })
+        let (txn, lsn, data_frames) = (u64_at(bytes, 16), u64_at(bytes, 24), u32_at(bytes, 36) >> 8);
+        Some(Header { tag, txn, lsn, data_frames, payload_bytes, payload_checksum, flush_distance })
     }
 
     /// The payload with its padding.
     pub(crate) fn padded_bytes(&self) -> usize {
         (self.payload_bytes as usize).next_multiple_of(ALIGN_BYTES)
     }
+
+    /// The size of the whole frame.
+    pub(crate) fn frame_bytes(&self) -> u64 {
+        frame_bytes(self.payload_bytes as usize) as u64
+    }
 }
 
-/// The size of a whole frame.
+/// The LSNs of which only partition commits count: from the first to before the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hole {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+impl Hole {
+    pub(crate) fn encode(self) -> [u8; HOLE_BYTES] {
+        let mut bytes = [0; HOLE_BYTES];
+        bytes[..8].copy_from_slice(&self.from.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.to.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Hole> {
+        (bytes.len() == HOLE_BYTES).then(|| Hole { from: u64_at(bytes, 0), to: u64_at(bytes, 8) })
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.from >= self.to
+    }
+}
+
+/// The size of a frame with a payload of so many bytes.
 pub(crate) fn frame_bytes(payload_bytes: usize) -> usize {
     HEADER_BYTES + payload_bytes.next_multiple_of(ALIGN_BYTES)
 }
@@ -185,16 +241,33 @@ mod tests {
     const PLACE: Place = Place { salt: 0x1234_5678_9abc_def0, offset: 4096 };
 
     fn header() -> Header {
-        let payload_checksum = payload_checksum(b"hello");
-        Header { tag: Tag::Commit, txn: 7, lsn: 9, payload_bytes: 5, payload_checksum, flush_distance: 640 }
+        Header {
+            tag: Tag::Commit,
+            txn: 7,
+            lsn: 9,
+            data_frames: 3,
+            payload_bytes: 5,
+            payload_checksum: payload_checksum(b"hello"),
+            flush_distance: 640,
+        }
     }
 
     #[test]
     fn round_trip() {
-        for tag in [Tag::Data, Tag::Commit, Tag::Abort, Tag::Mark] {
+        for tag in Tag::ALL {
             let header = Header { tag, ..header() };
             assert_eq!(Header::decode(&header.encode(PLACE), PLACE), Some(header));
         }
+        let hole = Hole { from: 5, to: u64::MAX };
+        assert_eq!(Hole::decode(&hole.encode()), Some(hole));
+        assert_eq!(Hole::decode(&[0; 8]), None);
+    }
+
+    #[test]
+    fn a_count_beyond_the_field_is_cut() {
+        let header = Header { data_frames: u32::MAX, ..header() };
+        let decoded = Header::decode(&header.encode(PLACE), PLACE).unwrap();
+        assert_eq!((decoded.data_frames, decoded.tag), (DATA_FRAMES_MAX, Tag::Commit));
     }
 
     #[test]
@@ -202,6 +275,7 @@ mod tests {
         let bytes = header().encode(PLACE);
         assert_eq!(Header::decode(&bytes, Place { offset: 4104, ..PLACE }), None);
         assert_eq!(Header::decode(&bytes, Place { salt: 1, ..PLACE }), None);
+        assert_eq!(Header::decode(&bytes, Place { salt: PLACE.salt ^ 1 << 40, ..PLACE }), None);
     }
 
     #[test]
@@ -216,14 +290,14 @@ mod tests {
 
     #[test]
     fn zeros_are_no_frame() {
-        for salt in 0..1000 {
+        for salt in (0..1000).map(|i| i << 30) {
             assert_eq!(Header::decode(&[0; HEADER_BYTES], Place { salt, ..PLACE }), None);
         }
     }
 
     #[test]
     fn sizes() {
-        assert_eq!([0, 1, 8, 9].map(frame_bytes), [32, 40, 40, 48]);
+        assert_eq!([0, 1, 8, 9].map(frame_bytes), [40, 48, 48, 56]);
         assert_eq!([0, 1, 8, 9].map(|n| padding(n).len()), [0, 7, 0, 7]);
     }
 }

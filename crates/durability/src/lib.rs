@@ -1,17 +1,20 @@
 //! What still matters after power loss: the redo log and the device under it.
 //!
-//! The crate sees opaque frames and knows nothing of rows or pages. A transaction appends its redo as any number
-//! of [`FrameKind::Data`] frames, then closes with one [`FrameKind::Commit`] or [`FrameKind::Abort`] frame.
-//! [`Log::append_commit`] numbers commits in the order in which they stand in the file; [`Log::wait_stable`]
-//! acknowledges them once they are on disk. [`Log::open`] hands every frame that survived back, in file order.
+//! The crate sees opaque frames and knows nothing of rows or pages. A log has one partition for each worker, with a
+//! buffer and a chain of files of its own (Hathi, section 4). A transaction appends its redo to one partition, as any
+//! number of data frames and a commit frame, which carries its LSN: a dense number that it took outside of the log, so
+//! that no latch is common to all. [`Log::open`] hands what survived back in LSN order.
 //!
 //! ```text
-//!   append_data / append_commit            wait_stable / flush
-//!            |                                    |
-//!            v                                    v
-//!   +-----------------+   the leader takes   +---------+   write, grow, fdatasync   +-------------------+
-//!   |  append buffer  | -------------------> |  flush  | -------------------------> | redo-00000001.log |
-//!   +-----------------+   (append latch)     +---------+     (no latch held)        +-------------------+
+//!   append_data / reserve, commit                wait_stable / wait_partition / flush
+//!        |           |                                |
+//!        v           v                                v
+//!   +---------+ +---------+   the leader of a    +---------+   one durable write    +------------------+
+//!   | buffer  | | buffer  | - partition takes -> |  flush  | ---------------------> | segment files of |
+//!   +---------+ +---------+   (append latch)     +---------+   (no append latch)    | the partition    |
+//!   partition 0 partition 1                           |                             +------------------+
+//!                                                     v
+//!                                         frontier: the LSN up to which nothing is missing
 //! ```
 //!
 //! | module | what it owns |
@@ -19,34 +22,47 @@
 //! | `device` | the [`Device`] trait: all I/O goes through it |
 //! | `fs` | [`FsDevice`], the device on a directory of the file system |
 //! | `frame` | the bytes of a frame |
-//! | `segment` | the files of the log and the bytes of their header |
-//! | `log` | [`Log`]: append, flush, acknowledge |
-//! | `turn` | who flushes and who waits (group commit) |
-//! | `recover` | what a crash left: replay, tell a torn tail from corruption, mend |
+//! | `segment`, `files`, `trim` | the bytes of a segment header; which files are free; up to where the log was given up |
+//! | `append`, `partition` | one partition: room, buffer, flush, files |
+//! | `frontier` | up to which LSN everything is on disk |
+//! | `turn`, `pause`, `poison` | who flushes and who waits (group commit); short waits; what follows a failure |
+//! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
+//! | `chain`, `recover` | what a crash left: read, merge, tell a torn tail from corruption, mend |
 //!
 //! What is promised, and by which test it is checked:
 //! 1. An acknowledged commit survives power loss (`tests/crash.rs`).
-//! 2. Commits are replayed in LSN order without a gap (`tests/crash.rs`).
-//! 3. A frame is replayed whole or not at all (`tests/crash.rs`, `tests/damage.rs`).
-//! 4. After a failed write or sync nothing more is acknowledged (`tests/faults.rs`).
+//! 2. Commits are replayed in LSN order, up to the first that is missing; of those beyond only partition commits
+//!    (`tests/crash.rs`).
+//! 3. A transaction is replayed whole or not at all (`tests/crash.rs`, `tests/damage.rs`).
+//! 4. After a failed write or sync nothing more is acknowledged; a full disk fails what does not fit, and the log
+//!    goes on when there is space (`tests/faults.rs`).
 //! 5. Damage to acknowledged frames is refused with file and offset, never skipped (`tests/damage.rs`). The
 //!    limits of this promise are listed in `recover.rs`.
 #![forbid(unsafe_code)]
 
+mod append;
+mod chain;
 mod device;
 mod error;
+mod files;
+mod flusher;
 mod frame;
+mod frontier;
 mod fs;
 mod log;
+mod partition;
+mod pause;
+mod poison;
 mod recover;
 mod segment;
+mod trim;
 mod turn;
 
-pub use device::{Device, DeviceFile, DirectoryLock};
+pub use device::{Access, Device, DeviceFile, DirectoryLock};
 pub use error::{LogError, OpenError, Result};
 pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES};
 pub use fs::FsDevice;
-pub use log::{Log, LogOptions, LogStats};
+pub use log::{Appended, CommitMode, Log, LogOptions, LogStats, Reservation};
 pub use recover::Recovered;
 
 /// Log sequence number of a commit: its commit timestamp. Dense, starts at 1; 0 stands for "none".

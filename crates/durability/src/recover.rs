@@ -1,57 +1,67 @@
-//! Recovery: replay what survived, tell a torn tail from corruption, mend.
+//! Recovery: the partitions merged into one row of commits, up to the first gap, and partition commits beyond.
 //!
 //! ```text
-//!   for each segment in order:
-//!     check its header, and that the segment before ends where the header says it does
-//!     hand over frame after frame, up to the first place E that holds no valid frame
-//!   in the last segment, search the bytes after E at every multiple of 8 for a frame header:
-//!     one whose flush began after E   -> everything up to that beginning was once on disk: E is damage, refuse
-//!     otherwise                       -> the flush around E was interrupted: a torn tail, drop it
-//!   write the last flush again, zeros over the torn tail; sync
+//!   read the headers of all files; sort them into chains, one for each partition; the rest is spare (`chain.rs`)
+//!   next = the trim point, or 1
+//!   repeat
+//!     next stands in a known hole -> read all chains past the hole; hand over its partition commits; next = its end
+//!     a commit with LSN next was read -> hand it over, its data frames first; next + 1     (a void: next + 1)
+//!     otherwise read on in the chain that is furthest behind
+//!   until every chain is at its end: next is missing, the first gap
+//!   a frame testifies that next was stable once -> damage, refuse
+//!   hand over the partition commits beyond the gap in LSN order; drop the other commits there
+//!   mend the last flush of every chain (`chain.rs`)
 //! ```
 //!
-//! **Why flushes decide.** A disk may keep the second half of an interrupted write and lose the first. So valid
-//! frames after a damaged one prove nothing, as long as they belong to the flush that the damaged one belongs to. A
-//! frame of a later flush does prove something: it was written after the sync of the flush before (`frame.rs`).
+//! This is Hathi's recovery (section 4), with two differences. Frames of one partition need not stand in LSN order,
+//! as several threads may share a partition; what is read ahead is remembered by its place. And LSNs beyond the gap are
+//! never used again: the next one is higher than all that were read, and what is missing between is a **hole**, which
+//! every partition notes in its next opening frame. Thus a commit that was dropped once stays dropped, without a
+//! byte of it being touched, and partition commits are handed over at the same place each time.
 //!
-//! **Why zeros.** A frame that is left over in a torn tail is valid at its place. If new frames happened to end
-//! just there, the next recovery would take it for their successor.
+//! A transaction depends only on commits with lower LSNs, so LSN order is right for partition commits too; within a
+//! partition it keeps their order wherever one depends on the other.
 //!
-//! **Why the last flush is written again.** It may have been read from the page cache only: after a crash of the
-//! process it may never have been synced, and after a failed sync the kernel may think it clean, so that a sync
-//! alone would do nothing. The bytes are the same, so an interruption does no harm. Flushes before the last need
-//! no such care: the next flush began only after their sync.
+//! Nothing is written but the last flushes and the trim point, with the bytes that they have, and zeros over torn
+//! tails. So recovery can be interrupted at any point, any number of times.
 //!
 //! What cannot be told apart:
-//! - Damage within the last flush of a log that was not closed looks like an interrupted write and is dropped,
-//!   though its commits may have been acknowledged. (A closed log ends with a mark that testifies for all of it.)
-//! - A last segment file that was removed, or replaced by an older copy of itself, leaves a log that is whole.
-//! - Damage to the mark itself, or to the zeros after the last frame, looks like a torn tail; nothing is lost.
-//!
-//! A segment with a damaged header is refused, except for a last one of nothing but zeros: its creation was
-//! interrupted, and it is removed.
+//! - Damage within the last flush of a partition that was not closed looks like an interrupted write, and its
+//!   commits are dropped, though they may have been acknowledged, unless a later flush of another partition, or a
+//!   mark, testifies that they were stable. (A closed partition ends with a mark that testifies for all of it.)
+//! - Last segments that were removed, or replaced by older copies of themselves, are missed only by the same testimony.
+//! - Damage to the mark itself, or to what follows the last frame, looks like a torn tail; nothing is lost.
 
-use crate::device::{Device, DeviceFile};
+use std::collections::BTreeMap;
+
+use crate::Lsn;
+use crate::chain::{Chain, Numbered, PayloadRef, Reader, SegmentFile, Stop, corrupt};
+use crate::device::{Access, Device};
 use crate::error::{LogError, OpenError, Result, device_error};
-use crate::frame::{self, Frame, FrameKind, Place, Tag};
-use crate::log::LogOptions;
-use crate::segment::{self, FRAMES_START, Segment, file_name};
+use crate::frame::{Frame, FrameKind, Hole, Place, Tag};
+use crate::segment::{self, FRAMES_START, file_name};
+use crate::trim::{self, TrimPoint};
 
-const CHUNK_BYTES: u64 = 1 << 20;
-const STEP_BYTES: u64 = frame::ALIGN_BYTES as u64;
+const PROGRESS_STEPS: u64 = 256;
 
 /// What was found when a log was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// The LSN of the last commit, 0 if there is none.
-    pub last_lsn: u64,
+    /// The last LSN that counts as taken: the next commit has the LSN after it.
+    pub last_lsn: Lsn,
+    /// The LSN below which the log had been given up; 0 if it never was.
+    pub trimmed_below: Lsn,
     /// Frames handed over.
     pub frames: u64,
     /// Commits among them.
     pub commits: u64,
+    /// Partition commits among those that stood beyond the first gap.
+    pub commits_beyond_gap: u64,
+    /// Commits that were dropped because a lower LSN is missing. None was acknowledged.
+    pub dropped_commits: u64,
     /// Segments read.
     pub segments: u64,
-    /// Bytes of an interrupted write that were dropped at the end.
+    /// Bytes of interrupted writes that were dropped at the ends of the partitions, as far as they are recognised.
     pub torn_bytes: u64,
     /// The log had been closed, not left by a crash; true of a new log as well.
     pub was_closed: bool,
@@ -59,273 +69,271 @@ pub struct Recovered {
 
 /// Where the log goes on.
 pub(crate) struct Resume {
-    pub(crate) segment: Segment,
-    pub(crate) end: u64,
-    pub(crate) settled: bool,
+    pub(crate) chains: Vec<Chain>,
+    pub(crate) stock: Stock,
+    /// For the opening frames: what is missing behind the first gap.
+    pub(crate) hole: Hole,
+    /// All holes at or after the trim point.
+    pub(crate) holes: Vec<Hole>,
+}
+
+/// The files beside the chains, and what all files have in common.
+pub(crate) struct Stock {
+    pub(crate) log: u64,
+    pub(crate) next_number: u64,
+    pub(crate) spare: Vec<u64>,
+    pub(crate) trim: TrimPoint,
 }
 
 type Apply<'a, E> = dyn FnMut(Frame<'_>) -> std::result::Result<(), E> + 'a;
 
-/// Reads, replays and mends the log on `device`; creates one if there is none.
+/// Reads, replays and, unless the access is for reading only, mends the log on `device`.
 pub(crate) fn recover<E>(
     device: &dyn Device,
-    options: LogOptions,
+    access: Access,
     apply: &mut Apply<'_, E>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> std::result::Result<(Resume, Recovered), OpenError<E>> {
-    let mut found = find_segments(device)?;
-    let interrupted = remove_interrupted(device, &mut found)?;
-    let bytes_total = found.iter().map(|reader| reader.size).sum();
-    let mut replay = Replay { apply, recovered: Recovered::default(), settled: true };
-    let (mut bytes_done, mut last) = (0, None);
-    for mut reader in found {
-        let header = reader.header()?;
-        check_row(&header, last.as_ref())?;
-        let before = bytes_done;
-        let end = replay.segment(&mut reader, header.salt, &mut |bytes| progress(before + bytes, bytes_total))?;
-        bytes_done += reader.size;
-        last = Some((reader, header, end));
-    }
-    progress(bytes_total, bytes_total);
-    let mut recovered = Recovered { was_closed: replay.settled, ..replay.recovered };
-    let Some((mut reader, header, end)) = last else {
-        let allocate = options.growth_bytes.min(options.segment_bytes);
-        let segment = Segment::create(device, 1, (0, 0), allocate)?;
-        return Ok((Resume { segment, end: FRAMES_START, settled: true }, recovered));
+    let (chains, stock) = find_chains(device, access)?;
+    let mut merge = Merge {
+        chains,
+        trimmed: stock.trim.below,
+        next: stock.trim.below.max(1),
+        pending: BTreeMap::new(),
+        holes: Vec::new(),
+        apply,
+        recovered: Recovered { trimmed_below: stock.trim.below, was_closed: true, ..Recovered::default() },
+        progress,
+        reported: 0,
     };
-    let dirty_end = reader.inspect_tail(header.salt, end.offset)?;
-    if interrupted && dirty_end > end.offset {
-        // The next segment is created only after this one is on disk.
-        let detail = "a later segment was begun, but no valid frame stands here";
-        return Err(corrupt(&reader.name, end.offset, detail).into());
+    merge.up_to_gap()?;
+    let hole = merge.beyond_gap()?;
+    let Merge { mut chains, mut recovered, mut holes, .. } = merge;
+    recovered.last_lsn = hole.to - 1;
+    for chain in &chains {
+        recovered.segments += chain.segment_count();
+        recovered.torn_bytes += chain.torn_bytes();
+        recovered.was_closed &= chain.is_settled && chain.torn_bytes() == 0;
     }
-    recovered.torn_bytes = dirty_end - end.offset;
-    let mended = recovered.was_closed && recovered.torn_bytes == 0;
-    let again = if mended { None } else { Some(reader.last_flush(end, dirty_end)?) };
-    let mut segment = Segment::existing(header, reader.file, reader.location, reader.size);
-    if let Some(bytes) = again {
-        segment.write_durably(&bytes, end.last_flush, options.growth_bytes)?;
+    if access == Access::Write && !chains.is_empty() {
+        chains.iter_mut().try_for_each(Chain::mend)?;
+        if stock.trim.below > 0 && (stock.trim.is_uneven || !recovered.was_closed) {
+            // It may have been read from the page cache only, like the last flushes.
+            trim::write(device, stock.log, stock.trim.below)?;
+        }
+        // The crash may have come between the creation of a file and the sync of its name.
+        let synced = device.sync_dir();
+        synced.map_err(|source| device_error("sync the directory".to_string(), device.location(), source))?;
     }
-    // The crash may have come between the creation of the file and the sync of its name.
-    device.sync_dir().map_err(|source| device_error("sync the directory".to_string(), device.location(), source))?;
-    let settled = recovered.was_closed;
-    Ok((Resume { segment, end: end.offset, settled }, recovered))
+    if !hole.is_empty() {
+        holes.push(hole);
+    }
+    Ok((Resume { chains, stock, hole, holes }, recovered))
 }
 
-/// All segments in order, without a gap.
-fn find_segments(device: &dyn Device) -> Result<Vec<Reader>> {
+/// Opens all files, checks their headers and sorts them into chains.
+fn find_chains(device: &dyn Device, access: Access) -> Result<(Vec<Chain>, Stock)> {
     let fail = |source| device_error("list the files".to_string(), device.location(), source);
-    let mut numbers: Vec<u64> =
-        device.list().map_err(fail)?.iter().filter_map(|name| segment::parse_name(name)).collect();
+    let names = device.list().map_err(fail)?;
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| segment::parse_name(name)).collect();
     numbers.sort_unstable();
-    for (&number, expected) in numbers.iter().zip(1..) {
-        if number != expected {
-            return Err(corrupt(&file_name(expected), 0, "the file is missing, though a later segment is there"));
+    let next_number = numbers.last().map_or(1, |last| last + 1);
+    let (mut partitions, mut spare, mut log) = (BTreeMap::<u64, Vec<SegmentFile>>::new(), Vec::new(), None);
+    for number in numbers {
+        let name = file_name(number);
+        let fail = |source| device_error(format!("open {name}"), device.location(), source);
+        let file = device.open(&name, access).map_err(fail)?;
+        let mut reader = Reader::new(number, device.location(), file)?;
+        if reader.header_bytes()?.iter().all(|&byte| byte == 0) && reader.is_blank()? {
+            // Its creation was interrupted.
+            spare.push(number);
+            continue;
         }
-    }
-    numbers.into_iter().map(|number| Reader::open(device, number)).collect()
-}
-
-/// Removes the last segment if its creation was interrupted. Returns whether it was.
-fn remove_interrupted(device: &dyn Device, found: &mut Vec<Reader>) -> Result<bool> {
-    let Some(last) = found.last_mut() else {
-        return Ok(false);
-    };
-    if !last.is_blank()? {
-        return Ok(false);
-    }
-    let fail = |source| device_error(format!("remove {}", last.name), device.location(), source);
-    device.remove(&last.name).map_err(fail)?;
-    device.sync_dir().map_err(fail)?;
-    found.pop();
-    Ok(true)
-}
-
-/// Checks that a segment follows the one before it.
-fn check_row(header: &segment::Header, last: Option<&(Reader, segment::Header, End)>) -> Result<()> {
-    let Some((reader, previous, end)) = last else {
-        if (header.previous_end, header.previous_salt) == (0, 0) {
-            return Ok(());
+        let header = segment::Header::decode(reader.header_bytes()?, number)?;
+        if *log.get_or_insert(header.log) != header.log {
+            return Err(corrupt(&name, 0, "it does not belong to the same log as the files before it"));
         }
-        return Err(corrupt(&file_name(header.number), 0, "its header says that another segment comes before it"));
-    };
-    if header.previous_salt != previous.salt {
-        let detail = format!("it does not belong to the same log as {}", reader.name);
-        return Err(corrupt(&file_name(header.number), 0, &detail));
+        partitions.entry(header.link.partition).or_default().push(SegmentFile { header, reader });
     }
-    if header.previous_end != end.offset {
-        let detail = format!("no valid frame stands here, but the frames go on up to byte {}", header.previous_end);
-        return Err(corrupt(&reader.name, end.offset, &detail));
+    let trim = trim::read(device, log)?;
+    let mut chains = Vec::new();
+    for (partition, segments) in partitions {
+        let (chain, unused) = Chain::new(partition, in_sequence(segments, &mut spare)?, trim.below)?;
+        chains.push(chain);
+        spare.extend(unused);
     }
-    Ok(())
+    let log = log.unwrap_or_else(segment::random_number);
+    Ok((chains, Stock { log, next_number, spare, trim }))
 }
 
-fn corrupt(file: &str, offset: u64, detail: &str) -> LogError {
-    LogError::Corrupt { file: file.to_string(), offset, detail: detail.to_string() }
+/// Segments in order of their sequences. Where an attempt to begin a segment failed late and a second one took
+/// another file, both have the same place; the one without frames is spare.
+fn in_sequence(mut segments: Vec<SegmentFile>, spare: &mut Vec<u64>) -> Result<Vec<SegmentFile>> {
+    segments.sort_by_key(|segment| segment.header.link.sequence);
+    let mut row: Vec<SegmentFile> = Vec::new();
+    for mut segment in segments {
+        let Some(last) = row.last_mut().filter(|last| last.header.link.sequence == segment.header.link.sequence) else {
+            row.push(segment);
+            continue;
+        };
+        if segment.has_frames()? {
+            if last.has_frames()? {
+                let detail = format!("it has the same place in its partition as {}", last.reader.name);
+                return Err(corrupt(&segment.reader.name, 0, &detail));
+            }
+            std::mem::swap(last, &mut segment);
+        }
+        spare.push(segment.header.number);
+    }
+    Ok(row)
 }
 
-/// Where the valid frames of a segment end, and where the flush of the last one starts. Without a frame the latter
-/// is 0: the header is the last thing written.
-#[derive(Clone, Copy)]
-struct End {
-    offset: u64,
-    last_flush: u64,
+impl SegmentFile {
+    fn has_frames(&mut self) -> Result<bool> {
+        Ok(self.reader.frame(Place { salt: self.header.salt, offset: FRAMES_START })?.is_some())
+    }
 }
 
-/// Hands frames over and keeps count.
-struct Replay<'a, 'b, E> {
+/// The row of commits as far as it was put together.
+struct Merge<'a, 'b, E> {
+    chains: Vec<Chain>,
+    /// LSNs below are not handed over.
+    trimmed: Lsn,
+    /// The LSN to be handed over next.
+    next: Lsn,
+    /// What was read ahead, with the place of its chain.
+    pending: BTreeMap<Lsn, (usize, Numbered)>,
+    holes: Vec<Hole>,
     apply: &'a mut Apply<'b, E>,
     recovered: Recovered,
-    /// The last frame was a mark, or there was none.
-    settled: bool,
+    progress: &'a mut dyn FnMut(u64, u64),
+    reported: u64,
 }
 
-impl<E> Replay<'_, '_, E> {
-    /// Replays one segment; `progress` is told the bytes read of it.
-    fn segment(
+impl<E> Merge<'_, '_, E> {
+    fn up_to_gap(&mut self) -> std::result::Result<(), OpenError<E>> {
+        loop {
+            if let Some(hole) = self.holes.iter().find(|hole| (hole.from..hole.to).contains(&self.next)).copied() {
+                // A partition commit in the hole may still be ahead of us.
+                match self.behind().filter(|&at| self.chains[at].passed < hole.to) {
+                    Some(at) => self.read_on(at)?,
+                    None => {
+                        self.partition_commits(hole.to)?;
+                        self.next = hole.to;
+                    }
+                }
+            } else if let Some((at, numbered)) = self.pending.remove(&self.next) {
+                self.next += 1;
+                self.hand_over(at, &numbered)?;
+            } else if let Some(at) = self.behind() {
+                self.read_on(at)?;
+            } else {
+                break;
+            }
+        }
+        let total: u64 = self.chains.iter().map(Chain::size).sum();
+        (self.progress)(total, total);
+        Ok(())
+    }
+
+    /// Hands over the partition commits beyond the gap. Returns the hole that the gap begins.
+    fn beyond_gap(&mut self) -> std::result::Result<Hole, OpenError<E>> {
+        let testimony = self.chains.iter().map(|chain| chain.testimony).max().unwrap_or(0);
+        if self.next <= testimony {
+            return Err(self.missing(testimony).into());
+        }
+        let highest = self.chains.iter().map(|chain| chain.lsn_max).max().unwrap_or(0);
+        let hole = Hole { from: self.next, to: self.next.max(highest + 1) };
+        let before = self.recovered.commits;
+        self.partition_commits(Lsn::MAX)?;
+        self.recovered.commits_beyond_gap = self.recovered.commits - before;
+        Ok(hole)
+    }
+
+    /// The chain that was read least far, of those that go on.
+    fn behind(&self) -> Option<usize> {
+        let open = self.chains.iter().enumerate().filter(|(_, chain)| !chain.is_at_end);
+        open.min_by_key(|(_, chain)| chain.passed).map(|(at, _)| at)
+    }
+
+    fn read_on(&mut self, at: usize) -> Result<()> {
+        match self.chains[at].advance(self.trimmed)? {
+            Stop::Numbered(numbered) if numbered.lsn < self.trimmed => {}
+            Stop::Numbered(numbered) => {
+                if numbered.lsn < self.next || self.pending.contains_key(&numbered.lsn) {
+                    let (file, offset) = self.chains[at].place_of(numbered.payload);
+                    let detail = format!("LSN {} stands in the log a second time", numbered.lsn);
+                    return Err(corrupt(&file, offset, &detail));
+                }
+                self.pending.insert(numbered.lsn, (at, numbered));
+            }
+            Stop::Hole(hole) if hole.is_empty() || hole.to <= self.trimmed || self.holes.contains(&hole) => {}
+            Stop::Hole(hole) => self.holes.push(hole),
+            Stop::End => {}
+        }
+        let (done, total) =
+            (self.chains.iter().map(Chain::bytes_read).sum(), self.chains.iter().map(Chain::size).sum());
+        if done - self.reported >= total / PROGRESS_STEPS {
+            self.reported = done;
+            (self.progress)(done, total);
+        }
+        Ok(())
+    }
+
+    /// Hands over the partition commits below `to` that were read ahead; drops the others.
+    fn partition_commits(&mut self, to: Lsn) -> std::result::Result<(), OpenError<E>> {
+        let rest = self.pending.split_off(&to);
+        for (at, numbered) in std::mem::replace(&mut self.pending, rest).into_values() {
+            match numbered.tag {
+                Tag::PartitionCommit => self.hand_over(at, &numbered)?,
+                Tag::Commit => self.recovered.dropped_commits += 1,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over a transaction: its data frames, then its commit.
+    fn hand_over(&mut self, at: usize, numbered: &Numbered) -> std::result::Result<(), OpenError<E>> {
+        if numbered.tag == Tag::Void {
+            return Ok(());
+        }
+        for &data in &numbered.data {
+            self.hand_over_frame(at, numbered, FrameKind::Data, data)?;
+        }
+        self.hand_over_frame(at, numbered, FrameKind::Commit, numbered.payload)?;
+        self.recovered.commits += 1;
+        Ok(())
+    }
+
+    fn hand_over_frame(
         &mut self,
-        reader: &mut Reader,
-        salt: u64,
-        progress: &mut dyn FnMut(u64),
-    ) -> std::result::Result<End, OpenError<E>> {
-        let mut end = End { offset: FRAMES_START, last_flush: 0 };
-        let mut reported = 0;
-        self.recovered.segments += 1;
-        while let Some((header, payload)) = reader.frame(Place { salt, offset: end.offset })? {
-            let offset = end.offset;
-            if header.tag == Tag::Commit && header.lsn != self.recovered.last_lsn + 1 {
-                let detail = format!("LSN {} follows LSN {}", header.lsn, self.recovered.last_lsn);
-                return Err(corrupt(&reader.name, offset, &detail).into());
-            }
-            if let Some(kind) = header.tag.kind() {
-                let frame = Frame { kind, txn: header.txn, lsn: header.lsn, payload };
-                (self.apply)(frame).map_err(|error| OpenError::Apply { file: reader.name.clone(), offset, error })?;
-                self.count(kind, header.lsn);
-            }
-            self.settled = header.tag == Tag::Mark;
-            end.last_flush = offset - u64::from(header.flush_distance);
-            end.offset += frame::frame_bytes(header.payload_bytes as usize) as u64;
-            if end.offset - reported >= CHUNK_BYTES {
-                reported = end.offset;
-                progress(reported);
-            }
+        at: usize,
+        numbered: &Numbered,
+        kind: FrameKind,
+        payload: PayloadRef,
+    ) -> std::result::Result<(), OpenError<E>> {
+        let bytes = self.chains[at].payload(payload)?;
+        let frame = Frame { kind, txn: numbered.txn, lsn: numbered.lsn, payload: bytes };
+        if let Err(error) = (self.apply)(frame) {
+            let (file, offset) = self.chains[at].place_of(payload);
+            return Err(OpenError::Apply { file, offset, error });
         }
-        Ok(end)
-    }
-
-    fn count(&mut self, kind: FrameKind, lsn: u64) {
         self.recovered.frames += 1;
-        if kind == FrameKind::Commit {
-            self.recovered.commits += 1;
-            self.recovered.last_lsn = lsn;
-        }
-    }
-}
-
-/// A segment file read through a window that moves forward.
-struct Reader {
-    number: u64,
-    name: String,
-    location: String,
-    file: Box<dyn DeviceFile>,
-    size: u64,
-    window: Vec<u8>,
-    window_start: u64,
-}
-
-impl Reader {
-    fn open(device: &dyn Device, number: u64) -> Result<Reader> {
-        let (name, location) = (file_name(number), device.location());
-        let fail = |source| device_error(format!("open {name}"), device.location(), source);
-        let file = device.open(&name).map_err(fail)?;
-        let size = file.size().map_err(fail)?;
-        Ok(Reader { number, name, location, file, size, window: Vec::new(), window_start: 0 })
+        Ok(())
     }
 
-    /// `bytes` bytes from `offset`; `None` if the file ends before.
-    fn view(&mut self, offset: u64, bytes: u64) -> Result<Option<&[u8]>> {
-        if offset + bytes > self.size {
-            return Ok(None);
-        }
-        let window_end = self.window_start + self.window.len() as u64;
-        if offset < self.window_start || offset + bytes > window_end {
-            let length = bytes.max(CHUNK_BYTES).min(self.size - offset);
-            self.window.resize(length as usize, 0);
-            let read = self.file.read_at(&mut self.window, offset);
-            read.map_err(|source| device_error(format!("read {}", self.name), self.location.clone(), source))?;
-            self.window_start = offset;
-        }
-        let from = (offset - self.window_start) as usize;
-        Ok(Some(&self.window[from..from + bytes as usize]))
-    }
-
-    fn header(&mut self) -> Result<segment::Header> {
-        let number = self.number;
-        let bytes = self.view(0, FRAMES_START.min(self.size))?.unwrap_or_default();
-        segment::Header::decode(bytes, number)
-    }
-
-    /// The frame at `place`, if there is a valid one.
-    fn frame(&mut self, place: Place) -> Result<Option<(frame::Header, &[u8])>> {
-        let Some(header) = self.frame_header(place)? else {
-            return Ok(None);
-        };
-        let start = place.offset + frame::HEADER_BYTES as u64;
-        let Some(payload) = self.view(start, header.padded_bytes() as u64)? else {
-            return Ok(None);
-        };
-        let valid = crc32c::crc32c(payload) == header.payload_checksum;
-        Ok(valid.then(|| (header, &payload[..header.payload_bytes as usize])))
-    }
-
-    fn frame_header(&mut self, place: Place) -> Result<Option<frame::Header>> {
-        let bytes = self.view(place.offset, frame::HEADER_BYTES as u64)?;
-        Ok(bytes.and_then(|bytes| frame::Header::decode(bytes, place)))
-    }
-
-    /// Searches what follows the last frame, which ends at `end`. Returns where the bytes that are not zero end;
-    /// refuses the segment if they testify that `end` was not the end.
-    fn inspect_tail(&mut self, salt: u64, end: u64) -> Result<u64> {
-        let mut dirty_end = end;
-        for offset in (end..self.size).step_by(STEP_BYTES as usize) {
-            if self.is_zero(offset)? {
-                continue;
-            }
-            dirty_end = (offset + STEP_BYTES).min(self.size);
-            // The header alone is testimony enough, whatever became of its payload.
-            let Some(header) = self.frame_header(Place { salt, offset })? else {
-                continue;
-            };
-            if offset - u64::from(header.flush_distance) > end {
-                let detail = format!("no valid frame stands here, but one that was written later does at {offset}");
-                return Err(corrupt(&self.name, end, &detail));
-            }
-        }
-        Ok(dirty_end)
-    }
-
-    /// Whether the next few bytes are zero.
-    fn is_zero(&mut self, offset: u64) -> Result<bool> {
-        let bytes = self.view(offset, STEP_BYTES.min(self.size - offset))?.unwrap_or_default();
-        Ok(bytes.iter().all(|&byte| byte == 0))
-    }
-
-    /// Whether the file is empty or all zeros.
-    fn is_blank(&mut self) -> Result<bool> {
-        for offset in (0..self.size).step_by(STEP_BYTES as usize) {
-            if !self.is_zero(offset)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// The bytes of the last flush, with zeros for what follows it up to `dirty_end`.
-    fn last_flush(&mut self, end: End, dirty_end: u64) -> Result<Vec<u8>> {
-        let length = end.offset - end.last_flush;
-        let mut bytes = self.view(end.last_flush, length)?.unwrap_or_default().to_vec();
-        assert_eq!(bytes.len() as u64, length, "it was just read");
-        bytes.resize((dirty_end - end.last_flush) as usize, 0);
-        Ok(bytes)
+    /// The first gap stands where something testifies that there was none.
+    fn missing(&self, testimony: Lsn) -> LogError {
+        // It is missing at the end of some partition: most likely one that is visibly torn, else one that was not
+        // closed, else the one that ends first.
+        let suspect = |chain: &&Chain| (chain.torn_bytes() == 0, chain.is_settled, chain.passed);
+        let (file, offset) = self.chains.iter().min_by_key(suspect).map(Chain::place).unwrap_or_default();
+        let detail = format!(
+            "LSN {} is in no partition, though everything up to LSN {testimony} had been on disk; most likely it \
+             stood here",
+            self.next
+        );
+        corrupt(&file, offset, &detail)
     }
 }

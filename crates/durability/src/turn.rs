@@ -7,13 +7,15 @@
 //!     somebody leads    -> look again for some microseconds, then sleep
 //! ```
 //!
-//! Followers look before they sleep, because being woken costs as much as a good part of a sync. A sleeper is on
+//! Followers look before they sleep, because being woken costs as much as a good part of a sync. But not more of them
+//! than there are processors beside the leader's: where threads wait for a processor, looking keeps them from it. A sleeper is on
 //! the list of sleepers; it enters the list only while somebody leads, and whoever leads empties the list of
 //! everybody satisfied after giving up the lead, under the latch of the list: no wake-up is lost. A thread that
-//! woke for another reason may stay on the list. That does no harm: targets are only ever reached, never lost,
-//! so an entry whose target is not reached belongs to a thread that still waits, and will lead when woken.
+//! woke for another reason may stay on the list. That does no harm: targets are only ever reached, never lost, and
+//! who leaves without its target takes itself off the list first, so an entry whose target is not reached belongs to a
+//! thread that still waits, and will lead when woken.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -28,15 +30,24 @@ const LOOKS_PER_YIELD: u32 = 32;
 pub(crate) struct Turn<T> {
     taken: AtomicBool,
     sleepers: Mutex<Vec<(Thread, T)>>,
+    /// Threads that look, and how many may.
+    looking: AtomicUsize,
+    looking_max: usize,
 }
 
 impl<T: Copy> Turn<T> {
     pub(crate) fn new() -> Turn<T> {
-        Turn { taken: AtomicBool::new(false), sleepers: Mutex::new(Vec::new()) }
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Turn {
+            taken: AtomicBool::new(false),
+            sleepers: Mutex::new(Vec::new()),
+            looking: AtomicUsize::new(0),
+            looking_max: processors.saturating_sub(1).max(1),
+        }
     }
 
-    /// Returns once `reached(target)`, leading by `lead` whenever nobody else does. `reached` must never become
-    /// false again, and must be true for every target once a `lead` has failed.
+    /// Returns once `reached(target)`, leading by `lead` whenever nobody else does, or with the error of its own
+    /// `lead`. `reached` must never become false again. After a `lead` that failed others lead in their turn.
     pub(crate) fn wait_for<E>(
         &self,
         target: T,
@@ -47,8 +58,11 @@ impl<T: Copy> Turn<T> {
             if !self.taken.swap(true, Ordering::AcqRel) {
                 let _lead = Lead { turn: self, reached: &reached };
                 // The leader before may have done our work between our look and our election.
-                if !reached(target) {
-                    lead()?;
+                if !reached(target)
+                    && let Err(error) = lead()
+                {
+                    self.forget();
+                    return Err(error);
                 }
             } else if !self.look(target, &reached) && self.enter(target, &reached) {
                 std::thread::park();
@@ -59,6 +73,16 @@ impl<T: Copy> Turn<T> {
 
     /// Looks for a while; true if there is something to do other than to sleep.
     fn look(&self, target: T, reached: &impl Fn(T) -> bool) -> bool {
+        if self.looking.fetch_add(1, Ordering::Relaxed) >= self.looking_max {
+            self.looking.fetch_sub(1, Ordering::Relaxed);
+            return false;
+        }
+        let is_over = self.look_on(target, reached);
+        self.looking.fetch_sub(1, Ordering::Relaxed);
+        is_over
+    }
+
+    fn look_on(&self, target: T, reached: &impl Fn(T) -> bool) -> bool {
         let start = Instant::now();
         while start.elapsed() < LOOK {
             for _ in 0..LOOKS_PER_YIELD {
@@ -80,6 +104,13 @@ impl<T: Copy> Turn<T> {
         }
         sleepers.push((std::thread::current(), target));
         true
+    }
+
+    /// Takes this thread off the list, as it leaves with its target not reached. Called while it leads, so that it
+    /// doesn't wake itself in place of one who waits.
+    fn forget(&self) {
+        let me = std::thread::current().id();
+        self.sleepers.lock().retain(|(thread, _)| thread.id() != me);
     }
 
     /// Gives up the lead; wakes the satisfied, and one more to lead.
@@ -141,6 +172,35 @@ mod tests {
         });
         assert!(number.into_inner() >= 199 * 8 + 7);
         assert!(leads.into_inner() <= 1600 / 5 + 1, "leads never overlap or happen for nothing");
+    }
+
+    /// A leader that fails leaves; the others go on without it, one after the other.
+    #[test]
+    fn nobody_waits_for_one_who_failed() {
+        let (turn, number, leads) = (Turn::new(), AtomicU64::new(0), AtomicU64::new(0));
+        let failures: u64 = std::thread::scope(|scope| {
+            let threads = (0..8).map(|thread| {
+                let (turn, number, leads) = (&turn, &number, &leads);
+                scope.spawn(move || {
+                    (0..100)
+                        .filter(|round| {
+                            let target = round * 8 + thread;
+                            let reached = |target| number.load(Ordering::Acquire) >= target;
+                            let lead = || {
+                                std::thread::sleep(Duration::from_micros(70));
+                                let fails = leads.fetch_add(1, Ordering::Relaxed) % 3 == 0;
+                                number.fetch_add(if fails { 0 } else { 7 }, Ordering::Release);
+                                if fails { Err(()) } else { Ok(()) }
+                            };
+                            turn.wait_for(target, reached, lead).is_err()
+                        })
+                        .count() as u64
+                })
+            });
+            threads.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(failures, leads.into_inner().div_ceil(3), "only who failed was told so");
+        assert!(turn.sleepers.into_inner().is_empty());
     }
 
     #[test]

@@ -1,69 +1,85 @@
 //! Power loss at every step.
 //!
-//! A workload runs on the faulty device; the power goes off during one of its numbered steps; the seed chooses what
-//! the medium holds then. The log must open, hold every acknowledged commit with all its frames, hold nothing
-//! half, and go on from there, through further crashes, those during recovery included. A crash must never look
-//! like corruption.
+//! A workload over several partitions and all commit modes runs on the faulty device; the power goes off during one of
+//! its numbered steps; the seed chooses what the medium holds then. The log must open, hold every acknowledged commit
+//! with all its frames, hold nothing half, hold nothing beyond a gap but partition commits, and go on from there,
+//! through further crashes, those during recovery included. A crash must never look like corruption.
 
 mod support;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use durability::{Log, LogError};
+use durability::{CommitMode, Log, LogError, LogOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use support::{Acked, Run, commit, commit_and_wait, open};
+use support::{Found, Ledger, Run, SMALL, commit, commit_and_wait, commit_many, last_payload, open, open_with, void};
 use testkit::FaultyDevice;
 
 /// Numbers free for the transactions of a second and third life of a log.
 const LATER_TXN: u64 = 1 << 32;
+const ROUNDS: u64 = 9;
 
-/// Opens, writes in all ways there are over several segments, and notes what is acknowledged.
-fn scripted(device: &FaultyDevice, acked: &mut Vec<Acked>) -> Result<(), LogError> {
+/// Two commits in one partition whose frames stand in the other order than their numbers.
+fn crossed(log: &Log, ledger: &Ledger, partition: usize, txns: [u64; 2], mode: CommitMode) -> Result<(), LogError> {
+    let lsns = txns.map(|txn| ledger.take(txn, Some(mode)));
+    log.append_commit(partition, txns[1], &last_payload(0, mode, txns[1]), mode, || lsns[1])?;
+    log.append_commit(partition, txns[0], &last_payload(0, mode, txns[0]), mode, || lsns[0])?;
+    Ok(())
+}
+
+/// Opens, writes in all ways there are over several partitions and segments, and notes what is acknowledged.
+fn scripted(device: &FaultyDevice, ledger: &Ledger) -> Result<(), LogError> {
     let (log, _, _) = open(device)?;
-    let mut lsn = 0;
-    for round in 0..10 {
-        let txn = round * 10;
-        // One that waits, one that aborts, one that stays open, two that share a flush.
-        lsn += 1;
-        commit(&log, txn, 2, || lsn)?;
-        log.wait_stable(lsn)?;
-        acked.push(Acked { lsn, txn });
-        log.append_data(txn + 1, &support::payload(txn + 1, 0))?;
-        log.append_data(txn + 2, &support::payload(txn + 2, 0))?;
-        log.append_abort(txn + 1)?;
-        for txn in [txn + 3, txn + 4] {
-            lsn += 1;
-            commit(&log, txn, 3, || lsn)?;
+    for round in 0..ROUNDS {
+        let txn = round * 20;
+        commit_and_wait(&log, ledger, (0, txn), 2, CommitMode::Sync)?;
+        // One that aborts, one that stays open.
+        log.append_data(1, txn + 1, &support::payload(txn + 1, 0))?;
+        log.append_data(2, txn + 2, &support::payload(txn + 2, 0))?;
+        log.append_abort(1, txn + 1);
+        commit(&log, ledger, (1, txn + 3), 3, CommitMode::Async)?;
+        crossed(&log, ledger, 0, [txn + 4, txn + 5], CommitMode::Async)?;
+        // Acknowledged while commits before it are in memory only.
+        commit_and_wait(&log, ledger, (2, txn + 6), 1, CommitMode::Partition)?;
+        void(&log, ledger, (1, txn + 7), 1)?;
+        crossed(&log, ledger, 2, [txn + 8, txn + 9], CommitMode::Partition)?;
+        commit(&log, ledger, (1, txn + 10), 1, CommitMode::Sync)?;
+        if round % 3 == 0 {
+            log.wait_stable(ledger.last())?;
+            ledger.ack_up_to(ledger.last());
         }
-        if round % 2 == 0 {
-            log.wait_stable(lsn)?;
-            acked.extend([Acked { lsn: lsn - 1, txn: txn + 3 }, Acked { lsn, txn: txn + 4 }]);
+        if round % 4 == 3 {
+            log.trim(log.stable_lsn().saturating_sub(12))?;
         }
     }
     log.close()
 }
 
-/// What the crash left must open and hold `acked`; then the log goes on, and loses power once more. `step` and
-/// `seed` name the run and the image.
-fn survives(image: &FaultyDevice, acked: &[Acked], step: u64, seed: u64) {
+/// What the crash left must open and hold what was acknowledged; then the log goes on with `partitions`, and loses power
+/// once more. `step` and `seed` name the run and the image.
+fn survives(image: &FaultyDevice, ledger: &Ledger, step: u64, seed: u64) {
     let _run = Run { step, seed };
-    let (log, recovered, found) = open(image).unwrap();
-    found.holds(acked);
-    let (more, result) = commit_and_wait(&log, LATER_TXN, recovered.last_lsn + 1, 5);
-    result.unwrap();
+    let options = LogOptions { partitions: 1 + (seed % 5) as usize, ..SMALL };
+    let (log, recovered, found) = open_with(image, options).unwrap();
+    found.check(ledger, recovered.trimmed_below);
+    let more = Ledger::after(recovered.last_lsn);
+    let last = log.partitions() - 1;
+    // Data of a transaction of the same number was left open, or its commit was dropped.
+    commit_and_wait(&log, &more, (last, 2), 2, CommitMode::Partition).unwrap();
+    commit_many(&log, &more, LATER_TXN, seed % 4).unwrap();
     // Neither flushed nor acknowledged.
-    log.append_data(2 * LATER_TXN, b"xxxx").ok();
+    commit(&log, &more, (0, LATER_TXN + 9), 1, CommitMode::Async).unwrap();
     let again = image.after_power_loss(seed);
     drop(log);
-    let (_, _, found) = open(&again).unwrap();
-    found.holds(acked);
-    found.holds(&more);
+    let (_, recovered, second) = open(&again).unwrap();
+    second.check(&more, recovered.trimmed_below);
+    let first_lsn = more.issued.lock().keys().next().copied().unwrap();
+    let earlier: Vec<_> = second.commits.iter().filter(|commit| commit.lsn < first_lsn).copied().collect();
+    assert_eq!(earlier, found.commits, "what was shown once is shown again, and what was dropped stays dropped");
 }
 
 /// Cuts the power at every step of the recovery of `image()`, then recovers from that.
-fn survives_crashes_of_recovery(image: impl Fn() -> FaultyDevice, acked: &[Acked], seed: u64) -> u64 {
+fn survives_crashes_of_recovery(image: impl Fn() -> FaultyDevice, ledger: &Ledger, seed: u64) -> u64 {
     for step in 1.. {
         let device = image();
         device.cut_power_at(step);
@@ -72,7 +88,7 @@ fn survives_crashes_of_recovery(image: impl Fn() -> FaultyDevice, acked: &[Acked
             return step - 1;
         }
         assert!(opened.is_err());
-        survives(&device.after_power_loss(seed ^ step), acked, step, seed ^ step);
+        survives(&device.after_power_loss(seed ^ step), ledger, step, seed ^ step);
     }
     unreachable!()
 }
@@ -80,53 +96,53 @@ fn survives_crashes_of_recovery(image: impl Fn() -> FaultyDevice, acked: &[Acked
 #[test]
 fn at_every_step_of_a_script() {
     let rehearsal = FaultyDevice::new(0);
-    let mut all = Vec::new();
-    scripted(&rehearsal, &mut all).unwrap();
+    scripted(&rehearsal, &Ledger::default()).unwrap();
     let steps = rehearsal.steps();
-    assert!(rehearsal.contents("redo-00000003.log").len() > 1024, "the script should fill segments");
-    let (mut images, mut recoveries) = (0, 0);
+    let (mut images, mut recoveries, mut beyond) = (0, 0, 0);
     for step in 1..=steps {
-        let device = FaultyDevice::new(0);
+        let (device, ledger) = (FaultyDevice::new(0), Ledger::default());
         device.cut_power_at(step);
-        let mut acked = Vec::new();
-        scripted(&device, &mut acked).unwrap_err();
+        scripted(&device, &ledger).unwrap_err();
         assert!(device.is_off());
-        for seed in 0..24 {
+        for seed in 0..12 {
             let seed = step << 16 | seed;
-            survives(&device.after_power_loss(seed), &acked, step, seed);
+            let image = device.after_power_loss(seed);
+            survives(&image, &ledger, step, seed);
             images += 1;
         }
-        for seed in 0..4 {
+        for seed in 0..2 {
             let seed = step << 16 | seed;
-            recoveries += survives_crashes_of_recovery(|| device.after_power_loss(seed), &acked, seed);
+            recoveries += survives_crashes_of_recovery(|| device.after_power_loss(seed), &ledger, seed);
         }
+        beyond += open(&device.after_power_loss(step)).unwrap().1.commits_beyond_gap;
     }
+    assert!(beyond > 0 && rehearsal.contents("redo-00000003.log").len() > 1024, "the script should meet all cases");
     println!("{steps} crash points, {images} images, {recoveries} crashes during recovery");
 }
 
 /// A random sequence by one thread.
-fn random_sequence(log: &Log, seed: u64, acked: &mut Vec<Acked>) -> Result<(), LogError> {
+fn random_sequence(log: &Log, seed: u64, ledger: &Ledger) -> Result<(), LogError> {
     let mut random = StdRng::seed_from_u64(seed);
-    let (mut lsn, mut waiting) = (1, Vec::new());
     for txn in 1..=random.random_range(1..60) {
-        match random.random_range(0..10) {
-            0 => log.append_data(txn, &support::payload(txn, 0))?,
+        let at = (random.random_range(0..log.partitions()), txn);
+        let mode = [CommitMode::Sync, CommitMode::Async, CommitMode::Partition][random.random_range(0..3)];
+        match random.random_range(0..14) {
+            0 => log.append_data(at.0, txn, &support::payload(txn, 0))?,
             1 => {
-                log.append_data(txn, &support::payload(txn, 0))?;
-                log.append_abort(txn)?;
+                log.append_data(at.0, txn, &support::payload(txn, 0))?;
+                log.append_abort(at.0, txn);
             }
             2 => log.flush()?,
-            _ => {
-                commit(log, txn, random.random_range(0..4), || lsn)?;
-                waiting.push(Acked { lsn, txn });
-                lsn += 1;
-            }
+            3 => void(log, ledger, at, random.random_range(0..2))?,
+            4 => crossed(log, ledger, at.0, [txn, txn + 1000], mode)?,
+            5 => drop(log.trim(ledger.last().saturating_sub(random.random_range(0..9)))?),
+            6..10 => drop(commit(log, ledger, at, random.random_range(0..4), mode)?),
+            _ => drop(commit_and_wait(log, ledger, at, random.random_range(0..4), mode)?),
         }
-        if random.random_bool(0.4) && !waiting.is_empty() {
-            let last = waiting.len() - 1;
-            let upto = random.random_range(0..=last);
-            log.wait_stable(waiting[upto].lsn)?;
-            acked.extend(waiting.drain(..=upto));
+        if random.random_bool(0.2) && ledger.last() > 0 {
+            let lsn = random.random_range(1..=ledger.last());
+            log.wait_stable(lsn)?;
+            ledger.ack_up_to(lsn);
         }
     }
     Ok(())
@@ -135,53 +151,77 @@ fn random_sequence(log: &Log, seed: u64, acked: &mut Vec<Acked>) -> Result<(), L
 #[test]
 fn random_sequences_of_one_thread() {
     let (mut images, mut cuts) = (0, 0);
-    for run in 0..600 {
+    for run in 0..800 {
         let mut random = StdRng::seed_from_u64(run);
-        let device = FaultyDevice::new(run);
-        device.cut_power_at(random.random_range(1..80));
-        let mut acked = Vec::new();
-        let result = open(&device).and_then(|(log, _, _)| random_sequence(&log, run, &mut acked));
+        let (device, ledger) = (FaultyDevice::new(run), Ledger::default());
+        device.cut_power_at(random.random_range(1..120));
+        let options = LogOptions { partitions: random.random_range(1..6), ..SMALL };
+        let result = open_with(&device, options).and_then(|(log, _, _)| random_sequence(&log, run, &ledger));
         cuts += u64::from(result.is_err());
         for _ in 0..4 {
             let seed = random.random();
-            survives(&device.after_power_loss(seed), &acked, run, seed);
+            survives(&device.after_power_loss(seed), &ledger, run, seed);
             images += 1;
         }
     }
     assert!(cuts > 100);
-    println!("600 sequences, {cuts} cut short, {images} images");
+    println!("800 sequences, {cuts} cut short, {images} images");
 }
 
-/// Threads commit and wait until the power goes off or their work is done. Returns what was acknowledged.
-fn threads(device: &FaultyDevice, workers: u64, each: u64) -> Vec<Acked> {
+/// Many lives of one log, each ended by a power loss: what each opening shows, later ones show too.
+#[test]
+fn many_lives() {
+    let (mut lives, mut commits) = (0, 0);
+    for run in 0..60 {
+        let mut random = StdRng::seed_from_u64(run);
+        let mut device = FaultyDevice::new(run);
+        let mut shown: Vec<support::Commit> = Vec::new();
+        for life in 0..12 {
+            let _run = Run { step: life, seed: run };
+            let options = LogOptions { partitions: random.random_range(1..5), ..SMALL };
+            let (log, recovered, found) = open_with(&device, options).unwrap();
+            shown.retain(|commit| commit.lsn >= recovered.trimmed_below);
+            assert!(found.commits.starts_with(&shown), "shown once, then lost");
+            let ledger = Ledger::after(recovered.last_lsn);
+            device.cut_power_at(device.steps() + random.random_range(1..90));
+            let _cut_short = random_sequence(&log, random.random(), &ledger);
+            let image = device.after_power_loss(random.random());
+            drop(log);
+            let (log, recovered, found) = open_with(&image, options).unwrap();
+            found.check(&ledger, recovered.trimmed_below);
+            drop(log);
+            (device, shown) = (image, found.commits);
+            (lives, commits) = (lives + 1, commits + ledger.acked());
+        }
+    }
+    println!("{lives} lives, {commits} acknowledged commits");
+}
+
+/// Threads commit and wait until the power goes off or their work is done.
+fn threads(device: &FaultyDevice, workers: u64, each: u64, ledger: &Ledger) {
+    device.yield_in_syncs(8);
     let Ok((log, _, _)) = open(device) else {
-        return Vec::new();
+        return;
     };
-    let (acked, last) = (Mutex::new(Vec::new()), AtomicU64::new(0));
+    let errors = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for worker in 0..workers {
-            let (log, acked, last) = (&log, &acked, &last);
+            let (log, errors) = (&log, &errors);
             scope.spawn(move || {
                 for i in 0..each {
                     let txn = worker * 1000 + i;
-                    let number = || last.fetch_add(1, Ordering::Relaxed) + 1;
-                    let Ok(lsn) = commit(log, txn, (txn % 4) as u32, number) else {
-                        return;
-                    };
-                    // Split-phase: every third commit is not waited for.
-                    if i % 3 == 0 {
-                        continue;
-                    }
-                    if log.wait_stable(lsn).is_err() {
+                    let at = ((worker % 4 * 2 % 3) as usize, txn);
+                    let mode =
+                        [CommitMode::Async, CommitMode::Sync, CommitMode::Partition][((i + worker) % 3) as usize];
+                    if commit_and_wait(log, ledger, at, (txn % 4) as u32, mode).is_err() {
+                        errors.fetch_add(1, Ordering::Relaxed);
                         return;
                     }
-                    assert!(log.is_stable(lsn));
-                    acked.lock().unwrap().push(Acked { lsn, txn });
                 }
             });
         }
     });
-    acked.into_inner().unwrap()
+    assert!(errors.into_inner() == 0 || device.is_off());
 }
 
 #[test]
@@ -189,13 +229,13 @@ fn random_cuts_of_many_threads() {
     let (mut images, mut acks) = (0, 0);
     for run in 0..250 {
         let mut random = StdRng::seed_from_u64(run);
-        let device = FaultyDevice::new(run);
-        device.cut_power_at(random.random_range(1..200));
-        let acked = threads(&device, random.random_range(2..6), 40);
-        acks += acked.len();
+        let (device, ledger) = (FaultyDevice::new(run), Ledger::default());
+        device.cut_power_at(random.random_range(1..300));
+        threads(&device, random.random_range(2..6), 40, &ledger);
+        acks += ledger.acked();
         for _ in 0..4 {
             let seed = random.random();
-            survives(&device.after_power_loss(seed), &acked, run, seed);
+            survives(&device.after_power_loss(seed), &ledger, run, seed);
             images += 1;
         }
     }
@@ -207,26 +247,25 @@ fn random_cuts_of_many_threads() {
 #[test]
 fn what_recovery_shows_is_durable() {
     let rehearsal = FaultyDevice::new(0);
-    scripted(&rehearsal, &mut Vec::new()).unwrap();
+    scripted(&rehearsal, &Ledger::default()).unwrap();
     let mut images = 0;
     for step in 1..=rehearsal.steps() {
-        for (failure, seed) in (0..6).map(|seed| (seed % 2 == 0, seed)) {
+        for (has_failed, seed) in (0..6).map(|seed| (seed % 2 == 0, seed)) {
             let _run = Run { step, seed };
-            let device = FaultyDevice::new(seed);
-            if failure {
+            let (device, ledger) = (FaultyDevice::new(seed), Ledger::default());
+            if has_failed {
                 device.fail_at(step, testkit::Failure::Io);
             } else {
                 device.cut_power_at(step);
             }
-            let mut acked = Vec::new();
-            scripted(&device, &mut acked).unwrap_err();
+            scripted(&device, &ledger).unwrap_err();
             let device = device.after_process_crash(seed);
-            let (log, _, shown) = open(&device).unwrap();
-            shown.holds(&acked);
+            let (log, recovered, shown): (_, _, Found) = open(&device).unwrap();
+            shown.check(&ledger, recovered.trimmed_below);
             let image = device.after_power_loss(seed);
             drop(log);
             let (_, _, found) = open(&image).unwrap();
-            assert!(found.commits.starts_with(&shown.commits), "step {step}: shown, then lost");
+            assert_eq!(found.commits, shown.commits, "step {step}: shown, then lost");
             images += 1;
         }
     }

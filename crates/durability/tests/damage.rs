@@ -5,29 +5,35 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use durability::LogError;
-use support::{Acked, commit_and_wait, open};
+use durability::{CommitMode, Log, LogError, LogOptions, Recovered};
+use support::{Found, Ledger, SMALL, commit, commit_and_wait, commit_many, open_with};
 use testkit::FaultyDevice;
 
 const FIRST: &str = "redo-00000001.log";
-const SECOND: &str = "redo-00000002.log";
 
-/// A log of 30 commits over several segments, one flush each.
-fn written(close: bool) -> (FaultyDevice, Vec<Acked>) {
-    let device = FaultyDevice::new(0);
+/// Opens with segments so small that every partition has several.
+fn open(device: &FaultyDevice) -> Result<(Log, Recovered, Found), LogError> {
+    open_with(device, LogOptions { segment_bytes: 2048, growth_bytes: 512, ..SMALL })
+}
+
+/// A log of some commits over all partitions and several segments, one flush each.
+fn written(close: bool) -> (FaultyDevice, Ledger) {
+    let (device, ledger) = (FaultyDevice::new(0), Ledger::default());
     let (log, _, _) = open(&device).unwrap();
-    let (acked, result) = commit_and_wait(&log, 1, 1, 30);
-    result.unwrap();
+    commit_many(&log, &ledger, 1, 30).unwrap();
+    commit_and_wait(&log, &ledger, (1, 100), 1, CommitMode::Partition).unwrap();
+    support::void(&log, &ledger, (2, 101), 1).unwrap();
+    commit_and_wait(&log, &ledger, (0, 102), 0, CommitMode::Sync).unwrap();
     let device = if close {
         log.close().unwrap();
         device
     } else {
         device.after_power_loss(0)
     };
-    (device, acked)
+    (device, ledger)
 }
 
-fn segments(device: &FaultyDevice) -> BTreeMap<String, Vec<u8>> {
+fn files(device: &FaultyDevice) -> BTreeMap<String, Vec<u8>> {
     use durability::Device;
     device.list().unwrap().into_iter().map(|name| (name.clone(), device.contents(&name))).collect()
 }
@@ -38,20 +44,26 @@ fn put(files: &BTreeMap<String, Vec<u8>>) -> FaultyDevice {
     device
 }
 
+/// The offset of the first frame with this transaction's payload.
+fn frame_of(bytes: &[u8], payload: &[u8]) -> usize {
+    bytes.windows(payload.len()).position(|window| window == payload).unwrap() - 40
+}
+
 /// Any byte of a closed log may be hit: the damage is refused at or before its place, or nothing is missing.
 #[test]
 fn every_flipped_byte_of_a_closed_log_is_noticed_or_harmless() {
-    let (device, acked) = written(true);
-    let files = segments(&device);
-    assert!(files.len() >= 2);
+    let (device, ledger) = written(true);
+    let files = files(&device);
+    assert!(files.len() >= 4, "more than one segment somewhere");
     let (mut refused, mut harmless) = (0, 0);
     for (name, bytes) in &files {
         for offset in 0..bytes.len() as u64 {
             let device = put(&files);
             device.flip_bit(name, offset, (offset % 8) as u32);
             match open(&device) {
-                Ok((_, _, found)) => {
-                    found.holds(&acked);
+                Ok((_, recovered, found)) => {
+                    found.check(&ledger, 0);
+                    assert_eq!(recovered.last_lsn, ledger.last());
                     harmless += 1;
                 }
                 Err(LogError::Corrupt { file, offset: told, .. }) => {
@@ -70,80 +82,91 @@ fn every_flipped_byte_of_a_closed_log_is_noticed_or_harmless() {
     println!("{} flips: {refused} refused, {harmless} harmless", refused + harmless);
 }
 
-/// After a crash only the last flush is without a witness.
+/// After a crash only the very last flush is without a witness: those of other partitions are testified to by it.
 #[test]
 fn flips_in_all_but_the_last_flush_of_a_crashed_log_are_noticed() {
-    let (device, acked) = written(false);
-    let files = segments(&device);
-    let (before_last, mut lost) = (&acked[..acked.len() - 1], 0);
+    let (device, ledger) = written(false);
+    let files = files(&device);
+    let (last, mut lost) = (ledger.last(), 0);
+    ledger.issued.lock().get_mut(&last).unwrap().is_acked = false;
     for (name, bytes) in &files {
         for offset in 0..bytes.len() as u64 {
             let device = put(&files);
             device.flip_bit(name, offset, (offset % 8) as u32);
             if let Ok((_, _, found)) = open(&device) {
-                found.holds(before_last);
-                lost += u64::from(found.commits.len() < acked.len());
+                found.check(&ledger, 0);
+                lost += u64::from(found.lsns().last() != Some(&last));
             }
         }
     }
+    assert!(lost > 0, "the last flush has no witness");
     println!("{lost} flips dropped the last commit as a torn tail");
 }
 
 #[test]
-fn a_missing_segment_is_refused() {
-    let (device, _) = written(true);
-    let mut files = segments(&device);
-    files.remove(FIRST);
-    assert!(matches!(open(&put(&files)), Err(LogError::Corrupt { file, .. }) if file == FIRST));
+fn a_missing_file_is_refused() {
+    let (device, ledger) = written(true);
+    for name in files(&device).into_keys() {
+        let mut files = files(&device);
+        files.remove(&name);
+        // The last file of a partition is missed by the marks of the others, if it held what was acknowledged.
+        match open(&put(&files)) {
+            Err(LogError::Corrupt { .. }) => {}
+            Err(other) => panic!("{other}"),
+            Ok((_, _, found)) => found.check(&ledger, 0),
+        }
+    }
 }
 
 #[test]
 fn segments_of_two_logs_do_not_mix() {
     let (one, two) = (written(true).0, written(true).0);
-    let mut files = segments(&one);
-    files.insert(SECOND.to_string(), two.contents(SECOND));
-    assert!(matches!(open(&put(&files)), Err(LogError::Corrupt { file, .. }) if file == SECOND));
-    let mut renamed = segments(&one);
-    renamed.insert(FIRST.to_string(), one.contents(SECOND));
-    assert!(matches!(open(&put(&renamed)), Err(LogError::Corrupt { file, .. }) if file == FIRST));
+    for name in files(&one).into_keys() {
+        let mut mixed = files(&one);
+        mixed.insert(name.clone(), two.contents(&name));
+        assert!(matches!(open(&put(&mixed)), Err(LogError::Corrupt { .. })), "{name}");
+        let other = if name == FIRST { "redo-00000002.log" } else { FIRST };
+        let mut renamed = files(&one);
+        renamed.insert(name.clone(), one.contents(other));
+        assert!(matches!(open(&put(&renamed)), Err(LogError::Corrupt { file, .. }) if file == name));
+    }
 }
 
 #[test]
 fn an_unknown_version_is_refused() {
     let (device, _) = written(true);
-    let mut bytes = device.contents(FIRST);
-    bytes[8] = 9;
-    device.put(FIRST, bytes);
-    let error = open(&device).unwrap_err();
-    assert!(matches!(error, LogError::UnknownVersion { found: 9, supported: 1, .. }));
-    assert!(error.to_string().contains("format version 9"), "{error}");
-}
-
-/// A segment is begun only after the one before is on disk, so the beginning of one testifies too.
-#[test]
-fn a_damaged_end_before_an_interrupted_segment_is_refused() {
-    let (device, acked) = written(false);
-    let mut files = segments(&device);
-    let last = files.keys().next_back().unwrap().clone();
-    let next = format!("redo-{:08}.log", files.len() + 1);
-    files.insert(next.clone(), vec![0; 700]);
-    open(&put(&files)).unwrap().2.holds(&acked);
-    let device = put(&files);
-    let end = files[&last].iter().rposition(|&byte| byte != 0).unwrap();
-    device.flip_bit(&last, end as u64, 0);
-    assert!(matches!(open(&device), Err(LogError::Corrupt { file, .. }) if file == last));
-    // Anything but zeros is no interrupted creation.
-    files.insert(next.clone(), vec![1; 700]);
-    assert!(matches!(open(&put(&files)), Err(LogError::Corrupt { file, .. }) if file == next));
+    for version in [1, 9] {
+        let mut bytes = device.contents(FIRST);
+        bytes[8] = version;
+        device.put(FIRST, bytes);
+        let error = open(&device).unwrap_err();
+        assert!(matches!(error, LogError::UnknownVersion { supported: 2, .. }));
+        assert!(error.to_string().contains(&format!("format version {version}")), "{error}");
+    }
 }
 
 /// Frames cut off by a shorter file are missed if anything testifies to them.
 #[test]
 fn a_shortened_segment_is_refused() {
     let (device, _) = written(true);
-    let bytes = device.contents(FIRST);
-    device.put(FIRST, bytes[..bytes.len() / 2].to_vec());
-    assert!(matches!(open(&device), Err(LogError::Corrupt { file, .. }) if file == FIRST));
+    for (name, bytes) in files(&device) {
+        let device = put(&files(&device));
+        device.put(&name, bytes[..bytes.len() / 2].to_vec());
+        assert!(matches!(open(&device), Err(LogError::Corrupt { file, .. }) if file == name));
+    }
+}
+
+#[test]
+fn a_blank_file_is_no_damage_and_anything_else_is() {
+    let (device, ledger) = written(false);
+    let mut files = files(&device);
+    let next = format!("redo-{:08}.log", files.len() + 1);
+    files.insert(next.clone(), vec![0; 700]);
+    let (log, recovered, found) = open(&put(&files)).unwrap();
+    found.check(&ledger, 0);
+    commit_many(&log, &Ledger::after(recovered.last_lsn), 500, 30).unwrap();
+    files.insert(next.clone(), vec![1; 700]);
+    assert!(matches!(open(&put(&files)), Err(LogError::Corrupt { file, .. }) if file == next));
 }
 
 /// Frames left over in a torn tail are zeroed: they must not come back behind new frames that end where they
@@ -151,43 +174,102 @@ fn a_shortened_segment_is_refused() {
 #[test]
 fn torn_frames_do_not_come_back() {
     let device = FaultyDevice::new(0);
-    let (log, _, _) = open(&device).unwrap();
-    for txn in 1..=3 {
-        log.append_commit(txn, &0_u32.to_le_bytes(), || Ok::<_, LogError>(txn)).unwrap();
+    let (log, _, _) = open_with(&device, SMALL).unwrap();
+    let payloads = [b"one frame", b"two frame", b"the third"];
+    for (payload, lsn) in payloads.into_iter().zip(1..) {
+        log.append_commit(0, lsn, payload, CommitMode::Sync, || lsn).unwrap();
     }
     log.flush().unwrap();
     let image = device.after_power_loss(0);
     drop(log);
-    // The first of three frames in one flush is lost.
+    // The first of three frames in one flush is lost; the second and third are whole.
     let mut bytes = image.contents(FIRST);
-    bytes[512..552].fill(0);
+    let (lost, kept) = (frame_of(&bytes, payloads[0]), frame_of(&bytes, payloads[1]));
+    bytes[lost..kept].fill(0);
     image.put(FIRST, bytes);
-    let (log, recovered, found) = open(&image).unwrap();
-    assert!(found.commits.is_empty());
-    // Three frames of 40 bytes; the payload of the last is zeros.
-    assert_eq!(recovered.torn_bytes, 120 - 8);
-    log.append_commit(7, &0_u32.to_le_bytes(), || Ok::<_, LogError>(1)).unwrap();
+    let mut lsns = Vec::new();
+    let (log, recovered) = read_lsns(&image, &mut lsns);
+    assert!(lsns.is_empty() && recovered.torn_bytes > 0);
+    // The opening frame of the new life is as large as the frame that was lost, and begins after the old one.
+    assert_eq!(kept - lost, 56);
+    log.append_commit(0, 7, b"new", CommitMode::Sync, || 1).unwrap();
     log.flush().unwrap();
     let image = image.after_power_loss(0);
     drop(log);
-    assert_eq!(open(&image).unwrap().2.commits, [7]);
+    read_lsns(&image, &mut lsns);
+    assert_eq!(lsns, [1]);
+}
+
+/// Reads the LSNs of a log whose payloads are none of `support`.
+fn read_lsns(device: &FaultyDevice, lsns: &mut Vec<u64>) -> (Log, Recovered) {
+    let mut apply = |frame: durability::Frame<'_>| {
+        lsns.push(frame.lsn);
+        Ok::<(), std::fmt::Error>(())
+    };
+    let device = std::sync::Arc::new(device.clone());
+    Log::open(device, SMALL, &mut apply, &mut |_, _| {}).unwrap()
 }
 
 /// A payload that holds a copy of a frame is no frame.
 #[test]
 fn a_frame_within_a_payload_is_none() {
     let device = FaultyDevice::new(0);
-    let (log, _, _) = open(&device).unwrap();
-    log.append_commit(1, &0_u32.to_le_bytes(), || Ok::<_, LogError>(1)).unwrap();
+    let (log, _, _) = open_with(&device, SMALL).unwrap();
+    log.append_commit(0, 1, b"first", CommitMode::Sync, || 1).unwrap();
     log.flush().unwrap();
-    let copy = device.contents(FIRST)[512..552].to_vec();
-    log.append_data(2, &copy).unwrap();
+    let written = device.contents(FIRST);
+    let at = frame_of(&written, b"first");
+    let copy = written[at..at + 48].to_vec();
+    log.append_data(0, 2, &copy).unwrap();
     log.flush().unwrap();
     let image = device.after_power_loss(0);
     drop(log);
     // Without the header of the frame around it, the copy is all there is.
     let mut bytes = image.contents(FIRST);
-    bytes[552..584].fill(0);
+    let around = bytes.windows(48).rposition(|window| window == copy).unwrap() - 40;
+    bytes[around..around + 40].fill(0);
     image.put(FIRST, bytes);
-    assert_eq!(open(&image).unwrap().2.commits, [1]);
+    let mut lsns = Vec::new();
+    read_lsns(&image, &mut lsns);
+    assert_eq!(lsns, [1]);
+}
+
+#[test]
+fn a_flush_testifies_to_what_other_partitions_had_on_disk() {
+    let (device, ledger) = (FaultyDevice::new(0), Ledger::default());
+    let (log, _, _) = open_with(&device, SMALL).unwrap();
+    commit_and_wait(&log, &ledger, (1, 1), 1, CommitMode::Sync).unwrap();
+    commit(&log, &ledger, (0, 2), 1, CommitMode::Async).unwrap();
+    log.flush().unwrap();
+    let image = device.after_power_loss(0);
+    drop(log);
+    // The only flush of partition 1 looks like a torn one, but partition 0 was flushed after it was acknowledged.
+    image.flip_bit(FIRST, 512 + 60, 0);
+    let error = open(&image).unwrap_err();
+    assert!(matches!(&error, LogError::Corrupt { file, .. } if file == FIRST), "{error}");
+    assert!(error.to_string().contains("LSN 1 "), "{error}");
+}
+
+/// Either copy of the trim point may be lost, not both.
+#[test]
+fn the_trim_point_has_two_copies() {
+    let (device, ledger) = (FaultyDevice::new(0), Ledger::default());
+    let (log, _, _) = open(&device).unwrap();
+    commit_many(&log, &ledger, 1, 120).unwrap();
+    assert!(log.trim(100).unwrap() > 0);
+    log.close().unwrap();
+    let files = files(&device);
+    for offset in 0..files["redo.trim"].len() as u64 {
+        let device = put(&files);
+        device.flip_bit("redo.trim", offset, (offset % 8) as u32);
+        let (_, recovered, found) = open(&device).unwrap();
+        assert_eq!((recovered.trimmed_below, found.lsns()), (100, (100..=120).collect()));
+    }
+    let device = put(&files);
+    device.flip_bit("redo.trim", 25, 0);
+    device.flip_bit("redo.trim", 512 + 25, 0);
+    assert!(matches!(open(&device), Err(LogError::Corrupt { file, .. }) if file == "redo.trim"));
+    let mut files = files;
+    files.remove("redo.trim");
+    assert!(matches!(open(&put(&files)), Err(LogError::Corrupt { .. })), "trimmed segments look lost");
 }

@@ -6,12 +6,12 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{Device, FsDevice, Log, LogError, LogOptions, OpenError, Recovered};
-use support::{Found, commit, commit_and_wait};
+use durability::{Access, CommitMode, Device, FsDevice, Log, LogError, LogOptions, OpenError, Recovered};
+use support::{Found, Ledger, commit, commit_and_wait, commit_many};
 
 fn open(directory: &Path) -> Result<(Log, Recovered, Found), OpenError<Infallible>> {
     let device = Arc::new(FsDevice::new(directory).unwrap());
-    let options = LogOptions { segment_bytes: 256 << 10, ..LogOptions::default() };
+    let options = LogOptions { partitions: 3, segment_bytes: 256 << 10, ..LogOptions::default() };
     let (mut found, mut seen) = (Found::default(), (0, 0));
     let mut progress = |done, total| {
         assert!(seen.0 <= done && done <= total);
@@ -28,16 +28,34 @@ fn commits_are_found_again() {
     let path = directory.path().join("a/b");
     let (log, recovered, _) = open(&path).unwrap();
     assert_eq!(recovered, Recovered { was_closed: true, ..Recovered::default() });
-    let (acked, result) = commit_and_wait(&log, 1, 1, 50);
-    result.unwrap();
-    for lsn in 51..=5_000 {
-        commit(&log, lsn, 2, || lsn).unwrap();
+    let ledger = Ledger::default();
+    commit_many(&log, &ledger, 1, 50).unwrap();
+    for txn in 51..=9_000 {
+        commit(&log, &ledger, (txn as usize % 3, txn), 2, CommitMode::Async).unwrap();
     }
     log.close().unwrap();
     let (log, recovered, found) = open(&path).unwrap();
-    found.holds(&acked);
-    assert_eq!((recovered.last_lsn, recovered.commits, recovered.was_closed), (5_000, 5_000, true));
-    assert!(recovered.segments > 1 && recovered.torn_bytes == 0);
+    ledger.ack_up_to(9_000);
+    found.check(&ledger, 0);
+    assert_eq!((recovered.last_lsn, recovered.commits, recovered.was_closed), (9_000, 9_000, true));
+    assert!(recovered.segments > 3 && recovered.torn_bytes == 0);
+    // Trimmed files are used again.
+    log.trim(9_001).unwrap();
+    let names = || std::fs::read_dir(&path).unwrap().count();
+    let files = names();
+    for txn in 9_001..=15_000 {
+        commit(&log, &ledger, (txn as usize % 3, txn), 2, CommitMode::Async).unwrap();
+        if txn % 1_000 == 0 {
+            log.flush().unwrap();
+            log.trim(ledger.last()).unwrap();
+        }
+    }
+    assert!(names() <= files + 3, "{} files, then {}", files, names());
+    log.close().unwrap();
+    let (log, recovered, found) = open(&path).unwrap();
+    ledger.ack_up_to(15_000);
+    found.check(&ledger, recovered.trimmed_below);
+    assert_eq!(recovered.trimmed_below, 15_000);
     drop(log);
     assert!(open(&path).unwrap().1.was_closed);
 }
@@ -62,53 +80,75 @@ fn the_device_keeps_its_contract() {
     file.preallocate(10).unwrap();
     assert_eq!(file.size().unwrap(), 200_000);
     file.sync().unwrap();
+    file.write_durably(b"again", 199_990).unwrap();
+    assert!(device.open("x", Access::Read).unwrap().write_at(b"no", 0).is_err());
     let mut bytes = [9; 10];
-    device.open("x").unwrap().read_at(&mut bytes, 0).unwrap();
+    device.open("x", Access::Read).unwrap().read_at(&mut bytes, 0).unwrap();
     assert_eq!(&bytes, b"\0\0\0hello\0\0");
     assert_eq!(file.read_at(&mut bytes, 199_995).unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
+    file.read_at(&mut bytes, 199_990).unwrap();
+    assert_eq!(&bytes, b"again\0\0\0\0\0");
     assert_eq!(device.list().unwrap(), ["x"]);
     device.remove("x").unwrap();
     device.sync_dir().unwrap();
-    assert!(device.open("x").is_err() && device.list().unwrap().is_empty());
+    assert!(device.open("x", Access::Write).is_err() && device.list().unwrap().is_empty());
 }
 
-/// Where permissions bind (they do not bind root), a directory that is not ours to write is told as such.
+/// Where permissions bind (they do not bind root), a directory that is not ours to write is opened for reading.
 #[test]
-fn a_read_only_directory_is_told() {
+fn a_read_only_directory_is_read() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o555)).unwrap();
-    if std::fs::write(directory.path().join("probe"), b"").is_ok() {
-        return;
+    let ledger = Ledger::default();
+    let (log, _, _) = open(directory.path()).unwrap();
+    commit_many(&log, &ledger, 1, 5).unwrap();
+    log.close().unwrap();
+    let permit = |mode| {
+        for entry in std::fs::read_dir(directory.path()).unwrap() {
+            std::fs::set_permissions(entry.unwrap().path(), std::fs::Permissions::from_mode(mode & 0o666)).unwrap();
+        }
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    permit(0o555);
+    let binds = std::fs::write(directory.path().join("probe"), b"").is_err();
+    if binds {
+        let (log, _, found) = open(directory.path()).unwrap();
+        found.check(&ledger, 0);
+        assert!(log.is_read_only());
+        assert!(matches!(log.reserve(0, 1), Err(LogError::ReadOnly { .. })));
     }
-    let error = open(directory.path()).unwrap_err();
-    assert!(matches!(error, OpenError::Log(LogError::ReadOnly { .. })), "{error}");
+    permit(0o777);
+    let device = FsDevice::new(directory.path()).unwrap();
+    let readers = (device.lock_shared().unwrap(), device.lock_shared().unwrap());
+    assert!(matches!(open(directory.path()), Err(OpenError::Log(LogError::Locked { .. }))), "readers keep writers out");
+    drop(readers);
+    open(directory.path()).unwrap().2.check(&ledger, 0);
 }
 
-/// Threads commit on a real disk; prints what a durable commit costs there.
+/// Threads commit on a real disk in all modes.
 #[test]
 fn threads_share_syncs() {
     for threads in [1, 2, 8] {
         let directory = tempfile::tempdir().unwrap();
+        let ledger = Ledger::default();
         let (log, _, _) = open(directory.path()).unwrap();
-        let last = std::sync::atomic::AtomicU64::new(0);
-        let start = std::time::Instant::now();
         std::thread::scope(|scope| {
             for thread in 0..threads {
-                let (log, last) = (&log, &last);
+                let (log, ledger) = (&log, &ledger);
                 scope.spawn(move || {
-                    for i in 0..200 {
-                        let number = || last.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-                        let lsn = commit(log, thread * 1_000 + i, 2, number).unwrap();
-                        log.wait_stable(lsn).unwrap();
+                    for i in 0..100 {
+                        let mode = [CommitMode::Sync, CommitMode::Partition, CommitMode::Async][(i % 3) as usize];
+                        let partition = log.partition_for(mode);
+                        commit_and_wait(log, ledger, (partition, thread * 1_000 + i), 2, mode).unwrap();
                     }
                 });
             }
         });
-        let (commits, syncs) = (threads * 200, log.stats().syncs);
-        let commit_us = start.elapsed().as_micros() as u64 / commits;
-        println!("{threads} threads: {commits} commits, {syncs} syncs, {commit_us} us a commit");
+        let syncs = log.stats().syncs;
+        println!("{threads} threads: {} commits, {syncs} syncs", threads * 100);
         log.close().unwrap();
-        assert_eq!(open(directory.path()).unwrap().1.commits, commits);
+        let (_, recovered, found) = open(directory.path()).unwrap();
+        found.check(&ledger, 0);
+        assert_eq!(recovered.commits, threads * 100);
     }
 }

@@ -15,19 +15,23 @@
 //!
 //! What power loss leaves of a file is told in `image.rs`; a created or removed name that was not synced may have
 //! arrived or not.
+//!
+//! A durable write is two steps, the write and its sync, and the sync makes nothing durable but what it wrote.
+//!
+//! Beside single failures the device has a capacity: what does not fit fails with ENOSPC after a part of it was
+//! written, until there is more room. Reads can be made to fail, and syncs to take their time.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
-use durability::{Device, DeviceFile, DirectoryLock};
+use durability::{Access, Device, DeviceFile, DirectoryLock};
 use parking_lot::Mutex;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
 use crate::image::{self, File};
-
-const SYNC_YIELDS: usize = 8;
 
 /// How a step fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +69,12 @@ struct State {
     steps: u64,
     cut_at: Option<u64>,
     fail_at: Option<(u64, Failure)>,
+    unreadable: Option<String>,
+    capacity_bytes: Option<u64>,
+    sync_delay: Duration,
+    sync_yields: usize,
+    /// Shared locks taken.
+    readers: usize,
     off: bool,
     locked: bool,
     read_only: bool,
@@ -94,6 +104,11 @@ impl FaultyDevice {
             steps: 0,
             cut_at: None,
             fail_at: None,
+            unreadable: None,
+            capacity_bytes: None,
+            sync_delay: Duration::ZERO,
+            sync_yields: 0,
+            readers: 0,
             off: false,
             locked: false,
             read_only: false,
@@ -117,6 +132,32 @@ impl FaultyDevice {
     /// Step `step` fails; the steps after it work again.
     pub fn fail_at(&self, step: u64, failure: Failure) {
         self.state.lock().fail_at = Some((step, failure));
+    }
+
+    /// Files take up at most so many bytes together; writes that need more fail with ENOSPC.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.state.lock().capacity_bytes = bytes;
+    }
+
+    /// Bytes that all files take up.
+    pub fn used_bytes(&self) -> u64 {
+        self.state.lock().used_bytes()
+    }
+
+    /// From now on reads of this file fail with EIO; `None`: no longer.
+    pub fn make_unreadable(&self, name: Option<&str>) {
+        self.state.lock().unreadable = name.map(str::to_string);
+    }
+
+    /// From now on every sync takes this long at least.
+    pub fn delay_syncs(&self, delay: Duration) {
+        self.state.lock().sync_delay = delay;
+    }
+
+    /// From now on every sync offers the processor to other threads so often before it is done: a sync takes its time,
+    /// and they must be able to do harm meanwhile.
+    pub fn yield_in_syncs(&self, times: usize) {
+        self.state.lock().sync_yields = times;
     }
 
     /// From now on every step and the lock fail as on a read-only file system.
@@ -219,9 +260,24 @@ impl State {
         }
     }
 
+    fn used_bytes(&self) -> u64 {
+        self.names.values().map(|&file| self.files[file].visible().len() as u64).sum()
+    }
+
+    /// How many bytes a file may grow.
+    fn free_bytes(&self) -> u64 {
+        self.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used_bytes()))
+    }
+
     fn write(&mut self, file: usize, bytes: &[u8], offset: u64) -> io::Result<()> {
         let fate = self.step()?;
+        let room = (self.files[file].visible().len() as u64).saturating_add(self.free_bytes());
         let offset = offset as usize;
+        if matches!(fate, Fate::Done) && (offset + bytes.len()) as u64 > room {
+            let fitting = (room as usize).saturating_sub(offset);
+            self.files[file].write(&bytes[..fitting], offset);
+            return Err(Failure::DiskFull.error());
+        }
         match fate {
             Fate::Done | Fate::Cut => self.files[file].write(bytes, offset),
             Fate::Fails(_) => self.files[file].write_in_part(bytes, offset, &mut self.random),
@@ -259,10 +315,20 @@ impl Device for FaultyDevice {
         if state.read_only {
             return Err(Failure::ReadOnly.error());
         }
-        if std::mem::replace(&mut state.locked, true) {
+        if state.readers > 0 || std::mem::replace(&mut state.locked, true) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         Ok(Box::new(Lock { device: self.clone() }))
+    }
+
+    fn lock_shared(&self) -> io::Result<Box<dyn DirectoryLock>> {
+        let mut state = self.state.lock();
+        state.on()?;
+        if state.locked {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        state.readers += 1;
+        Ok(Box::new(SharedLock { device: self.clone() }))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -271,9 +337,12 @@ impl Device for FaultyDevice {
         Ok(state.names.keys().cloned().collect())
     }
 
-    fn open(&self, name: &str) -> io::Result<Box<dyn DeviceFile>> {
+    fn open(&self, name: &str, access: Access) -> io::Result<Box<dyn DeviceFile>> {
         let state = self.state.lock();
         state.on()?;
+        if state.read_only && access == Access::Write {
+            return Err(Failure::ReadOnly.error());
+        }
         let file = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
         Ok(Box::new(FaultyFile { device: self.clone(), file }))
     }
@@ -332,6 +401,9 @@ impl DeviceFile for FaultyFile {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         let state = self.device.state.lock();
         state.on()?;
+        if state.unreadable.as_ref().is_some_and(|name| state.names.get(name) == Some(&self.file)) {
+            return Err(Failure::Io.error());
+        }
         let from = offset as usize;
         let source = state.files[self.file].visible().get(from..from + bytes.len());
         bytes.copy_from_slice(source.ok_or(io::ErrorKind::UnexpectedEof)?);
@@ -342,23 +414,41 @@ impl DeviceFile for FaultyFile {
         self.device.state.lock().write(self.file, bytes, offset)
     }
 
+    fn write_durably(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_at(bytes, offset)?;
+        self.sync_with(|file| file.sync_written(bytes, offset as usize))
+    }
+
     fn preallocate(&self, size: u64) -> io::Result<()> {
         let mut state = self.device.state.lock();
         let end = state.files[self.file].visible().len() as u64;
-        let zeros = vec![0; size.saturating_sub(end) as usize];
+        if size <= end {
+            return state.on();
+        }
+        let zeros = vec![0; (size - end) as usize];
         state.write(self.file, &zeros, end)
     }
 
     fn sync(&self) -> io::Result<()> {
-        // A sync takes its time; other threads must be able to do harm meanwhile.
-        for _ in 0..SYNC_YIELDS {
-            std::thread::yield_now();
+        self.sync_with(File::sync)
+    }
+}
+
+impl FaultyFile {
+    fn sync_with(&self, sync: impl FnOnce(&mut File)) -> io::Result<()> {
+        let (delay, yields) = {
+            let state = self.device.state.lock();
+            (state.sync_delay, state.sync_yields)
+        };
+        if !delay.is_zero() {
+            std::thread::sleep(delay);
         }
+        (0..yields).for_each(|_| std::thread::yield_now());
         let mut guard = self.device.state.lock();
         let state = &mut *guard;
         let fate = state.step()?;
         match fate {
-            Fate::Done => state.files[self.file].sync(),
+            Fate::Done => sync(&mut state.files[self.file]),
             Fate::Cut => {}
             Fate::Fails(_) => state.files[self.file].sync_in_part(&mut state.random),
         }
@@ -376,5 +466,18 @@ impl DirectoryLock for Lock {}
 impl Drop for Lock {
     fn drop(&mut self) {
         self.device.state.lock().locked = false;
+    }
+}
+
+/// A shared lock of the directory, released when dropped.
+struct SharedLock {
+    device: FaultyDevice,
+}
+
+impl DirectoryLock for SharedLock {}
+
+impl Drop for SharedLock {
+    fn drop(&mut self) {
+        self.device.state.lock().readers -= 1;
     }
 }

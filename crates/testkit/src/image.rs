@@ -69,6 +69,20 @@ impl File {
         }
     }
 
+    /// Makes `bytes`, the last write, durable; earlier writes stay pending where it did not replace them.
+    pub(crate) fn sync_written(&mut self, bytes: &[u8], offset: usize) {
+        self.pending.pop();
+        apply(&mut self.durable, bytes, offset);
+        let end = offset + bytes.len();
+        for write in &mut self.pending {
+            // What is durable does not go back to an older version: where both overlap the older one is the new one now.
+            let (from, to) = (write.offset.max(offset), (write.offset + write.bytes.len()).min(end));
+            if from < to {
+                write.bytes[from - write.offset..to - write.offset].copy_from_slice(&bytes[from - offset..to - offset]);
+            }
+        }
+    }
+
     /// A sync that failed: some sectors arrived, and no later sync tries the others again, though reads go on
     /// to show them.
     pub(crate) fn sync_in_part(&mut self, random: &mut StdRng) {
@@ -173,6 +187,21 @@ mod tests {
         }
         // Sectors with two, three and three versions.
         assert_eq!(images.len(), 18);
+    }
+
+    #[test]
+    fn a_durable_write_stays_and_makes_nothing_else_durable() {
+        let mut images = std::collections::BTreeSet::new();
+        for seed in 0..500 {
+            let mut file = file();
+            file.write(&[4; 700], 300);
+            file.sync_written(&[4; 700], 300);
+            assert_eq!(file.visible()[300..1000], [4; 700]);
+            let image = file.after_power_loss(&mut random(seed));
+            assert_eq!(image[300..1000], [4; 700], "it was durable");
+            images.insert((image[200], image[1010], image[1200]));
+        }
+        assert_eq!(images.len(), 8, "the others may be there or not");
     }
 
     #[test]

@@ -1,0 +1,374 @@
+//! What the appenders of one partition share: the buffer, and the room that is left in buffer and segment.
+//!
+//! ```text
+//!   segment file   |header| ... frames on disk ... | taken by a flush |  buffer  | reserved |        ...
+//!                                                  ^start of flight   ^buffer_start         ^allocated_end
+//! ```
+//!
+//! A frame is put into the buffer only where the file is allocated already, so that a disk that is full stops the
+//! append, and never a flush of what was accepted. Room can be reserved ahead: a transaction that holds a reservation
+//! takes its LSN and appends its commit without waiting for anything.
+//!
+//! The first frame of a buffer is a flush frame or, once after opening, an opening frame (`frame.rs`). Its LSN is
+//! known when the flush begins only, so it is put together then.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::Lsn;
+use crate::frame::{self, FLUSH_BYTES_MAX, Header, Hole, Place, Tag, frame_bytes};
+use crate::log::LogOptions;
+use crate::segment::{FRAMES_START, Segment};
+
+/// Stands for "no LSN" where the lowest of some is asked.
+pub(crate) const NO_LSN: Lsn = Lsn::MAX;
+
+/// The state under the append latch of a partition.
+pub(crate) struct Append {
+    /// Frames not yet taken by a flush.
+    buffer: Vec<u8>,
+    /// The offset in the segment of the buffer's first byte, where the next flush starts.
+    buffer_start: u64,
+    /// LSNs of the frames in the buffer, in no order.
+    lsns: Vec<Lsn>,
+    /// The lowest LSN in the buffer, and of the flush under way.
+    buffered_first: Lsn,
+    taken_first: Lsn,
+    /// Bytes promised to reservations.
+    reserved: u64,
+    salt: u64,
+    allocated_end: u64,
+    /// The segment takes no more frames but reserved ones; the next segment must be begun.
+    is_sealed: bool,
+    /// The opening frame, until it was put into a buffer.
+    opening: Option<Hole>,
+    /// Bytes appended since the log was opened, and those of them taken by flushes.
+    appended: u64,
+    taken: u64,
+    pub(crate) frames: u64,
+    /// Nothing stands in the partition that a mark does not testify for.
+    pub(crate) is_settled: bool,
+    /// The segments that are needed, oldest first; the last one takes the frames.
+    pub(crate) segments: VecDeque<SegmentInfo>,
+    /// The highest LSN appended, and ever in the chain.
+    pub(crate) lsn_max: Lsn,
+    /// Transactions with data frames in the partition that have not ended.
+    open: HashMap<u64, OpenTransaction>,
+}
+
+/// What is remembered of a segment for the day on which it can be given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SegmentInfo {
+    pub(crate) number: u64,
+    pub(crate) sequence: u64,
+    /// The highest LSN that needs the segment: of its commits, and of commits whose data frames it holds.
+    pub(crate) lsn_max: Lsn,
+    /// Where its frames end; 0 for the one that still takes frames.
+    pub(crate) end: u64,
+}
+
+struct OpenTransaction {
+    data_frames: u32,
+    /// The sequence of the segment with the first of them.
+    first_segment: u64,
+}
+
+/// A frame on its way into the buffer.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) tag: Tag,
+    pub(crate) txn: u64,
+    pub(crate) lsn: Lsn,
+    pub(crate) payload: &'a [u8],
+    pub(crate) payload_checksum: u32,
+}
+
+impl<'a> Entry<'a> {
+    pub(crate) fn new(tag: Tag, txn: u64, lsn: Lsn, payload: &'a [u8]) -> Entry<'a> {
+        Entry { tag, txn, lsn, payload, payload_checksum: frame::payload_checksum(payload) }
+    }
+}
+
+/// What a flush took from the appenders.
+pub(crate) struct Taken {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) lsns: Vec<Lsn>,
+    pub(crate) start: u64,
+    /// The partition's position once this is on disk.
+    pub(crate) position: u64,
+}
+
+/// Whether there is room for a frame, and what would make some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    Enough,
+    /// The buffer is full: a flush up to this position makes room.
+    InBuffer(u64),
+    /// The file ends: it must be extended, or the next segment begun.
+    InFile,
+}
+
+impl Append {
+    /// The state of a partition whose chain was read or is empty; it takes frames once it has entered a segment.
+    pub(crate) fn new(segments: VecDeque<SegmentInfo>, lsn_max: Lsn, is_settled: bool, hole: Hole) -> Append {
+        Append {
+            buffer: Vec::new(),
+            buffer_start: 0,
+            lsns: Vec::new(),
+            buffered_first: NO_LSN,
+            taken_first: NO_LSN,
+            reserved: 0,
+            salt: 0,
+            allocated_end: 0,
+            is_sealed: true,
+            opening: Some(hole),
+            appended: 0,
+            taken: 0,
+            frames: 0,
+            is_settled,
+            segments,
+            lsn_max,
+            open: HashMap::new(),
+        }
+    }
+
+    /// Goes on in a segment whose frames end at `end`.
+    pub(crate) fn resume(&mut self, segment: &Segment, end: u64) {
+        assert!(self.buffer.is_empty() && self.reserved == 0, "frames belong to the segment before");
+        self.salt = segment.header.salt;
+        self.buffer_start = end;
+        self.allocated_end = segment.allocated_bytes;
+        self.is_sealed = false;
+    }
+
+    /// Goes on in a new segment.
+    pub(crate) fn enter(&mut self, segment: &Segment) {
+        if let Some(last) = self.segments.back_mut() {
+            last.end = self.buffer_start;
+        }
+        self.resume(segment, FRAMES_START);
+        let header = &segment.header;
+        let info = SegmentInfo { number: header.number, sequence: header.link.sequence, lsn_max: 0, end: 0 };
+        self.segments.push_back(info);
+    }
+
+    pub(crate) fn position(&self) -> u64 {
+        self.appended
+    }
+
+    pub(crate) fn has_buffered(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// Where the frames end, once everything is on disk.
+    pub(crate) fn end(&self) -> u64 {
+        self.buffer_start + self.buffer.len() as u64
+    }
+
+    /// Bytes that a frame takes at most, the flush frame before it included.
+    pub(crate) fn need(payload_bytes: usize) -> u64 {
+        (frame_bytes(payload_bytes) + FLUSH_BYTES_MAX) as u64
+    }
+
+    /// Whether `need` more bytes fit, beside what is reserved. Seals the segment when it is full.
+    pub(crate) fn room(&mut self, need: u64, options: &LogOptions) -> Room {
+        let offset = self.end() + self.reserved;
+        if self.is_sealed {
+            return Room::InFile;
+        }
+        // The first frame of a segment always may stand there, however large.
+        if offset != FRAMES_START && offset + need > options.segment_bytes {
+            self.is_sealed = true;
+            return Room::InFile;
+        }
+        if offset + need > self.allocated_end {
+            return Room::InFile;
+        }
+        let buffered = self.buffer.len() as u64 + self.reserved;
+        if !self.buffer.is_empty() && buffered + need > options.buffer_bytes as u64 {
+            return Room::InBuffer(self.appended);
+        }
+        Room::Enough
+    }
+
+    /// What has to be done to the file for `need` more bytes.
+    pub(crate) fn extension(&self, need: u64, options: &LogOptions) -> Extension {
+        let end = self.end() + self.reserved + need;
+        if self.is_sealed {
+            return if self.reserved == 0 { Extension::NextSegment } else { Extension::AfterReservations };
+        }
+        if end <= self.allocated_end {
+            return Extension::Nothing;
+        }
+        // Steps, but not beyond the segment's planned size.
+        let stepped = end.next_multiple_of(options.growth_bytes);
+        Extension::Grow(stepped.min(options.segment_bytes).max(end))
+    }
+
+    pub(crate) fn extended_to(&mut self, allocated_end: u64) {
+        self.allocated_end = allocated_end;
+    }
+
+    pub(crate) fn reserve(&mut self, need: u64) {
+        self.reserved += need;
+    }
+
+    pub(crate) fn release(&mut self, need: u64) {
+        self.reserved -= need;
+    }
+
+    /// Puts a frame into the buffer, which has room. Returns the partition's position behind it.
+    pub(crate) fn push(&mut self, entry: Entry<'_>) -> u64 {
+        if self.buffer.is_empty() {
+            self.push_first();
+        }
+        let mut data_frames = 0;
+        match entry.tag {
+            Tag::Data => self.count_data(entry.txn),
+            Tag::Commit | Tag::PartitionCommit | Tag::Void | Tag::Abort => {
+                data_frames = self.end_transaction(entry.txn, entry.lsn);
+            }
+            Tag::Flush | Tag::Opening | Tag::Mark => {}
+        }
+        if entry.tag.is_numbered() {
+            self.lsns.push(entry.lsn);
+            self.buffered_first = self.buffered_first.min(entry.lsn);
+            self.lsn_max = self.lsn_max.max(entry.lsn);
+        }
+        self.put(entry, data_frames);
+        self.frames += 1;
+        self.is_settled = entry.tag == Tag::Mark;
+        self.appended
+    }
+
+    /// The frame that begins a flush. Its LSN is filled in by [`Append::take`].
+    fn push_first(&mut self) {
+        match self.opening.take() {
+            None => self.put(Entry::new(Tag::Flush, 0, 0, &[]), 0),
+            Some(hole) => {
+                self.put(Entry::new(Tag::Opening, 0, 0, &hole.encode()), 0);
+                self.needed_for(hole.to.saturating_sub(1), None);
+            }
+        }
+    }
+
+    fn put(&mut self, entry: Entry<'_>, data_frames: u32) {
+        let distance = self.buffer.len();
+        let place = Place { salt: self.salt, offset: self.end() };
+        // Neither cast cuts: payloads end at 1 GiB and flushes at 1 GiB or one frame and its reservations.
+        let header = Header {
+            tag: entry.tag,
+            txn: entry.txn,
+            lsn: entry.lsn,
+            data_frames,
+            payload_bytes: entry.payload.len() as u32,
+            payload_checksum: entry.payload_checksum,
+            flush_distance: distance as u32,
+        };
+        self.buffer.extend_from_slice(&header.encode(place));
+        self.buffer.extend_from_slice(entry.payload);
+        self.buffer.extend_from_slice(frame::padding(entry.payload.len()));
+        self.appended += (self.buffer.len() - distance) as u64;
+    }
+
+    fn count_data(&mut self, txn: u64) {
+        let first_segment = self.sequence();
+        let open = self.open.entry(txn).or_insert(OpenTransaction { data_frames: 0, first_segment });
+        open.data_frames = open.data_frames.saturating_add(1);
+    }
+
+    /// Whether the transaction has data frames and has not ended.
+    pub(crate) fn is_open(&self, txn: u64) -> bool {
+        self.open.contains_key(&txn)
+    }
+
+    /// The transaction ended without a frame that says so.
+    pub(crate) fn forget(&mut self, txn: u64) {
+        self.open.remove(&txn);
+    }
+
+    /// Returns how many data frames the transaction had.
+    fn end_transaction(&mut self, txn: u64, lsn: Lsn) -> u32 {
+        // Most transactions have none, and nobody else has any either.
+        let open = if self.open.is_empty() { None } else { self.open.remove(&txn) };
+        self.needed_for(lsn, open.as_ref().map(|open| open.first_segment));
+        open.map_or(0, |open| open.data_frames)
+    }
+
+    /// The segments from `first` on, or else the last one, are needed until `lsn` is given up.
+    fn needed_for(&mut self, lsn: Lsn, first: Option<u64>) {
+        let first = first.unwrap_or(Lsn::MAX);
+        let mut is_last = true;
+        for segment in self.segments.iter_mut().rev() {
+            if !is_last && segment.sequence < first {
+                break;
+            }
+            segment.lsn_max = segment.lsn_max.max(lsn);
+            is_last = false;
+        }
+    }
+
+    /// The sequence of the segment that takes the frames.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.segments.back().map_or(0, |segment| segment.sequence)
+    }
+
+    /// Exchanges the buffer for an empty one; `None` if there is nothing in it. Everything up to `stable` is on disk.
+    pub(crate) fn take(&mut self, spare: &mut Vec<u8>, spare_lsns: &mut Vec<Lsn>, stable: Lsn) -> Option<Taken> {
+        if self.buffer.is_empty() {
+            return None;
+        }
+        debug_assert!(spare.is_empty() && spare_lsns.is_empty());
+        let mut bytes = std::mem::replace(&mut self.buffer, std::mem::take(spare));
+        let lsns = std::mem::replace(&mut self.lsns, std::mem::take(spare_lsns));
+        let start = self.buffer_start;
+        let place = Place { salt: self.salt, offset: start };
+        // It was put there by `push_first`.
+        let first = Header::decode(&bytes, place).map(|header| Header { lsn: stable, ..header }.encode(place));
+        bytes[..frame::HEADER_BYTES].copy_from_slice(&first.expect("a flush begins with a frame"));
+        self.buffer_start += bytes.len() as u64;
+        self.taken = self.appended;
+        self.taken_first = std::mem::replace(&mut self.buffered_first, NO_LSN);
+        Some(Taken { bytes, lsns, start, position: self.taken })
+    }
+
+    /// What was taken is on disk.
+    pub(crate) fn taken_is_on_disk(&mut self) {
+        self.taken_first = NO_LSN;
+    }
+
+    /// The lowest LSN in the partition that is not on disk.
+    pub(crate) fn pending_first(&self) -> Lsn {
+        self.buffered_first.min(self.taken_first)
+    }
+
+    /// The position up to which the partition must be on disk so that no LSN up to `lsn` is missing because of it.
+    pub(crate) fn position_of(&self, lsn: Lsn) -> Option<u64> {
+        if self.buffered_first <= lsn { Some(self.appended) } else { (self.taken_first <= lsn).then_some(self.taken) }
+    }
+
+    /// Takes the segments off the chain that nothing at or after `below` needs.
+    pub(crate) fn trim(&mut self, below: Lsn) -> Vec<SegmentInfo> {
+        let pinned = self.open.values().map(|open| open.first_segment).min().unwrap_or(u64::MAX);
+        let last = self.sequence();
+        let is_free =
+            |segment: &SegmentInfo| segment.sequence != last && segment.lsn_max < below && segment.sequence < pinned;
+        let mut freed = Vec::new();
+        while self.segments.front().is_some_and(is_free) {
+            freed.extend(self.segments.pop_front());
+        }
+        freed
+    }
+}
+
+/// What a file needs to take more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extension {
+    /// Somebody else has seen to it.
+    Nothing,
+    /// The file must be allocated up to this size.
+    Grow(u64),
+    /// The segment is full: the next one must be begun.
+    NextSegment,
+    /// The same, but frames are still to come for which room was promised in the full one.
+    AfterReservations,
+}

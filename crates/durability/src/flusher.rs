@@ -1,0 +1,88 @@
+//! The thread that flushes what nobody waits for, so that an async commit is on disk after a bounded time.
+//!
+//! ```text
+//!   asleep          until an async commit finds it so and wakes it
+//!   one interval    what is committed meanwhile goes out together
+//!   flush           every partition with commits that are not on disk
+//!   nothing left    asleep again
+//! ```
+//!
+//! While commits keep coming nobody wakes anybody: appenders look at a flag that does not change.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use crate::log::Shared;
+
+/// The flag between appenders and the flusher.
+#[derive(Default)]
+pub(crate) struct Alarm {
+    is_asleep: AtomicBool,
+    is_over: AtomicBool,
+}
+
+impl Alarm {
+    /// Called after an append that nobody waits for.
+    pub(crate) fn ring(&self, thread: &Thread) {
+        // Either we see it asleep, or it sees our frame before it sleeps: both write, fence, and then look.
+        fence(Ordering::SeqCst);
+        if self.is_asleep.load(Ordering::Relaxed) && self.is_asleep.swap(false, Ordering::Relaxed) {
+            thread.unpark();
+        }
+    }
+}
+
+/// The running thread; ends when dropped.
+pub(crate) struct Flusher {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Flusher {
+    pub(crate) fn start(shared: &Arc<Shared>, interval: Duration) -> std::io::Result<Flusher> {
+        let theirs = shared.clone();
+        let work = move || run(&theirs, interval);
+        let thread = std::thread::Builder::new().name("log-flusher".to_string()).spawn(work)?;
+        Ok(Flusher { shared: shared.clone(), thread: Some(thread) })
+    }
+
+    pub(crate) fn ring(&self) {
+        if let Some(thread) = &self.thread {
+            self.shared.alarm.ring(thread.thread());
+        }
+    }
+}
+
+impl Drop for Flusher {
+    fn drop(&mut self) {
+        self.shared.alarm.is_over.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A panic of the thread has poisoned the log, which says so to whoever asks.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(shared: &Shared, interval: Duration) {
+    let alarm = &shared.alarm;
+    let is_over = || alarm.is_over.load(Ordering::Acquire) || shared.common.poison.is_set();
+    while !is_over() {
+        alarm.is_asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        while alarm.is_asleep.load(Ordering::Relaxed) && !shared.has_pending() && !is_over() {
+            std::thread::park();
+        }
+        alarm.is_asleep.store(false, Ordering::Relaxed);
+        let until = Instant::now() + interval;
+        while !is_over() && Instant::now() < until {
+            std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
+        }
+        if !is_over() {
+            // A full disk is told to those who append; a failure has poisoned the log. Either way there is a next time.
+            let _ = shared.flush_pending();
+        }
+    }
+}
