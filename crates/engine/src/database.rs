@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use durability::Log;
+use durability::{Appended, CommitMode, Log};
 use lineage::{Kept, MemoryBudget, TableOptions};
 use parking_lot::{Mutex, RwLock};
 use txn::{Handle, TransactionTable};
@@ -13,7 +13,7 @@ use types::{Schema, Snapshot, Timestamp};
 
 use crate::anchor::Anchors;
 use crate::error::{Error, Result};
-use crate::isolation::{Isolation, TransactionOptions};
+use crate::isolation::{Durability, Isolation, TransactionOptions};
 use crate::merger::{self, MergePool};
 use crate::outcomes::Transactions;
 use crate::read_view::ReadView;
@@ -241,9 +241,9 @@ impl Database {
     /// Commits a change of the catalog to the log.
     fn log_change(&self, redo: &[u8]) -> Result<()> {
         let (handle, _) = self.begin_handle()?;
-        let committed = self.shared.commit_to_log(&handle, redo);
+        let committed = self.shared.commit_to_log(&handle, redo, self.shared.log_place(Durability::Sync));
         self.shared.core.transactions.0.release(handle);
-        self.shared.wait_stable(committed?)
+        self.shared.wait_durable(&committed?)
     }
 
     /// The table of this name.
@@ -311,6 +311,20 @@ impl Database {
     /// When a commit happened, in microseconds since 1970 and a little late at most; `None` if that is not known yet.
     pub fn time_of_commit(&self, at: Timestamp) -> Option<i64> {
         self.shared.core.clock.time_of(at)
+    }
+
+    /// Whether a commit, and every one before it, is on disk; true of every commit of a database in memory. Tells of commits
+    /// that were not waited for.
+    pub fn is_durable(&self, at: Timestamp) -> bool {
+        self.shared.log.as_ref().is_none_or(|log| log.is_stable(at.0))
+    }
+
+    /// Waits until a commit, and every one before it, is on disk.
+    pub fn wait_durable(&self, at: Timestamp) -> Result<()> {
+        match &self.shared.log {
+            Some(log) => Ok(log.wait_stable(at.0)?),
+            None => Ok(()),
+        }
     }
 
     /// The newest snapshot. It is not held: where a table does not keep its history, what it sees may soon be gone, and
@@ -387,22 +401,25 @@ impl Shared {
 
     /// Takes the transaction from running to committed; its redo is in the log's buffer then, and its writes are
     /// visible.
-    pub(crate) fn commit_to_log(&self, handle: &Handle, redo: &[u8]) -> Result<Timestamp> {
+    pub(crate) fn commit_to_log(&self, handle: &Handle, redo: &[u8], place: LogPlace) -> Result<Committed> {
         let transactions = &self.core.transactions.0;
         let take_timestamp = || {
             transactions.start_commit(handle);
             transactions.next_timestamp()
         };
-        let at = match &self.log {
-            None => Ok(take_timestamp()),
+        let (at, appended) = match &self.log {
+            None => (take_timestamp(), None),
             // The log calls back once there is room for the frame: nobody waits for this transaction's timestamp
             // while the log waits for the disk.
-            Some(log) => log.append_commit(handle.id().number(), redo, || Ok(take_timestamp().0)).map(Timestamp),
+            Some(log) => {
+                let LogPlace { partition, mode } = place;
+                let lsn = || take_timestamp().0;
+                let appended = log.append_commit(partition, handle.id().number(), redo, mode, lsn)?;
+                (Timestamp(appended.lsn), Some(appended))
+            }
         };
-        if let Ok(at) = at {
-            transactions.finish_commit(handle, at);
-        }
-        at
+        transactions.finish_commit(handle, at);
+        Ok(Committed { at, appended })
     }
 
     /// The same for a transaction that has to pass `validate` once it has its timestamp. Meanwhile it is *prepared*: others
@@ -411,34 +428,54 @@ impl Shared {
         &self,
         handle: &Handle,
         redo: &[u8],
+        place: LogPlace,
         validate: &dyn Fn(Timestamp) -> Result<()>,
-    ) -> Result<Timestamp> {
-        let transactions = &self.core.transactions.0;
-        let Some(log) = &self.log else {
-            transactions.start_commit(handle);
-            let at = transactions.next_timestamp();
-            transactions.prepare(handle, at);
-            validate(at)?;
-            transactions.await_dependencies(handle).map_err(|_| Error::DependencyFailed)?;
-            transactions.finish_commit(handle, at);
-            return Ok(at);
+    ) -> Result<Committed> {
+        let (transactions, txn) = (&self.core.transactions.0, handle.id().number());
+        let room = self.log.as_ref().map(|log| log.reserve(place.partition, redo.len())).transpose()?;
+        transactions.start_commit(handle);
+        let at = transactions.next_timestamp();
+        transactions.prepare(handle, at);
+        let valid =
+            validate(at).and_then(|()| transactions.await_dependencies(handle).map_err(|_| Error::DependencyFailed));
+        let appended = match (&valid, room) {
+            (Ok(()), Some(room)) => Some(room.commit(txn, at.0, redo, place.mode)),
+            // The number is taken: without a word of it, no later commit would ever be stable.
+            (Err(_), Some(room)) => Some(room.void(txn, at.0)),
+            (_, None) => None,
         };
-        // Nobody else takes a timestamp while the log's append latch is held, so the next one is known.
-        let take_timestamp = || {
-            validate(Timestamp(transactions.now().0 + 1))?;
-            transactions.start_commit(handle);
-            Ok::<u64, Error>(transactions.next_timestamp().0)
-        };
-        let at = Timestamp(log.append_commit(handle.id().number(), redo, take_timestamp)?);
+        valid?;
         transactions.finish_commit(handle, at);
-        Ok(at)
+        Ok(Committed { at, appended })
     }
 
-    /// Waits until the commit at `at` is on disk.
-    pub(crate) fn wait_stable(&self, at: Timestamp) -> Result<()> {
-        match &self.log {
-            Some(log) => Ok(log.wait_stable(at.0)?),
-            None => Ok(()),
+    /// Waits for what was promised of a commit.
+    pub(crate) fn wait_durable(&self, committed: &Committed) -> Result<()> {
+        match (&self.log, &committed.appended) {
+            (Some(log), Some(appended)) => Ok(log.wait(appended)?),
+            _ => Ok(()),
         }
     }
+
+    /// Where the redo of a transaction of this thread goes.
+    pub(crate) fn log_place(&self, durability: Durability) -> LogPlace {
+        let mode = match durability {
+            Durability::Sync => CommitMode::Sync,
+            Durability::Async => CommitMode::Async,
+        };
+        LogPlace { partition: self.log.as_ref().map_or(0, |log| log.partition_for(mode)), mode }
+    }
+}
+
+/// Where a transaction's redo goes, and when its commit is acknowledged.
+#[derive(Clone, Copy)]
+pub(crate) struct LogPlace {
+    pub(crate) partition: usize,
+    pub(crate) mode: CommitMode,
+}
+
+/// A commit that is visible, and may not be on disk yet.
+pub(crate) struct Committed {
+    pub(crate) at: Timestamp,
+    appended: Option<Appended>,
 }

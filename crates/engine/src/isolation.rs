@@ -27,6 +27,17 @@ impl fmt::Display for Isolation {
     }
 }
 
+/// When a commit is acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Durability {
+    /// When it is on disk, with every commit before it.
+    #[default]
+    Sync,
+    /// At once; it is on disk some milliseconds later. Until then a crash may take it back, whole, with all that came after
+    /// it. [`Database::is_durable`](crate::Database::is_durable) tells.
+    Async,
+}
+
 /// How a transaction is begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TransactionOptions {
@@ -36,6 +47,8 @@ pub struct TransactionOptions {
     pub read_only: bool,
     /// How long it waits for a row that another transaction has locked; for ever if not given.
     pub lock_timeout: Option<Duration>,
+    /// When its commit is acknowledged.
+    pub durability: Durability,
 }
 
 impl TransactionOptions {

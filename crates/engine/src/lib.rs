@@ -69,7 +69,7 @@ mod wall_clock;
 pub use bare::{BareStatements, BareTable};
 pub use database::{Database, OpenOptions};
 pub use error::{Error, Result};
-pub use isolation::{Changed, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
+pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
 pub use lineage::{
     Aggregates, Cell, ColumnStatistics, Comparison, Encoding, Sum, TableStatistics, TableStats, Test, Totals,
 };

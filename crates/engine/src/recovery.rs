@@ -2,8 +2,7 @@
 //!
 //! The operations of a transaction are applied when its commit frame is read, in the order of commits; data frames
 //! that come before are kept until then. Records go back to the Rids that the log names, so later operations find
-//! them. Slots of transactions that did not commit become tombstones. Transactions that the log leaves open are
-//! closed by an abort frame, so that their ids can be used again.
+//! them. Slots of transactions that did not commit become tombstones.
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -41,9 +40,6 @@ pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<C
     let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
     let (log, recovered) =
         Log::open(Arc::new(device), LogOptions::default(), &mut |frame| replay.frame(frame), &mut *progress)?;
-    for txn in replay.open.keys() {
-        log.append_abort(*txn)?;
-    }
     let mut tables = BTreeMap::new();
     for table in replay.tables.into_values() {
         table.storage.finish_recovery();
@@ -72,7 +68,6 @@ impl Replay {
     fn frame(&mut self, frame: Frame<'_>) -> Result<()> {
         match frame.kind {
             FrameKind::Data => self.open.entry(frame.txn).or_default().extend(frame.payload),
-            FrameKind::Abort => drop(self.open.remove(&frame.txn)),
             FrameKind::Commit => {
                 let at = Timestamp(frame.lsn);
                 match self.open.remove(&frame.txn) {

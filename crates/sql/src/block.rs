@@ -238,5 +238,6 @@ impl Block {
 
 /// What the engine is asked for.
 pub(crate) fn options(modes: Modes) -> TransactionOptions {
-    TransactionOptions { isolation: modes.isolation.isolation(), read_only: modes.is_read_only, lock_timeout: None }
+    let (isolation, read_only) = (modes.isolation.isolation(), modes.is_read_only);
+    TransactionOptions { isolation, read_only, ..TransactionOptions::default() }
 }

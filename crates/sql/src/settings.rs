@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Ident, Reset, Set, Value};
-use engine::{Database, Timestamp};
+use engine::{Database, Durability, Timestamp};
 
 use crate::error::{Result, SqlError};
 use crate::memory_limit;
@@ -37,6 +37,8 @@ enum Allowed {
     Deferrable(Whose),
     /// How long something may take.
     Time(Limit),
+    /// When commits are acknowledged.
+    Durability,
 }
 
 /// Which transactions a mode is of.
@@ -62,7 +64,7 @@ pub(crate) enum Limit {
 }
 
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, Allowed); 25] = [
+const KNOWN: [(&str, &str, Allowed); 26] = [
     ("application_name", "", Allowed::Any),
     ("bytea_output", "hex", Allowed::Only(&["hex"])),
     ("client_encoding", "UTF8", Allowed::Only(&["UTF8", "utf-8", "unicode"])),
@@ -83,6 +85,7 @@ const KNOWN: [(&str, &str, Allowed); 25] = [
     ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), Allowed::Fixed),
     ("standard_conforming_strings", "on", Allowed::Only(&["on", "true", "1"])),
     ("statement_timeout", "0", Allowed::Time(Limit::Statement)),
+    ("synchronous_commit", "on", Allowed::Durability),
     ("timezone", "UTC", Allowed::Only(&["UTC", "gmt", "etc/utc", "z", "0", "+00", "+00:00"])),
     ("transaction_deferrable", "off", Allowed::Deferrable(Whose::Current)),
     ("transaction_isolation", "read committed", Allowed::Isolation(Whose::Current)),
@@ -96,6 +99,7 @@ struct Values {
     application_name: String,
     as_of: Option<Timestamp>,
     modes: Modes,
+    durability: Durability,
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
 }
@@ -128,11 +132,18 @@ enum Assigned {
     AsOf(Option<Timestamp>),
     Modes(AskedModes),
     Limit(Limit, u32),
+    Durability(Durability),
 }
 
 impl Settings {
     pub(crate) fn new(db: &Database) -> Settings {
-        let values = Values { application_name: String::new(), as_of: None, modes: Modes::DEFAULT, limits: [0; 4] };
+        let values = Values {
+            application_name: String::new(),
+            as_of: None,
+            modes: Modes::DEFAULT,
+            durability: Durability::Sync,
+            limits: [0; 4],
+        };
         Settings { values: Saved { session: values.clone(), in_use: values }, db: db.clone() }
     }
 
@@ -159,6 +170,11 @@ impl Settings {
     /// The modes of a transaction that begins now.
     pub(crate) fn modes(&self) -> Modes {
         self.values.in_use.modes
+    }
+
+    /// When a commit is acknowledged now.
+    pub(crate) fn durability(&self) -> Durability {
+        self.values.in_use.durability
     }
 
     /// How long something may take now, if that is limited.
@@ -192,6 +208,7 @@ impl Settings {
             Allowed::ReadOnly(whose) => on(modes(whose).is_read_only),
             Allowed::Deferrable(whose) => on(modes(whose).is_deferrable),
             Allowed::Time(limit) => time_limit::show(values.limits[limit as usize]),
+            Allowed::Durability => on(values.durability == Durability::Sync),
             Allowed::Only(_) | Allowed::Fixed => default.to_owned(),
         }
     }
@@ -267,6 +284,7 @@ impl Settings {
                 Assigned::AsOf(at) => values.as_of = *at,
                 Assigned::Modes(asked) => values.modes = values.modes.with(*asked),
                 Assigned::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
+                Assigned::Durability(durability) => values.durability = *durability,
             }
         }
     }
@@ -301,6 +319,7 @@ impl Settings {
                 modes(AskedModes { is_deferrable: Some(boolean(name, value)?), ..AskedModes::default() })
             }
             Allowed::Time(limit) => Ok(Assigned::Limit(limit, milliseconds(name, value)?)),
+            Allowed::Durability => Ok(Assigned::Durability(durability(name, value)?)),
             Allowed::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
             Allowed::Only(_) if is_default => Ok(Assigned::Nothing),
             Allowed::Only(values) if values.iter().any(|allowed| allowed.eq_ignore_ascii_case(value)) => {
@@ -328,6 +347,16 @@ fn milliseconds(name: &str, value: &str) -> Result<u32> {
             SqlError::new("22023", message)
         }
     })
+}
+
+/// PostgreSQL's words; all that wait for something are one here, as there are no standbys.
+fn durability(name: &str, value: &str) -> Result<Durability> {
+    if ["local", "remote_write", "remote_apply"].iter().any(|word| word.eq_ignore_ascii_case(value)) {
+        return Ok(Durability::Sync);
+    }
+    let is_sync = boolean(name, value)
+        .map_err(|_| invalid(name, value).hint("Available values: local, remote_write, remote_apply, on, off."))?;
+    Ok(if is_sync { Durability::Sync } else { Durability::Async })
 }
 
 /// What PostgreSQL takes for a truth: a word or its beginning, if that is no other's.
@@ -365,6 +394,20 @@ fn literal(value: &Expr) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_commit_waits_for_the_disk_unless_it_is_told_not_to() {
+        let mut settings = Settings::new(&Database::in_memory());
+        assert_eq!(settings.durability(), Durability::Sync);
+        for (value, durability, shown) in
+            [("off", Durability::Async, "off"), ("local", Durability::Sync, "on"), ("false", Durability::Async, "off")]
+        {
+            settings.assign("synchronous_commit", value, false).unwrap();
+            let known = find("synchronous_commit").unwrap();
+            assert_eq!((settings.durability(), &*settings.value(known, Modes::DEFAULT)), (durability, shown));
+        }
+        assert_eq!(refused(&mut settings, "synchronous_commit", "sometimes"), "22023");
+    }
 
     fn refused(settings: &mut Settings, name: &str, value: &str) -> &'static str {
         settings.assign(name, value, false).err().map_or("", |error| error.sqlstate)

@@ -146,7 +146,11 @@ impl Session {
             return if chain { Err(outside("25P01", "COMMIT AND CHAIN")) } else { Ok(no_block("COMMIT")) };
         };
         let (modes, has_failed) = (block.modes(), block.has_failed());
-        let committed = block.end().map_or(Ok(()), |transaction| transaction.commit().map(drop));
+        let durability = self.settings.durability();
+        let committed = block.end().map_or(Ok(()), |mut transaction| {
+            transaction.set_durability(durability);
+            transaction.commit().map(drop)
+        });
         self.activity.end_block();
         match has_failed || committed.is_err() {
             true => self.settings.restore(block.into_settings()),
@@ -223,7 +227,8 @@ impl Session {
         // The wait for whoever won a row is the engine's own, and not to outlast the statement.
         let limits = [Limit::Lock, Limit::Statement].map(|limit| self.settings.limit(limit));
         let lock_timeout = limits.into_iter().flatten().min();
-        let options = TransactionOptions { lock_timeout, ..options(self.settings.modes()) };
+        let durability = self.settings.durability();
+        let options = TransactionOptions { lock_timeout, durability, ..options(self.settings.modes()) };
         let done = self.db.run(options, |transaction| {
             self.token.check()?;
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));

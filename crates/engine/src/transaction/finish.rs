@@ -3,12 +3,13 @@ use types::{StartTime, Timestamp};
 
 use super::Transaction;
 use super::savepoint::stamp;
+use crate::database::{Committed, LogPlace};
 use crate::error::{Error, Result};
 use crate::{merger, redo};
 
 impl Transaction {
-    /// Commits. Returns the commit timestamp once the commit is durable, or at once for a database in memory or a
-    /// transaction that wrote nothing.
+    /// Commits. Returns the commit timestamp once the commit is durable, or at once for a database in memory, a transaction
+    /// that wrote nothing, or one that was begun so ([`Durability`](crate::Durability)).
     ///
     /// # Errors
     /// [`Error::ReadChanged`] if the transaction is serializable and others have changed what it read;
@@ -27,29 +28,35 @@ impl Transaction {
         {
             redo::put_clock(&mut self.redo, time);
         }
-        let at = self.decide()?;
-        let id = self.id();
+        let committed = self.decide()?;
+        let (at, id) = (committed.at, self.id());
         self.unlock(0, 0);
         self.written.drain(..).for_each(|written| stamp(&self.tables, id, &written, at.0));
         self.handle.take().into_iter().for_each(|handle| self.anchor.core.transactions.0.release(handle));
         if let Some((table, range)) = self.crowded {
             merger::merge_and_archive(&self.anchor.core, &self.tables[table as usize], range);
         }
-        self.anchor.wait_stable(at)?;
+        self.anchor.wait_durable(&committed)?;
         Ok(at)
     }
 
     /// Takes the timestamp; a serializable transaction finds out whether it may.
-    fn decide(&mut self) -> Result<Timestamp> {
-        let (handle, id) = (self.handle(), self.id());
+    fn decide(&mut self) -> Result<Committed> {
+        let (handle, id, place) = (self.handle(), self.id(), self.log_place());
         match self.reads.as_ref().filter(|reads| !reads.is_empty()) {
-            None => self.anchor.commit_to_log(handle, &self.redo),
+            None => self.anchor.commit_to_log(handle, &self.redo, place),
             Some(reads) => {
                 let transactions = &self.anchor.core.transactions;
                 let validate = |at| reads.validate(transactions, self.at, at, id);
-                self.anchor.commit_if_valid(handle, &self.redo, &validate)
+                self.anchor.commit_if_valid(handle, &self.redo, place, &validate)
             }
         }
+    }
+
+    /// Where its redo goes: to the partition that has the first part of it, if one has.
+    pub(super) fn log_place(&self) -> LogPlace {
+        let place = self.anchor.log_place(self.options.durability);
+        LogPlace { partition: self.log_partition.unwrap_or(place.partition), ..place }
     }
 
     /// Rolls back everything that the transaction wrote.
@@ -71,8 +78,7 @@ impl Drop for Transaction {
         }
         self.written.drain(..).for_each(|written| stamp(&self.tables, id, &written, StartTime::TOMBSTONE));
         if let Some(log) = self.anchor.log.as_ref().filter(|_| self.redo_in_log > 0) {
-            // If the log fails here, recovery finds no commit of this transaction, which says the same.
-            let _ = log.append_abort(id.number());
+            log.append_abort(self.log_place().partition, id.number());
         }
         self.handle.take().into_iter().for_each(|handle| self.anchor.core.transactions.0.release(handle));
     }

@@ -25,7 +25,7 @@ use types::{Command, Rid, Snapshot, Timestamp, TxnId, Value};
 use crate::anchor::Anchor;
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::isolation::{Isolation, TransactionOptions};
+use crate::isolation::{Durability, Isolation, TransactionOptions};
 use crate::outcomes::Transactions;
 use crate::read_set::ReadSet;
 use crate::read_view::ReadView;
@@ -73,6 +73,8 @@ pub struct Transaction {
     redo: Vec<u8>,
     /// Bytes of redo that the log has already.
     redo_in_log: u64,
+    /// The partition of the log that has it.
+    log_partition: Option<usize>,
     /// A range, with the position of its table, that the merge can't keep up with.
     crowded: Option<(u32, usize)>,
     /// Whether it met something that will not happen again if it is done again from the start.
@@ -138,6 +140,7 @@ impl Transaction {
             savepoints_made: 0,
             redo: Vec::new(),
             redo_in_log: 0,
+            log_partition: None,
             crowded: None,
             has_lost: Shell::new(false),
             lost: None,
@@ -157,6 +160,11 @@ impl Transaction {
     /// Sets how long it waits for a row that another transaction has locked; for ever if `None`.
     pub fn set_lock_timeout(&mut self, timeout: Option<Duration>) {
         self.options.lock_timeout = timeout;
+    }
+
+    /// Sets when its commit is acknowledged.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.options.durability = durability;
     }
 
     /// Its id.

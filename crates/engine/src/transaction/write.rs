@@ -303,8 +303,9 @@ impl Transaction {
         if let Some(log) = &self.anchor.log
             && self.redo.len() >= REDO_BYTES_MAX
         {
-            self.redo_in_log += self.redo.len() as u64;
-            log.append_data(self.id().number(), &self.redo)?;
+            let partition = self.log_place().partition;
+            log.append_data(partition, self.id().number(), &self.redo)?;
+            (self.log_partition, self.redo_in_log) = (Some(partition), self.redo_in_log + self.redo.len() as u64);
             self.redo.clear();
         }
         Ok(())
