@@ -112,6 +112,11 @@ impl Core {
         })
     }
 
+    /// What tells the tables and transactions of this database from those of others.
+    pub(crate) fn home(&self) -> usize {
+        Arc::as_ptr(&self.budget).addr()
+    }
+
     /// The snapshots for which a table has to keep its rows: by its retention, and by who reads it now. From here on nobody
     /// can begin to read another one.
     pub(crate) fn kept(&self, table: &TableData) -> Kept {

@@ -50,7 +50,7 @@ impl Table {
         if let Some(primary_key) = &self.data.primary_key {
             // Every record that ever had the key; none is accepted, so all are asked about.
             let _: Option<()> = primary_key.find(&sync::pin(), &index_key, |rid| {
-                times.extend(self.data.storage.version_times(rid, transactions));
+                times.extend(self.data.storage.version_times(rid, newest, transactions));
                 None
             });
         }

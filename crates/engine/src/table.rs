@@ -44,6 +44,8 @@ pub struct TableMemory {
 /// What all handles of a table share.
 pub(crate) struct TableData {
     pub(crate) id: TableId,
+    /// Which database it belongs to: where that has its account of memory, which lives as long as the table.
+    pub(crate) home: usize,
     pub(crate) name: String,
     pub(crate) schema: Arc<Schema>,
     pub(crate) storage: lineage::Table,
@@ -85,6 +87,7 @@ impl TableData {
         let storage = lineage::Table::new(schema.clone(), settings.options(defaults), budget.clone());
         TableData {
             id,
+            home: Arc::as_ptr(budget).addr(),
             name: name.into(),
             schema: Arc::new(schema),
             storage,
@@ -196,12 +199,20 @@ impl TableData {
     }
 
     /// Refuses positions that are no column's.
+    #[inline]
     pub(crate) fn check_positions(&self, columns: impl Iterator<Item = usize>) -> Result<()> {
-        let (len, mut columns) = (self.schema.columns().len(), columns);
-        match columns.find(|column| *column >= len) {
-            Some(column) => Err(Error::NoSuchColumn { table: self.name.clone(), column: format!("number {column}") }),
-            None => Ok(()),
+        let len = self.schema.columns().len();
+        for column in columns {
+            if column >= len {
+                return Err(self.no_such_position(column));
+            }
         }
+        Ok(())
+    }
+
+    #[cold]
+    fn no_such_position(&self, column: usize) -> Error {
+        Error::NoSuchColumn { table: self.name.clone(), column: format!("number {column}") }
     }
 
     /// Whether an update, even one that was rolled back, may have given a record another key.

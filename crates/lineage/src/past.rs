@@ -2,7 +2,7 @@
 //!
 //! Versions are in three places: the base record (its insert), the tail, and the history. A version may move from the tail
 //! to the history while somebody looks, so the tail is read first and what is found twice is counted once.
-//! A version whose transaction is only prepared is not there yet: its commit may come to nothing.
+//! A version whose transaction is only prepared may be one of those asked for, or come to nothing: that is waited for.
 use sync::Guard;
 use types::{Rid, Timestamp};
 
@@ -19,30 +19,44 @@ pub struct Changed {
     pub rid: Rid,
 }
 
-/// When a tail record's version was committed, `None` for snapshot records and what is not committed.
-fn committed<O: Outcomes>(record: &TailRecord<'_>, outcomes: &O) -> Option<Timestamp> {
-    match record.resolve(outcomes) {
-        Resolved::Committed(at) if record.kind() != Kind::Snapshot => Some(at),
-        _ => None,
+/// When a version was committed, `None` if it was not, or after `to`.
+fn committed<O: Outcomes>(outcomes: &O, to: Timestamp, resolve: impl Fn() -> Resolved) -> Option<Timestamp> {
+    loop {
+        match resolve() {
+            Resolved::Committed(at) => return Some(at).filter(|at| *at <= to),
+            Resolved::Prepared(txn, at) if at <= to => outcomes.await_decision(txn),
+            _ => return None,
+        }
     }
 }
 
+/// The same for a tail record's version, `None` for a snapshot record.
+fn committed_in_tail<O: Outcomes>(record: &TailRecord<'_>, to: Timestamp, outcomes: &O) -> Option<Timestamp> {
+    let is_version = record.kind() != Kind::Snapshot;
+    is_version.then(|| committed(outcomes, to, || record.resolve(outcomes))).flatten()
+}
+
 impl Range {
-    /// When the versions of the record at `slot` were committed, oldest first.
-    pub(crate) fn version_times<O: Outcomes>(&self, guard: &Guard, slot: usize, outcomes: &O) -> Vec<Timestamp> {
+    /// When the versions of the record at `slot` were committed, oldest first, up to `to`.
+    pub(crate) fn version_times<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        slot: usize,
+        to: Timestamp,
+        outcomes: &O,
+    ) -> Vec<Timestamp> {
         let part = self.part(slot);
         let mut times = Vec::new();
         part.tails.each_live(guard, |record| {
             if record.start().load(sync::atomic::Ordering::Acquire) != 0 && record.slot() == slot {
-                times.extend(committed(&record, outcomes));
+                times.extend(committed_in_tail(&record, to, outcomes));
             }
         });
         let history = &part.archive.load(guard).history;
         let versions = history.versions(slot).filter(|version| version.kind() != Kind::Snapshot);
-        times.extend(versions.map(|version| Timestamp(version.start())));
-        if let Resolved::Committed(at) = resolve(self.pages.load(guard).meta.start(slot), outcomes) {
-            times.push(at);
-        }
+        times.extend(versions.map(|version| Timestamp(version.start())).filter(|at| *at <= to));
+        let inserted = self.pages.load(guard).meta.start(slot);
+        times.extend(committed(outcomes, to, || resolve(inserted, outcomes)));
         times.sort_unstable();
         times.dedup();
         times
@@ -57,12 +71,12 @@ impl Range {
         outcomes: &O,
     ) -> Vec<Changed> {
         let guard = &sync::pin();
-        let is_wanted = |at: &Timestamp| *at > from && *at <= to;
+        let is_wanted = |at: &Timestamp| *at > from;
         let changed = |slot, at| Changed { at, rid: Rid::base(index, slot) };
         let mut changes = Vec::new();
         for part in &self.parts {
             part.tails.each_live(guard, |record| {
-                let at = committed(&record, outcomes).filter(is_wanted);
+                let at = committed_in_tail(&record, to, outcomes).filter(is_wanted);
                 changes.extend(at.map(|at| changed(record.slot(), at)));
             });
             let history = &part.archive.load(guard).history;
@@ -70,11 +84,8 @@ impl Range {
         }
         let meta = &self.pages.load(guard).meta;
         for slot in 0..self.len() {
-            if let Resolved::Committed(at) = resolve(meta.start(slot), outcomes)
-                && is_wanted(&at)
-            {
-                changes.push(changed(slot, at));
-            }
+            let at = committed(outcomes, to, || resolve(meta.start(slot), outcomes)).filter(is_wanted);
+            changes.extend(at.map(|at| changed(slot, at)));
         }
         changes.sort_unstable();
         changes.dedup();

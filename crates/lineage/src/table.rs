@@ -437,10 +437,10 @@ impl Table {
         (0..self.range_count()).map(|index| self.range(index).encoding(&guard, column)).collect()
     }
 
-    /// When the versions of a record were committed, oldest first; complete from the horizon on, which
+    /// When the versions of a record were committed, oldest first, up to `to`; complete from the horizon on, which
     /// [`Table::keep_from`] can stop.
-    pub fn version_times<O: Outcomes>(&self, rid: Rid, outcomes: &O) -> Vec<Timestamp> {
-        self.range(rid.range()).version_times(&sync::pin(), rid.slot(), outcomes)
+    pub fn version_times<O: Outcomes>(&self, rid: Rid, to: Timestamp, outcomes: &O) -> Vec<Timestamp> {
+        self.range(rid.range()).version_times(&sync::pin(), rid.slot(), to, outcomes)
     }
 
     /// Which records of a range were inserted, updated or deleted by commits after `from` and not after `to`; ordered by

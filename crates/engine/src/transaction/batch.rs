@@ -78,6 +78,9 @@ impl Transaction {
         change: Change<'_>,
         changed: &mut Changed,
     ) -> Result<()> {
+        if !table.data.storage.contains(Rid::from_word(rid)) {
+            return Ok(());
+        }
         match self.change(&table.data, Rid::from_word(rid), seen, change)? {
             Done::Changed => changed.rows += 1,
             Done::Gone => {}

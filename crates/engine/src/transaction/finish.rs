@@ -30,8 +30,11 @@ impl Transaction {
         }
         let committed = self.decide()?;
         let (at, id) = (committed.at, self.id());
+        // One pin for all: a nested one costs next to nothing.
+        let pin = sync::pin();
         self.unlock(0, 0);
         self.written.drain(..).for_each(|written| stamp(&self.tables, id, &written, at.0));
+        drop(pin);
         self.handle.take().into_iter().for_each(|handle| self.anchor.core.transactions.0.release(handle));
         if let Some((table, range)) = self.crowded {
             merger::merge_and_archive(&self.anchor.core, &self.tables[table as usize], range);

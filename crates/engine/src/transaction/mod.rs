@@ -27,6 +27,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::isolation::{Durability, Isolation, TransactionOptions};
 use crate::outcomes::Transactions;
+use crate::primary_key::Key;
 use crate::read_set::ReadSet;
 use crate::read_view::ReadView;
 use crate::running::description;
@@ -50,6 +51,8 @@ pub use savepoint::Savepoint;
 /// again, or let [`Database::run`](crate::Database::run) do so.
 pub struct Transaction {
     anchor: Anchor,
+    /// Which database it belongs to; see [`TableData::home`].
+    home: usize,
     /// `None` once it has ended.
     handle: Option<Handle>,
     options: TransactionOptions,
@@ -123,9 +126,11 @@ impl Transaction {
         if options.isolation == Isolation::ReadCommitted {
             anchor.core.transactions.0.drop_snapshot(&handle);
         }
+        let home = anchor.core.home();
         let reads = (options.isolation == Isolation::Serializable).then(Arc::default);
         Ok(Transaction {
             anchor,
+            home,
             handle: Some(handle),
             options,
             at,
@@ -198,7 +203,6 @@ impl Transaction {
     }
 
     /// What a read at this moment sees.
-    #[inline]
     fn glance(&self) -> Glance<'_> {
         let at = match self.options.isolation {
             Isolation::ReadCommitted => self.transactions().0.renew_snapshot(self.handle()),
@@ -234,12 +238,27 @@ impl Transaction {
         let data = &table.data;
         data.check_positions(columns.iter().copied())?;
         let Some(key) = data.key_of_values(key)? else { return Ok(None) };
+        if self.options.isolation != Isolation::Snapshot {
+            return Ok(self.read_otherwise(data, key, columns, take));
+        }
+        let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
+        Ok(data.read(view, &key, columns, |_, cells| take(cells)))
+    }
+
+    /// The same for transactions that take a snapshot for each read, or note what they read.
+    fn read_otherwise<R>(
+        &self,
+        data: &Arc<TableData>,
+        key: Key,
+        columns: &[usize],
+        take: impl FnOnce(&[Cell<'_>]) -> R,
+    ) -> Option<R> {
         let glance = self.glance();
         let view = self.transactions().view(glance.snapshot);
-        let Some(reads) = &self.reads else { return Ok(data.read(view, &key, columns, |_, cells| take(cells))) };
+        let Some(reads) = &self.reads else { return data.read(view, &key, columns, |_, cells| take(cells)) };
         let found = data.read(view, &key, columns, |rid, cells| (rid, take(cells)));
         reads.note_key(data, key, found.as_ref().map(|(rid, _)| *rid));
-        Ok(found.map(|(_, taken)| taken))
+        found.map(|(_, taken)| taken)
     }
 
     /// Asks for the memory of the rows with these keys, each with the columns that will be read, so that the reads and
@@ -260,12 +279,9 @@ impl Transaction {
     }
 
     /// Refuses tables of another database: its storage would ask the wrong transaction table.
+    #[inline]
     fn check_readable(&self, table: &Table) -> Result<()> {
-        if self.anchor.is_of(&table.database.shared) {
-            Ok(())
-        } else {
-            Err(Error::NoSuchTable(table.data.name.clone()))
-        }
+        if table.data.home == self.home { Ok(()) } else { Err(Error::NoSuchTable(table.data.name.clone())) }
     }
 
     /// Refuses tables that were dropped or replaced as well: what is written there nobody would find.

@@ -165,14 +165,15 @@ impl Transaction {
         self.check_writable(table)?;
         let data = &table.data;
         data.check_positions(changes.iter().map(|(at, _)| *at))?;
-        for (i, (at, _)) in changes.iter().enumerate() {
-            if changes[..i].iter().any(|(earlier, _)| earlier == at) {
+        let (mut seen, mut words) = (0_u64, SmallVec::<[(usize, Cell<'_>); 8]>::new());
+        for (i, (at, value)) in changes.iter().enumerate() {
+            // Columns beyond the bits of the word share some, and are looked for one by one.
+            let bit = 1 << (at % 64);
+            if seen & bit != 0 && changes[..i].iter().any(|(earlier, _)| earlier == at) {
                 let column = data.schema.columns()[*at].name.clone();
                 return Err(Error::ColumnTwice { table: data.name.clone(), column });
             }
-        }
-        let mut words = SmallVec::<[(usize, Cell<'_>); 8]>::new();
-        for (at, value) in changes {
+            seen |= bit;
             if let Some(word) = word_of_value(value, data.schema.columns()[*at].data_type) {
                 words.push((*at, Cell::Word(word)));
             }
@@ -221,7 +222,7 @@ impl Transaction {
         data.find(self.transactions().view(glance.snapshot), key)
     }
 
-    /// Appends a version to a record whose newest version was committed at or before `at`, and enters its key if that
+    /// Appends a version to a record of the table whose newest version was committed at or before `at`, and enters its key if that
     /// changes.
     pub(super) fn change(
         &mut self,
@@ -233,9 +234,6 @@ impl Transaction {
         // A delete may always go ahead: it is how room is made.
         if let Change::Update(_) = change {
             self.anchor.check_memory()?;
-        }
-        if !data.storage.contains(rid) {
-            return Ok(Done::Gone);
         }
         let changes_key = match (&data.primary_key, change) {
             (Some(key), Change::Update(values)) => values.iter().any(|(column, _)| key.columns.contains(column)),
@@ -261,7 +259,9 @@ impl Transaction {
             Ok(appended) => appended,
             Err(without) => return Ok(without),
         };
-        if let Err(error) = self.settle(data, rid, changes_key) {
+        if (changes_key || data.share_locks.are_any())
+            && let Err(error) = self.settle(data, rid, changes_key)
+        {
             data.storage.stamp_versions(rid, appended, self.id(), StartTime::TOMBSTONE);
             self.wake_waiters();
             return Err(error);
