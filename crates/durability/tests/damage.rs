@@ -90,7 +90,7 @@ fn flips_in_all_but_the_last_flush_of_a_crashed_log_are_noticed() {
     let (last, mut lost) = (ledger.last(), 0);
     ledger.issued.lock().get_mut(&last).unwrap().is_acked = false;
     for (name, bytes) in &files {
-        for offset in 0..bytes.len() as u64 {
+        for offset in (0..bytes.len() as u64).step_by(3) {
             let device = put(&files);
             device.flip_bit(name, offset, (offset % 8) as u32);
             if let Ok((_, _, found)) = open(&device) {
@@ -190,14 +190,16 @@ fn torn_frames_do_not_come_back() {
     let mut lsns = Vec::new();
     let (log, recovered) = read_lsns(&image, &mut lsns);
     assert!(lsns.is_empty() && recovered.torn_bytes > 0);
-    // The opening frame of the new life is as large as the frame that was lost, and begins after the old one.
+    // The opening frame of the new life is as large as the frame that was lost, the commit as large as the second.
     assert_eq!(kept - lost, 56);
-    log.append_commit(0, 7, b"new", CommitMode::Sync, || 1).unwrap();
+    log.append_commit(0, 7, b"new frame", CommitMode::Sync, || 1).unwrap();
+    // The LSN between, so that the third would be next.
+    log.append_commit(1, 8, b"other partition", CommitMode::Sync, || 2).unwrap();
     log.flush().unwrap();
     let image = image.after_power_loss(0);
     drop(log);
     read_lsns(&image, &mut lsns);
-    assert_eq!(lsns, [1]);
+    assert_eq!(lsns, [1, 2]);
 }
 
 /// Reads the LSNs of a log whose payloads are none of `support`.
@@ -248,6 +250,24 @@ fn a_flush_testifies_to_what_other_partitions_had_on_disk() {
     let error = open(&image).unwrap_err();
     assert!(matches!(&error, LogError::Corrupt { file, .. } if file == FIRST), "{error}");
     assert!(error.to_string().contains("LSN 1 "), "{error}");
+}
+
+/// Partition commits are on disk while nothing is stable; then the flushes of their own partition testify to them.
+#[test]
+fn a_flush_testifies_to_the_flushes_before_it() {
+    let (device, ledger) = (FaultyDevice::new(0), Ledger::default());
+    let (log, _, _) = open_with(&device, SMALL).unwrap();
+    let _never_appended = ledger.take(1, None);
+    for txn in 2..5 {
+        commit_and_wait(&log, &ledger, (0, txn), 1, CommitMode::Partition).unwrap();
+    }
+    assert_eq!(log.stable_lsn(), 0);
+    let image = device.after_power_loss(0);
+    open_with(&image, SMALL).unwrap().2.check(&ledger, 0);
+    let image = device.after_power_loss(0);
+    image.flip_bit(FIRST, 512 + 60, 0);
+    let error = open_with(&image, SMALL).unwrap_err();
+    assert!(matches!(&error, LogError::Corrupt { file, offset: 568, .. } if file == FIRST), "{error}");
 }
 
 /// Either copy of the trim point may be lost, not both.

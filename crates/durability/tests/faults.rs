@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use durability::{CommitMode, Log, LogError, LogOptions, MAX_PAYLOAD_BYTES};
+use durability::{CommitMode, Device, Log, LogError, LogOptions, MAX_PAYLOAD_BYTES};
 use support::{Ledger, SMALL, commit, commit_and_wait, commit_many, open, open_with};
 use testkit::{Failure, FaultyDevice};
 
@@ -84,11 +84,15 @@ fn the_log_goes_on_when_there_is_space_again() {
     };
     assert!(matches!(error, LogError::DiskFull { .. }), "{error}");
     let (last, used) = (ledger.last(), device.used_bytes());
+    let mut files = Vec::new();
     for more in 0..100 {
-        assert!(matches!(log.append_data(0, 5_000 + more, &[7; 2_000]), Err(LogError::DiskFull { .. })));
-        log.append_abort(0, 5_000 + more);
+        let partition = more as usize % 3;
+        assert!(matches!(log.append_data(partition, 5_000 + more, &[7; 9_000]), Err(LogError::DiskFull { .. })));
+        log.append_abort(partition, 5_000 + more);
+        files.push(device.list().unwrap().len());
     }
-    assert_eq!((ledger.last(), device.used_bytes()), (last, used), "no number is taken without room, and no room");
+    assert_eq!(ledger.last(), last, "no number is taken without room");
+    assert_eq!(files[3], files[99], "what was begun is gone on with, not begun again: {used} bytes");
     assert!(log.is_stable(last), "everything that has a number is on disk");
     // Nothing was given up, but what a checkpoint allows.
     device.set_capacity(None);
@@ -342,6 +346,26 @@ fn trimming_keeps_what_a_running_transaction_wrote() {
     drop(second);
     commit_many(&log, &ledger, 500, 3).unwrap();
     assert!(log.trim(lsn + 2).unwrap() > 3);
+}
+
+/// A commit that was dropped at a gap does not come back because the gap itself was trimmed.
+#[test]
+fn the_trim_point_never_stands_in_a_hole() {
+    let (device, ledger) = (FaultyDevice::new(0), Ledger::default());
+    let (log, _, _) = open(&device).unwrap();
+    commit_and_wait(&log, &ledger, (0, 1), 0, CommitMode::Sync).unwrap();
+    // LSN 2 stays in memory, 3 and 4 go to disk; 4 can stand alone.
+    commit(&log, &ledger, (1, 2), 0, CommitMode::Async).unwrap();
+    commit(&log, &ledger, (0, 3), 0, CommitMode::Async).unwrap();
+    commit_and_wait(&log, &ledger, (0, 4), 0, CommitMode::Partition).unwrap();
+    let image = device.after_power_loss(0);
+    let (second, recovered, found) = open(&image).unwrap();
+    assert_eq!((found.lsns(), recovered.last_lsn), (vec![1, 4], 4));
+    assert_eq!((recovered.dropped_commits, recovered.commits_beyond_gap), (1, 1));
+    commit_and_wait(&second, &Ledger::after(4), (0, 5), 0, CommitMode::Sync).unwrap();
+    second.trim(3).unwrap();
+    let (_, recovered, found) = open(&image.after_power_loss(0)).unwrap();
+    assert_eq!((found.lsns(), recovered.trimmed_below), (vec![4, 5], 2));
 }
 
 /// What the receiver of the frames refuses is reported with its place.
