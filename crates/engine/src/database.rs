@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use durability::{Appended, CommitMode, Log};
+use durability::{Appended, CommitMode, Log, Reservation};
 use lineage::{Kept, MemoryBudget, TableOptions};
 use parking_lot::{Mutex, RwLock};
 use txn::{Handle, TransactionTable};
@@ -440,16 +440,11 @@ impl Shared {
         let room = self.log.as_ref().map(|log| log.reserve(place.partition, redo.len())).transpose()?;
         transactions.start_commit(handle);
         let at = transactions.next_timestamp();
+        let mut number = TakenNumber { room, txn, at };
         transactions.prepare(handle, at);
-        let valid =
-            validate(at).and_then(|()| transactions.await_dependencies(handle).map_err(|_| Error::DependencyFailed));
-        let appended = match (&valid, room) {
-            (Ok(()), Some(room)) => Some(room.commit(txn, at.0, redo, place.mode)),
-            // The number is taken: without a word of it, no later commit would ever be stable.
-            (Err(_), Some(room)) => Some(room.void(txn, at.0)),
-            (_, None) => None,
-        };
-        valid?;
+        validate(at)?;
+        transactions.await_dependencies(handle).map_err(|_| Error::DependencyFailed)?;
+        let appended = number.room.take().map(|room| room.commit(txn, at.0, redo, place.mode));
         transactions.finish_commit(handle, at);
         Ok(Committed { at, appended })
     }
@@ -469,6 +464,22 @@ impl Shared {
             Durability::Async => CommitMode::Async,
         };
         LogPlace { partition: self.log.as_ref().map_or(0, |log| log.partition_for(mode)), mode }
+    }
+}
+
+/// A commit number with the room for it in the log. Unless a commit goes there, the log is told that none comes, as no
+/// later commit is stable before.
+struct TakenNumber<'a> {
+    room: Option<Reservation<'a>>,
+    txn: u64,
+    at: Timestamp,
+}
+
+impl Drop for TakenNumber<'_> {
+    fn drop(&mut self) {
+        if let Some(room) = self.room.take() {
+            room.void(self.txn, self.at.0);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Opening a database: replaying its log.
 //!
-//! The operations of a transaction are applied when its commit frame is read, in the order of commits; data frames
-//! that come before are kept until then. Records go back to the Rids that the log names, so later operations find
+//! The operations of a transaction are applied when its commit frame is read, in the order of commits; its data frames
+//! come just before. Records go back to the Rids that the log names, so later operations find
 //! them. Slots of transactions that did not commit become tombstones.
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
@@ -30,7 +30,7 @@ pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<C
     let table_options = options.table_options();
     let mut replay = Replay {
         tables: HashMap::new(),
-        open: HashMap::new(),
+        earlier: Vec::new(),
         next_table: 1,
         table_options,
         transactions: Transactions(TransactionTable::default()),
@@ -54,8 +54,8 @@ pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<C
 /// The database as far as the log was read.
 struct Replay {
     tables: HashMap<TableId, Arc<TableData>>,
-    /// the redo of transactions whose commit was not read yet
-    open: HashMap<u64, Vec<u8>>,
+    /// the redo of a transaction whose commit is the next to be read
+    earlier: Vec<u8>,
     next_table: TableId,
     table_options: TableOptions,
     /// No transaction runs during recovery; the storage asks all the same.
@@ -67,17 +67,16 @@ struct Replay {
 impl Replay {
     fn frame(&mut self, frame: Frame<'_>) -> Result<()> {
         match frame.kind {
-            FrameKind::Data => self.open.entry(frame.txn).or_default().extend(frame.payload),
+            FrameKind::Data => self.earlier.extend(frame.payload),
             FrameKind::Commit => {
                 let at = Timestamp(frame.lsn);
-                match self.open.remove(&frame.txn) {
-                    None => redo::read(frame.payload, |operation| self.apply(operation, at))?,
-                    Some(mut whole) => {
-                        whole.extend(frame.payload);
-                        for part in redo::held(&whole)? {
-                            redo::read(part, |operation| self.apply(operation, at))?;
-                        }
-                    }
+                if self.earlier.is_empty() {
+                    return redo::read(frame.payload, |operation| self.apply(operation, at));
+                }
+                let mut whole = std::mem::take(&mut self.earlier);
+                whole.extend(frame.payload);
+                for part in redo::held(&whole)? {
+                    redo::read(part, |operation| self.apply(operation, at))?;
                 }
             }
         }
