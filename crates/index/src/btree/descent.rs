@@ -52,6 +52,11 @@ impl<'s, 'g, K: Key, V: Value, L: Latching> Visit<'s, 'g, K, V, L> {
         self.shape
     }
 
+    /// Under which the node was entered.
+    pub(super) fn guard(&self) -> &'g Guard {
+        self.guard
+    }
+
     /// Whether all that was read of the node so far belongs together.
     #[inline]
     pub(super) fn check(&self) -> Result<(), Restart> {

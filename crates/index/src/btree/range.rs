@@ -84,11 +84,14 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
     }
 }
 
+/// A lower and an upper bound.
+type Region<K> = (Bound<<K as Key>::Owned>, Bound<<K as Key>::Owned>);
+
 /// An iterator over entries in key order; see [`BPlusTree::range`].
 pub struct TreeRange<'t, K: Key, V: Value, L: Latching = NodeLatches> {
     tree: &'t BPlusTree<K, V, L>,
     /// Between these bounds nothing has been read yet; `None` when all has.
-    region: Option<(Bound<K::Owned>, Bound<K::Owned>)>,
+    region: Option<Region<K>>,
     /// Entries before the region, in key order.
     front: VecDeque<(K::Owned, V)>,
     /// Entries behind the region, in key order.

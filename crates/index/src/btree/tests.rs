@@ -306,6 +306,7 @@ fn duplicates_are_kept_apart_by_their_rids() {
 #[test]
 fn a_unique_index_asks_about_former_holders_newest_first() {
     let index: UniqueTree<Bytes> = UniqueTree::new();
+    let empty_bytes = index.bytes();
     let all = |key: &[u8]| {
         let mut rids = vec![];
         index.find(&sync::pin(), key, |rid| {
@@ -314,7 +315,10 @@ fn a_unique_index_asks_about_former_holders_newest_first() {
         });
         rids
     };
-    (1..=4).for_each(|slot| index.insert(b"key", rid(slot)));
+    index.insert(b"key", rid(1));
+    assert_eq!(index.bytes(), empty_bytes);
+    (2..=4).for_each(|slot| index.insert(b"key", rid(slot)));
+    assert!(index.bytes() > empty_bytes, "a list");
     assert_eq!(index.insert_unique(b"key", rid(5), |_| Holder::Present), Err(rid(4)));
     let mut asked = vec![];
     let holder = |other| {

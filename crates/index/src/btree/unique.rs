@@ -97,10 +97,15 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
         self.tree.is_empty()
     }
 
-    /// The memory that the index takes, without the lists of keys that several records had: exact if nobody writes
-    /// meanwhile.
+    /// The memory that the index takes, looked up node by node: exact if nobody writes meanwhile.
     pub fn bytes(&self) -> usize {
-        self.tree.bytes()
+        let lists = self.tree.sum_of_level(0, |leaf| {
+            let values: SmallVec<[u64; 64]> = (0..leaf.shape().count).map(|index| leaf.value(index)).collect();
+            leaf.check()?;
+            // SAFETY: the check has shown that the values were those of entries, under the guard.
+            Ok(values.iter().map(|value| unsafe { rids::bytes(*value, leaf.guard()) }).sum())
+        });
+        self.tree.bytes() + lists
     }
 
     /// The Rids of a key, given a value that it had.
