@@ -15,7 +15,9 @@
 //! split, merged and evened out by the same code.
 //!
 //! **Search** is branch-free: a binary search whose steps are selections, so that keys at random cost no mispredicted
-//! branches. Vector instructions would need loads that are no atomics.
+//! branches. Measured with 20,000 keys, which fit the cache, a lookup takes two thirds of what it takes with branches, and
+//! three quarters of that with a branch-free count of all smaller keys. Vector instructions would need loads that are no
+//! atomics, and a reader that races with a writer may not have those.
 //!
 //! The methods that change a node are for the holder of its latch, and for nodes that nobody else knows yet.
 use std::cmp::Ordering;
@@ -170,11 +172,13 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
         K::store_shared(Slot::new(&self.words, 0, 1), shared);
     }
 
-    /// Asks the processor for the cache lines that a search reads.
+    /// Asks the processor for all cache lines of a node at once: the steps of the search would ask for them one after
+    /// another, the payload's last. Measured with 1M keys at random: lookups take 0.66 of the time that they take
+    /// without, and 0.79 of what they take with the keys' lines alone.
     #[inline]
     pub(super) fn prefetch(node: *const Self) {
         const LINE_BYTES: usize = 64;
-        for line in 0..(16 + NODE_WORDS * 4).div_ceil(LINE_BYTES) {
+        for line in 0..size_of::<Self>() / LINE_BYTES {
             sync::prefetch(node.cast::<u8>().wrapping_add(line * LINE_BYTES));
         }
     }
