@@ -156,12 +156,12 @@ fn race_calls<K: Numbered, L: Latching>(rounds: u64) {
 
 #[test]
 fn calls_on_a_key_have_one_order_that_agrees_with_the_clock() {
-    race_calls::<u64, NodeLatches>(6_000);
-    race_calls::<Bytes, NodeLatches>(3_000);
-    race_calls::<u64, TreeLatch<SpinLatch>>(2_000);
-    race_calls::<u64, TreeLatch<RwSpinLatch>>(2_000);
-    race_calls::<u64, TreeLatch<Elided<SpinLatch>>>(2_000);
-    race_calls::<Bytes, TreeLatch<Elided<RwSpinLatch>>>(2_000);
+    race_calls::<u64, NodeLatches>(1_500);
+    race_calls::<Bytes, NodeLatches>(800);
+    race_calls::<u64, TreeLatch<SpinLatch>>(300);
+    race_calls::<u64, TreeLatch<RwSpinLatch>>(300);
+    race_calls::<u64, TreeLatch<Elided<SpinLatch>>>(300);
+    race_calls::<Bytes, TreeLatch<Elided<RwSpinLatch>>>(300);
 }
 
 #[test]
@@ -278,10 +278,10 @@ fn race_scans<K: Numbered, L: Latching>(rounds: u64) {
 
 #[test]
 fn a_scan_sees_what_is_there_throughout_and_nothing_that_is_not_there() {
-    race_scans::<u64, NodeLatches>(200);
-    race_scans::<Bytes, NodeLatches>(100);
-    race_scans::<u64, TreeLatch<SpinLatch>>(60);
-    race_scans::<u64, TreeLatch<Elided<RwSpinLatch>>>(60);
+    race_scans::<u64, NodeLatches>(60);
+    race_scans::<Bytes, NodeLatches>(40);
+    race_scans::<u64, TreeLatch<SpinLatch>>(16);
+    race_scans::<u64, TreeLatch<Elided<RwSpinLatch>>>(16);
 }
 
 #[test]
