@@ -5,17 +5,24 @@
 //! reach it; a reader therefore checks the key on the version that it sees. The uniqueness of a key is decided
 //! under `insert_unique`, by asking the caller what each record that had the key is doing now.
 //!
-//! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order.
+//! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order,
+//! [`BPlusTree`] keys of any kind.
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod btree;
 mod hash;
 mod kiss;
 #[cfg(all(loom, test))]
 #[path = "word/model.rs"]
 mod model;
+mod rids;
 #[cfg(not(loom))]
 mod word;
 
+pub use btree::{
+    BPlusTree, Bytes, Key, KeyRids, Latching, LoadError, NodeLatches, TreeLatch, TreeRange, UniqueRange, UniqueTree,
+    Value,
+};
 pub use hash::{HashIndex, Holder};
 pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Range, Versioned, Word};
 #[cfg(not(loom))]

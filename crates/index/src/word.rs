@@ -31,7 +31,6 @@
 //! completely before any is split, where random places would leave a third empty. For keys that differ in upper bits
 //! only, the other half of the product brings them down. A seed of each index keeps an adversary from knowing.
 mod bucket;
-mod rids;
 mod segment;
 #[cfg(test)]
 mod tests;
@@ -43,7 +42,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use sync::{Backoff, EpochCell, Guard};
 use types::Rid;
 
-use crate::Holder;
+use crate::{Holder, rids};
 use bucket::{Bucket, Unsettled};
 use segment::{Segment, directory_number};
 

@@ -112,7 +112,7 @@ pub unsafe trait Latch: Default + Send + Sync {
 /// Runs `body` under a latch that is held.
 pub(crate) fn body_until_done<R>(body: &mut impl FnMut(&Reading<'_>) -> Result<R, Restart>) -> R {
     loop {
-        if let Ok(result) = body(&Reading { watched: None }) {
+        if let Ok(result) = body(&Reading::undisturbed()) {
             return result;
         }
     }
@@ -143,6 +143,12 @@ pub struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
+    /// A read that nobody disturbs, as its latch is held.
+    #[inline]
+    pub fn undisturbed() -> Self {
+        Reading { watched: None }
+    }
+
     /// A read that stays valid while `word`, without the bits outside `mask`, is `expected`.
     #[inline]
     pub(crate) fn watching(word: &'a AtomicU64, expected: u64, mask: u64) -> Self {

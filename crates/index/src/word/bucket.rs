@@ -28,14 +28,9 @@
 //!
 //! Who reads a key or value of the reuse reads, after its fence, a header at least as new as the reuse's latch
 //! (the two fences synchronise), which is newer than the removal's: it sees that the version changed, and repeats.
-use std::sync::atomic::Ordering;
-#[cfg(not(loom))]
-use std::sync::atomic::{AtomicU64, fence};
-
-#[cfg(loom)]
-use loom::sync::atomic::{AtomicU64, fence};
 #[cfg(not(loom))]
 use sync::Backoff;
+use sync::atomic::{AtomicU64, Ordering, fence};
 
 /// The words of a bucket that are there for entries.
 const ENTRY_WORDS: usize = 6;

@@ -13,10 +13,10 @@
 //! a full one is copied, into one twice as large. A reader that follows an address sees the Rids up to the length
 //! that it loads; the entry's latch keeps writers apart. A list that is taken out of use is freed when nobody who
 //! could have its address is pinned any more.
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use smallvec::SmallVec;
 use sync::Guard;
+use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use types::Rid;
 
 use crate::Holder;
@@ -73,6 +73,11 @@ impl RidList {
     }
 }
 
+/// The Rid that a value stands for, if it is one.
+pub(crate) fn only(value: u64) -> Option<Rid> {
+    (value & LIST == 0).then(|| Rid::from_word(value))
+}
+
 /// What a value stands for.
 enum Rids<'g> {
     One(u64),
@@ -109,7 +114,7 @@ impl<'g> Rids<'g> {
 ///
 /// `value` was loaded, with acquire, under `guard` from an entry.
 #[inline]
-pub(super) unsafe fn find<T>(value: u64, guard: &Guard, mut accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
+pub(crate) unsafe fn find<T>(value: u64, guard: &Guard, mut accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
     // SAFETY: as this function's caller promises.
     match unsafe { Rids::of(value, guard) } {
         Rids::One(word) => accept(Rid::from_word(word)),
@@ -120,12 +125,12 @@ pub(super) unsafe fn find<T>(value: u64, guard: &Guard, mut accept: impl FnMut(R
 }
 
 /// Adds `rid` to an entry, unless a record that has the key already is there; see
-/// [`WordIndex::insert_unique`](super::WordIndex::insert_unique).
+/// [`UniqueTree::insert_unique`](crate::UniqueTree::insert_unique).
 ///
 /// # Safety
 ///
 /// The caller holds the latch of the entry that `value` belongs to, and pinned `guard` before it did.
-pub(super) unsafe fn add(
+pub(crate) unsafe fn add(
     value: &AtomicU64,
     guard: &Guard,
     rid: Rid,
@@ -171,7 +176,7 @@ pub(super) unsafe fn add(
 ///
 /// The caller holds the latch of the entry that `value` belongs to, and pinned `guard` before it did. Where nothing is
 /// left, it takes the entry out of use and frees its value with [`retire`].
-pub(super) unsafe fn take(value: &AtomicU64, guard: &Guard, rid: Rid) -> bool {
+pub(crate) unsafe fn take(value: &AtomicU64, guard: &Guard, rid: Rid) -> bool {
     // SAFETY: the value comes from its entry, under the guard.
     let rids = unsafe { Rids::of(value.load(Ordering::Acquire), guard) };
     if let Rids::Several(list) = &rids
@@ -200,7 +205,7 @@ fn replace(value: &AtomicU64, guard: &Guard, words: &[u64]) {
 /// # Safety
 ///
 /// The value is in no entry any more, and is given here once.
-pub(super) unsafe fn retire(value: u64, guard: &Guard) {
+pub(crate) unsafe fn retire(value: u64, guard: &Guard) {
     if value & LIST != 0 {
         // SAFETY: as the caller promises; the closure runs once nobody who saw the value in its entry is pinned.
         guard.defer(move || unsafe { free(value) });
@@ -212,7 +217,7 @@ pub(super) unsafe fn retire(value: u64, guard: &Guard) {
 /// # Safety
 ///
 /// Nobody looks at the value now or later, and it is given here once.
-pub(super) unsafe fn free(value: u64) {
+pub(crate) unsafe fn free(value: u64) {
     if value & LIST != 0 {
         let address = std::ptr::with_exposed_provenance_mut::<RidList>((value & !LIST) as usize);
         // SAFETY: the address is that of a box that `RidList::value_of` gave up, and the caller has it alone.
@@ -225,7 +230,7 @@ pub(super) unsafe fn free(value: u64) {
 /// # Safety
 ///
 /// `value` was loaded, with acquire, under `guard` from an entry.
-pub(super) unsafe fn bytes(value: u64, guard: &Guard) -> usize {
+pub(crate) unsafe fn bytes(value: u64, guard: &Guard) -> usize {
     // SAFETY: as this function's caller promises.
     match unsafe { Rids::of(value, guard) } {
         Rids::One(_) => 0,

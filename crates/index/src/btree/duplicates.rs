@@ -1,0 +1,41 @@
+//! An index with duplicates: a tree whose keys are pairs of the indexed key and the record, without values.
+use std::ops::{Bound, RangeBounds};
+
+use types::Rid;
+
+use super::BPlusTree;
+use super::key::Key;
+use super::latching::Latching;
+use super::range::TreeRange;
+
+/// Below and above all records.
+const FIRST: u64 = 0;
+const LAST: u64 = u64::MAX;
+
+impl<K: Key, L: Latching> BPlusTree<(K, Rid), (), L> {
+    /// The records of a key, in the order of their numbers, from either end.
+    pub fn rids<'t>(&'t self, key: K::Ref<'_>) -> impl DoubleEndedIterator<Item = Rid> + use<'t, K, L> {
+        self.entries(key..=key).map(|((_, rid), ())| rid)
+    }
+
+    /// The first of the key's records, the one with the highest number first, for which `accept` returns something.
+    pub fn find<T>(&self, key: K::Ref<'_>, accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
+        self.rids(key).rev().find_map(accept)
+    }
+
+    /// The entries whose keys, not counting the record, are in `range`.
+    pub fn entries<'k>(&self, range: impl RangeBounds<K::Ref<'k>>) -> TreeRange<'_, (K, Rid), (), L> {
+        let with = |key: &K::Ref<'k>, word| (*key, Rid::from_word(word));
+        let low = match range.start_bound() {
+            Bound::Included(key) => Bound::Included(with(key, FIRST)),
+            Bound::Excluded(key) => Bound::Excluded(with(key, LAST)),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let high = match range.end_bound() {
+            Bound::Included(key) => Bound::Included(with(key, LAST)),
+            Bound::Excluded(key) => Bound::Excluded(with(key, FIRST)),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        self.range((low, high))
+    }
+}

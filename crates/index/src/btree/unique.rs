@@ -1,0 +1,155 @@
+//! A unique index: each key leads to the records that had it, of which one at most has it now.
+//!
+//! The value of a key is one Rid or the address of a list of several, oldest first, see [`crate::rids`]; the key's leaf
+//! is latched while `insert_unique` asks about them, so that of two callers with one key one sees the other's entry.
+use std::ops::RangeBounds;
+
+use smallvec::SmallVec;
+use sync::Guard;
+use sync::atomic::Ordering;
+use types::Rid;
+
+use super::key::Key;
+use super::latching::{Latching, NodeLatches};
+use super::{BPlusTree, TreeRange};
+use crate::{Change, Holder, rids};
+
+/// The Rids of a key: nearly always one.
+pub type KeyRids = SmallVec<[Rid; 2]>;
+
+/// An ordered index from keys to the base Rids that had them, as the engine needs it for unique keys.
+pub struct UniqueTree<K: Key, L: Latching = NodeLatches> {
+    tree: BPlusTree<K, u64, L>,
+}
+
+impl<K: Key, L: Latching> Default for UniqueTree<K, L> {
+    fn default() -> Self {
+        UniqueTree { tree: BPlusTree::new() }
+    }
+}
+
+impl<K: Key, L: Latching> UniqueTree<K, L> {
+    /// An empty index.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The first of the key's Rids, newest first, for which `accept` returns something. `accept` may be asked twice
+    /// about a Rid.
+    #[inline]
+    pub fn find<T>(&self, guard: &Guard, key: K::Ref<'_>, accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
+        let value = self.tree.get_pinned(key, guard)?;
+        // SAFETY: the value was read from an entry under this guard, with a check behind that acquires.
+        unsafe { rids::find(value, guard, accept) }
+    }
+
+    /// Adds an entry, whoever else has the key.
+    pub fn insert(&self, key: K::Ref<'_>, rid: Rid) {
+        let _ = self.insert_unique(key, rid, |_| Holder::Past);
+    }
+
+    /// Adds an entry unless a record that has the key already is there; returns that record then. `holder` is asked
+    /// about the other records that had the key, newest first, and must not use the index; of two callers with one
+    /// key, one sees the other's entry. Who was entered before a record that is [`Holder::Former`] is not asked.
+    pub fn insert_unique(&self, key: K::Ref<'_>, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
+        debug_assert!(!rid.is_tail());
+        let (guard, mut result) = (&sync::pin(), Ok(()));
+        self.tree.alter(key, guard, true, |value| {
+            let Some(value) = value else { return Change::Set(rid.word()) };
+            // SAFETY: the value is that of an entry whose leaf is held, and the guard was pinned before.
+            result = unsafe { rids::add(value, guard, rid, holder) };
+            Change::Keep
+        });
+        result
+    }
+
+    /// Removes the entry of `rid` under `key`, if there is one.
+    pub fn remove(&self, key: K::Ref<'_>, rid: Rid) {
+        let (guard, mut removed) = (&sync::pin(), None);
+        self.tree.alter(key, guard, false, |value| {
+            // SAFETY: the value is that of an entry whose leaf is held, and the guard was pinned before.
+            match value.filter(|value| unsafe { rids::take(value, guard, rid) }) {
+                Some(value) => {
+                    removed = Some(value.load(Ordering::Relaxed));
+                    Change::Remove
+                }
+                None => Change::Keep,
+            }
+        });
+        if let Some(value) = removed {
+            // SAFETY: the entry is gone, and this thread removed it. Who read its value before was pinned before.
+            unsafe { rids::retire(value, guard) };
+        }
+    }
+
+    /// The keys in `range`, in key order, from either end, each with its Rids, newest first.
+    pub fn range<'k>(&self, range: impl RangeBounds<K::Ref<'k>>) -> UniqueRange<'_, K, L> {
+        UniqueRange { index: self, entries: self.tree.range(range) }
+    }
+
+    /// How many keys there are, counted leaf by leaf: exact if nobody writes meanwhile.
+    pub fn len(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.tree.is_empty()
+    }
+
+    /// The memory that the index takes, looked up node by node: exact if nobody writes meanwhile.
+    pub fn bytes(&self) -> usize {
+        let lists = self.tree.sum_of_level(0, |leaf| {
+            let values: SmallVec<[u64; 64]> = (0..leaf.shape().count).map(|index| leaf.value(index)).collect();
+            leaf.check()?;
+            // SAFETY: the check has shown that the values were those of entries, under the guard.
+            Ok(values.iter().map(|value| unsafe { rids::bytes(*value, leaf.guard()) }).sum())
+        });
+        self.tree.bytes() + lists
+    }
+
+    /// The Rids of a key, given a value that it had.
+    fn rids(&self, key: &K::Owned, value: u64) -> Option<KeyRids> {
+        if let Some(rid) = rids::only(value) {
+            return Some(KeyRids::from_slice(&[rid]));
+        }
+        // The list may be gone by now: it is looked up again, under a guard.
+        let mut rids = KeyRids::new();
+        self.find(&sync::pin(), K::of(key), |rid| {
+            rids.push(rid);
+            None::<()>
+        });
+        (!rids.is_empty()).then_some(rids)
+    }
+}
+
+impl<K: Key, L: Latching> Drop for UniqueTree<K, L> {
+    fn drop(&mut self) {
+        for (_, value) in self.tree.range(..) {
+            // SAFETY: the value is in the tree once, and `&mut self` proves that nobody looks at it any more.
+            unsafe { rids::free(value) };
+        }
+    }
+}
+
+/// An iterator over keys and their Rids; see [`UniqueTree::range`].
+pub struct UniqueRange<'t, K: Key, L: Latching = NodeLatches> {
+    index: &'t UniqueTree<K, L>,
+    entries: TreeRange<'t, K, u64, L>,
+}
+
+impl<K: Key, L: Latching> Iterator for UniqueRange<'_, K, L> {
+    type Item = (K::Owned, KeyRids);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (index, entries) = (self.index, &mut self.entries);
+        entries.find_map(|(key, value)| index.rids(&key, value).map(|rids| (key, rids)))
+    }
+}
+
+impl<K: Key, L: Latching> DoubleEndedIterator for UniqueRange<'_, K, L> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let (index, entries) = (self.index, self.entries.by_ref());
+        entries.rev().find_map(|(key, value)| index.rids(&key, value).map(|rids| (key, rids)))
+    }
+}
