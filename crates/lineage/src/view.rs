@@ -57,6 +57,17 @@ pub enum Resolved {
     Tombstone,
 }
 
+impl Resolved {
+    /// The transaction, if it has not ended.
+    #[inline]
+    pub(crate) fn unended(self) -> Option<TxnId> {
+        match self {
+            Resolved::Active(txn) | Resolved::Prepared(txn, _) => Some(txn),
+            _ => None,
+        }
+    }
+}
+
 /// Looks up what a Start Time word stands for now.
 #[inline]
 pub fn resolve<O: Outcomes>(start: &AtomicU64, outcomes: &O) -> Resolved {
@@ -192,6 +203,13 @@ impl TailRecord<'_> {
     /// Looks up what its Start Time stands for now.
     #[inline]
     pub(crate) fn resolve<O: Outcomes>(&self, outcomes: &O) -> Resolved {
+        match StartTime::from_word(self.start().load(Ordering::Acquire)) {
+            StartTime::Committed(at) => Resolved::Committed(at),
+            _ => self.resolve_unstamped(outcomes),
+        }
+    }
+
+    fn resolve_unstamped<O: Outcomes>(&self, outcomes: &O) -> Resolved {
         match resolve(self.start(), outcomes) {
             Resolved::Committed(_) if self.kind() == Kind::Lock => Resolved::Tombstone,
             resolved => resolved,

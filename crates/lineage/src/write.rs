@@ -205,11 +205,9 @@ impl Append<'_> {
 }
 
 /// Writes the outcome of a transaction over the Start Time that it left, unless somebody did so already.
-fn stamp_word(start: &AtomicU64, owner: TxnId, stamp: u64) {
-    let seen = start.load(Ordering::Relaxed);
-    if owner.has_written(seen) {
-        let _ = start.compare_exchange(seen, stamp, Ordering::AcqRel, Ordering::Relaxed);
-    }
+#[inline]
+fn stamp_word(start: &AtomicU64, left: u64, stamp: u64) {
+    let _ = start.compare_exchange(left, stamp, Ordering::AcqRel, Ordering::Relaxed);
 }
 
 /// Whether a transaction whose Start Time word is `start` may append a version to the newest one.
@@ -262,7 +260,7 @@ impl Range {
         let latch = Latched::acquire(&self.indirection[slot]);
         let newest = self.newest(guard, view, slot, latch.sequence);
         check_writable(view, start, &newest)?;
-        if let Resolved::Active(_) | Resolved::Prepared(..) = newest.writer {
+        if newest.writer.unended().is_some() {
             return Ok(None);
         }
         let appended = Append { range: self, guard, start, slot, newest }.mark(Kind::Lock, latch.sequence);
@@ -300,7 +298,7 @@ impl Range {
         let pages = self.pages.load(guard);
         let (meta, floor) = (&pages.meta, pages.floor[part]);
         let mut top: Option<(u64, ColumnSet)> = None;
-        let mut locker: Option<Resolved> = None;
+        let mut locker: Option<TxnId> = None;
         let mut sequence = newest;
         while sequence > floor {
             let Some(record) = self.parts[part].tails.get(guard, sequence) else {
@@ -316,9 +314,10 @@ impl Range {
             let kind = record.kind();
             match kind {
                 Kind::Snapshot => {}
-                Kind::Lock => locker = Some(writer),
+                Kind::Lock => locker = writer.unended(),
                 Kind::Update | Kind::Delete => {
-                    let (top, is_deleted, writer) = (top_sequence, kind == Kind::Delete, locker.unwrap_or(writer));
+                    let (top, is_deleted, writer) =
+                        (top_sequence, kind == Kind::Delete, locker.map_or(writer, Resolved::Active));
                     let (version, is_update) = (Some(record), true);
                     return Newest { top, version, writer, is_deleted, is_update, ever, floor, pages };
                 }
@@ -337,24 +336,32 @@ impl Range {
         };
         let (top, ever) = top.unwrap_or_else(|| (sequence, base.map_or(ColumnSet::EMPTY, |base| base.ever(slot))));
         let is_deleted = base.is_some_and(|updates| updates.is_deleted(slot));
-        let (writer, is_update) = (locker.unwrap_or(writer), last_updated > 0 || locker.is_some());
+        let (writer, is_update) = (locker.map_or(writer, Resolved::Active), last_updated > 0 || locker.is_some());
         Newest { top, version: None, writer, is_deleted, is_update, ever, floor, pages }
     }
 
     /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. What is history by
     /// now was stamped by the merge.
     pub(crate) fn stamp_tail(&self, guard: &Guard, slot: usize, appended: Appended, owner: TxnId, stamp: u64) {
-        for sequence in appended.first..=appended.last {
-            let Some(record) = self.part(slot).tails.get(guard, sequence) else { continue };
-            let stamp = if record.kind() == Kind::Lock { StartTime::TOMBSTONE } else { stamp };
+        let tails = &self.part(slot).tails;
+        for sequence in appended.first..appended.last + 1 {
+            let Some(record) = tails.get(guard, sequence) else { continue };
+            let seen = record.start().load(Ordering::Relaxed);
             // A snapshot record carries its base record's Start Time; unless this transaction inserted that, it stays.
-            stamp_word(record.start(), owner, stamp);
+            if owner.has_written(seen) {
+                let stamp = if record.kind() == Kind::Lock { StartTime::TOMBSTONE } else { stamp };
+                stamp_word(record.start(), seen, stamp);
+            }
         }
     }
 
     /// The same for a base record that the transaction inserted.
     pub(crate) fn stamp_base(&self, guard: &Guard, slot: usize, owner: TxnId, stamp: u64) {
-        stamp_word(self.pages.load(guard).meta.start(slot), owner, stamp);
+        let start = self.pages.load(guard).meta.start(slot);
+        let seen = start.load(Ordering::Relaxed);
+        if owner.has_written(seen) {
+            stamp_word(start, seen, stamp);
+        }
     }
 
     /// Marks every slot that was handed out and never written as a tombstone, after recovery.
