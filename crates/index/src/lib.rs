@@ -6,10 +6,13 @@
 //! under `insert_unique`, by asking the caller what each record that had the key is doing now.
 //!
 //! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order,
-//! [`BPlusTree`] keys of any kind.
+//! [`BPlusTree`] keys of any kind. [`DeltaIndex`] is something else, a dictionary for the column itself: from a value to its
+//! id and back.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod btree;
+#[cfg(not(loom))]
+mod delta;
 mod hash;
 mod kiss;
 #[cfg(all(loom, test))]
@@ -22,6 +25,11 @@ mod word;
 pub use btree::{
     BPlusTree, Bytes, Key, KeyRids, Latching, LoadError, NodeLatches, TreeLatch, TreeRange, UniqueRange, UniqueTree,
     Value,
+};
+#[cfg(not(loom))]
+pub use delta::{
+    DeltaColumn, DeltaForm, DeltaIndex, DictionaryError, DictionaryValue, Footprint, Ids, NodeSearch, SortedIds,
+    ValueId,
 };
 pub use hash::{HashIndex, Holder};
 pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Range, Versioned, Word};

@@ -5,6 +5,7 @@
 //! | [`SpinLatch`] | no | on the latch word, with backoff | short sections, few cores; the latch to elide |
 //! | [`RwSpinLatch`] | yes | on the latch word, writers first | readers in the majority |
 //! | [`QueueLatch`] | no | each on its own line, in order of arrival | many cores, much contention |
+//! | [`SocketQueueLatch`] | no | as above, those of the owner's socket first | several sockets |
 //! | [`VersionLatch`] | yes | readers need not wait nor write | nodes of an index |
 //! | [`Biased`] | yes | readers write a line of their own | a latch that is seldom written |
 //! | [`Elided`](crate::Elided) | yes | not at all where the transaction commits | coarse latches (tsx-index, section 4) |
@@ -13,15 +14,19 @@
 //! The index of tsx-index, section 2.1.1, uses the first two, one latch for the whole tree.
 mod biased;
 mod latched;
+mod place;
 mod queue;
 mod rw;
+mod socket_queue;
 mod spin;
 mod version;
 
 pub use biased::{Biased, BiasedShared, VisibleReaders};
 pub use latched::Latched;
-pub use queue::{QueueLatch, QueuePlace};
+pub use place::QueuePlace;
+pub use queue::QueueLatch;
 pub use rw::RwSpinLatch;
+pub use socket_queue::{HAND_OVERS, SocketQueueLatch};
 pub use spin::SpinLatch;
 pub use version::{Version, VersionLatch};
 

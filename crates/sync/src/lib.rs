@@ -30,7 +30,7 @@ pub use crossbeam_utils::{Backoff, CachePadded};
 pub use directory::Directory;
 pub use elision::Elided;
 pub use epoch::{EpochCell, Guard, pin};
-pub use latch::{Biased, Elidable, Latch, Latched, QueueLatch, RwSpinLatch, SpinLatch, VersionLatch};
+pub use latch::{Biased, Elidable, Latch, Latched, QueueLatch, RwSpinLatch, SocketQueueLatch, SpinLatch, VersionLatch};
 pub use prefetch::prefetch;
 #[cfg(any(loom, shuttle))]
 pub use thread::number as thread_slot;

@@ -23,7 +23,7 @@ mod profile;
 mod topology;
 
 pub use domain::{Strategy, ThrottleDomain, ThrottleSettings};
-pub use topology::{OsTopology, Topology, VirtualTopology};
+pub use topology::{MachineTopology, OsTopology, Topology, VirtualTopology};
 
 use crate::hint::SpinWait;
 use crate::latch::{Latch, Reading, Restart};

@@ -5,10 +5,25 @@ use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::elision::InjectedBackend;
 use sync::latch::VisibleReaders;
+use sync::throttle::Topology;
 use sync::{
-    Biased, Elided, Latch, Latched, QueueLatch, RwSpinLatch, SpinLatch, SystemClock, Throttled, VersionLatch,
-    VirtualClock,
+    Biased, Elided, Latch, Latched, QueueLatch, RwSpinLatch, SocketQueueLatch, SpinLatch, SystemClock, Throttled,
+    VersionLatch, VirtualClock,
 };
+
+/// Two sockets made up: every other thread is on the second.
+#[derive(Default)]
+struct TwoSockets;
+
+impl Topology for TwoSockets {
+    fn socket_count(&self) -> usize {
+        2
+    }
+
+    fn current_socket(&self) -> usize {
+        sync::thread_slot() % 2
+    }
+}
 
 /// Calls `check::<Latch>(readers share)` for every latch, alone and wrapped.
 macro_rules! for_every_latch {
@@ -16,10 +31,13 @@ macro_rules! for_every_latch {
         $check::<SpinLatch>(false);
         $check::<RwSpinLatch>(true);
         $check::<QueueLatch>(false);
+        $check::<SocketQueueLatch>(false);
+        $check::<SocketQueueLatch<TwoSockets, 3>>(false);
         $check::<VersionLatch>(true);
         $check::<Biased<RwSpinLatch>>(true);
         $check::<Biased<VersionLatch, VirtualClock>>(true);
         $check::<Elided<SpinLatch>>(false);
+        $check::<Elided<SocketQueueLatch<TwoSockets>>>(false);
         $check::<Elided<RwSpinLatch>>(true);
         $check::<Throttled<Biased<Elided<RwSpinLatch>>>>(true);
     };
@@ -157,6 +175,7 @@ proptest! {
         agrees_with_the_model::<SpinLatch>(&steps, false)?;
         agrees_with_the_model::<RwSpinLatch>(&steps, true)?;
         agrees_with_the_model::<QueueLatch>(&steps, false)?;
+        agrees_with_the_model::<SocketQueueLatch>(&steps, false)?;
         agrees_with_the_model::<VersionLatch>(&steps, true)?;
         agrees_with_the_model::<Biased<RwSpinLatch>>(&steps, true)?;
         agrees_with_the_model::<Biased<VersionLatch, VirtualClock>>(&steps, true)?;
@@ -208,6 +227,21 @@ fn the_queue_lets_threads_in_as_they_came() {
         drop(held);
     });
     assert_eq!(order.into_inner().unwrap(), [0, 1, 2]);
+}
+
+#[test]
+fn threads_of_two_sockets_all_come_to_their_turns() {
+    const THREADS: usize = 6;
+    const TURNS: u64 = 400;
+    let data = Latched::<[u64; THREADS], SocketQueueLatch<TwoSockets, 4>>::new([0; THREADS]);
+    std::thread::scope(|scope| {
+        for number in 0..THREADS {
+            let data = &data;
+            scope.spawn(move || (0..TURNS).for_each(|_| data.write(|turns| turns[number] += 1)));
+        }
+    });
+    assert_eq!(data.read(|turns| *turns), [TURNS; THREADS]);
+    assert!(data.latch().try_exclusive().is_some());
 }
 
 #[test]

@@ -8,9 +8,26 @@ use loom::sync::Arc;
 use loom::thread;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::latch::VisibleReaders;
-use sync::{Biased, Latch, Latched, QueueLatch, RwSpinLatch, SpinLatch, VersionLatch, VirtualClock};
+use sync::throttle::Topology;
+use sync::{Biased, Latch, Latched, QueueLatch, RwSpinLatch, SocketQueueLatch, SpinLatch, VersionLatch, VirtualClock};
 
 type BiasedRw = Biased<RwSpinLatch, VirtualClock>;
+
+/// Two sockets made up; the threads of a model take turns in being on one, as they first ask.
+#[derive(Default)]
+struct TwoSockets;
+
+impl Topology for TwoSockets {
+    fn socket_count(&self) -> usize {
+        2
+    }
+
+    fn current_socket(&self) -> usize {
+        sync::thread::number() % 2
+    }
+}
+
+type SocketQueue = SocketQueueLatch<TwoSockets, 1>;
 
 /// Checks `body` in every order with at most `preemptions` switches away from a thread that could go on.
 fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
@@ -79,6 +96,11 @@ fn queue_writers_see_each_other() {
 }
 
 #[test]
+fn socket_queue_writers_see_each_other() {
+    writers_see_each_other::<SocketQueue>(WRITERS_PREEMPTED);
+}
+
+#[test]
 fn version_writers_see_each_other() {
     writers_see_each_other::<VersionLatch>(WRITERS_PREEMPTED);
 }
@@ -104,6 +126,11 @@ fn queue_readers_see_whole_writes() {
 }
 
 #[test]
+fn socket_queue_readers_see_whole_writes() {
+    readers_see_whole_writes::<SocketQueue>(READERS_PREEMPTED);
+}
+
+#[test]
 fn version_readers_see_whole_writes() {
     readers_see_whole_writes::<VersionLatch>(READERS_PREEMPTED);
 }
@@ -111,6 +138,22 @@ fn version_readers_see_whole_writes() {
 #[test]
 fn biased_readers_see_whole_writes() {
     readers_see_whole_writes::<BiasedRw>(READERS_PREEMPTED);
+}
+
+/// Three threads that wait for a fourth, so that one can be passed over and another can come meanwhile.
+#[test]
+fn whoever_is_passed_over_in_a_socket_queue_is_let_in_later() {
+    model(1, || {
+        let data = Arc::new(Latched::<u64, SocketQueue>::new(0));
+        let others = [1, 10, 100].map(|add| {
+            let data = data.clone();
+            thread::spawn(move || data.write(|sum| *sum += add))
+        });
+        data.write(|sum| *sum += 1_000);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(data.read(|sum| *sum), 1_111);
+        assert!(data.latch().try_exclusive().is_some());
+    });
 }
 
 /// Two numbers that optimistic readers look at: atomics, as a writer may be at work meanwhile.

@@ -9,7 +9,10 @@
 use shuttle::thread;
 use std::sync::Arc;
 use sync::elision::{AbortCause, Adaptivity, Begin, InjectedBackend, RetryPolicy};
-use sync::{Biased, Elided, Latch, Latched, QueueLatch, RwSpinLatch, SpinLatch, VersionLatch, VirtualClock};
+use sync::throttle::Topology;
+use sync::{
+    Biased, Elided, Latch, Latched, QueueLatch, RwSpinLatch, SocketQueueLatch, SpinLatch, VersionLatch, VirtualClock,
+};
 
 const RUNS: usize = 400;
 
@@ -54,6 +57,25 @@ fn rw_sections_stay_whole() {
 #[test]
 fn queue_sections_stay_whole() {
     sections_stay_whole(QueueLatch::default);
+}
+
+/// Two sockets made up; the threads of a model take turns in being on one, as they first ask.
+#[derive(Default)]
+struct TwoSockets;
+
+impl Topology for TwoSockets {
+    fn socket_count(&self) -> usize {
+        2
+    }
+
+    fn current_socket(&self) -> usize {
+        sync::thread::number() % 2
+    }
+}
+
+#[test]
+fn socket_queue_sections_stay_whole() {
+    sections_stay_whole(SocketQueueLatch::<TwoSockets, 2>::default);
 }
 
 #[test]

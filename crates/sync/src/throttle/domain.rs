@@ -8,7 +8,7 @@
 //!
 //! Whoever acquires a latch moves the session along: the first to see that its time is over evaluates it.
 use super::profile::Profile;
-use super::topology::{OsTopology, Topology};
+use super::topology::{MachineTopology, Topology};
 use crate::atomic::{AtomicU64, Ordering};
 use crate::clock::{Clock, SystemClock};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -86,7 +86,7 @@ impl ThrottleDomain {
     /// The domain of this machine, which latches join unless they are given another.
     pub fn of_the_machine() -> Arc<Self> {
         static MACHINE: OnceLock<Arc<ThrottleDomain>> = OnceLock::new();
-        let make = || Self::new(ThrottleSettings::default(), OsTopology::default(), SystemClock);
+        let make = || Self::new(ThrottleSettings::default(), MachineTopology, SystemClock);
         MACHINE.get_or_init(make).clone()
     }
 

@@ -2,6 +2,7 @@
 use std::cell::Cell;
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// The sockets of a machine.
 pub trait Topology: Send + Sync {
@@ -55,6 +56,28 @@ impl Topology for OsTopology {
 
     fn current_socket(&self) -> usize {
         current_processor().map_or(0, |processor| self.socket_of(processor))
+    }
+}
+
+/// The topology of this machine, read once for the process; takes no room where it is kept.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct MachineTopology;
+
+impl MachineTopology {
+    fn get() -> &'static OsTopology {
+        static MACHINE: OnceLock<OsTopology> = OnceLock::new();
+        MACHINE.get_or_init(OsTopology::default)
+    }
+}
+
+impl Topology for MachineTopology {
+    fn socket_count(&self) -> usize {
+        Self::get().socket_count()
+    }
+
+    fn current_socket(&self) -> usize {
+        let machine = Self::get();
+        if machine.socket_count() == 1 { 0 } else { machine.current_socket() }
     }
 }
 
@@ -190,5 +213,7 @@ mod tests {
     fn the_machine_has_sockets_and_this_thread_is_on_one() {
         let topology = OsTopology::default();
         assert!(topology.current_socket() < topology.socket_count());
+        assert_eq!(MachineTopology.socket_count(), topology.socket_count());
+        assert!(MachineTopology.current_socket() < topology.socket_count());
     }
 }

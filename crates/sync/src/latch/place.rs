@@ -1,0 +1,147 @@
+//! The place of a thread in the queue of a latch, and where it comes from.
+//!
+//! A place stays where it is while its thread is in the queue. It comes from a small pool of the thread, since a latch
+//! may be held while others are acquired.
+use crate::CachePadded;
+use crate::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::hint::SpinWait;
+use std::ptr::{self, NonNull};
+
+/// What others need to know of a thread in the queue; a line of its own.
+pub(super) struct Place {
+    /// Who came next.
+    pub(super) next: AtomicPtr<Place>,
+    pub(super) is_waiting: AtomicBool,
+    // What follows is for the queue by socket only.
+    /// Where the thread runs; it looks only when it has to wait.
+    pub(super) socket: AtomicUsize,
+    /// The first of those who were passed over, handed from owner to owner.
+    pub(super) passed_over: AtomicPtr<Place>,
+    /// The last of those who were passed over, if this is the first.
+    pub(super) passed_over_last: AtomicPtr<Place>,
+    /// How often the latch was handed on while somebody was passed over, up to this owner.
+    pub(super) hand_overs: AtomicU32,
+}
+
+/// The socket of a place whose thread has not looked.
+pub(super) const SOCKET_UNKNOWN: usize = usize::MAX;
+
+type PaddedPlace = CachePadded<Place>;
+
+/// The place of an owner in the queue; goes back with the release.
+pub struct QueuePlace(NonNull<PaddedPlace>);
+
+impl QueuePlace {
+    /// A place with nobody behind it.
+    #[inline]
+    pub(super) fn take() -> Self {
+        let taken = QueuePlace(pool::take());
+        taken.place().next.store(ptr::null_mut(), Ordering::Relaxed);
+        taken
+    }
+
+    #[inline]
+    pub(super) fn place(&self) -> &Place {
+        // SAFETY: the pool hands out each place once, and it is given back with this value.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Gives the place back, which is in no queue any more.
+    #[inline]
+    pub(super) fn give_back(self) {
+        pool::give_back(self.0);
+    }
+}
+
+impl Place {
+    /// The place as it stands in a queue.
+    #[inline]
+    pub(super) fn link(&self) -> *mut Place {
+        ptr::from_ref(self).cast_mut()
+    }
+
+    /// Queues behind `before`, which the tail led to.
+    #[inline]
+    pub(super) fn link_behind(&self, before: *mut Place) {
+        self.is_waiting.store(true, Ordering::Relaxed);
+        // SAFETY: a place leaves the queue only after it has seen who is behind it, and that is told here. The release
+        // publishes what was written to this place before.
+        unsafe { (*before).next.store(self.link(), Ordering::Release) };
+    }
+
+    /// Waits to be let in.
+    #[cold]
+    pub(super) fn wait(&self) {
+        let mut wait = SpinWait::new();
+        while self.is_waiting.load(Ordering::Acquire) {
+            wait.pause();
+        }
+    }
+
+    /// Who stands behind this place, which is not the last: somebody has taken the tail, and is about to tell.
+    pub(super) fn successor(&self) -> *mut Place {
+        let mut wait = SpinWait::new();
+        loop {
+            let next = self.next.load(Ordering::Acquire);
+            if !next.is_null() {
+                return next;
+            }
+            wait.pause();
+        }
+    }
+}
+
+fn new_place() -> NonNull<PaddedPlace> {
+    let place = Place {
+        next: AtomicPtr::new(ptr::null_mut()),
+        is_waiting: AtomicBool::new(false),
+        socket: AtomicUsize::new(SOCKET_UNKNOWN),
+        passed_over: AtomicPtr::new(ptr::null_mut()),
+        passed_over_last: AtomicPtr::new(ptr::null_mut()),
+        hand_overs: AtomicU32::new(0),
+    };
+    NonNull::from(Box::leak(Box::new(CachePadded::new(place))))
+}
+
+fn free_place(place: NonNull<PaddedPlace>) {
+    // SAFETY: places come from `new_place` only, and whoever frees one has it alone: it is in no queue.
+    drop(unsafe { Box::from_raw(place.as_ptr()) });
+}
+
+/// Places that this thread has used before.
+#[cfg(not(any(loom, shuttle)))]
+mod pool {
+    use super::{NonNull, PaddedPlace, free_place, new_place};
+    use std::cell::RefCell;
+
+    struct Pool(Vec<NonNull<PaddedPlace>>);
+
+    impl Drop for Pool {
+        fn drop(&mut self) {
+            self.0.drain(..).for_each(free_place);
+        }
+    }
+
+    thread_local! {
+        static POOL: RefCell<Pool> = const { RefCell::new(Pool(Vec::new())) };
+    }
+
+    #[inline]
+    pub fn take() -> NonNull<PaddedPlace> {
+        POOL.try_with(|pool| pool.borrow_mut().0.pop()).ok().flatten().unwrap_or_else(new_place)
+    }
+
+    /// A thread that is ending has no pool any more; the place is then freed.
+    #[inline]
+    pub fn give_back(place: NonNull<PaddedPlace>) {
+        if POOL.try_with(|pool| pool.borrow_mut().0.push(place)).is_err() {
+            free_place(place);
+        }
+    }
+}
+
+/// The threads of a model share one thread of the system, and with it would share a pool.
+#[cfg(any(loom, shuttle))]
+mod pool {
+    pub(super) use super::{free_place as give_back, new_place as take};
+}

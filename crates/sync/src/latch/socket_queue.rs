@@ -1,0 +1,207 @@
+//! The queue latch for several sockets in one word (Dice and Kogan, "Compact NUMA-aware Locks", 2019: CNA). The queue
+//! is that of [`QueueLatch`](super::QueueLatch); but an owner hands the latch to the first who waits on its own socket, so
+//! that the latch and what it protects stay in the caches there. Those whom it passes over, as they wait on other
+//! sockets, move to a second queue:
+//!
+//! ```text
+//! latch.tail --------------------------------------------------+
+//!                                                              v
+//! | owner, socket 0 | --next--> | waits, socket 0 | --next--> | waits, socket 1 | --> null
+//!         |
+//!         +-- passed over --> | waits, socket 1 | --next--> | waits, socket 2 | --> null
+//! ```
+//!
+//! The second queue is handed on from owner to owner. It goes back to the front of the first when nobody of the owner's
+//! socket waits, or when the latch has been handed on `HAND_OVERS` times while somebody was passed over. The paper draws
+//! lots for that, one in 65,536 on average; counting costs no more, and bounds the wait of everyone: a thread is
+//! passed over for at most `HAND_OVERS` hand-overs for each socket before its own turn in the queue.
+//!
+//! A thread asks for its socket only when it has to wait. On a machine with one socket nobody is ever passed over.
+use super::place::{Place, QueuePlace, SOCKET_UNKNOWN};
+use super::queue::try_acquire;
+use super::{Elidable, Latch};
+use crate::atomic::{AtomicPtr, Ordering};
+use crate::throttle::{MachineTopology, Topology};
+use std::ptr;
+
+/// The paper's threshold: one hand-over in so many goes to another socket.
+pub const HAND_OVERS: u32 = 1 << 16;
+
+/// Lets threads in one by one, those of the owner's socket first. Readers exclude each other too.
+#[derive(Debug)]
+pub struct SocketQueueLatch<T = MachineTopology, const HAND_OVERS_MAX: u32 = HAND_OVERS> {
+    tail: AtomicPtr<Place>,
+    topology: T,
+}
+
+#[cfg(not(any(loom, shuttle)))]
+const _: () = assert!(size_of::<SocketQueueLatch>() == size_of::<usize>());
+
+impl<T: Default, const HAND_OVERS_MAX: u32> Default for SocketQueueLatch<T, HAND_OVERS_MAX> {
+    fn default() -> Self {
+        SocketQueueLatch { tail: AtomicPtr::new(ptr::null_mut()), topology: T::default() }
+    }
+}
+
+impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_OVERS_MAX> {
+    /// A free latch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes `last` the end of the queue, if the owner still is; null for an empty queue.
+    fn try_end_with(&self, owner: &Place, last: *mut Place) -> bool {
+        self.tail.compare_exchange(owner.link(), last, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// Lets the next thread in, now that the owner leaves, and returns its place: null where nobody waits.
+    fn hand_on(&self, owner: &Place) -> *mut Place {
+        let passed_over = owner.passed_over.load(Ordering::Relaxed);
+        if owner.next.load(Ordering::Relaxed).is_null() && self.try_end_with(owner, last_passed_over(passed_over)) {
+            return let_in(passed_over, ptr::null_mut(), 0);
+        }
+        let next = owner.successor();
+        let hand_overs = owner.hand_overs.load(Ordering::Relaxed);
+        if hand_overs < HAND_OVERS_MAX
+            && let Some(to) = self.first_of_socket(owner, next)
+        {
+            let passed_over = owner.passed_over.load(Ordering::Relaxed);
+            return let_in(to, passed_over, if passed_over.is_null() { 0 } else { hand_overs + 1 });
+        }
+        if passed_over.is_null() {
+            return let_in(next, ptr::null_mut(), 0);
+        }
+        // SAFETY: whoever was passed over waits until it is let in, and only the owner touches its queue.
+        unsafe { (*last_passed_over(passed_over)).next.store(next, Ordering::Release) };
+        let_in(passed_over, ptr::null_mut(), 0)
+    }
+
+    /// The first from `next` on who waits on the owner's socket. Those before it are passed over.
+    fn first_of_socket(&self, owner: &Place, next: *mut Place) -> Option<*mut Place> {
+        let known = owner.socket.load(Ordering::Relaxed);
+        let socket = if known == SOCKET_UNKNOWN { self.topology.current_socket() } else { known };
+        let (mut last, mut waiting) = (ptr::null_mut::<Place>(), next);
+        // SAFETY: whoever waits stays in the queue until it is let in, which only the owner does; its socket was written
+        // before it was linked.
+        while let Some(place) = unsafe { waiting.as_ref() } {
+            if place.socket.load(Ordering::Relaxed) == socket {
+                if !last.is_null() {
+                    pass_over(owner, next, last);
+                }
+                return Some(waiting);
+            }
+            last = waiting;
+            waiting = place.next.load(Ordering::Acquire);
+        }
+        None
+    }
+}
+
+/// Makes `to` the owner, unless it is null, and gives it the second queue.
+#[inline]
+fn let_in(to: *mut Place, passed_over: *mut Place, hand_overs: u32) -> *mut Place {
+    // SAFETY: whoever waits stays in the queue until the last of these stores.
+    if let Some(place) = unsafe { to.as_ref() } {
+        place.passed_over.store(passed_over, Ordering::Relaxed);
+        place.hand_overs.store(hand_overs, Ordering::Relaxed);
+        place.is_waiting.store(false, Ordering::Release);
+    }
+    to
+}
+
+/// The last of those who were passed over, from the first of them; null for none.
+fn last_passed_over(first: *mut Place) -> *mut Place {
+    // SAFETY: whoever was passed over waits until the owner lets it in.
+    unsafe { first.as_ref() }.map_or(ptr::null_mut(), |first| first.passed_over_last.load(Ordering::Relaxed))
+}
+
+/// Moves the places from `first` to `last` to the end of the second queue. Somebody stands behind `last`, so nobody is
+/// about to link itself there.
+fn pass_over(owner: &Place, first: *mut Place, last: *mut Place) {
+    let before = owner.passed_over.load(Ordering::Relaxed);
+    let head = if before.is_null() { first } else { before };
+    // SAFETY: all of these wait until the owner lets them in, and only the owner changes what they are linked to.
+    unsafe {
+        if !before.is_null() {
+            (*last_passed_over(before)).next.store(first, Ordering::Relaxed);
+        }
+        (*last).next.store(ptr::null_mut(), Ordering::Relaxed);
+        (*head).passed_over_last.store(last, Ordering::Relaxed);
+    }
+    owner.passed_over.store(head, Ordering::Relaxed);
+}
+
+// SAFETY: a thread is in when it found the queue empty or an owner that leaves has told it so; an owner tells one, of
+// those who wait in either queue. Leaving is a release on the word that the next one acquires by.
+unsafe impl<T: Topology + Default, const HAND_OVERS_MAX: u32> Latch for SocketQueueLatch<T, HAND_OVERS_MAX> {
+    type Exclusive = QueuePlace;
+    type Shared = QueuePlace;
+
+    #[inline]
+    fn acquire_exclusive(&self) -> QueuePlace {
+        let taken = QueuePlace::take();
+        let place = taken.place();
+        let before = self.tail.swap(place.link(), Ordering::AcqRel);
+        if !before.is_null() {
+            place.socket.store(self.topology.current_socket(), Ordering::Relaxed);
+            place.link_behind(before);
+            place.wait();
+        } else {
+            enter_free(place);
+        }
+        taken
+    }
+
+    #[inline]
+    fn try_acquire_exclusive(&self) -> Option<QueuePlace> {
+        let taken = try_acquire(&self.tail)?;
+        enter_free(taken.place());
+        Some(taken)
+    }
+
+    #[inline]
+    unsafe fn release_exclusive(&self, held: QueuePlace) {
+        self.hand_on(held.place());
+        held.give_back();
+    }
+
+    #[inline]
+    fn acquire_shared(&self) -> QueuePlace {
+        self.acquire_exclusive()
+    }
+
+    #[inline]
+    fn try_acquire_shared(&self) -> Option<QueuePlace> {
+        self.try_acquire_exclusive()
+    }
+
+    #[inline]
+    unsafe fn release_shared(&self, held: QueuePlace) {
+        // SAFETY: a shared hold of this latch is an exclusive one.
+        unsafe { self.release_exclusive(held) }
+    }
+}
+
+/// What the owner of a queue without others knows. Nobody who waits reads these, as it is not passed over itself.
+#[inline]
+fn enter_free(place: &Place) {
+    place.socket.store(SOCKET_UNKNOWN, Ordering::Relaxed);
+    place.passed_over.store(ptr::null_mut(), Ordering::Relaxed);
+    place.hand_overs.store(0, Ordering::Relaxed);
+}
+
+// SAFETY: there is one word, which every acquire writes.
+unsafe impl<T: Topology + Default, const HAND_OVERS_MAX: u32> Elidable for SocketQueueLatch<T, HAND_OVERS_MAX> {
+    #[inline]
+    fn is_free(&self) -> bool {
+        self.tail.load(Ordering::Acquire).is_null()
+    }
+
+    #[inline]
+    fn is_free_of_writers(&self) -> bool {
+        self.is_free()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
