@@ -33,7 +33,7 @@ pub unsafe trait DictionaryValue: 'static {
     /// Fills an entry, once.
     ///
     /// # Safety
-    /// Nobody reads the entry yet, and the caller may allocate from the pool ([`Pool::allocate`]).
+    /// Nobody reads the entry yet, and the caller may allocate from the pool (`Pool::allocate`).
     unsafe fn write(entry: &Self::Entry, value: Self::Borrowed<'_>, pool: &Pool);
 
     /// The value of an entry.
