@@ -227,6 +227,7 @@ impl Transaction {
 
     /// Passes the values of `columns` (positions in the table) of the row with this primary key to `take`, in the form in
     /// which they are stored; `None` if there is no such row. The cheapest way to look at a row.
+    #[inline]
     pub fn read<R>(
         &self,
         table: &Table,
@@ -246,6 +247,7 @@ impl Transaction {
     }
 
     /// The same for transactions that take a snapshot for each read, or note what they read.
+    #[inline(never)]
     fn read_otherwise<R>(
         &self,
         data: &Arc<TableData>,
