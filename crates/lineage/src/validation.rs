@@ -266,7 +266,8 @@ fn add_pending<O: Outcomes>(page: &TailPageRecords<'_>, asked: Validation<'_, O>
     for record in page.records() {
         let resolved = asked.decided(|| record.resolve(asked.outcomes));
         look.note(resolved);
-        if matches!(resolved, Resolved::Committed(at) if asked.is_between(at)) && record.kind() != Kind::Snapshot {
+        // The Start Time of a snapshot record is its record's, which is then new.
+        if matches!(resolved, Resolved::Committed(at) if asked.is_between(at)) {
             slots.push(record.slot());
         }
     }
@@ -354,5 +355,17 @@ mod tests {
             assert!(!fixture.table.changed_between(rid, asked(&fixture, 3, 5)));
             assert!(!fixture.table.changed_between(Rid::base(0, 1), asked(&fixture, 3, 5)));
         }
+    }
+
+    /// The image of a record is what others made of it, also where the own transaction has gone on from there.
+    #[test]
+    fn nobody_hides_what_others_did() {
+        let fixture = Fixture::filled(1, options(16, 16), 2);
+        fixture.update(1, 4, &[(0, 40)]);
+        let own = TxnId::new(99);
+        fixture.table.append(fixture.own_view(4, own), own.word(), Rid::base(0, 1), Change::Delete).unwrap();
+        let equal = |number| [(0, Test::Compare(crate::Comparison::Eq, types::Value::BigInt(number)))];
+        let affects = |number| fixture.table.range_changed_between(0, asked(&fixture, 3, 5), &equal(number), None);
+        assert!(affects(1) && affects(40) && !affects(41));
     }
 }

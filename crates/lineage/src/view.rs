@@ -227,17 +227,17 @@ impl TailRecord<'_> {
 mod tests {
     use super::*;
 
-    /// While a reader asks, the transaction takes this one version back and then commits.
-    struct TakesItBack<'a>(&'a AtomicU64);
+    /// While a reader asks, the transaction takes this one version back and then comes to its outcome.
+    struct TakesItBack<'a>(&'a AtomicU64, Outcome);
 
     impl Outcomes for TakesItBack<'_> {
         fn outcome(&self, _: TxnId) -> Outcome {
             self.0.store(StartTime::TOMBSTONE, Ordering::Release);
-            Outcome::Committed(Timestamp(5))
+            self.1
         }
 
         fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
-            unreachable!("nothing is prepared")
+            unreachable!("the version is not there")
         }
 
         fn await_decision(&self, _: TxnId) {}
@@ -245,13 +245,17 @@ mod tests {
 
     #[test]
     fn a_version_taken_back_does_not_commit_with_its_transaction() {
-        let pending = || AtomicU64::new(TxnId::new(1).word());
-        let start = pending();
-        assert_eq!(resolve(&start, &TakesItBack(&start)), Resolved::Tombstone);
-        let start = pending();
-        assert_eq!(resolve_and_stamp(&start, &TakesItBack(&start)), Resolved::Tombstone, "the merge passes over it");
-        let start = pending();
-        let view = View { snapshot: Snapshot::at(Timestamp::MAX), outcomes: &TakesItBack(&start) };
-        assert_eq!(view.visibility(&start), Visibility::Absent);
+        for outcome in [Outcome::Committed(Timestamp(5)), Outcome::Prepared(Timestamp(5))] {
+            let pending = || AtomicU64::new(TxnId::new(1).word());
+            let start = pending();
+            let outcomes = TakesItBack(&start, outcome);
+            assert_eq!(resolve(&start, &outcomes), Resolved::Tombstone);
+            let start = pending();
+            let outcomes = TakesItBack(&start, outcome);
+            assert_eq!(resolve_and_stamp(&start, &outcomes), Resolved::Tombstone, "the merge passes over it");
+            let start = pending();
+            let view = View { snapshot: Snapshot::at(Timestamp::MAX), outcomes: &TakesItBack(&start, outcome) };
+            assert_eq!(view.visibility(&start), Visibility::Absent);
+        }
     }
 }
