@@ -49,6 +49,12 @@ fn a_reader_finds_its_key_while_its_leaf_is_split() {
 }
 
 #[test]
+fn a_reader_finds_its_key_while_it_moves_within_its_leaf() {
+    let keys = &[1, 3, 5, 7, 9, 11];
+    race(keys, 3, |tree| assert_eq!(tree.insert(8, 80), None), |tree| assert_eq!(tree.get(11), Some(110)));
+}
+
+#[test]
 fn a_reader_finds_its_key_while_two_leaves_are_evened_out() {
     let keys = &[1, 3, 5, 7, 9];
     race(keys, 3, |tree| assert_eq!(tree.remove(9), Some(90)), |tree| assert_eq!(tree.get(5), Some(50)));
