@@ -4,6 +4,7 @@
 //! world it names is Arrow's schema, as every column type has exactly one Arrow type (see [`DataType::to_arrow`]).
 #![forbid(unsafe_code)]
 
+mod blob;
 mod calendar;
 mod data_type;
 mod rid;
@@ -11,6 +12,7 @@ mod schema;
 mod time;
 mod value;
 
+pub use blob::BlobRef;
 pub use data_type::DataType;
 pub use rid::Rid;
 pub use schema::{COLUMNS_MAX, Column, Schema, SchemaError};
