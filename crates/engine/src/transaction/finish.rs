@@ -17,6 +17,11 @@ impl Transaction {
     /// and may be tried again. [`Error::Log`] if the log failed; whether the commit survives is known when the database is
     /// opened again.
     pub fn commit(mut self) -> Result<Timestamp> {
+        self.finish()
+    }
+
+    /// Commits where the transaction stands. Without success it is still to be rolled back, by dropping it.
+    pub(crate) fn finish(&mut self) -> Result<Timestamp> {
         if self.transactions().0.await_dependencies(self.handle()).is_err() {
             return Err(Error::DependencyFailed);
         }

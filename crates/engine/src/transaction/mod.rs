@@ -101,6 +101,29 @@ struct Locked {
     appended: Appended,
 }
 
+/// A place in the transaction table, not yet a transaction.
+pub(crate) struct Begun {
+    anchor: Anchor,
+    handle: Handle,
+    at: Timestamp,
+}
+
+impl Begun {
+    #[inline]
+    pub(crate) fn new(anchor: Anchor, options: &TransactionOptions) -> Result<Begun> {
+        let transactions = &anchor.core.transactions.0;
+        let begun = match options.isolation {
+            Isolation::ReadCommitted => {
+                transactions.begin_without_snapshot().map(|handle| (handle, transactions.now()))
+            }
+            Isolation::Snapshot | Isolation::Serializable => transactions.begin(),
+        };
+        let (handle, at) = begun.map_err(|error| Error::TooManyTransactions(error.limit))?;
+        transactions.describe(&handle, transactions.coarse_micros(), description(options));
+        Ok(Begun { anchor, handle, at })
+    }
+}
+
 /// The snapshot of one read, given up with it.
 struct Glance<'t> {
     transaction: &'t Transaction,
@@ -119,24 +142,22 @@ impl Drop for Glance<'_> {
 
 impl Transaction {
     pub(crate) fn begin(anchor: Anchor, options: TransactionOptions) -> Result<Transaction> {
-        let begun = anchor.core.transactions.0.begin();
-        let (handle, at) = begun.map_err(|error| Error::TooManyTransactions(error.limit))?;
-        let transactions = &anchor.core.transactions.0;
-        transactions.describe(&handle, transactions.micros(), description(&options));
-        if options.isolation == Isolation::ReadCommitted {
-            anchor.core.transactions.0.drop_snapshot(&handle);
-        }
-        let home = anchor.core.home();
-        let reads = (options.isolation == Isolation::Serializable).then(Arc::default);
-        Ok(Transaction {
+        Ok(Transaction::of(Begun::new(anchor, &options)?, options))
+    }
+
+    /// A transaction that has begun. Inlined, so that it is built where it stays: it is not small.
+    #[inline(always)]
+    pub(crate) fn of(begun: Begun, options: TransactionOptions) -> Transaction {
+        let Begun { anchor, handle, at } = begun;
+        Transaction {
+            home: anchor.core.home(),
             anchor,
-            home,
             handle: Some(handle),
+            reads: (options.isolation == Isolation::Serializable).then(Arc::default),
             options,
             at,
             command: Command::FIRST,
             open: OnceCell::new(),
-            reads,
             tables: SmallVec::new(),
             written: SmallVec::new(),
             locked: Vec::new(),
@@ -149,7 +170,7 @@ impl Transaction {
             crowded: None,
             has_lost: Shell::new(false),
             lost: None,
-        })
+        }
     }
 
     /// What it promises.
