@@ -211,7 +211,7 @@ impl TableData {
     }
 
     #[cold]
-    fn no_such_position(&self, column: usize) -> Error {
+    pub(crate) fn no_such_position(&self, column: usize) -> Error {
         Error::NoSuchColumn { table: self.name.clone(), column: format!("number {column}") }
     }
 

@@ -229,13 +229,13 @@ impl Table {
 
     /// Writes the outcome of transaction `owner` into a record that it inserted: a commit timestamp's word, or
     /// [`types::StartTime::TOMBSTONE`].
-    pub fn stamp_insert(&self, rid: Rid, owner: TxnId, stamp: u64) {
-        self.range(rid.range()).stamp_base(&sync::pin(), rid.slot(), owner, stamp);
+    pub fn stamp_insert(&self, guard: &Guard, rid: Rid, owner: TxnId, stamp: u64) {
+        self.range(rid.range()).stamp_base(guard, rid.slot(), owner, stamp);
     }
 
     /// The same for versions that it appended to a record.
-    pub fn stamp_versions(&self, rid: Rid, appended: Appended, owner: TxnId, stamp: u64) {
-        self.range(rid.range()).stamp_tail(&sync::pin(), rid.slot(), appended, owner, stamp);
+    pub fn stamp_versions(&self, guard: &Guard, rid: Rid, appended: Appended, owner: TxnId, stamp: u64) {
+        self.range(rid.range()).stamp_tail(guard, rid.slot(), appended, owner, stamp);
     }
 
     /// Passes the values of `columns` of the version that `view` sees to `take`, `None` where it sees no record.

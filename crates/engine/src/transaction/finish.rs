@@ -35,11 +35,10 @@ impl Transaction {
         }
         let committed = self.decide()?;
         let (at, id) = (committed.at, self.id());
-        // One pin for all: a nested one costs next to nothing.
-        let pin = sync::pin();
         self.unlock(0, 0);
-        self.written.drain(..).for_each(|written| stamp(&self.tables, id, &written, at.0));
-        drop(pin);
+        let guard = sync::pin();
+        self.written.iter().for_each(|written| stamp(&guard, &self.tables, id, written, at.0));
+        drop(guard);
         self.handle.take().into_iter().for_each(|handle| self.anchor.core.transactions.0.release(handle));
         if let Some((table, range)) = self.crowded {
             merger::merge_and_archive(&self.anchor.core, &self.tables[table as usize], range);
@@ -84,7 +83,8 @@ impl Drop for Transaction {
         if let Some(handle) = &self.handle {
             self.anchor.core.transactions.0.abort(handle);
         }
-        self.written.drain(..).for_each(|written| stamp(&self.tables, id, &written, StartTime::TOMBSTONE));
+        let guard = sync::pin();
+        self.written.iter().for_each(|written| stamp(&guard, &self.tables, id, written, StartTime::TOMBSTONE));
         if let Some(log) = self.anchor.log.as_ref().filter(|_| self.redo_in_log > 0) {
             log.append_abort(self.log_place().partition, id.number());
         }

@@ -256,7 +256,9 @@ fn join(types: &[DataType], pages: &[Arc<HistoryPage>], kept: &Kept) -> HistoryP
     let mut readers: Vec<PageReader<'_>> = pages.iter().map(|page| PageReader::new(page)).collect();
     let mut chain = Vec::new();
     for slot in slots_of(pages) {
-        readers.iter_mut().for_each(|reader| drop(reader.take(slot, &mut chain)));
+        for reader in &mut readers {
+            reader.take(slot, &mut chain);
+        }
         writer.push_record(slot, &mut chain);
     }
     writer.finish()

@@ -339,8 +339,8 @@ impl Transaction<'_> {
 
     fn stamp(&self, rid: Rid, appended: Option<Appended>, stamp: u64) {
         match appended {
-            Some(appended) => self.world.table.stamp_versions(rid, appended, self.id(), stamp),
-            None => self.world.table.stamp_insert(rid, self.id(), stamp),
+            Some(appended) => self.world.table.stamp_versions(&sync::pin(), rid, appended, self.id(), stamp),
+            None => self.world.table.stamp_insert(&sync::pin(), rid, self.id(), stamp),
         }
     }
 
