@@ -9,12 +9,12 @@ use super::args::{Access, Case, MicroArgs};
 use super::bounds::Arrays;
 use super::contestant::{Contestant, Kind, check_agreement};
 use super::drive::{Drive, sum_idle_ms, sum_ms};
-use super::figure::Figure;
 use super::keepup;
 use super::lstore::{Lstore, StoreOptions};
-use super::report::Report;
 use super::workload::Workload;
 use crate::bench::{BenchError, Progress};
+use crate::figures::Figure;
+use crate::figures::Report;
 
 /// Rates are told in thousands.
 pub(super) const THOUSAND: f64 = 1e3;
@@ -232,6 +232,7 @@ impl Bench<'_, '_> {
             retention: self.args.retention,
             sum: self.args.sum,
             has_prefetch: !self.args.no_prefetch,
+            directory: None,
         }
     }
 
@@ -328,7 +329,7 @@ mod tests {
     fn participants_take_turns_and_every_other_run_goes_the_other_way_round() {
         let Command { args } = Command::parse_from(["micro", "--runs", "3"]);
         let mut out = Vec::new();
-        let mut report = Report::new(&mut out, true);
+        let mut report = Report::new(&mut out, true, "micro", &[]);
         let bench = Bench { args: &args, progress: &Quiet, report: &mut report };
         let mut turns = Vec::new();
         let measured = bench.in_turns("case", 3, |at, run| {
