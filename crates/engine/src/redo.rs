@@ -48,23 +48,32 @@ pub(crate) enum Operation<'a> {
     Settings { table: TableId, settings: TableSettings },
 }
 
+/// Room for the redo of a short transaction, so that it need not grow bit by bit; still a size that allocators keep at hand.
+const FIRST_BYTES: usize = 512;
+
 fn put_head(out: &mut Vec<u8>, operation: u8, table: TableId, rid: Rid) {
-    out.push(operation);
-    out.extend(table.to_le_bytes());
-    out.extend(rid.word().to_le_bytes());
+    if out.capacity() == 0 {
+        out.reserve(FIRST_BYTES);
+    }
+    let mut head = [operation; 13];
+    head[1..5].copy_from_slice(&table.to_le_bytes());
+    head[5..].copy_from_slice(&rid.word().to_le_bytes());
+    out.extend_from_slice(&head);
 }
 
 fn put_cell(out: &mut Vec<u8>, cell: &Cell<'_>) {
     match cell {
         Cell::Null => out.push(0),
         Cell::Word(word) => {
-            out.push(1);
+            let (mut bytes, mut len) = ([1_u8; 11], 1);
             let mut rest = (word << 1) ^ ((*word as i64) >> 63) as u64;
             while rest >= 0x80 {
-                out.push(rest as u8 | 0x80);
+                bytes[len] = rest as u8 | 0x80;
                 rest >>= 7;
+                len += 1;
             }
-            out.push(rest as u8);
+            bytes[len] = rest as u8;
+            out.extend_from_slice(&bytes[..=len]);
         }
         Cell::Bytes(bytes) => {
             out.push(2);
@@ -77,16 +86,16 @@ fn put_cell(out: &mut Vec<u8>, cell: &Cell<'_>) {
 /// Appends the insertion of a row.
 pub(crate) fn put_insert(out: &mut Vec<u8>, table: TableId, rid: Rid, cells: &[Cell<'_>]) {
     put_head(out, INSERT, table, rid);
-    out.extend((cells.len() as u16).to_le_bytes());
+    out.extend_from_slice(&(cells.len() as u16).to_le_bytes());
     cells.iter().for_each(|cell| put_cell(out, cell));
 }
 
 /// Appends an update.
 pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[(usize, Cell<'_>)]) {
     put_head(out, UPDATE, table, rid);
-    out.extend((values.len() as u16).to_le_bytes());
+    out.extend_from_slice(&(values.len() as u16).to_le_bytes());
     for (column, cell) in values {
-        out.extend((*column as u16).to_le_bytes());
+        out.extend_from_slice(&(*column as u16).to_le_bytes());
         put_cell(out, cell);
     }
 }
