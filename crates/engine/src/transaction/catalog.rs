@@ -376,3 +376,68 @@ impl Database {
         Ok(done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Weak};
+
+    use types::{Column, DataType, Schema};
+
+    use crate::table::TableData;
+    use crate::{Database, Isolation, TransactionOptions};
+
+    fn schema() -> Schema {
+        Schema::new(vec![Column::new("id", DataType::BigInt)], &["id"]).unwrap()
+    }
+
+    fn data_of(db: &Database, name: &str) -> Weak<TableData> {
+        Arc::downgrade(&db.table(name).unwrap().data)
+    }
+
+    #[test]
+    fn a_dropped_table_is_freed_after_the_last_snapshot_and_the_last_handle() {
+        let db = Database::in_memory();
+        let handle = db.create_table("t", schema()).unwrap();
+        let data = data_of(&db, "t");
+        let transaction = db.begin().unwrap();
+        let latest = db.begin_with(TransactionOptions::at(Isolation::ReadCommitted)).unwrap();
+        db.drop_table("t").unwrap();
+        assert!(transaction.table("t").is_ok() && latest.table("t").is_err());
+        drop(transaction);
+        let (catalog, transactions) = (&db.shared.core.catalog, &db.shared.core.transactions);
+        catalog.forget_past(transactions);
+        assert_eq!(data.strong_count(), 1, "the handle holds it");
+        drop(handle);
+        assert_eq!(data.strong_count(), 0);
+    }
+
+    #[test]
+    fn the_background_frees_what_the_last_snapshot_saw() {
+        let db = Database::in_memory();
+        db.create_table("t", schema()).unwrap();
+        let (data, transaction) = (data_of(&db, "t"), db.begin().unwrap());
+        db.truncate_table("t").unwrap();
+        assert_eq!(data.strong_count(), 1);
+        drop(transaction);
+        let started = std::time::Instant::now();
+        while data.strong_count() > 0 {
+            assert!(started.elapsed().as_secs() < 60, "nobody frees it");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn a_table_whose_making_is_rolled_back_leaves_nothing() {
+        let db = Database::in_memory();
+        let before = db.shared.core.budget.used_bytes();
+        let mut transaction = db.begin().unwrap();
+        let made = transaction.create_table("t", schema()).unwrap();
+        transaction.insert(&made, &[1i64.into()]).unwrap();
+        let data = Arc::downgrade(&made.data);
+        drop(made);
+        assert!(db.shared.core.budget.used_bytes() > before);
+        transaction.rollback();
+        assert_eq!((data.strong_count(), db.shared.core.budget.used_bytes()), (0, before));
+        db.create_table("t", schema()).unwrap();
+    }
+}
