@@ -52,6 +52,12 @@ pub(super) enum Step {
     Set(Arc<TableData>, TableSettings),
 }
 
+/// What a transaction did to the catalog, step by step.
+#[derive(Default)]
+pub(super) struct Changes {
+    steps: Vec<Step>,
+}
+
 /// The table that a name means now and in the transaction's snapshot.
 struct Meanings {
     now: Option<Arc<TableData>>,
@@ -142,7 +148,7 @@ impl Transaction {
             transaction.lock_whole(&data)?;
             transaction.intend(name, Intent::Nothing);
             transaction.intend(to, Intent::Table(data.clone()));
-            transaction.catalog.push(Step::Renamed(data.clone(), to.into()));
+            transaction.note_step(Step::Renamed(data.clone(), to.into()));
             transaction.log_catalog(|redo| redo::put_rename(redo, data.id, to))
         })
     }
@@ -154,7 +160,7 @@ impl Transaction {
             let data = transaction.claim_table(name)?;
             let settings = TableSettings { retention, ..transaction.settings_of(&data) };
             transaction.log_catalog(|redo| redo::put_settings(redo, data.id, &settings))?;
-            transaction.catalog.push(Step::Set(data, settings));
+            transaction.note_step(Step::Set(data, settings));
             Ok(())
         })
     }
@@ -202,7 +208,7 @@ impl Transaction {
         self.when_granted(row_of_name(name), &is_held, &mut |transaction| {
             match transaction.anchor.core.catalog.claim(name, transaction.id()) {
                 Err(owner) => return Ok(Some(owner)),
-                Ok(true) => transaction.catalog.push(Step::Claimed(name.into())),
+                Ok(true) => transaction.note_step(Step::Claimed(name.into())),
                 Ok(false) => {}
             }
             Ok(None)
@@ -225,7 +231,7 @@ impl Transaction {
     }
 
     fn settings_of(&self, data: &Arc<TableData>) -> TableSettings {
-        let set = self.catalog.iter().rev().find_map(|step| match step {
+        let set = self.steps().iter().rev().find_map(|step| match step {
             Step::Set(table, settings) if Arc::ptr_eq(table, data) => Some(*settings),
             _ => None,
         });
@@ -234,7 +240,7 @@ impl Transaction {
 
     /// Whether this transaction has dropped a table.
     pub(super) fn has_dropped(&self, data: &Arc<TableData>) -> bool {
-        self.catalog.iter().any(|step| matches!(step, Step::Dropped(table) if Arc::ptr_eq(table, data)))
+        self.steps().iter().any(|step| matches!(step, Step::Dropped(table) if Arc::ptr_eq(table, data)))
     }
 
     /// Makes a table, which is this transaction's alone, under a name that it has claimed.
@@ -244,7 +250,7 @@ impl Transaction {
         let mut data = TableData::new(core.catalog.next_id(), name, schema, settings, core.table_options, &core.budget);
         data.lock = TableLock::of(self.id());
         let data = Arc::new(data);
-        self.catalog.push(Step::Made(data.clone()));
+        self.note_step(Step::Made(data.clone()));
         self.intend(name, Intent::Table(data.clone()));
         self.log_catalog(|redo| redo::put_create(redo, data.id, name, data.schema(), &settings))?;
         Ok(data)
@@ -252,13 +258,13 @@ impl Transaction {
 
     fn remove(&mut self, data: Arc<TableData>) -> Result<()> {
         self.log_catalog(|redo| redo::put_drop(redo, data.id))?;
-        self.catalog.push(Step::Dropped(data));
+        self.note_step(Step::Dropped(data));
         Ok(())
     }
 
     fn intend(&mut self, name: &str, intent: Intent) {
         let before = self.anchor.core.catalog.intend(name, intent);
-        self.catalog.push(Step::Intended(name.into(), before));
+        self.note_step(Step::Intended(name.into(), before));
     }
 
     fn log_catalog(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
@@ -269,13 +275,19 @@ impl Transaction {
         Ok(())
     }
 
+    pub(super) fn steps(&self) -> &[Step] {
+        self.catalog.as_ref().map_or(&[], |changes| &changes.steps)
+    }
+
+    pub(super) fn note_step(&mut self, step: Step) {
+        self.catalog.get_or_insert_default().steps.push(step);
+    }
+
     /// Undoes what was done to the catalog from this step on, newest first.
     pub(super) fn take_catalog_back(&mut self, from: usize) {
-        if self.catalog.len() > from {
-            self.writable = 0;
-        }
+        let Some(changes) = &mut self.catalog else { return };
         let catalog = &self.anchor.core.catalog;
-        for step in self.catalog.drain(from..).rev() {
+        for step in changes.steps.drain(from..).rev() {
             match step {
                 Step::Claimed(name) => catalog.unclaim(&name),
                 Step::Intended(name, before) => drop(catalog.intend(&name, before)),
@@ -284,12 +296,14 @@ impl Transaction {
                 Step::Dropped(_) | Step::Renamed(..) | Step::Set(..) => {}
             }
         }
+        self.writable = 0;
+        self.catalog.take_if(|changes| changes.steps.is_empty());
     }
 
     /// Tidies up after the commit at `at`, by which everything took effect.
     #[inline]
     pub(super) fn publish_catalog(&mut self, at: Timestamp) {
-        if !self.catalog.is_empty() {
+        if self.catalog.is_some() {
             self.publish_steps(at);
         }
     }
@@ -297,27 +311,27 @@ impl Transaction {
     #[cold]
     fn publish_steps(&mut self, at: Timestamp) {
         let core = &self.anchor.core;
-        for step in &self.catalog {
+        for step in self.steps() {
             match step {
                 Step::Set(table, settings) => table.set_settings(*settings),
                 Step::Renamed(table, name) => table.name.set(name),
                 _ => {}
             }
         }
-        let claimed = self.catalog.iter().filter_map(|step| match step {
+        let claimed = self.steps().iter().filter_map(|step| match step {
             Step::Claimed(name) => Some(name.as_str()),
             _ => None,
         });
         core.catalog.publish(claimed, at);
-        for step in &self.catalog {
+        for step in self.steps() {
             match step {
                 Step::Locked(table) | Step::Made(table) if self.has_dropped(table) => table.lock.retire(at),
                 Step::Locked(table) | Step::Made(table) => table.lock.unlock(),
                 _ => {}
             }
         }
-        self.catalog.clear();
         core.catalog.forget_past(&core.transactions);
+        self.catalog = None;
     }
 }
 

@@ -25,7 +25,7 @@ impl Transaction {
         if self.transactions().0.await_dependencies(self.handle()).is_err() {
             return Err(Error::DependencyFailed);
         }
-        if self.written.is_empty() && self.catalog.is_empty() {
+        if self.written.is_empty() && self.catalog.is_none() {
             return Ok(self.at);
         }
         if self.anchor.log.is_some()
@@ -81,7 +81,9 @@ impl Drop for Transaction {
         self.forget_keys(0);
         let id = self.id();
         self.unlock(0, 0);
-        self.take_catalog_back(0);
+        if self.catalog.is_some() {
+            self.take_catalog_back(0);
+        }
         if let Some(handle) = &self.handle {
             self.anchor.core.transactions.0.abort(handle);
         }

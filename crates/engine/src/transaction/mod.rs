@@ -43,7 +43,7 @@ mod savepoint;
 mod tables;
 mod write;
 
-use catalog::Step;
+use catalog::{Changes, Step};
 pub use locks::Interrupter;
 pub(crate) use locks::Lost;
 use savepoint::Marks;
@@ -73,7 +73,7 @@ pub struct Transaction {
     /// The table that it wrote to last: where it is, as it stays there while it is in the list.
     writable: usize,
     /// What it did to the catalog.
-    catalog: Vec<Step>,
+    catalog: Option<Box<Changes>>,
     /// What to stamp.
     written: SmallVec<[Written; 8]>,
     /// Rows locked for update, by versions that say nothing and are taken back at the end.
@@ -169,7 +169,7 @@ impl Transaction {
             open: OnceCell::new(),
             tables: SmallVec::new(),
             writable: 0,
-            catalog: Vec::new(),
+            catalog: None,
             written: SmallVec::new(),
             locked: Vec::new(),
             shared: Vec::new(),

@@ -79,7 +79,7 @@ impl Transaction {
             written: self.written.len(),
             locked: self.locked.len(),
             shared: self.shared.len(),
-            catalog: self.catalog.len(),
+            catalog: self.steps().len(),
             redo: self.redo_in_log + self.redo.len() as u64,
         }
     }
@@ -88,7 +88,7 @@ impl Transaction {
         let has_anything = self.written.len() > marks.written
             || self.locked.len() > marks.locked
             || self.shared.len() > marks.shared
-            || self.catalog.len() > marks.catalog;
+            || self.steps().len() > marks.catalog;
         if !has_anything {
             return;
         }

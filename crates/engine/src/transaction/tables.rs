@@ -89,7 +89,7 @@ impl Transaction {
             let own = transaction.id();
             loop {
                 match data.lock.lock(own) {
-                    Ok(()) => transaction.catalog.push(Step::Locked(data.clone())),
+                    Ok(()) => transaction.note_step(Step::Locked(data.clone())),
                     Err(Standing::Locked(owner)) if owner == own => {}
                     Err(Standing::Locked(owner)) => return Ok(Some(owner)),
                     Err(Standing::Gone(_)) => return Err(Error::NoSuchTable(data.name.to_string())),
