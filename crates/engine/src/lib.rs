@@ -29,10 +29,12 @@
 //! | module | subject |
 //! |---|---|
 //! | `database` | [`Database`]: opening, tables, snapshots |
+//! | `catalog` | which name means which table, for whom |
 //! | `settings` | [`TableSettings`]: layout and retention |
 //! | `wall_clock` | the commit that was the newest at a time |
 //! | `table` | [`Table`]: one table and its scans |
-//! | `transaction` | [`Transaction`]: reading and writing |
+//! | `table_lock`, `table_name` | who has a table for itself; what it is called |
+//! | `transaction` | [`Transaction`]: reading, writing, changing the catalog |
 //! | `past` | the versions of a row, and changes between commits |
 //! | `primary_key` | keys, their index, uniqueness |
 //! | `row` | checking values against a table's columns |
@@ -45,6 +47,7 @@
 
 mod anchor;
 mod bare;
+mod catalog;
 mod database;
 mod error;
 mod isolation;
@@ -62,6 +65,8 @@ mod running;
 mod settings;
 mod share_locks;
 mod table;
+mod table_lock;
+mod table_name;
 mod transaction;
 mod wall_clock;
 

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{Frame, FrameKind, FsDevice, Log, LogOptions};
+use durability::{Device, Frame, FrameKind, FsDevice, Log, LogOptions};
 use lineage::{Cell, Change, MemoryBudget, TableOptions};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
@@ -27,6 +27,11 @@ pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<C
         return Err(unusable(std::io::Error::new(ErrorKind::NotADirectory, "it is a file")));
     }
     let device = FsDevice::new(directory).map_err(unusable)?;
+    open_on(Arc::new(device), options)
+}
+
+/// Opens the log on a device and builds what it describes.
+pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<(Arc<Core>, Log)> {
     let table_options = options.table_options();
     let mut replay = Replay {
         tables: HashMap::new(),
@@ -38,12 +43,11 @@ pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<C
         clock: WallClock::default(),
     };
     let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
-    let (log, recovered) =
-        Log::open(Arc::new(device), LogOptions::default(), &mut |frame| replay.frame(frame), &mut *progress)?;
+    let (log, recovered) = Log::open(device, LogOptions::default(), &mut |frame| replay.frame(frame), &mut *progress)?;
     let mut tables = BTreeMap::new();
     for table in replay.tables.into_values() {
         table.storage.finish_recovery();
-        tables.insert(table.name.clone(), table);
+        tables.insert(table.name.to_string(), table);
     }
     let newest = Timestamp(recovered.last_lsn);
     replay.clock.finish_recovery(newest);
@@ -97,6 +101,10 @@ impl Replay {
                 }
                 Ok(())
             }
+            Operation::Rename { table, name } => {
+                self.tables.get(&table).into_iter().for_each(|table| table.name.set(&name));
+                Ok(())
+            }
             // Only transactions with earlier frames write it, and `held` has acted upon it.
             Operation::TakenBack { .. } => Ok(()),
             Operation::Clock { time } => {
@@ -140,7 +148,7 @@ fn insert(table: &TableData, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Res
     }
     let range_records = table.storage.range_records();
     if rid.slot() >= range_records {
-        return Err(Error::RangesTooSmall { table: table.name.clone(), range_records });
+        return Err(Error::RangesTooSmall { table: table.name.to_string(), range_records });
     }
     table.storage.insert_at(rid, cells, at.0);
     if let Some(primary_key) = &table.primary_key {

@@ -9,6 +9,7 @@
 //! clock   6 | 0 (4)     | microseconds (8)   the time of this commit, see `wall_clock`
 //! settings 7 | table (4) | length (4) | settings as JSON
 //! taken back 8 | 0 (4)  | from (8)           the transaction's redo from this byte on to here does not hold
+//! rename  9 | table (4) | length (4) | the new name as JSON
 //! cell    0                                  NULL
 //!         1 | zigzag varint                  word
 //!         2 | length (4) | bytes             bytes
@@ -32,6 +33,7 @@ const DROP: u8 = 5;
 const CLOCK: u8 = 6;
 const SETTINGS: u8 = 7;
 const TAKEN_BACK: u8 = 8;
+const RENAME: u8 = 9;
 
 /// The number of a table, never used again.
 pub(crate) type TableId = u32;
@@ -46,6 +48,7 @@ pub(crate) enum Operation<'a> {
     Clock { time: Micros },
     TakenBack { from: u64 },
     Settings { table: TableId, settings: TableSettings },
+    Rename { table: TableId, name: String },
 }
 
 /// Room for the redo of a short transaction, so that it need not grow bit by bit; still a size that allocators keep at hand.
@@ -113,6 +116,11 @@ pub(crate) fn put_create(out: &mut Vec<u8>, table: TableId, name: &str, schema: 
 /// Appends new settings of a table.
 pub(crate) fn put_settings(out: &mut Vec<u8>, table: TableId, settings: &TableSettings) {
     put_json(out, SETTINGS, table, settings);
+}
+
+/// Appends a new name of a table.
+pub(crate) fn put_rename(out: &mut Vec<u8>, table: TableId, name: &str) {
+    put_json(out, RENAME, table, &name);
 }
 
 fn put_json(out: &mut Vec<u8>, operation: u8, table: TableId, content: &impl Serialize) {
@@ -252,6 +260,7 @@ impl<'a> Reader<'a> {
             SETTINGS => Operation::Settings { table, settings: self.json("the settings of a table")? },
             CLOCK => Operation::Clock { time: Micros::from_le_bytes(self.array()?) },
             TAKEN_BACK => Operation::TakenBack { from: u64::from_le_bytes(self.array()?) },
+            RENAME => Operation::Rename { table, name: self.json("the name of a table")? },
             DROP => Operation::Drop { table },
             other => return Err(Error::BadRedo(format!("unknown operation {other}"))),
         })

@@ -25,7 +25,7 @@ impl Transaction {
         if self.transactions().0.await_dependencies(self.handle()).is_err() {
             return Err(Error::DependencyFailed);
         }
-        if self.written.is_empty() {
+        if self.written.is_empty() && self.catalog.is_none() {
             return Ok(self.at);
         }
         if self.anchor.log.is_some()
@@ -39,6 +39,7 @@ impl Transaction {
         let guard = sync::pin();
         self.written.iter().for_each(|written| stamp(&guard, &self.tables, id, written, at.0));
         drop(guard);
+        self.publish_catalog(at);
         self.handle.take().into_iter().for_each(|handle| self.anchor.core.transactions.0.release(handle));
         if let Some((table, range)) = self.crowded {
             merger::merge_and_archive(&self.anchor.core, &self.tables[table as usize], range);
@@ -53,8 +54,7 @@ impl Transaction {
         match self.reads.as_ref().filter(|reads| !reads.is_empty()) {
             None => self.anchor.commit_to_log(handle, &self.redo, place),
             Some(reads) => {
-                let transactions = &self.anchor.core.transactions;
-                let validate = |at| reads.validate(transactions, self.at, at, id);
+                let validate = |at| reads.validate(&self.anchor.core, self.at, at, id);
                 self.anchor.commit_if_valid(handle, &self.redo, place, &validate)
             }
         }
@@ -80,6 +80,9 @@ impl Drop for Transaction {
         self.forget_keys(0);
         let id = self.id();
         self.unlock(0, 0);
+        if self.catalog.is_some() {
+            self.take_catalog_back(0);
+        }
         if let Some(handle) = &self.handle {
             self.anchor.core.transactions.0.abort(handle);
         }

@@ -19,6 +19,7 @@ pub(super) struct Marks {
     written: usize,
     locked: usize,
     shared: usize,
+    catalog: usize,
     /// bytes of redo, those in the log included
     redo: u64,
 }
@@ -78,13 +79,16 @@ impl Transaction {
             written: self.written.len(),
             locked: self.locked.len(),
             shared: self.shared.len(),
+            catalog: self.steps().len(),
             redo: self.redo_in_log + self.redo.len() as u64,
         }
     }
 
     fn take_back(&mut self, marks: Marks) {
-        let has_anything =
-            self.written.len() > marks.written || self.locked.len() > marks.locked || self.shared.len() > marks.shared;
+        let has_anything = self.written.len() > marks.written
+            || self.locked.len() > marks.locked
+            || self.shared.len() > marks.shared
+            || self.steps().len() > marks.catalog;
         if !has_anything {
             return;
         }
@@ -94,6 +98,7 @@ impl Transaction {
             stamp(&sync::pin(), &self.tables, id, &written, StartTime::TOMBSTONE);
         }
         self.unlock(marks.locked, marks.shared);
+        self.take_catalog_back(marks.catalog);
         if marks.redo >= self.redo_in_log {
             self.redo.truncate((marks.redo - self.redo_in_log) as usize);
         } else {

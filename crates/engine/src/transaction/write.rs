@@ -150,7 +150,7 @@ impl Transaction {
         let values = data.storage.read_values(self.newest(), other, columns).unwrap_or_default();
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         let key = shorten(format!("({})=({})", names.join(", "), values.join(", ")));
-        Error::DuplicateKey { table: data.name.clone(), key }
+        Error::DuplicateKey { table: data.name.to_string(), key }
     }
 
     /// Sets columns of the row with this primary key; returns whether there is one.
@@ -171,7 +171,7 @@ impl Transaction {
             // Columns beyond the bits of the word share some, and are looked for one by one.
             let bit = 1 << (at % 64);
             if seen & bit != 0 && changes[..i].iter().any(|(earlier, _)| earlier == at) {
-                return Err(Error::ColumnTwice { table: data.name.clone(), column: column.name.clone() });
+                return Err(Error::ColumnTwice { table: data.name.to_string(), column: column.name.clone() });
             }
             seen |= bit;
             if let Some(word) = word_of_value(value, column.data_type) {
@@ -315,7 +315,7 @@ impl Transaction {
     }
 
     /// Passes redo on to the log before there is too much of it.
-    fn pass_redo_on(&mut self) -> Result<()> {
+    pub(super) fn pass_redo_on(&mut self) -> Result<()> {
         if let Some(log) = &self.anchor.log
             && self.redo.len() >= REDO_BYTES_MAX
         {
