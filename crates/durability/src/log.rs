@@ -42,6 +42,7 @@ use crate::files::Files;
 use crate::flusher::{Alarm, Flusher};
 use crate::frame::{Frame, Hole, Tag};
 use crate::frontier::{AHEAD_MAX, Frontier};
+use crate::lock::lock_directory;
 use crate::partition::{Common, Partition};
 use crate::pause::Pause;
 use crate::poison::Poison;
@@ -167,6 +168,18 @@ impl Log {
         apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> std::result::Result<(Log, Recovered), OpenError<E>> {
+        let locked = lock_directory(&*device)?;
+        Log::open_locked(device, locked, options, apply, progress)
+    }
+
+    /// The same where the caller holds the lock ([`lock_directory`]) already; the log goes on holding it.
+    pub fn open_locked<E>(
+        device: Arc<dyn Device>,
+        locked: (Box<dyn DirectoryLock>, Access),
+        options: LogOptions,
+        apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> std::result::Result<(Log, Recovered), OpenError<E>> {
         let options = LogOptions {
             partitions: options.partitions.max(1),
             segment_bytes: options.segment_bytes.max(FRAMES_START),
@@ -174,7 +187,7 @@ impl Log {
             growth_bytes: options.growth_bytes.max(FRAMES_START),
             ..options
         };
-        let (lock, access) = take_lock(&*device)?;
+        let (lock, access) = locked;
         let (Resume { chains, stock, hole, holes }, recovered) = recover::recover(&*device, access, apply, progress)?;
         let location = device.location();
         let mut partitions = Vec::new();
@@ -475,21 +488,5 @@ impl std::fmt::Debug for Log {
             .field("directory", &self.shared.common.files.device.location())
             .field("stats", &self.stats())
             .finish_non_exhaustive()
-    }
-}
-
-/// The lock, exclusive where the directory may be written to.
-fn take_lock(device: &dyn Device) -> Result<(Box<dyn DirectoryLock>, Access)> {
-    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, WouldBlock};
-    let fail = |source: std::io::Error| match source.kind() {
-        WouldBlock => LogError::Locked { directory: device.location() },
-        _ => device_error("lock the redo log".to_string(), device.location(), source),
-    };
-    match device.lock() {
-        Ok(lock) => Ok((lock, Access::Write)),
-        Err(source) if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) => {
-            Ok((device.lock_shared().map_err(fail)?, Access::Read))
-        }
-        Err(source) => Err(fail(source)),
     }
 }
