@@ -27,6 +27,7 @@
 //! | `frontier` | up to which LSN everything is on disk |
 //! | `turn`, `pause`, `poison` | who flushes and who waits (group commit); short waits; what follows a failure |
 //! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
+//! | `archive` | [`SegmentArchive`]: segments are kept elsewhere before the log gives them up |
 //! | `lock` | the lock of the directory |
 //! | `chain`, `recover` | what a crash left: read, merge, tell a torn tail from corruption, mend |
 //! | `checkpoint` | [`Checkpoints`]: blobs and manifests, from which recovery starts |
@@ -45,6 +46,7 @@
 #![forbid(unsafe_code)]
 
 mod append;
+mod archive;
 mod chain;
 mod checkpoint;
 mod device;
@@ -64,6 +66,7 @@ mod segment;
 mod trim;
 mod turn;
 
+pub use archive::{OldSegment, SegmentArchive};
 pub use checkpoint::{
     CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats, CheckpointWriter,
     Checkpoints, FoundCheckpoints, MAX_BLOB_BYTES, Manifest, Published,
