@@ -13,10 +13,12 @@
 //!
 //! The segments of a partition are handed over in their order, and none is given up before the ones in front of it. So
 //! after a crash those that were not handed over still belong to the chain of their partition, are trimmed once more and
-//! handed over then; some are handed over twice. (log, partition, sequence, salt) names a segment for ever.
+//! handed over then; some are handed over twice. (log, partition, sequence, salt) names a segment for ever, with one
+//! exception: two copies of a directory that are both written to go on in the same last segment. So each needs an
+//! archive of its own, and [`SegmentArchive`] refuses to take other bytes under a name that it knows.
 //!
 //! [`SegmentArchive`] copies segments to another device. A copy gets its first sector, the header of the segment, last and
-//! durably; one that begins with zeros was interrupted and is written again.
+//! durably; one that begins with zeros was interrupted and is written again. `gather.rs` makes a log of copies.
 
 use std::collections::VecDeque;
 use std::io;
@@ -24,10 +26,12 @@ use std::sync::Arc;
 
 use crate::Lsn;
 use crate::append::SegmentInfo;
-use crate::device::{Access, Device};
+use crate::device::{Access, Device, DeviceFile};
 use crate::error::{LogError, Result};
 use crate::segment::{FRAMES_START, Header, file_name};
 
+/// How the names of copies end.
+pub(crate) const SUFFIX: &str = ".redo";
 const CHUNK_BYTES: u64 = 1 << 20;
 
 /// A segment that the log is about to give up.
@@ -105,7 +109,7 @@ impl SegmentArchive {
         SegmentArchive { log, archive }
     }
 
-    /// Copies a segment durably; does little if it was copied before.
+    /// Copies a segment durably. One that was copied before is compared.
     pub fn take(&self, segment: &OldSegment) -> io::Result<()> {
         let source = self.log.open(&segment.file, Access::Read)?;
         let mut header = [0; FRAMES_START as usize];
@@ -114,29 +118,64 @@ impl SegmentArchive {
         if (log, link.partition, link.sequence) != (segment.log, segment.partition, segment.sequence) {
             return Err(io::Error::other(format!("{} is not the segment that the log knows", segment.file)));
         }
-        let name = format!("{log:016x}-{:04}-{:08}-{salt:016x}.redo", link.partition, link.sequence);
-        let target = match self.archive.create(&name) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.archive.open(&name, Access::Write)?,
-            created => created?,
+        let name = format!("{log:016x}-{:04}-{:08}-{salt:016x}{SUFFIX}", link.partition, link.sequence);
+        let known = match self.archive.open(&name, Access::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            opened => Some(opened?),
         };
-        let mut known = vec![0; FRAMES_START.min(target.size()?) as usize];
-        target.read_at(&mut known, 0)?;
-        if known != header {
-            target.write_at(&[0; FRAMES_START as usize], 0)?;
-            let mut chunk = Vec::new();
-            let mut from = FRAMES_START;
-            while from < segment.bytes {
-                chunk.resize(CHUNK_BYTES.min(segment.bytes - from) as usize, 0);
-                source.read_at(&mut chunk, from)?;
-                target.write_at(&chunk, from)?;
-                from += chunk.len() as u64;
+        let mut there = [0; FRAMES_START as usize];
+        if let Some(copy) = known {
+            if copy.size()? >= FRAMES_START {
+                copy.read_at(&mut there, 0)?;
             }
-            target.sync()?;
-            self.archive.sync_dir()?;
+            if there == header {
+                compare(&*source, &*copy, segment.bytes, &name)?;
+                // It may have been read from the page cache only.
+                return copy.write_durably(&header, 0);
+            }
+            self.archive.remove(&name)?;
         }
-        // Also where it stands there already: it may have been read from the page cache only.
-        target.write_durably(&header, 0)
+        let copy = self.archive.create(&name)?;
+        copy.write_at(&[0; FRAMES_START as usize], 0)?;
+        for_each_chunk(&*source, segment.bytes, |from, chunk| copy.write_at(chunk, from))?;
+        copy.sync()?;
+        self.archive.sync_dir()?;
+        copy.write_durably(&header, 0)
     }
+}
+
+/// Reads what follows the header, up to `bytes`.
+fn for_each_chunk(
+    file: &dyn DeviceFile,
+    bytes: u64,
+    mut apply: impl FnMut(u64, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut chunk = Vec::new();
+    let mut from = FRAMES_START;
+    while from < bytes {
+        chunk.resize(CHUNK_BYTES.min(bytes - from) as usize, 0);
+        file.read_at(&mut chunk, from)?;
+        apply(from, &chunk)?;
+        from += chunk.len() as u64;
+    }
+    Ok(())
+}
+
+/// Refuses a copy that holds other frames than the segment.
+fn compare(segment: &dyn DeviceFile, copy: &dyn DeviceFile, bytes: u64, name: &str) -> io::Result<()> {
+    let mut is_same = copy.size()? == bytes;
+    let mut there = Vec::new();
+    for_each_chunk(segment, if is_same { bytes } else { 0 }, |from, chunk| {
+        there.resize(chunk.len(), 0);
+        copy.read_at(&mut there, from)?;
+        is_same &= there == chunk;
+        Ok(())
+    })?;
+    if is_same {
+        return Ok(());
+    }
+    let why = "a copy of the database that went its own way needs an archive of its own";
+    Err(io::Error::other(format!("{name} holds other frames: {why}")))
 }
 
 impl std::fmt::Debug for SegmentArchive {

@@ -28,6 +28,7 @@
 //! | `turn`, `pause`, `poison` | who flushes and who waits (group commit); short waits; what follows a failure |
 //! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
 //! | `archive` | [`SegmentArchive`]: segments are kept elsewhere before the log gives them up |
+//! | `gather` | [`gather_log`]: a log put together again out of archived segments |
 //! | `lock` | the lock of the directory |
 //! | `chain`, `recover` | what a crash left: read, merge, tell a torn tail from corruption, mend |
 //! | `checkpoint` | [`Checkpoints`]: blobs and manifests, from which recovery starts |
@@ -56,6 +57,7 @@ mod flusher;
 mod frame;
 mod frontier;
 mod fs;
+mod gather;
 mod lock;
 mod log;
 mod partition;
@@ -75,6 +77,7 @@ pub use device::{Access, Device, DeviceFile, DirectoryLock};
 pub use error::{LogError, OpenError, Result};
 pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES};
 pub use fs::FsDevice;
+pub use gather::gather_log;
 pub use lock::lock_directory;
 pub use log::{Appended, CommitMode, Log, LogOptions, LogStats, Reservation};
 pub use recover::Recovered;
