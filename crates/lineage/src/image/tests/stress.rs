@@ -1,7 +1,7 @@
 //! Images while writers, merges, archiving and expiring run: every image is one moment of its range.
 //!
 //! Money moves between the accounts of a range, so their sum stays the same at every time.
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -63,6 +63,8 @@ impl Outcomes for Transactions {
 struct Bank {
     table: Table,
     transactions: Transactions,
+    /// snapshots that are being read, by transaction
+    in_use: Mutex<BTreeMap<u64, Timestamp>>,
     is_over: AtomicBool,
 }
 
@@ -82,7 +84,13 @@ impl Bank {
     fn transfer(&self, random: &mut Random) {
         let id = TxnId::new(self.transactions.ids.fetch_add(1, Ordering::SeqCst) + 1);
         self.transactions.set(id, Outcome::Active);
-        let view = self.view(Snapshot::of_transaction(self.transactions.now(), id));
+        let at = {
+            let mut in_use = self.in_use.lock().unwrap();
+            let at = self.transactions.now();
+            in_use.insert(id.number(), at);
+            at
+        };
+        let view = self.view(Snapshot::of_transaction(at, id));
         let from = random.below(ACCOUNTS);
         let to = (from + 1 + random.below(ACCOUNTS - 1)) % ACCOUNTS;
         let mut written: Vec<(Rid, Appended)> = Vec::new();
@@ -115,12 +123,18 @@ impl Bank {
             self.table.stamp_versions(rid, appended, id, stamp);
         }
         self.transactions.set(id, Outcome::Stamped);
+        self.in_use.lock().unwrap().remove(&id.number());
     }
 
     fn tend(&self, round: u64) {
         let now = self.transactions.now();
         let wanted = Timestamp(now.0.saturating_sub(40));
-        let kept = self.table.raise_horizon(wanted, || vec![Timestamp(now.0.saturating_sub(20))]);
+        let kept = self.table.raise_horizon(wanted, || {
+            let in_use = self.in_use.lock().unwrap();
+            let mut snapshots: Vec<Timestamp> = in_use.values().copied().chain([self.transactions.now()]).collect();
+            snapshots.sort_unstable();
+            snapshots
+        });
         match round % 3 {
             0 => drop(self.table.merge_columns(0, &[0], &self.transactions, kept)),
             1 => drop(self.table.merge_range(0, &self.transactions, kept)),
@@ -159,8 +173,12 @@ fn check(layout: Layout, blob: types::BlobRef, at: Timestamp, blobs: &Blobs) {
 #[test]
 fn an_image_taken_while_all_goes_on_is_one_moment() {
     for layout in [Layout::Column, Layout::Row] {
-        let bank =
-            Bank { table: table(layout), transactions: Transactions::default(), is_over: AtomicBool::new(false) };
+        let bank = Bank {
+            table: table(layout),
+            transactions: Transactions::default(),
+            in_use: Mutex::default(),
+            is_over: AtomicBool::new(false),
+        };
         bank.transactions.now.store(1, Ordering::SeqCst);
         (0..ACCOUNTS).for_each(|slot| {
             assert_eq!(bank.table.insert(&[Cell::Word(EACH), Cell::Null], 1), Rid::base(0, slot));
