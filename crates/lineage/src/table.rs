@@ -164,6 +164,24 @@ impl Table {
         self.write_base(rid, cells, start);
     }
 
+    /// The range with this number, made if it is not there.
+    pub(crate) fn range_for_recovery(&self, index: usize) -> &Range {
+        let _growing = self.growing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        while self.range_count() <= index {
+            self.add_range();
+        }
+        self.range(index)
+    }
+
+    /// What was given up before a restart is not there.
+    pub(crate) fn restore_horizon(&self, at: Timestamp) {
+        self.horizon.restore(at);
+    }
+
+    pub(crate) fn horizon_decided(&self) -> Timestamp {
+        self.horizon.decided()
+    }
+
     /// Ends recovery: slots that no committed transaction filled become tombstones, and ranges with room are opened.
     pub fn finish_recovery(&self) {
         let guard = sync::pin();

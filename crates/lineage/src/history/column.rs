@@ -21,14 +21,15 @@ use crate::cell::Cell;
 
 /// The values of a column.
 #[derive(Debug)]
-pub(super) struct Column {
-    present: Positions,
-    nulls: Positions,
-    values: Values,
+pub(crate) struct Column {
+    pub(crate) present: Positions,
+    pub(crate) nulls: Positions,
+    pub(crate) values: Values,
 }
 
+/// The values that are not NULL, in version order.
 #[derive(Debug)]
-enum Values {
+pub(crate) enum Values {
     Plain(Packed),
     Dictionary {
         distinct: Packed,
@@ -95,7 +96,7 @@ impl Column {
 
 impl Values {
     #[inline]
-    fn get(&self, number: usize) -> Cell<'_> {
+    pub(crate) fn get(&self, number: usize) -> Cell<'_> {
         match self {
             Values::Plain(words) => Cell::Word(words.get(number)),
             Values::Dictionary { distinct, codes } => Cell::Word(distinct.get(codes.get(number) as usize)),

@@ -59,8 +59,17 @@ impl History {
         self.given_up
     }
 
+    /// A history of pages that are there, newest first.
+    pub(crate) fn of_parts(
+        types: Arc<[DataType]>,
+        pages: Vec<Arc<HistoryPage>>,
+        through: u64,
+        given_up: u64,
+    ) -> History {
+        History { types, pages, through, given_up }
+    }
+
     /// The pages, newest first.
-    #[cfg(test)]
     pub(crate) fn pages(&self) -> &[Arc<HistoryPage>] {
         &self.pages
     }

@@ -16,6 +16,7 @@
 //! Everything is within reach by the number of a version, so that reading a record touches nothing of another.
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use types::DataType;
 
@@ -26,6 +27,7 @@ use super::positions::Positions;
 use crate::cell::{Cell, is_wide};
 #[cfg(test)]
 use crate::column_set::ColumnSet;
+use crate::image::Stored;
 use crate::kept::Kept;
 use crate::tail::Kind;
 
@@ -46,16 +48,18 @@ pub(crate) struct NewVersion<'a> {
 /// Versions of records, in few bytes. Never changes.
 #[derive(Debug)]
 pub(crate) struct HistoryPage {
-    slots: Positions,
-    first: Packed,
-    sequences: Packed,
-    snapshots: Positions,
-    deletes: Positions,
-    starts: Packed,
-    snapshot_starts: Packed,
-    columns: Box<[Option<Box<Column>>]>,
-    sequence_span: Option<(u64, u64)>,
-    start_span: Option<(u64, u64)>,
+    pub(crate) slots: Positions,
+    pub(crate) first: Packed,
+    pub(crate) sequences: Packed,
+    pub(crate) snapshots: Positions,
+    pub(crate) deletes: Positions,
+    pub(crate) starts: Packed,
+    pub(crate) snapshot_starts: Packed,
+    pub(crate) columns: Box<[Option<Box<Column>>]>,
+    pub(crate) sequence_span: Option<(u64, u64)>,
+    pub(crate) start_span: Option<(u64, u64)>,
+    /// where it is on disk
+    pub(crate) stored: Arc<Stored>,
 }
 
 impl HistoryPage {
@@ -162,7 +166,8 @@ impl HistoryPage {
             .filter(move |(_, start, kind)| *kind != Kind::Snapshot && *start > from && *start <= to)
     }
 
-    fn numbers(&self, record: usize) -> Range<usize> {
+    /// The numbers of a record's versions.
+    pub(crate) fn numbers(&self, record: usize) -> Range<usize> {
         self.first.get(record) as usize..self.first.get(record + 1) as usize
     }
 }
@@ -381,12 +386,13 @@ impl<'a, 't> PageWriter<'a, 't> {
             start_span: span_of(&self.starts),
             starts: Packed::of(&self.starts),
             snapshot_starts: Packed::of(&self.snapshot_starts),
+            stored: Arc::default(),
             columns: columns.map(|(column, data_type)| Some(finish(column?, *data_type))).collect(),
         }
     }
 }
 
 /// The least and the greatest of these numbers.
-fn span_of(values: &[u64]) -> Option<(u64, u64)> {
+pub(crate) fn span_of(values: &[u64]) -> Option<(u64, u64)> {
     Some((*values.iter().min()?, *values.iter().max()?))
 }
