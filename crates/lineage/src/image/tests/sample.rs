@@ -138,7 +138,7 @@ impl Sample {
                 && word != self.now
                 && (change * 4 < changes * 3 || self.random.below(4) > 0)
             {
-                self.table.stamp_versions(rid, appended, TxnId::new(1), StartTime::TOMBSTONE);
+                self.table.stamp_versions(&sync::pin(), rid, appended, TxnId::new(1), StartTime::TOMBSTONE);
             }
             match change % 97 {
                 40 => drop(self.table.merge_range(range, &OneRuns, Timestamp::ZERO)),

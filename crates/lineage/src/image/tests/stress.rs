@@ -120,7 +120,7 @@ impl Bank {
             if stamp == StartTime::TOMBSTONE { Outcome::Aborted } else { Outcome::Committed(Timestamp(stamp)) };
         self.transactions.set(id, outcome);
         for (rid, appended) in written {
-            self.table.stamp_versions(rid, appended, id, stamp);
+            self.table.stamp_versions(&sync::pin(), rid, appended, id, stamp);
         }
         self.transactions.set(id, Outcome::Stamped);
         self.in_use.lock().unwrap().remove(&id.number());
