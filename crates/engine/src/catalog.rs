@@ -95,6 +95,17 @@ impl Catalog {
         self.decided(transactions, |names| names.meaning(transactions, seen, name).map(|table| table.cloned()))
     }
 
+    /// The number of the next new table.
+    pub(crate) fn next_table(&self) -> TableId {
+        self.next_table.load(Ordering::Relaxed)
+    }
+
+    /// The tables that a snapshot sees, with their names in it, sorted by these.
+    pub(crate) fn tables_seen(&self, transactions: &Transactions, seen: Snapshot) -> Vec<(String, Arc<TableData>)> {
+        let names = self.names(transactions, seen).into_iter();
+        names.filter_map(|name| self.find(transactions, seen, &name).map(|table| (name, table))).collect()
+    }
+
     /// The names that mean a table in a snapshot, sorted.
     pub(crate) fn names(&self, transactions: &Transactions, seen: Snapshot) -> Vec<String> {
         self.decided(transactions, |names| {

@@ -13,12 +13,13 @@ use types::{Snapshot, Timestamp};
 
 use crate::anchor::Anchors;
 use crate::catalog::Catalog;
+use crate::checkpoint::Checkpointer;
 use crate::error::{Error, Result};
 use crate::isolation::{Durability, Isolation, TransactionOptions};
 use crate::merger::{self, MergePool};
 use crate::outcomes::Transactions;
 use crate::read_view::ReadView;
-use crate::recovery;
+use crate::recovery::{self, Recovered};
 use crate::redo::TableId;
 use crate::settings::Retention;
 use crate::table::{Table, TableData, TableMemory};
@@ -37,12 +38,17 @@ pub(crate) struct Shared {
     // Dropped first: the merge threads end before the log is closed.
     pub(crate) merges: MergePool,
     pub(crate) core: Arc<Core>,
-    pub(crate) log: Option<Log>,
+    /// Dropped before the log as well.
+    pub(crate) checkpointer: Option<Checkpointer>,
+    pub(crate) log: Option<Arc<Log>>,
     /// See [`Database::set_default_isolation`].
     default_isolation: AtomicU8,
     /// When memory was last reclaimed for a statement that needed it.
     making_room: Mutex<Option<Instant>>,
 }
+
+/// See [`OpenOptions::recovery_time`].
+const RECOVERY_TIME: Duration = Duration::from_secs(5);
 
 /// The shortest time between two attempts to reclaim memory.
 const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
@@ -59,7 +65,7 @@ pub(crate) struct Core {
 /// How a database is opened.
 #[derive(Default)]
 pub struct OpenOptions {
-    /// Told (bytes done, bytes in all) while the log is replayed.
+    /// Told (bytes done, bytes in all) while the checkpoint is restored, and then while the log is replayed.
     pub progress: Option<Box<dyn FnMut(u64, u64)>>,
     /// Records in an update range, rounded up to a power of two from 16 to 65,536, which is the default. A
     /// database that was written with larger ones is refused.
@@ -71,6 +77,9 @@ pub struct OpenOptions {
     pub merge_tail_records: Option<u64>,
     /// Bytes that all tables may take together; a statement that would need more fails. By default there is no limit.
     pub memory_limit_bytes: Option<u64>,
+    /// How long it may take to open the database after a crash, by estimate: a checkpoint is taken whenever replaying the log
+    /// would take longer. By default five seconds.
+    pub recovery_time: Option<Duration>,
     /// Threads that merge in the background; by default one for every four processors, and one at least.
     pub merge_threads: Option<usize>,
 }
@@ -154,24 +163,32 @@ impl Database {
 
     /// The same with options.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
-        let (core, log) = recovery::open(directory.as_ref(), &mut options)?;
-        Ok(Self::assemble(core, Some(log), &options))
+        Ok(Self::on_disk(recovery::open(directory.as_ref(), &mut options)?, &options))
     }
 
     /// Opens the database on a device, such as one that fails on purpose. For tests.
     #[doc(hidden)]
     pub fn open_on(device: Arc<dyn Device>, mut options: OpenOptions) -> Result<Database> {
-        let (core, log) = recovery::open_on(device, &mut options)?;
-        Ok(Self::assemble(core, Some(log), &options))
+        Ok(Self::on_disk(recovery::open_on(device, &mut options)?, &options))
     }
 
-    fn assemble(core: Arc<Core>, log: Option<Log>, options: &OpenOptions) -> Database {
+    fn on_disk(recovered: Recovered, options: &OpenOptions) -> Database {
+        let Recovered { core, log, checkpoints, replayed_bytes } = recovered;
+        let log = Arc::new(log);
+        let recovery_time = options.recovery_time.unwrap_or(RECOVERY_TIME);
+        let checkpointer = Checkpointer::start(core.clone(), log.clone(), checkpoints, recovery_time, replayed_bytes);
+        Self::assemble(core, Some((log, checkpointer)), options)
+    }
+
+    fn assemble(core: Arc<Core>, disk: Option<(Arc<Log>, Checkpointer)>, options: &OpenOptions) -> Database {
         core.budget.set_limit_bytes(options.memory_limit_bytes.unwrap_or(u64::MAX));
         let merges = MergePool::start(&core, options.merge_threads());
+        let (log, checkpointer) = disk.unzip();
         Database {
             shared: Anchors::new(Shared {
                 merges,
                 core,
+                checkpointer,
                 log,
                 default_isolation: AtomicU8::new(Isolation::default() as u8),
                 making_room: Mutex::new(None),

@@ -40,7 +40,8 @@
 //! | `row` | checking values against a table's columns |
 //! | `redo` | what the log's frames say |
 //! | `read_view` | [`ReadView`]: a snapshot that is held |
-//! | `recovery` | opening what a log describes |
+//! | `recovery` | opening what a checkpoint and the log after it describe |
+//! | `checkpoint` | writing checkpoints and restoring them |
 //! | `merger` | the background merge |
 //! | `outcomes` | the storage's question answered by the transaction table |
 #![forbid(unsafe_code)]
@@ -48,6 +49,7 @@
 mod anchor;
 mod bare;
 mod catalog;
+mod checkpoint;
 mod database;
 mod error;
 mod isolation;
@@ -72,6 +74,7 @@ mod wall_clock;
 
 #[doc(hidden)]
 pub use bare::{BareStatements, BareTable};
+pub use checkpoint::CheckpointReport;
 pub use database::{Database, OpenOptions};
 pub use error::{Error, Result};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::blocking::Mutex;
 use sync::{CachePadded, Directory, Guard};
-use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
+use types::{DataType, Rid, Schema, StartTime, Timestamp, TxnId, Value};
 
 use crate::aggregate::Totals;
 use crate::block::Request;
@@ -131,6 +131,16 @@ impl Table {
     /// Whether `rid` names a base record that this table has handed out.
     pub fn contains(&self, rid: Rid) -> bool {
         !rid.is_tail() && rid.range() < self.range_count() && rid.slot() < self.range(rid.range()).len()
+    }
+
+    /// When a base record was inserted; `None` if its transaction has not committed, or not stamped it.
+    pub fn inserted_at(&self, rid: Rid) -> Option<Timestamp> {
+        let guard = sync::pin();
+        let start = self.range(rid.range()).pages.load(&guard).meta.start(rid.slot()).load(Ordering::Acquire);
+        match StartTime::from_word(start) {
+            StartTime::Committed(at) => Some(at),
+            StartTime::Pending(_) | StartTime::Tombstone | StartTime::Unwritten => None,
+        }
     }
 
     pub(crate) fn range(&self, index: usize) -> &Range {

@@ -74,7 +74,12 @@ fn pages_are_written_once_and_a_range_to_which_nothing_happened_not_at_all() {
         let end_of_one = |sample: &Sample| {
             (0..2).for_each(|range| {
                 for slot in 0..sample.table.range(range).len() {
-                    sample.table.stamp_insert(&sync::pin(), Rid::base(range, slot), TxnId::new(1), StartTime::TOMBSTONE);
+                    sample.table.stamp_insert(
+                        &sync::pin(),
+                        Rid::base(range, slot),
+                        TxnId::new(1),
+                        StartTime::TOMBSTONE,
+                    );
                 }
                 sample.table.merge_range(range, &OneRuns, Timestamp::ZERO);
                 sample.table.archive_range(range, Timestamp::ZERO, true);
