@@ -203,3 +203,25 @@ fn leftovers_are_removed_and_nothing_else() {
     assert_eq!(checkpoints.files().unwrap().len(), 4);
     assert!(device.list().unwrap().len() == 9);
 }
+
+/// A blob that is found damaged while its file is emptied can be put anew in the same checkpoint.
+#[test]
+fn a_damaged_blob_is_told_when_it_is_copied_and_can_be_put_anew() {
+    let device = FaultyDevice::new(0);
+    let (checkpoints, _) = open(&device).unwrap();
+    let mut writer = checkpoints.begin().unwrap();
+    let lives = writer.put(b"lives").unwrap();
+    writer.put(&[1; 900]).unwrap();
+    writer.commit(1, b"").unwrap();
+    let mut writer = checkpoints.begin().unwrap();
+    assert_eq!(writer.keep(lives).unwrap(), lives);
+    writer.commit(2, b"").unwrap();
+    device.flip_bit("checkpoint-00000001.blobs", lives.offset + 2, 5);
+    let mut writer = checkpoints.begin().unwrap();
+    let error = writer.keep(lives).unwrap_err();
+    assert_eq!(place(&error), ("checkpoint-00000001.blobs", lives.offset));
+    let anew = writer.put(b"lives").unwrap();
+    let published = writer.commit(3, b"").unwrap();
+    assert_eq!((published.live_blobs, published.put_bytes, published.copied_bytes), (1, 5, 0));
+    assert_eq!(checkpoints.read(anew).unwrap(), b"lives");
+}
