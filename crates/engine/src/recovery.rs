@@ -94,7 +94,11 @@ fn best_base(
         let (keys, budget) = (KeysToOrder::default(), Arc::default());
         match restore(manifest, checkpoints, options, &budget, &keys, progress) {
             Ok(base) => return (base, keys, budget),
-            Err(error) => damaged.push(error),
+            Err(error) => {
+                // The one before it is the one to keep now.
+                checkpoints.distrust(manifest.number);
+                damaged.push(error);
+            }
         }
     }
     (Base::default(), KeysToOrder::default(), Arc::default())
