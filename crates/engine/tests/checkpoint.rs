@@ -328,7 +328,8 @@ fn move_amounts(db: &Database, tables: &[Table; 2], seed: u64, stop: &AtomicBool
         (random >> 33) % below
     };
     while !stop.load(Ordering::Acquire) {
-        let (from, to) = ((pick(2) as usize, pick(150) as i64), (pick(2) as usize, pick(150) as i64));
+        // Few rows, so that some change more than once between the images of a checkpoint.
+        let (from, to) = ((pick(2) as usize, pick(6) as i64 * 25), (pick(2) as usize, pick(6) as i64 * 25));
         let moved: Result<(), Error> = db.run(TransactionOptions::default(), |transaction| {
             let mut add = |(table, id): (usize, i64), by: i64| {
                 let key = [Value::from(id)];
