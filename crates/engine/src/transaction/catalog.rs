@@ -19,7 +19,8 @@
 //! Its data is freed when no snapshot in use sees it and no handle is left. Above READ COMMITTED a transaction sees the
 //! catalog of its snapshot (`catalog.rs`), with its own changes: a table made later is not there, one that was dropped later
 //! still is, one that was emptied later is full. To change what others have changed since the snapshot is a conflict. A
-//! serializable transaction that has read a table can't commit after a commit that took the table away.
+//! serializable transaction that has read a table, or asked what a name means, can't commit after a commit that took the table
+//! away or gave the name another meaning; a list of all names is not looked at again.
 //!
 //! Settings take effect for the background work at the commit; they keep no writer out.
 use std::sync::Arc;
@@ -335,7 +336,8 @@ impl Transaction {
     }
 }
 
-/// One statement each, in a transaction of its own that has committed when the call returns; the rest as in [`Transaction`].
+/// One statement each, in a transaction of its own that has committed when the call returns. It waits without a limit for the
+/// transactions that are in its way, also for those of the thread that calls; the rest is as in [`Transaction`].
 impl Database {
     /// Makes a table.
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
