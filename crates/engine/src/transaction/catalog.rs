@@ -442,6 +442,36 @@ mod tests {
         }
     }
 
+    /// Between the instant of a commit and its publication, and before that while it is not decided yet.
+    #[test]
+    fn a_change_counts_for_snapshots_from_its_commit_on_before_it_is_published() {
+        let db = Database::in_memory();
+        db.create_table("t", schema()).unwrap();
+        let early = db.begin().unwrap();
+        let mut changer = db.begin().unwrap();
+        changer.truncate_table("t").unwrap();
+        let new = changer.create_table("u", schema()).unwrap();
+        let table = &changer.transactions().0;
+        table.start_commit(changer.handle());
+        let at = table.next_timestamp();
+        table.prepare(changer.handle(), at);
+        let late = db.begin().unwrap();
+        assert_eq!(early.table_names(), ["t"]);
+        std::thread::scope(|scope| {
+            let looking = scope.spawn(move || (late.table_names(), late));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!looking.is_finished(), "it is not decided");
+            table.finish_commit(changer.handle(), at);
+            let (names, late) = looking.join().unwrap();
+            assert_eq!((names, db.table_names()), (vec!["t".into(), "u".into()], vec!["t".into(), "u".into()]));
+            let id = |table: crate::Result<crate::Table>| table.ok().map(|table| table.data.id);
+            assert_eq!((id(early.table("u")), id(late.table("u"))), (None, Some(new.data.id)));
+            assert!(id(early.table("t")) != id(late.table("t")) && id(late.table("t")) == id(db.table("t")));
+        });
+        changer.publish_catalog(at);
+        assert_eq!((early.table_names().len(), db.table_names().len()), (1, 2));
+    }
+
     #[test]
     fn a_table_whose_making_is_rolled_back_leaves_nothing() {
         let db = Database::in_memory();
