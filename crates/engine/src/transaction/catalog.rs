@@ -19,7 +19,8 @@
 //! Its data is freed when no snapshot in use sees it and no handle is left. Above READ COMMITTED a transaction sees the
 //! catalog of its snapshot (`catalog.rs`), with its own changes: a table made later is not there, one that was dropped later
 //! still is, one that was emptied later is full. To change what others have changed since the snapshot is a conflict. A
-//! serializable transaction that has read a table can't commit after a commit that took the table away.
+//! serializable transaction that has read a table, or asked what a name means, can't commit after a commit that took the table
+//! away or gave the name another meaning; a list of all names is not looked at again.
 //!
 //! Settings take effect for the background work at the commit; they keep no writer out.
 use std::sync::Arc;
@@ -335,7 +336,8 @@ impl Transaction {
     }
 }
 
-/// One statement each, in a transaction of its own that has committed when the call returns; the rest as in [`Transaction`].
+/// One statement each, in a transaction of its own that has committed when the call returns. It waits without a limit for the
+/// transactions that are in its way, also for those of the thread that calls; the rest is as in [`Transaction`].
 impl Database {
     /// Makes a table.
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
@@ -438,6 +440,36 @@ mod tests {
             assert!(started.elapsed().as_secs() < 60, "nobody frees it");
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
+    }
+
+    /// Between the instant of a commit and its publication, and before that while it is not decided yet.
+    #[test]
+    fn a_change_counts_for_snapshots_from_its_commit_on_before_it_is_published() {
+        let db = Database::in_memory();
+        db.create_table("t", schema()).unwrap();
+        let early = db.begin().unwrap();
+        let mut changer = db.begin().unwrap();
+        changer.truncate_table("t").unwrap();
+        let new = changer.create_table("u", schema()).unwrap();
+        let table = &changer.transactions().0;
+        table.start_commit(changer.handle());
+        let at = table.next_timestamp();
+        table.prepare(changer.handle(), at);
+        let late = db.begin().unwrap();
+        assert_eq!(early.table_names(), ["t"]);
+        std::thread::scope(|scope| {
+            let looking = scope.spawn(move || (late.table_names(), late));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!looking.is_finished(), "it is not decided");
+            table.finish_commit(changer.handle(), at);
+            let (names, late) = looking.join().unwrap();
+            assert_eq!((names, db.table_names()), (vec!["t".into(), "u".into()], vec!["t".into(), "u".into()]));
+            let id = |table: crate::Result<crate::Table>| table.ok().map(|table| table.data.id);
+            assert_eq!((id(early.table("u")), id(late.table("u"))), (None, Some(new.data.id)));
+            assert!(id(early.table("t")) != id(late.table("t")) && id(late.table("t")) == id(db.table("t")));
+        });
+        changer.publish_catalog(at);
+        assert_eq!((early.table_names().len(), db.table_names().len()), (1, 2));
     }
 
     #[test]

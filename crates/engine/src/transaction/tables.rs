@@ -32,26 +32,28 @@ impl Transaction {
 
     /// Waits for who has the table for itself, and keeps it from others who want that.
     pub(super) fn enter(&mut self, data: &Arc<TableData>) -> Result<()> {
-        let own = self.id();
-        while !self.has_entered(data) {
+        match self.has_entered(data) {
+            true => self.check_there(data)?,
+            false => self.enter_first(data)?,
+        }
+        self.writable = Arc::as_ptr(data).addr();
+        Ok(())
+    }
+
+    fn enter_first(&mut self, data: &Arc<TableData>) -> Result<()> {
+        loop {
+            let handle = self.handle.as_mut().expect("the transaction has not ended");
+            self.anchor.core.transactions.0.enter_table(handle, data.id);
             match data.lock.standing() {
-                Standing::Gone(_) => break,
-                Standing::Locked(owner) if owner != own => self.await_owner(data, owner)?,
-                Standing::Open | Standing::Locked(_) => {
-                    let handle = self.handle.as_mut().expect("the transaction has not ended");
-                    let transactions = &self.anchor.core.transactions.0;
-                    transactions.enter_table(handle, data.id);
-                    match data.lock.standing() {
-                        Standing::Locked(owner) if owner != own => transactions.leave_table(handle, data.id),
-                        _ => {
-                            self.position(data);
-                        }
-                    }
+                Standing::Open => break,
+                Standing::Locked(owner) if owner == handle.id() => break self.check_there(data)?,
+                Standing::Locked(_) | Standing::Gone(_) => {
+                    self.anchor.core.transactions.0.leave_table(handle, data.id);
+                    self.await_owner(data)?;
                 }
             }
         }
-        self.check_there(data)?;
-        self.writable = Arc::as_ptr(data).addr();
+        self.tables.push(data.clone());
         Ok(())
     }
 
@@ -73,13 +75,18 @@ impl Transaction {
         }
     }
 
-    fn await_owner(&self, data: &TableData, owner: TxnId) -> Result<()> {
-        let is_held = || data.lock.standing() == Standing::Locked(owner);
+    /// Waits until nobody else has the table for itself.
+    #[cold]
+    fn await_owner(&self, data: &Arc<TableData>) -> Result<()> {
         let (transactions, deadline) = (&self.transactions().0, self.lock_deadline());
-        let waited = transactions.wait_for(self.handle(), owner, row_of_table(data), &is_held, deadline);
-        // It has ended, and is about to tell what becomes of the table.
-        std::thread::yield_now();
-        waited.map_err(|error| self.wait_failed(error))
+        while let Standing::Locked(owner) = data.lock.standing() {
+            let is_held = || data.lock.standing() == Standing::Locked(owner);
+            let waited = transactions.wait_for(self.handle(), owner, row_of_table(data), &is_held, deadline);
+            waited.map_err(|error| self.wait_failed(error))?;
+            // It has ended, and is about to tell what becomes of the table.
+            std::thread::yield_now();
+        }
+        self.check_there(data)
     }
 
     /// Gets a table for this transaction alone.
