@@ -5,13 +5,12 @@ use crate::image::tests::Blobs;
 
 impl World {
     /// Takes an image, and notes what a table that is restored from it says of all that is kept.
-    fn image(&self) {
-        let mut blobs = Blobs::default();
-        let Ok(image) = self.table.image_range(0, self, || self.now(), &mut blobs);
+    fn image(&self, blobs: &mut Blobs) {
+        let Ok(image) = self.table.image_range(0, self, || self.now(), blobs);
         let (at, blob) = (image.at, image.blob);
         image.published();
         let restored = Table::new(self.table.schema().clone(), *self.table.options(), Arc::default());
-        restored.restore_range(0, blob, &blobs).unwrap();
+        restored.restore_range(0, blob, blobs).unwrap();
         for at in restored.horizon().0..=at.0 {
             let (view, at) = (View { snapshot: Snapshot::at(Timestamp(at)), outcomes: self }, Timestamp(at));
             for rid in [record(0), record(1)] {
@@ -33,8 +32,9 @@ fn commit_update(world: &World, column: usize, value: u64) {
 }
 
 fn images(world: &World) {
-    world.image();
-    world.image();
+    let mut blobs = Blobs::default();
+    world.image(&mut blobs);
+    world.image(&mut blobs);
 }
 
 /// A record in base pages with three versions, all of them in the tail.
@@ -78,7 +78,7 @@ fn the_origin_of_a_record_is_in_the_image_with_the_page_that_replaced_it() {
         commit_update(world, A, 12);
         commit_update(world, A, 13);
     };
-    explore(move || together(world(), vec![merges, updates, World::image]));
+    explore(move || together(world(), vec![merges, updates, |world| world.image(&mut Blobs::default())]));
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
         return Value::Null;
     }
     match data_type {
-        DataType::Boolean => Value::Boolean(number % 2 == 0),
+        DataType::Boolean => Value::Boolean(number.is_multiple_of(2)),
         DataType::SmallInt => Value::SmallInt(number as i16),
         DataType::Integer => Value::Integer(number as i32 - 50),
         DataType::BigInt => Value::BigInt((number * number) as i64),

@@ -145,7 +145,7 @@ impl Bank {
 
 fn sum(table: &Table, view: View<'_, Transactions>) -> (u64, Sum) {
     let totals = table.aggregate_range(0, view, &Request { columns: vec![0], tests: vec![] });
-    (totals.rows, totals.columns[0].sum.clone())
+    (totals.rows, totals.columns[0].sum)
 }
 
 /// Restores an image and holds the sums at every time that is kept against what they must be.
