@@ -156,18 +156,18 @@ impl Range {
 
     /// Writes the record at `slot`, which was handed out to the caller.
     pub(crate) fn write_insert(&self, slot: usize, cells: &[Cell<'_>], start: u64) {
-        if slot.is_multiple_of(CHARGED_SLOTS) {
-            self.charge_indirection();
-        }
+        self.charge_slot(slot);
         match &self.pages.load(&sync::pin()).meta {
             MetaPage::Insert { pages, .. } => pages.write(slot, cells, start),
             MetaPage::Base(_) => unreachable!("insert pages stay until every slot handed out is resolved"),
         }
     }
 
-    /// Charges the Indirection words of some slots.
-    pub(crate) fn charge_indirection(&self) {
-        self.indirection_charge.grow(CHARGED_SLOTS.min(self.options.range_records) * size_of::<u64>());
+    /// Charges the Indirection words of some slots with the first of them.
+    pub(crate) fn charge_slot(&self, slot: usize) {
+        if slot.is_multiple_of(CHARGED_SLOTS) {
+            self.indirection_charge.grow(CHARGED_SLOTS.min(self.options.range_records) * size_of::<u64>());
+        }
     }
 
     /// Whether a merge would be worth its while; see [`crate::Table::is_merge_due`].

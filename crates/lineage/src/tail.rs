@@ -37,6 +37,8 @@ use crate::read::Outdated;
 use crate::sequence::SequenceBlocks;
 use crate::words::{Layout, Words};
 
+mod restored;
+
 /// Tail records in one tail page: 2 KiB a column, smaller than base pages (section 4.3, footnote 8).
 const PAGE_RECORDS: usize = 256;
 
@@ -280,46 +282,6 @@ impl TailPages {
             charge: Charge::new(&self.meter, MemoryKind::Tail, bytes),
             newest: AtomicU64::new(0),
         }
-    }
-
-    /// Makes the numbers above `through` and up to `allocated` known after a restart: all are tombstones but for the
-    /// `records`, which ascend and which the caller writes next. Pages without any of these are one and the same.
-    pub(crate) fn restore(&self, guard: &Guard, through: u64, allocated: u64, records: &[u64]) {
-        self.sequences.restore(allocated);
-        let bury = |page: &TailPage, from: usize, to: usize| {
-            page.headers[from..to]
-                .iter()
-                .for_each(|header| header.start.store(StartTime::TOMBSTONE, Ordering::Release));
-        };
-        let all = self.page_records();
-        let mut buried: Option<Arc<TailPage>> = None;
-        let mut left = records;
-        let (first, end) = (through as usize >> self.page_bits, (allocated as usize).div_ceil(all));
-        let page = |index: usize| {
-            let numbered = all.min(allocated as usize - (index << self.page_bits));
-            let here = left.partition_point(|sequence| self.place(*sequence).0 == index);
-            let (written, rest) = left.split_at(here);
-            left = rest;
-            if written.is_empty() && numbered == all {
-                let page = buried.get_or_insert_with(|| {
-                    let page = Arc::new(self.new_page());
-                    bury(&page, 0, all);
-                    page
-                });
-                return OnceLock::from(page.clone());
-            }
-            let page = self.new_page();
-            let mut next = 0;
-            for sequence in written {
-                let (_, at) = self.place(*sequence);
-                bury(&page, next, at);
-                next = at + 1;
-            }
-            bury(&page, next, numbered);
-            OnceLock::from(Arc::new(page))
-        };
-        let pages = (first..end).map(page).collect();
-        self.pages.replace(PageTable { first, pages }, guard);
     }
 
     /// Gives up the pages whose records are all numbered `through` or lower.

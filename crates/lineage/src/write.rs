@@ -369,7 +369,12 @@ impl Range {
     pub(crate) fn bury_unwritten(&self, guard: &Guard) {
         let meta = &self.pages.load(guard).meta;
         for slot in 0..self.len() {
-            let _ = meta.start(slot).compare_exchange(0, StartTime::TOMBSTONE, Ordering::AcqRel, Ordering::Relaxed);
+            let start = meta.start(slot);
+            let buried = start.compare_exchange(0, StartTime::TOMBSTONE, Ordering::AcqRel, Ordering::Relaxed);
+            if let (Ok(_), MetaPage::Insert { pages, .. }) = (buried, meta) {
+                self.charge_slot(slot);
+                pages.charge_slot(slot);
+            }
         }
     }
 }

@@ -31,6 +31,8 @@ mod meta;
 mod numbers;
 mod range;
 mod records;
+#[cfg(test)]
+mod tests;
 mod views;
 
 use types::{DataType, Timestamp};

@@ -19,7 +19,6 @@ use crate::codec::{
     decode_history_page, decode_range, decode_rows, decode_start_times, decode_update_columns, slots_of,
 };
 use crate::history::History;
-use crate::insert::CHARGED_SLOTS;
 use crate::range::Range;
 use crate::sketch::Sketch;
 use crate::table::Table;
@@ -199,7 +198,7 @@ impl Range {
             inserts.for_each(|slot, start, cells| self.write_insert(slot, cells, start));
         }
         if let Some(pages) = pages {
-            (0..len).step_by(CHARGED_SLOTS).for_each(|_| self.charge_indirection());
+            (0..len).for_each(|slot| self.charge_slot(slot));
             self.lead_to_the_past(&pages, &parts);
             self.pages.replace(pages, guard);
         }

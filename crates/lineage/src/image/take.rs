@@ -23,7 +23,7 @@
 //!
 //! A chain of versions leads past those that are not in the image: they are tombstones there, without a predecessor.
 use sync::Guard;
-use types::{Timestamp, TxnId};
+use types::Timestamp;
 
 use super::RangeState;
 use crate::archive::Archive;
@@ -85,8 +85,7 @@ fn decide<O: Outcomes>(outcomes: &O, at: Timestamp, resolve: impl Fn() -> Resolv
         return match resolve() {
             Resolved::Committed(committed) if committed <= at => Decided::InTime(committed),
             Resolved::Prepared(on, prepared) if prepared <= at => {
-                let wait_for: TxnId = on;
-                outcomes.await_decision(wait_for);
+                outcomes.await_decision(on);
                 continue;
             }
             Resolved::Tombstone => Decided::Tombstone,

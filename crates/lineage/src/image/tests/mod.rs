@@ -1,6 +1,6 @@
 //! What images promise: see each test. Random histories with images and restarts in them are in `model`.
 mod damage;
-mod sample;
+pub(crate) mod sample;
 mod statements;
 mod stress;
 

@@ -25,7 +25,7 @@ impl Outcomes for OneRuns {
     fn await_decision(&self, _: TxnId) {}
 }
 
-pub(super) const TYPES: [DataType; 14] = [
+pub(crate) const TYPES: [DataType; 14] = [
     DataType::Boolean,
     DataType::SmallInt,
     DataType::Integer,
@@ -43,7 +43,7 @@ pub(super) const TYPES: [DataType; 14] = [
 ];
 
 /// Numbers of no kind.
-pub(super) struct Random(pub(super) u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     pub(super) fn next(&mut self) -> u64 {
@@ -57,7 +57,7 @@ impl Random {
 }
 
 /// A value: one of many or of few, now and then NULL.
-fn value(data_type: DataType, random: &mut Random, distinct: u64) -> Value {
+pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> Value {
     let number = random.next() % distinct;
     if random.below(9) == 0 {
         return Value::Null;
