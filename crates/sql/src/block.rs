@@ -141,6 +141,11 @@ impl Block {
         self.transaction.as_mut()
     }
 
+    /// The same to look at.
+    pub(crate) fn begun(&self) -> Option<&Transaction> {
+        self.transaction.as_ref()
+    }
+
     /// What a query reads that begins now.
     pub(crate) fn moment(&mut self, db: &Database, token: &Token) -> Result<Moment> {
         Ok(Moment::of(self.transaction(db, token)?.view()?))

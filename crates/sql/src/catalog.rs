@@ -1,11 +1,12 @@
 //! What a statement may name: the tables of one database at the statement's moment, the same at moments of the past
 //! that it names, the views on the database itself, and nothing else.
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::error::Result;
-use engine::{Database, Table};
+use engine::{Database, Table, Transaction};
 
 use crate::cancel::Token;
 use crate::moment::{Moment, Past};
@@ -33,10 +34,51 @@ pub(crate) fn past_schema(at: u64) -> String {
 
 const PAST: &str = "\0past ";
 
+/// The tables that a statement may name: those that are published, or what its transaction has made of them.
+#[derive(Clone)]
+pub(crate) struct Tables {
+    db: Database,
+    own: Option<Arc<BTreeMap<String, Table>>>,
+}
+
+impl Tables {
+    /// Those of everybody.
+    pub(crate) fn published(db: &Database) -> Tables {
+        Tables { db: db.clone(), own: None }
+    }
+
+    /// Those that a transaction sees.
+    pub(crate) fn of(db: &Database, transaction: &Transaction) -> Tables {
+        if !transaction.has_changed_catalog() {
+            return Tables::published(db);
+        }
+        let named = |name: String| transaction.table(&name).ok().map(|table| (name, table));
+        let own = transaction.table_names().into_iter().filter_map(named).collect();
+        Tables { db: db.clone(), own: Some(Arc::new(own)) }
+    }
+
+    /// The table of this name.
+    pub(crate) fn find(&self, name: &str) -> engine::Result<Table> {
+        match &self.own {
+            None => self.db.table(name),
+            Some(own) => own.get(name).cloned().ok_or_else(|| engine::Error::NoSuchTable(name.to_owned())),
+        }
+    }
+
+    /// Their names, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        match &self.own {
+            None => self.db.table_names(),
+            Some(own) => own.keys().cloned().collect(),
+        }
+    }
+}
+
 /// What one statement sees.
 #[derive(Clone)]
 pub(crate) struct View {
     pub(crate) db: Database,
+    pub(crate) tables: Tables,
     pub(crate) moment: Moment,
     pub(crate) past: Past,
     /// How many partitions a scan may have.
@@ -93,7 +135,7 @@ impl Names {
     fn find(&self, name: &str) -> Option<Table> {
         match self.part {
             Part::Target => self.target(name).map(|(_, target)| target.table.clone()),
-            _ => self.view.db.table(name).ok(),
+            _ => self.view.tables.find(name).ok(),
         }
     }
 
@@ -145,7 +187,7 @@ impl CatalogProvider for Names {
 #[async_trait]
 impl SchemaProvider for Names {
     fn table_names(&self) -> Vec<String> {
-        self.view.db.table_names()
+        self.view.tables.names()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {

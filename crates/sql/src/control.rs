@@ -20,14 +20,23 @@ use crate::parse::Source;
 /// A statement that begins, ends or divides a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    Begin { tag: &'static str, modes: AskedModes },
-    Commit { chain: bool },
-    Rollback { chain: bool },
+    Begin {
+        tag: &'static str,
+        modes: AskedModes,
+    },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
     Savepoint(String),
     Release(String),
     RollbackTo(String),
     SetTransaction(AskedModes),
     SetSession(AskedModes),
+    /// No transaction's business, but as short a statement.
+    Checkpoint,
 }
 
 /// Reads such a statement, if the next one is.
@@ -46,7 +55,7 @@ pub(crate) fn parse_control(parser: &mut Parser, source: &Source) -> Result<Opti
         | Keyword::RELEASE => true,
         Keyword::START | Keyword::SET if word(1) == Keyword::TRANSACTION => true,
         Keyword::SET => word(1) == Keyword::SESSION && word(2) == Keyword::CHARACTERISTICS,
-        _ => false,
+        _ => is_checkpoint(&parser.peek_token().token),
     };
     if !starts_control {
         return Ok(None);
@@ -63,7 +72,11 @@ pub(crate) fn parse_control(parser: &mut Parser, source: &Source) -> Result<Opti
 }
 
 fn read(parser: &mut Parser) -> Result<Control, ParserError> {
-    let Token::Word(first) = parser.next_token().token else { return parser.expected("a word", parser.peek_token()) };
+    let first = parser.next_token().token;
+    if is_checkpoint(&first) {
+        return Ok(Control::Checkpoint);
+    }
+    let Token::Word(first) = first else { return parser.expected("a word", parser.peek_token()) };
     Ok(match first.keyword {
         Keyword::BEGIN => {
             skip_noise(parser);
@@ -94,6 +107,10 @@ fn read(parser: &mut Parser) -> Result<Control, ParserError> {
             Control::SetSession(modes(parser, true)?)
         }
     })
+}
+
+fn is_checkpoint(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("checkpoint"))
 }
 
 fn skip_noise(parser: &mut Parser) {
@@ -183,6 +200,14 @@ mod tests {
         for text in ["RELEASE savepoint", "RELEASE SAVEPOINT savepoint"] {
             assert_eq!(control(text), Control::Release("savepoint".to_owned()), "{text}");
         }
+    }
+
+    #[test]
+    fn checkpoint_is_a_statement_of_one_word() {
+        for text in ["CHECKPOINT", "checkpoint;"] {
+            assert_eq!(control(text), Control::Checkpoint, "{text}");
+        }
+        assert!(parse("CHECKPOINT now").is_err());
     }
 
     #[test]

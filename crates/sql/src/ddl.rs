@@ -3,12 +3,13 @@ use datafusion::sql::sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, Expr, IndexColumn, ObjectName, ObjectType, PrimaryKeyConstraint, Spanned,
     Statement, TableConstraint, Truncate,
 };
-use engine::{Column, Database, Schema, TableSettings};
+use engine::{Column, Schema, TableSettings, Transaction};
 
 use crate::error::{Result, SqlError};
-use crate::names::{find_table, fold, position, table_name};
+use crate::names::{fold, position, table_name};
 use crate::outcome::Command;
 use crate::parse::Source;
+use crate::session::Session;
 use crate::table_options;
 use crate::types::column_type;
 
@@ -45,20 +46,20 @@ impl NewTable {
     }
 
     /// The answer where the table is there already, if it is.
-    pub(crate) fn skip(&self, db: &Database, tag: &str) -> Option<Command> {
-        let exists = self.if_not_exists && db.table(&self.name).is_ok();
+    pub(crate) fn skip(&self, transaction: &Transaction, tag: &str) -> Option<Command> {
+        let exists = self.if_not_exists && transaction.table(&self.name).is_ok();
         let notice = || format!("relation \"{}\" already exists, skipping", self.name);
         exists.then(|| Command::new(tag).with_notice(notice()))
     }
 
-    pub(crate) fn create(&self, db: &Database, schema: Schema) -> Result<engine::Table> {
-        let created = db.create_table_with(&self.name, schema, self.settings);
+    pub(crate) fn create(&self, transaction: &mut Transaction, schema: Schema) -> Result<engine::Table> {
+        let created = transaction.create_table_with(&self.name, schema, self.settings);
         created.map_err(|error| SqlError::from(error).at(self.position))
     }
 }
 
 /// `CREATE TABLE` with a list of columns.
-pub(crate) fn create_table(db: &Database, create: &CreateTable, source: &Source) -> Result<Command> {
+pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: &Source) -> Result<Command> {
     let new = NewTable::read(create, source)?;
     let mut command = Command::new("CREATE TABLE");
     let mut columns = Vec::with_capacity(create.columns.len());
@@ -76,14 +77,14 @@ pub(crate) fn create_table(db: &Database, create: &CreateTable, source: &Source)
     for constraint in &create.constraints {
         set_key(&mut key, key_columns(constraint, source)?, &new.name)?;
     }
-    if let Some(skipped) = new.skip(db, "CREATE TABLE") {
-        return Ok(skipped);
-    }
     let key = key.unwrap_or_default();
     let key: Vec<&str> = key.iter().map(String::as_str).collect();
     let schema = Schema::new(columns, &key).map_err(|error| SqlError::from(engine::Error::from(error)))?;
-    new.create(db, schema)?;
-    Ok(command)
+    let skipped = session.write("CREATE TABLE", |_, write| match new.skip(write.transaction, "CREATE TABLE") {
+        Some(skipped) => Ok(Some(skipped)),
+        None => new.create(write.transaction, schema.clone()).map(|_| None),
+    })?;
+    Ok(skipped.unwrap_or(command))
 }
 
 fn set_key(key: &mut Option<Vec<String>>, columns: Vec<String>, table: &str) -> Result<()> {
@@ -166,42 +167,47 @@ fn key_columns(constraint: &TableConstraint, source: &Source) -> Result<Vec<Stri
 }
 
 /// `DROP TABLE`; any other `DROP` is refused.
-pub(crate) fn drop(db: &Database, statement: &Statement, source: &Source) -> Result<Command> {
+pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source) -> Result<Command> {
     let Statement::Drop { object_type, if_exists, names, purge, temporary, .. } = statement else {
         return Err(SqlError::new("XX000", "not a DROP"));
     };
     if *object_type != ObjectType::Table || *purge || *temporary {
         return Err(SqlError::unsupported(format!("DROP {object_type}")));
     }
-    let mut command = Command::new("DROP TABLE");
-    let mut found = Vec::with_capacity(names.len());
-    for name in names {
-        let table = table_name(name, source)?;
-        if db.table(&table).is_ok() {
-            found.push((table, position(name, source)));
-        } else if *if_exists {
-            command = command.with_notice(format!("table \"{table}\" does not exist, skipping"));
-        } else {
-            let message = format!("table \"{table}\" does not exist");
-            return Err(SqlError::new("42P01", message).at(position(name, source)));
+    session.write("DROP TABLE", |_, write| {
+        let mut command = Command::new("DROP TABLE");
+        let mut found = Vec::with_capacity(names.len());
+        for name in names {
+            let table = table_name(name, source)?;
+            if write.transaction.table(&table).is_ok() {
+                found.push((table, position(name, source)));
+            } else if *if_exists {
+                command = command.with_notice(format!("table \"{table}\" does not exist, skipping"));
+            } else {
+                let message = format!("table \"{table}\" does not exist");
+                return Err(SqlError::new("42P01", message).at(position(name, source)));
+            }
         }
-    }
-    found.dedup();
-    for (table, position) in found {
-        db.drop_table(&table).map_err(|error| SqlError::from(error).at(position))?;
-    }
-    Ok(command)
+        found.dedup();
+        for (table, position) in found {
+            write.transaction.drop_table(&table).map_err(|error| SqlError::from(error).at(position))?;
+        }
+        Ok(command)
+    })
 }
 
 /// `TRUNCATE`.
-pub(crate) fn truncate(db: &Database, truncate: &Truncate, source: &Source) -> Result<Command> {
+pub(crate) fn truncate(session: &mut Session, truncate: &Truncate, source: &Source) -> Result<Command> {
     if truncate.partitions.is_some() || truncate.identity.is_some() || truncate.on_cluster.is_some() {
         return Err(SqlError::unsupported("this form of TRUNCATE"));
     }
     let names: Vec<&ObjectName> = truncate.table_names.iter().map(|target| &target.name).collect();
-    let tables: Result<Vec<_>> = names.iter().map(|name| find_table(db, name, source)).collect();
-    for table in tables? {
-        db.truncate_table(table.name())?;
-    }
+    session.write("TRUNCATE TABLE", |_, write| {
+        for name in &names {
+            let emptied = write.transaction.truncate_table(&table_name(name, source)?);
+            emptied.map_err(|error| SqlError::from(error).at(position(name, source)))?;
+        }
+        Ok(())
+    })?;
     Ok(Command::new("TRUNCATE TABLE"))
 }

@@ -16,7 +16,7 @@ use crate::values_list;
 pub(crate) fn run(session: &mut Session, insert: &Insert, source: &Source) -> Result<Command> {
     let name = check(insert, source)?;
     let inserted = session.write("INSERT", |session, write| {
-        let table = find_table(&session.db, name, source)?;
+        let table = find_table(&session.tables, name, source)?;
         let named: Result<Vec<_>> =
             insert.columns.iter().map(|name| Ok((column_name(name, source)?, position(name, source)))).collect();
         let target = Target::new(table, &named?)?;

@@ -1,8 +1,8 @@
 //! Identifiers: folded to lower case unless quoted, and resolved to tables and columns of the database.
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
-use engine::{Database, Schema, Table};
+use engine::{Schema, Table};
 
-use crate::catalog::{CATALOG, SCHEMA};
+use crate::catalog::{CATALOG, SCHEMA, Tables};
 use crate::error::{Result, SqlError};
 use crate::parse::Source;
 
@@ -55,9 +55,9 @@ pub(crate) fn position(name: &ObjectName, source: &Source) -> Option<usize> {
 }
 
 /// The table that `name` means.
-pub(crate) fn find_table(db: &Database, name: &ObjectName, source: &Source) -> Result<Table> {
+pub(crate) fn find_table(tables: &Tables, name: &ObjectName, source: &Source) -> Result<Table> {
     let table = table_name(name, source)?;
-    db.table(&table).map_err(|error| SqlError::from(error).at(position(name, source)))
+    tables.find(&table).map_err(|error| SqlError::from(error).at(position(name, source)))
 }
 
 /// The position of a column in its table.

@@ -58,7 +58,7 @@ impl Resolve<'_> {
     fn replace(&mut self, factor: &mut TableFactor) -> Result<()> {
         let TableFactor::Table { name, alias, version, args: None, .. } = factor else { return Ok(()) };
         let Some(TableVersion::ForSystemTimeAsOf(expr)) = version else { return Ok(()) };
-        let table = find_table(&self.view.db, name, self.source)?;
+        let table = find_table(&self.view.tables, name, self.source)?;
         let at = self.commit(expr).map_err(|error| error.at(self.source.start(expr.span())))?;
         if !self.view.past.contains_key(&at.0) {
             self.view.past.insert(at.0, Moment::after(&self.view.db, at)?);

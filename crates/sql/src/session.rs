@@ -9,7 +9,7 @@ use engine::Database;
 use crate::activity::{Activity, CancelHandle};
 use crate::block::Block;
 use crate::cancel::{Reason, Token};
-use crate::catalog::{RowTarget, View};
+use crate::catalog::{RowTarget, Tables, View};
 use crate::control::Control;
 use crate::error::{Result, SqlError};
 use crate::moment::{Moment, Past};
@@ -61,6 +61,8 @@ pub struct Session {
     pub(crate) settings: Settings,
     /// `None` outside of `BEGIN ... COMMIT`, where each statement is its own transaction.
     pub(crate) block: Option<Block>,
+    /// What the statement that runs may name.
+    pub(crate) tables: Tables,
     pub(crate) activity: Arc<Activity>,
     /// Of the statement that runs, or ran last.
     pub(crate) token: Arc<Token>,
@@ -76,6 +78,7 @@ impl Session {
             planner: Planner::new(options.target_partitions),
             settings: Settings::new(db),
             block: None,
+            tables: Tables::published(db),
             activity: activity::enter(),
             token: Arc::default(),
         }
@@ -186,6 +189,8 @@ impl Session {
             return Ok(Command::new("").into());
         }
         self.check_block()?;
+        let transaction = self.block.as_ref().and_then(Block::begun);
+        self.tables = transaction.map_or_else(|| Tables::published(&self.db), |own| Tables::of(&self.db, own));
         match parsed {
             Parsed::Empty | Parsed::Control(_) => Ok(Command::new("").into()),
             Parsed::Copy(statement) => copy::run(self, statement, source),
@@ -211,24 +216,14 @@ impl Session {
                 Ok(Command::new("RESET").into())
             }
             Statement::ShowVariable { variable } => self.show(&variable),
-            Statement::ShowTables { .. } => Ok(Outcome::Rows(texts(&["table_name"], vec![self.db.table_names()])?)),
-            Statement::CreateTable(_) | Statement::AlterTable(_) | Statement::Drop { .. } | Statement::Truncate(_)
-                if self.block.is_some() =>
-            {
-                Err(SqlError::unsupported("changing the catalog inside a transaction block"))
-            }
-            Statement::CreateTable(_) | Statement::AlterTable(_) | Statement::Drop { .. } | Statement::Truncate(_)
-                if self.modes().is_read_only =>
-            {
-                self.check_read_write(&command_of(&statement)).map(|()| Command::new("").into())
-            }
+            Statement::ShowTables { .. } => Ok(Outcome::Rows(texts(&["table_name"], vec![self.tables.names()])?)),
             Statement::CreateTable(create) if create.query.is_some() => {
                 Ok(create_as::run(self, create, source)?.into())
             }
-            Statement::CreateTable(create) => Ok(ddl::create_table(&self.db, &create, source)?.into()),
-            Statement::AlterTable(alter) => Ok(table_options::alter(&self.db, &alter, source)?.into()),
-            Statement::Drop { .. } => Ok(ddl::drop(&self.db, &statement, source)?.into()),
-            Statement::Truncate(truncate) => Ok(ddl::truncate(&self.db, &truncate, source)?.into()),
+            Statement::CreateTable(create) => Ok(ddl::create_table(self, &create, source)?.into()),
+            Statement::AlterTable(alter) => Ok(table_options::alter(self, &alter, source)?.into()),
+            Statement::Drop { .. } => Ok(ddl::drop(self, &statement, source)?.into()),
+            Statement::Truncate(truncate) => Ok(ddl::truncate(self, &truncate, source)?.into()),
             other => Err(SqlError::unsupported(command_of(&other))),
         }
     }
@@ -270,7 +265,8 @@ impl Session {
     /// What a statement sees at a moment; `targets` are the tables whose rows it changes or locks.
     pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
         let (past, partitions) = (Past::default(), self.planner.partitions());
-        View { db: self.db.clone(), moment, past, partitions, targets, token: self.token.clone() }
+        let (db, tables, token) = (self.db.clone(), self.tables.clone(), self.token.clone());
+        View { db, tables, moment, past, partitions, targets, token }
     }
 
     fn set(&mut self, set: &Set) -> Result<Command> {

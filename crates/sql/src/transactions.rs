@@ -120,6 +120,14 @@ impl Session {
                     Ok(Command::new("SET").with_notice(Notice::warning(error.sqlstate, error.message)))
                 }
             },
+            Control::Checkpoint => match self.db.checkpoint() {
+                Ok(_) => Ok(Command::new("CHECKPOINT")),
+                Err(engine::Error::NotOnDisk) => {
+                    let notice = "the database is in memory: there is nothing to write".to_owned();
+                    Ok(Command::new("CHECKPOINT").with_notice(notice))
+                }
+                Err(error) => Err(error.into()),
+            },
             Control::Commit { .. } | Control::Rollback { .. } | Control::RollbackTo(_) => {
                 Err(SqlError::new("XX000", "the end of a block within it"))
             }

@@ -101,6 +101,11 @@ impl Transaction {
         self.anchor.core.catalog.names(self.transactions(), self.sight())
     }
 
+    /// Whether names may mean something else to this transaction than to others.
+    pub fn has_changed_catalog(&self) -> bool {
+        self.catalog.is_some()
+    }
+
     /// What is chosen for a table, with this transaction's changes.
     pub fn settings(&self, table: &Table) -> TableSettings {
         self.settings_of(&table.data)

@@ -49,7 +49,7 @@ fn target(session: &Session, copy: &CopyStatement, source: &Source) -> Result<Ta
     let Subject::Table { name, columns } = &copy.subject else {
         return Err(SqlError::syntax("COPY FROM needs a table"));
     };
-    let table = find_table(&session.db, name, source)?;
+    let table = find_table(&session.tables, name, source)?;
     let columns: Vec<_> = columns.iter().map(|column| (fold(column), source.start(column.span))).collect();
     Target::new(table, &columns)
 }

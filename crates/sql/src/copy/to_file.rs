@@ -51,7 +51,7 @@ fn query_of(session: &Session, subject: &Subject, source: &Source) -> Result<Box
         Subject::Query(query) => return Ok(query.clone()),
         Subject::Table { name, columns } => (name, columns),
     };
-    let table = find_table(&session.db, name, source)?;
+    let table = find_table(&session.tables, name, source)?;
     for column in columns {
         find_column(&table, &fold(column), source.start(column.span))?;
     }

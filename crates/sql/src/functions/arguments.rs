@@ -31,5 +31,5 @@ pub(super) fn find(function: &str, view: &View, arg: Option<&ScalarValue>) -> Re
     let name = Parser::new(&dialect).try_with_sql(text).and_then(|mut parser| parser.parse_object_name(false));
     let name = name.map_err(|_| SqlError::new("42602", format!("invalid name syntax: \"{text}\"")))?;
     let name = table_name(&name, &Source { text })?;
-    view.db.table(&name).map_err(SqlError::from)
+    view.tables.find(&name).map_err(SqlError::from)
 }

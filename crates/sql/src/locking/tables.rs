@@ -142,7 +142,7 @@ fn find(
         return refuse_named("cannot be applied to a WITH query");
     }
     let Some(clause) = asked.first().filter(|_| version.is_some()) else {
-        return match find_table(&session.db, name, source) {
+        return match find_table(&session.tables, name, source) {
             Ok(table) if version.is_none() => Ok(Some(table)),
             Ok(_) => Ok(None),
             Err(error) => not_a_table(name, asked, source).map_or(Err(error), |view| view),
