@@ -28,6 +28,7 @@
 //! | `turn`, `pause`, `poison` | who flushes and who waits (group commit); short waits; what follows a failure |
 //! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
 //! | `chain`, `recover` | what a crash left: read, merge, tell a torn tail from corruption, mend |
+//! | [`heap`] | the durable transactional heap, a library of its own on top of the log |
 //!
 //! What is promised, and by which test it is checked:
 //! 1. An acknowledged commit survives power loss (`tests/crash.rs`).
@@ -49,6 +50,7 @@ mod flusher;
 mod frame;
 mod frontier;
 mod fs;
+pub mod heap;
 mod log;
 mod partition;
 mod pause;
