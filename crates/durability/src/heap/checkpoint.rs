@@ -82,7 +82,7 @@ impl Shared {
         }
         self.wait_stable(header.last)?;
         writer.finish(&header)?;
-        checkpoints.newest = Some((file, header));
+        (checkpoints.newest, checkpoints.is_unconfirmed) = (Some((file, header)), false);
         self.counts.add(Count::Checkpoints as usize, 1);
         let trimmed_segments = match before {
             Some((_, before)) => log.trim(before.first + 1)?,

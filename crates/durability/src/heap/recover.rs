@@ -53,7 +53,9 @@ impl Base {
     fn lsn_of(&self, at: u64) -> Lsn {
         match &self.header {
             None => 0,
-            Some((_, header)) => self.lsns.get((at / header.chunk_words) as usize).copied().unwrap_or(header.first),
+            // Zero at the checkpoint's beginning. The last chunk may end before its length, and is younger.
+            Some((_, header)) if at >= header.words => header.first,
+            Some((_, header)) => self.lsns[(at / header.chunk_words) as usize],
         }
     }
 
@@ -181,4 +183,19 @@ pub(crate) fn open(device: &Arc<dyn Device>, options: &HeapOptions) -> HeapResul
     let checkpoints = Checkpoints { newest: base.header, is_unconfirmed: true, number: base.number_max };
     let end = end.max(header.map_or(0, |header| header.words));
     Ok(Opened { memory, log, checkpoints, end, recovered })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words behind the checkpoint were zero when it began, also those that would be in its last chunk.
+    #[test]
+    fn a_word_behind_the_checkpoint_takes_all_since_it_began() {
+        let header = Header { number: 1, chunk_words: 16, words: 40, first: 90, last: 120 };
+        let base = Base { header: Some((0, header)), lsns: vec![95, 90, 120], ..Base::default() };
+        let lsns = [0, 15, 16, 39, 40, 47, 48, 5000].map(|at| base.lsn_of(at));
+        assert_eq!(lsns, [95, 95, 90, 120, 90, 90, 90, 90]);
+        assert_eq!(Base::default().lsn_of(7), 0);
+    }
 }

@@ -264,3 +264,81 @@ impl Agency {
         Ok(Ok(found))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heap::HeapOptions;
+
+    /// An agency in which customer 1 has car 2 and room 3.
+    fn agency() -> (Heap, Agency) {
+        let heap = Heap::volatile(HeapOptions { words: 1 << 16, ..HeapOptions::default() });
+        let agency = Agency::create(&heap, 5).unwrap();
+        let reserve = |tx: &mut Transaction<'_>| {
+            agency.reserve(tx, 1, 0, 2)?;
+            agency.reserve(tx, 1, 2, 3)?;
+            // A second time, and for nobody: nothing happens.
+            agency.reserve(tx, 1, 0, 2)?;
+            agency.reserve(tx, 77, 0, 2)
+        };
+        heap.atomically(CommitMode::Async, reserve).unwrap();
+        assert_eq!(agency.check(&heap).unwrap(), Ok(()));
+        (heap, agency)
+    }
+
+    fn counts(heap: &Heap, agency: &Agency, kind: usize, number: u64) -> Option<[u64; 4]> {
+        let mut tx = heap.begin();
+        let thing = agency.row(&mut tx, kind, number).unwrap()?;
+        let mut counts = [0; 4];
+        tx.read_words(thing, &mut counts).unwrap();
+        Some(counts)
+    }
+
+    #[test]
+    fn a_customer_who_goes_gives_every_place_back_and_pays() {
+        let (heap, agency) = agency();
+        let (car, room) = (counts(&heap, &agency, 0, 2).unwrap(), counts(&heap, &agency, 2, 3).unwrap());
+        assert_eq!((car[0], room[0]), (1, 1));
+        let bill = heap.atomically(CommitMode::Async, |tx| agency.delete_customer(tx, 1)).unwrap();
+        assert_eq!(bill, Some(car[3] + room[3]));
+        assert_eq!(counts(&heap, &agency, 0, 2).unwrap()[..2], [0, car[2]]);
+        assert_eq!(heap.atomically(CommitMode::Async, |tx| agency.delete_customer(tx, 1)).unwrap(), None);
+        assert_eq!(agency.check(&heap).unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn places_are_taken_only_where_all_are_free_and_a_thing_without_places_goes() {
+        let (heap, agency) = agency();
+        let take = |kind, number, places| {
+            heap.atomically(CommitMode::Async, |tx| agency.take_places(tx, kind, number, places)).unwrap();
+            assert_eq!(agency.check(&heap).unwrap(), Ok(()));
+            counts(&heap, &agency, kind, number)
+        };
+        let before = counts(&heap, &agency, 0, 2).unwrap();
+        assert_eq!(take(0, 2, before[2]), Some(before), "one is used");
+        let all = counts(&heap, &agency, 0, 1).unwrap()[2];
+        assert_eq!(take(0, 1, all), None);
+        assert_eq!(take(0, 1, 100), None);
+    }
+
+    #[test]
+    fn the_check_finds_a_place_too_many_and_a_reservation_too_few() {
+        for (word, change) in [(USED, 1), (FREE, 1), (TOTAL, 1), (PRICE, 60), (USED, u64::MAX)] {
+            let (heap, agency) = agency();
+            let spoil = |tx: &mut Transaction<'_>| {
+                let thing = agency.row(tx, 0, 2)?.expect("it is there");
+                let before = tx.read(thing.at(word))?;
+                tx.write(thing.at(word), before.wrapping_add(change))
+            };
+            heap.atomically(CommitMode::Async, spoil).unwrap();
+            assert!(agency.check(&heap).unwrap().is_err(), "word {word}");
+        }
+        let (heap, agency) = agency();
+        let forget = |tx: &mut Transaction<'_>| {
+            let customer = agency.row(tx, CUSTOMERS, 1)?.expect("it is there");
+            tx.write_ref(customer.at(FIRST), HeapRef::NULL)
+        };
+        heap.atomically(CommitMode::Async, forget).unwrap();
+        assert!(agency.check(&heap).unwrap().is_err());
+    }
+}
