@@ -185,7 +185,7 @@ impl Ground {
         let list = if mode == CommitMode::Partition { 1 + worker } else { 0 };
         let mix = (seed ^ mark << 24).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
         let first = SHARED_AT + SHARED * list as u64;
-        let writes: Vec<(u64, u64)> = (0..mix % 5).map(|at| (first + (mix >> at * 5) % SHARED, mix ^ at)).collect();
+        let writes: Vec<(u64, u64)> = (0..mix % 5).map(|at| (first + (mix >> (at * 5)) % SHARED, mix ^ at)).collect();
         let writes: Vec<(u64, u64)> = writes.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect();
         let pushed = (!mix.is_multiple_of(3)).then_some(mix | 1);
         let (_, committed) = heap.atomically_split_phase(mode, |tx| {

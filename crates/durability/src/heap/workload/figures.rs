@@ -137,13 +137,15 @@ pub fn commit_modes(
         let heap = Arc::new(options.heap(Some(made(make_device)?), threads)?);
         let workload = Vacation::create(&heap, options.vacation)?;
         let mut rounds = Vec::new();
-        for round in 0..options.rounds {
+        for round in 0..=options.rounds {
             let one = |(number, (_, pace)): (usize, &(String, Pace))| {
                 let seed = (round * ways.len() + number) as u64;
                 drive(&heap, &workload, threads, options.time, *pace, seed).map(|drive| drive.per_s)
             };
             rounds.push(ways.iter().enumerate().map(one).collect::<HeapResult<Vec<f64>>>()?);
         }
+        // The first one does not count.
+        rounds.remove(0);
         expect_consistent(&heap, &workload)?;
         for (at, (name, _)) in ways.iter().enumerate() {
             let baseline = (at > 0).then_some("async");
@@ -155,16 +157,17 @@ pub fn commit_modes(
     Ok(())
 }
 
-/// Runs all cases, `rounds` times.
+/// Runs all cases, `rounds` times, and once before, which does not count.
 fn run_rounds(options: &FigureOptions, cases: &[Case]) -> HeapResult<Vec<Vec<f64>>> {
     let mut rounds = Vec::new();
-    for round in 0..options.rounds as u64 {
+    for round in 0..=options.rounds as u64 {
         let one = |case: &Case| {
             let drive = drive(&case.heap, &*case.workload, case.threads, options.time, case.pace, round)?;
             Ok(drive.per_s)
         };
         rounds.push(cases.iter().map(one).collect::<HeapResult<Vec<f64>>>()?);
     }
+    rounds.remove(0);
     cases.iter().try_for_each(|case| expect_consistent(&case.heap, &*case.workload))?;
     Ok(rounds)
 }

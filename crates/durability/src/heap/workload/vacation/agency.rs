@@ -35,6 +35,9 @@ const PAID: u64 = 2;
 const NEXT: u64 = 3;
 const RESERVED_WORDS: u64 = 4;
 
+/// How many reservations there are of each thing, by its kind and number.
+type Reserved = BTreeMap<(u64, u64), u64>;
+
 /// The tables.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Agency {
@@ -247,7 +250,7 @@ impl Agency {
     }
 
     /// How many reservations customers have of each thing.
-    fn reservations(&self, tx: &mut Transaction<'_>) -> HeapResult<Result<BTreeMap<(u64, u64), u64>, String>> {
+    fn reservations(&self, tx: &mut Transaction<'_>) -> HeapResult<Result<Reserved, String>> {
         let mut found = BTreeMap::new();
         for (number, customer) in self.table(tx, CUSTOMERS)?.entries(tx)? {
             let mut own = BTreeMap::new();
