@@ -95,7 +95,7 @@ use crate::error::{LogError, device_error};
 use crate::log::{CommitMode, Log, LogOptions, LogStats};
 use crate::pause::Pause;
 use allocator::{Allocator, BLOCKS_START};
-use backoff::Backoff;
+use backoff::{Backoff, RightOfWay};
 use checkpoint::{Checkpointer, Checkpoints};
 use memory::{Memory, STRIPE_WORDS};
 
@@ -164,6 +164,7 @@ pub(crate) struct Shared {
     pub(crate) device: Option<Arc<dyn Device>>,
     pub(crate) checkpoints: Mutex<Checkpoints>,
     pub(crate) chunk_words: u64,
+    pub(crate) right_of_way: RightOfWay,
     pub(crate) counts: Counters<COUNTS>,
 }
 
@@ -191,6 +192,7 @@ impl Heap {
             device: Some(device),
             checkpoints: Mutex::new(opened.checkpoints),
             chunk_words: options.chunk_words,
+            right_of_way: RightOfWay::default(),
             counts: Counters::default(),
         });
         let start = |interval| Checkpointer::start(&shared, interval);
@@ -213,6 +215,7 @@ impl Heap {
             device: None,
             checkpoints: Mutex::default(),
             chunk_words: options.chunk_words,
+            right_of_way: RightOfWay::default(),
             counts: Counters::default(),
         };
         Heap { shared: Arc::new(shared), checkpointer: None }
@@ -227,7 +230,8 @@ impl Heap {
     /// Runs a transaction until it commits, and waits for what the mode promises; see [`Transaction::commit`]. Where
     /// `body` fails, for another reason than a conflict, nothing has happened.
     ///
-    /// `body` may run several times, and should do nothing that cannot be repeated.
+    /// `body` may run several times, and should do nothing that cannot be repeated. It gets through however many others
+    /// commit beside it: after some conflicts they let it go first.
     pub fn atomically<T, E: From<HeapError>>(
         &self,
         mode: CommitMode,
@@ -257,7 +261,8 @@ impl Heap {
                     Err(error) => return Err(error.into()),
                 }
             }
-            backoff.get_or_insert_with(|| Backoff::new(sync::thread_slot())).wait();
+            let right = &self.shared.right_of_way;
+            backoff.get_or_insert_with(|| Backoff::new(right, sync::thread_slot())).wait();
             transaction.restart();
         }
     }

@@ -214,3 +214,40 @@ fn no_pair_is_ever_seen_in_half() {
         assert!(pairs.len() > 1 && pairs.iter().all(|(one, other)| one == other));
     });
 }
+
+/// It reads and writes all words, of which others change some all the time.
+#[test]
+fn a_long_transaction_gets_through() {
+    const LONG: u64 = 4_000;
+    let heap = Heap::volatile(options());
+    let block = heap.atomically(CommitMode::Async, |tx| tx.pmalloc(LONG)).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (is_over, heap) = (&is_over, &heap);
+        for thread in 0..2 {
+            scope.spawn(move || {
+                let mut random = StdRng::seed_from_u64(thread);
+                while !is_over.load(Ordering::Relaxed) {
+                    let at = block.at(random.random_range(0..LONG));
+                    heap.atomically(CommitMode::Async, |tx| {
+                        let value = tx.read(at)?;
+                        tx.write(at, value + 1)
+                    })
+                    .unwrap();
+                }
+            });
+        }
+        let done: Vec<_> = (0..20)
+            .map(|_| {
+                heap.atomically(CommitMode::Async, |tx| {
+                    (0..LONG).try_for_each(|at| {
+                        let value = tx.read(block.at(at))?;
+                        tx.write(block.at(at), value)
+                    })
+                })
+            })
+            .collect();
+        is_over.store(true, Ordering::Relaxed);
+        assert!(done.into_iter().all(|done| done.is_ok()));
+    });
+}

@@ -1,6 +1,8 @@
 //! The transactional memory under loom: every order of two or three threads (up to a bound on preemptions), and every
 //! value that the memory model lets a load return. The log is left away; the code of the memory is the real one.
 //!
+//! The thread that begins the model writes, others read: the other way round loom 0.7 takes one order for all.
+//!
 //! `RUSTFLAGS="--cfg loom -C debug-assertions" cargo test -p durability --release --lib heap::model`
 use loom::sync::Arc;
 use loom::thread;
@@ -53,24 +55,24 @@ fn update(memory: &Memory, owner: usize, change: impl Fn(u64, u64) -> (u64, u64)
 
 #[test]
 fn a_reader_sees_both_words_of_a_commit_or_neither() {
-    model(3, || {
+    model(2, || {
         let memory = Arc::new(Memory::new(16));
-        let writer = {
+        let reader = {
             let memory = memory.clone();
             thread::spawn(move || {
-                let lsns = [1, 2].map(|value| update(&memory, 1, |_, _| (value, value)));
-                assert_eq!(lsns, [Ok(1), Ok(2)], "nobody is in its way");
+                let mut sets = begin(&memory);
+                // What it reads before it gives up is of its snapshot, too.
+                if let Ok(x) = memory.read(&mut sets, X) {
+                    assert_eq!(x, sets.snapshot, "the state at the snapshot");
+                    if let Ok(y) = memory.read(&mut sets, Y) {
+                        assert_eq!((x, y), (sets.snapshot, sets.snapshot));
+                    }
+                }
             })
         };
-        let mut sets = begin(&memory);
-        // What it reads before it gives up is of its snapshot, too.
-        if let Ok(x) = memory.read(&mut sets, X) {
-            assert_eq!(x, sets.snapshot, "the state at the snapshot");
-            if let Ok(y) = memory.read(&mut sets, Y) {
-                assert_eq!((x, y), (sets.snapshot, sets.snapshot));
-            }
-        }
-        writer.join().unwrap();
+        let lsns = [1, 2].map(|value| update(&memory, 1, |_, _| (value, value)));
+        assert_eq!(lsns, [Ok(1), Ok(2)], "nobody is in its way");
+        reader.join().unwrap();
     });
 }
 
@@ -116,21 +118,16 @@ fn two_that_read_what_the_other_writes_are_in_the_order_of_their_numbers() {
 fn a_copy_holds_exactly_the_commits_up_to_its_lsn() {
     model(2, || {
         let memory = Arc::new(Memory::new(16));
-        let writer = {
+        let copies = {
             let memory = memory.clone();
             thread::spawn(move || {
-                for value in [1, 2] {
-                    while update(&memory, 1, |_, _| (value, value)).is_err() {
-                        thread::yield_now();
-                    }
-                }
+                let mut words = Vec::new();
+                let lsn = memory.copy(X..Y + 4, &mut words, 2);
+                assert_eq!((words.len(), words[0], words[4]), (8, lsn, lsn));
             })
         };
-        let mut words = Vec::new();
-        let lsn = memory.copy(X..Y + 4, &mut words, 2);
-        assert_eq!((words[0], words[4]), (lsn, lsn));
-        assert_eq!(words.len(), 8);
-        writer.join().unwrap();
-        assert_eq!((memory.get(X), memory.now()), (2, 2));
+        let committed = update(&memory, 1, |_, _| (1, 1)).is_ok();
+        copies.join().unwrap();
+        assert_eq!((memory.get(X), memory.get(Y)), (u64::from(committed), u64::from(committed)));
     });
 }

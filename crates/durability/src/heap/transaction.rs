@@ -201,6 +201,7 @@ impl<'heap> Transaction<'heap> {
             self.shared.counts.add(Count::ReadOnly as usize, 1);
             return Ok(Committed { lsn: sets.snapshot, mode, appended: None, has_written: false });
         }
+        self.shared.right_of_way.give(self.thread);
         sets.writes.sort();
         let end = self.shared.allocator.frontier();
         if let Some(last) = sets.writes.as_slice().last().filter(|last| last.at >= end) {
