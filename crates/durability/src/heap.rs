@@ -50,12 +50,13 @@
 //! | `allocator`, `reference` | which words belong to which block; names of words |
 //! | `redo` | the bytes of a transaction in the log |
 //! | `checkpoint`, `image`, `recover` | Algorithm 1; the bytes of a checkpoint; opening |
+//! | `error` | what can go wrong |
 //! | `hash_table` | the paper's example, a table of words by words |
 //! | `workload` | the paper's benchmarks: random words, the hash table, STAMP's vacation |
 //!
 //! What is promised, and by which test it is checked:
 //! 1. Transactions are serializable in the order of their LSNs, and see one moment even if they are bound to fail
-//!    (`tests/heap_history.rs`, the models in `memory`).
+//!    (`tests/heap_history.rs`, the models in `model`).
 //! 2. What a commit mode acknowledges survives power loss at any step, nothing is there in half (`tests/heap_crash.rs`).
 //! 3. A heap that is opened again holds the same words (`tests/heap.rs`, `tests/heap_crash.rs`).
 //! 4. Damage is refused, or made good from the other checkpoint, and told (`tests/heap_damage.rs`).

@@ -245,3 +245,39 @@ fn a_partition_commit_survives_the_loss_of_those_before_it() {
     let options = options();
     assert!(Heap::open(Arc::new(image), options).unwrap().1.checkpoint == 1);
 }
+
+/// The header of the third checkpoint is written and its sync fails or is never reached; the process goes, the page cache
+/// stays, and so the checkpoint is read. The next one overwrites the second and loses power on the way.
+#[test]
+fn a_checkpoint_that_was_read_but_never_synced_is_not_relied_on() {
+    let mut third_was_read = 0;
+    for failing in 1_u64.. {
+        let mut has_failed = false;
+        for cut in 1..12 {
+            let _run = Run(failing, cut);
+            let (device, ledger) = (FaultyDevice::new(cut), Ledger::default());
+            let (heap, _) = open(&device).unwrap();
+            let ground = Ground::create(&heap).unwrap();
+            for number in 0..3 {
+                ground.commit(&heap, &ledger, 0, CommitMode::Sync, number).unwrap();
+                if number == 2 {
+                    device.fail_at(device.steps() + failing, testkit::Failure::Io);
+                }
+                has_failed = heap.checkpoint().is_err();
+            }
+            let device = device.after_process_crash(cut);
+            drop(heap);
+            let (heap, recovered) = open(&device).unwrap();
+            third_was_read += u64::from(has_failed && recovered.checkpoint == 3);
+            device.cut_power_at(device.steps() + cut);
+            let _cut_short = heap.checkpoint();
+            let image = device.after_power_loss(failing << 8 | cut);
+            drop(heap);
+            assert_eq!(ledger.check(&open(&image).unwrap().0).len(), 3);
+        }
+        if !has_failed {
+            break;
+        }
+    }
+    assert!(third_was_read > 0);
+}

@@ -241,7 +241,8 @@ impl Memory {
         lsn
     }
 
-    fn copy_owned(&self, run: Range<u64>, into: &mut Vec<u64>, sets: &mut Sets, owner: usize) -> Lsn {
+    /// The same, by owning.
+    pub(crate) fn copy_owned(&self, run: Range<u64>, into: &mut Vec<u64>, sets: &mut Sets, owner: usize) -> Lsn {
         let mine = owned_by(owner);
         let mut wait = SpinWait::new();
         for at in run.clone().step_by(STRIPE_WORDS as usize) {

@@ -113,16 +113,15 @@ fn two_that_read_what_the_other_writes_are_in_the_order_of_their_numbers() {
     });
 }
 
-/// A copy is the state at its LSN, whether it was read or owned.
-#[test]
-fn a_copy_holds_exactly_the_commits_up_to_its_lsn() {
-    model(2, || {
+/// A copy is the state at its LSN. One that was overtaken owns the words, and begins with that.
+fn copies_beside_a_commit(copy: fn(&Memory, &mut Vec<u64>) -> Lsn) {
+    model(2, move || {
         let memory = Arc::new(Memory::new(16));
         let copies = {
             let memory = memory.clone();
             thread::spawn(move || {
                 let mut words = Vec::new();
-                let lsn = memory.copy(X..Y + 4, &mut words, 2);
+                let lsn = copy(&memory, &mut words);
                 assert_eq!((words.len(), words[0], words[4]), (8, lsn, lsn));
             })
         };
@@ -130,4 +129,14 @@ fn a_copy_holds_exactly_the_commits_up_to_its_lsn() {
         copies.join().unwrap();
         assert_eq!((memory.get(X), memory.get(Y)), (u64::from(committed), u64::from(committed)));
     });
+}
+
+#[test]
+fn a_copy_holds_exactly_the_commits_up_to_its_lsn() {
+    copies_beside_a_commit(|memory, words| memory.copy(X..Y + 4, words, 2));
+}
+
+#[test]
+fn a_copy_that_owns_its_words_holds_exactly_the_commits_up_to_its_lsn() {
+    copies_beside_a_commit(|memory, words| memory.copy_owned(X..Y + 4, words, &mut begin(memory), 2));
 }
