@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::commit::CommitArgs;
 use crate::micro::MicroArgs;
 use crate::output::Format;
 
@@ -84,6 +85,8 @@ pub enum Bench {
     Tpch(TpchArgs),
     /// The L-Store paper's micro benchmark: short transactions, SUM, and both at once, beside bounds
     Micro(MicroArgs),
+    /// Commits a second and how long each takes, by when they are acknowledged, beside the disk's own rate
+    Commit(CommitArgs),
 }
 
 /// How `bench tpch` runs.

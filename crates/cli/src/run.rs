@@ -9,6 +9,7 @@ use engine::{Database, OpenOptions};
 
 use crate::args::{self, Bench, SqlArgs, Step, Task};
 use crate::bench::BenchError;
+use crate::commit;
 use crate::editor::TerminalEditor;
 use crate::interactive;
 use crate::micro;
@@ -30,6 +31,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
     match cli.task {
         Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
         Some(Task::Bench(Bench::Micro(args))) => end_of_bench(micro::bench(&args)),
+        Some(Task::Bench(Bench::Commit(args))) => end_of_bench(commit::bench(&args)),
         None => run_sql(&cli.sql),
     }
 }

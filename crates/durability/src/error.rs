@@ -5,6 +5,7 @@
 //! - Fix the directory and open again: [`LogError::ReadOnly`], [`LogError::Io`].
 //! - Take another program version or a backup: [`LogError::UnknownVersion`], [`LogError::Corrupt`].
 //! - Mend the call: [`LogError::FrameTooLarge`], [`LogError::NotAppended`].
+//! - Make the archive work: [`LogError::NotArchived`].
 //! - Close and open again: [`LogError::Poisoned`].
 
 use std::io;
@@ -103,6 +104,15 @@ pub enum LogError {
         lsn: u64,
         /// The last LSN appended.
         last: u64,
+    },
+
+    /// A segment that is needed no more could not be archived. It stays until it is; the log goes on.
+    #[error("cannot archive {file}: {source}; the log keeps it until this works")]
+    NotArchived {
+        /// The file.
+        file: String,
+        /// What the archive said.
+        source: io::Error,
     },
 
     /// An earlier write or sync failed. Nothing more is accepted, as nothing more could be promised.

@@ -1,4 +1,4 @@
-//! What still matters after power loss: the redo log and the device under it.
+//! What still matters after power loss: the redo log, checkpoints, and the device under both.
 //!
 //! The crate sees opaque frames and knows nothing of rows or pages. A log has one partition for each worker, with a
 //! buffer and a chain of files of its own (Hathi, section 4). A transaction appends its redo to one partition, as any
@@ -27,7 +27,11 @@
 //! | `frontier` | up to which LSN everything is on disk |
 //! | `turn`, `pause`, `poison` | who flushes and who waits (group commit); short waits; what follows a failure |
 //! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
+//! | `archive` | [`SegmentArchive`]: segments are kept elsewhere before the log gives them up |
+//! | `gather` | [`gather_log`]: a log put together again out of archived segments |
+//! | `lock` | the lock of the directory |
 //! | `chain`, `recover` | what a crash left: read, merge, tell a torn tail from corruption, mend |
+//! | `checkpoint` | [`Checkpoints`]: blobs and manifests, from which recovery starts |
 //! | [`heap`] | the durable transactional heap, a library of its own on top of the log |
 //!
 //! What is promised, and by which test it is checked:
@@ -39,10 +43,14 @@
 //!    goes on when there is space (`tests/faults.rs`).
 //! 5. Damage to acknowledged frames is refused with file and offset, never skipped (`tests/damage.rs`). The
 //!    limits of this promise are listed in `recover.rs`.
+//!
+//! What checkpoints promise stands in `checkpoint.rs`.
 #![forbid(unsafe_code)]
 
 mod append;
+mod archive;
 mod chain;
+mod checkpoint;
 mod device;
 mod error;
 mod files;
@@ -50,7 +58,9 @@ mod flusher;
 mod frame;
 mod frontier;
 mod fs;
+mod gather;
 pub mod heap;
+mod lock;
 mod log;
 mod partition;
 mod pause;
@@ -60,10 +70,17 @@ mod segment;
 mod trim;
 mod turn;
 
+pub use archive::{OldSegment, SegmentArchive};
+pub use checkpoint::{
+    CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats, CheckpointWriter,
+    Checkpoints, FoundCheckpoints, MAX_BLOB_BYTES, Manifest, Published,
+};
 pub use device::{Access, Device, DeviceFile, DirectoryLock};
 pub use error::{LogError, OpenError, Result};
 pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES};
 pub use fs::FsDevice;
+pub use gather::gather_log;
+pub use lock::lock_directory;
 pub use log::{Appended, CommitMode, Log, LogOptions, LogStats, Reservation};
 pub use recover::Recovered;
 

@@ -36,12 +36,14 @@ use parking_lot::Mutex;
 
 use crate::Lsn;
 use crate::append::{Append, Entry, NO_LSN};
+use crate::archive::{OldSegment, Outgoing};
 use crate::device::{Access, Device, DirectoryLock};
 use crate::error::{LogError, OpenError, Result, device_error};
 use crate::files::Files;
 use crate::flusher::{Alarm, Flusher};
 use crate::frame::{Frame, Hole, Tag};
 use crate::frontier::{AHEAD_MAX, Frontier};
+use crate::lock::lock_directory;
 use crate::partition::{Common, Partition};
 use crate::pause::Pause;
 use crate::poison::Poison;
@@ -140,6 +142,7 @@ struct Trim {
     below: Lsn,
     /// Of earlier crashes; the trim point never stands within one.
     holes: Vec<Hole>,
+    outgoing: Outgoing,
 }
 
 /// Room in a partition for one commit or void. Whoever holds it must not append anything else meanwhile, and should not
@@ -167,6 +170,18 @@ impl Log {
         apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> std::result::Result<(Log, Recovered), OpenError<E>> {
+        let locked = lock_directory(&*device)?;
+        Log::open_locked(device, locked, options, apply, progress)
+    }
+
+    /// The same where the caller holds the lock ([`lock_directory`]) already; the log goes on holding it.
+    pub fn open_locked<E>(
+        device: Arc<dyn Device>,
+        locked: (Box<dyn DirectoryLock>, Access),
+        options: LogOptions,
+        apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> std::result::Result<(Log, Recovered), OpenError<E>> {
         let options = LogOptions {
             partitions: options.partitions.max(1),
             segment_bytes: options.segment_bytes.max(FRAMES_START),
@@ -174,7 +189,7 @@ impl Log {
             growth_bytes: options.growth_bytes.max(FRAMES_START),
             ..options
         };
-        let (lock, access) = take_lock(&*device)?;
+        let (lock, access) = locked;
         let (Resume { chains, stock, hole, holes }, recovered) = recover::recover(&*device, access, apply, progress)?;
         let location = device.location();
         let mut partitions = Vec::new();
@@ -204,7 +219,7 @@ impl Log {
             appended_to: partitions.len().min(options.partitions),
             partitions,
             alarm: Alarm::default(),
-            trim: Mutex::new(Trim { below: stock.trim.below, holes }),
+            trim: Mutex::new(Trim { below: stock.trim.below, holes, outgoing: Outgoing::default() }),
             _lock: lock,
         });
         let fail = |source| device_error("start the flushing thread".to_string(), location, source);
@@ -339,18 +354,29 @@ impl Log {
         if let Some(hole) = trim.holes.iter().find(|hole| hole.from < below && below < hole.to) {
             below = hole.from;
         }
-        let mut given_up = 0;
         common.poison.watch(|| {
             if below > trim.below {
                 trim::write(&*common.files.device, common.files.log, below)?;
                 trim.below = below;
                 trim.holes.retain(|hole| hole.to > below);
             }
-            let freed: Vec<_> = partitions.iter().flat_map(|partition| partition.trim(trim.below)).collect();
-            given_up = freed.len() as u64;
-            common.files.give_up(&freed, &common.options)
+            Ok(())
         })?;
-        Ok(given_up)
+        for (number, partition) in (0..).zip(partitions) {
+            let freed = partition.trim(trim.below).into_iter();
+            trim.outgoing.extend(freed.map(|segment| OldSegment::new(common.files.log, number, segment)));
+        }
+        let (freed, outcome) = trim.outgoing.hand_over();
+        common.poison.watch(|| common.files.give_up(&freed, &common.options))?;
+        outcome.map(|()| freed.len() as u64)
+    }
+
+    /// From now on every segment is handed to `archive` before it is given up. One that it fails for stays, with
+    /// [`LogError::NotArchived`] from [`Log::trim`], and is handed over again by the next trim; so it may get a
+    /// segment more than once, after a crash as well. The file is used again afterwards: it is to be copied
+    /// ([`SegmentArchive`](crate::SegmentArchive) does), not linked to.
+    pub fn archive_with(&self, archive: impl Fn(&OldSegment) -> std::io::Result<()> + Send + Sync + 'static) {
+        self.shared.trim.lock().outgoing.archive_with(Box::new(archive));
     }
 
     /// Flushes, and marks the end of every partition as intended: damage to anything before the mark is told from an
@@ -475,21 +501,5 @@ impl std::fmt::Debug for Log {
             .field("directory", &self.shared.common.files.device.location())
             .field("stats", &self.stats())
             .finish_non_exhaustive()
-    }
-}
-
-/// The lock, exclusive where the directory may be written to.
-fn take_lock(device: &dyn Device) -> Result<(Box<dyn DirectoryLock>, Access)> {
-    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, WouldBlock};
-    let fail = |source: std::io::Error| match source.kind() {
-        WouldBlock => LogError::Locked { directory: device.location() },
-        _ => device_error("lock the redo log".to_string(), device.location(), source),
-    };
-    match device.lock() {
-        Ok(lock) => Ok((lock, Access::Write)),
-        Err(source) if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) => {
-            Ok((device.lock_shared().map_err(fail)?, Access::Read))
-        }
-        Err(source) => Err(fail(source)),
     }
 }

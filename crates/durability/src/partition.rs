@@ -208,9 +208,9 @@ impl Partition {
     }
 
     fn wait_for(&self, common: &Common, target: Target, lead: impl FnMut() -> Result<()>) -> Result<()> {
-        let over = |target| self.has_reached(target) || common.poison.is_set();
         let mut lead = lead;
-        self.turn.wait_for(target, over, || common.poison.watch(&mut lead))?;
+        let (reached, is_over) = (|target| self.has_reached(target), || common.poison.is_set());
+        self.turn.wait_for(target, reached, is_over, || common.poison.watch(&mut lead))?;
         if self.has_reached(target) { Ok(()) } else { common.poison.check() }
     }
 

@@ -13,7 +13,8 @@
 //! everybody satisfied after giving up the lead, under the latch of the list: no wake-up is lost. A thread that
 //! woke for another reason may stay on the list. That does no harm: targets are only ever reached, never lost, and
 //! who leaves without its target takes itself off the list first, so an entry whose target is not reached belongs to a
-//! thread that still waits, and will lead when woken.
+//! thread that still waits, and will lead when woken. Unless all is over before it comes to that, as another
+//! partition failed: then it wakes the others in its place.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
@@ -46,14 +47,17 @@ impl<T: Copy> Turn<T> {
         }
     }
 
-    /// Returns once `reached(target)`, leading by `lead` whenever nobody else does, or with the error of its own
-    /// `lead`. `reached` must never become false again. After a `lead` that failed others lead in their turn.
+    /// Returns once `reached(target)` or `is_over()`, leading by `lead` whenever nobody else does, or with the error of
+    /// its own `lead`. Neither must become false again. After a `lead` that failed others lead in their turn.
     pub(crate) fn wait_for<E>(
         &self,
         target: T,
         reached: impl Fn(T) -> bool,
+        is_over: impl Fn() -> bool,
         mut lead: impl FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
+        let is_reached = &reached;
+        let reached = |target| is_reached(target) || is_over();
         while !reached(target) {
             if !self.taken.swap(true, Ordering::AcqRel) {
                 let _lead = Lead { turn: self, reached: &reached };
@@ -68,7 +72,17 @@ impl<T: Copy> Turn<T> {
                 std::thread::park();
             }
         }
+        if !is_reached(target) {
+            // It may have been woken to lead, and nobody else was.
+            self.wake(&reached);
+        }
         Ok(())
+    }
+
+    /// Wakes the satisfied.
+    fn wake(&self, reached: &impl Fn(T) -> bool) {
+        let woken: Vec<_> = self.sleepers.lock().extract_if(.., |(_, target)| reached(*target)).collect();
+        woken.into_iter().for_each(|(thread, _)| thread.unpark());
     }
 
     /// Looks for a while; true if there is something to do other than to sleep.
@@ -165,7 +179,7 @@ mod tests {
                             number.fetch_add(5, Ordering::Release);
                             Ok::<(), ()>(())
                         };
-                        turn.wait_for(target, reached, lead).unwrap();
+                        turn.wait_for(target, reached, || false, lead).unwrap();
                     }
                 });
             }
@@ -192,7 +206,7 @@ mod tests {
                                 number.fetch_add(if fails { 0 } else { 7 }, Ordering::Release);
                                 if fails { Err(()) } else { Ok(()) }
                             };
-                            turn.wait_for(target, reached, lead).is_err()
+                            turn.wait_for(target, reached, || false, lead).is_err()
                         })
                         .count() as u64
                 })
@@ -206,7 +220,41 @@ mod tests {
     #[test]
     fn a_failed_lead_is_reported() {
         let turn = Turn::new();
-        assert_eq!(turn.wait_for((), |()| false, || Err("no")), Err("no"));
-        assert_eq!(turn.wait_for((), |()| true, || Err("no")), Ok(()));
+        assert_eq!(turn.wait_for((), |()| false, || false, || Err("no")), Err("no"));
+        assert_eq!(turn.wait_for((), |()| true, || false, || Err("no")), Ok(()));
+    }
+
+    /// One who is woken to lead, and finds that all is over, leaves nobody asleep.
+    #[test]
+    fn nobody_sleeps_when_all_is_over() {
+        let (turn, forgotten) = (Turn::new(), AtomicUsize::new(0));
+        let [is_led, is_over] = [(); 2].map(|()| AtomicBool::new(false));
+        let reached = |target| target == 1 && is_led.load(Ordering::Acquire);
+        let follow = || {
+            let over = || {
+                // Whoever is woken to lead learns only then that all is over.
+                while is_led.load(Ordering::Acquire) && !is_over.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+                is_over.load(Ordering::Acquire)
+            };
+            turn.wait_for(2, reached, over, || Err("there is nothing to lead")).unwrap();
+            let left: Vec<_> = turn.sleepers.lock().drain(..).collect();
+            forgotten.fetch_add(left.len(), Ordering::Relaxed);
+            left.into_iter().for_each(|(thread, _)| thread.unpark());
+        };
+        std::thread::scope(|scope| {
+            let lead = || {
+                (0..2).for_each(|_| drop(scope.spawn(follow)));
+                while turn.sleepers.lock().len() < 2 {
+                    std::thread::yield_now();
+                }
+                is_led.store(true, Ordering::Release);
+                Ok::<(), ()>(())
+            };
+            turn.wait_for(1, reached, || false, lead).unwrap();
+            is_over.store(true, Ordering::Release);
+        });
+        assert_eq!(forgotten.into_inner(), 0);
     }
 }

@@ -10,11 +10,12 @@
 //!                             +-> Shared               counted by the anchors only
 //! ```
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use sync::{CachePadded, thread_slot};
 
-use crate::database::Shared;
+use crate::database::{Database, Shared};
 
 /// How many threads count apart from each other.
 const ANCHORS: usize = 64;
@@ -24,7 +25,13 @@ const ANCHORS: usize = 64;
 pub(crate) struct Anchors(Arc<[Arc<CachePadded<Root>>]>);
 
 /// What an anchor holds on to.
-pub(crate) struct Root(Arc<Shared>);
+pub(crate) struct Root {
+    shared: Arc<Shared>,
+    /// The anchors of the database's handles, for an anchor that needs a handle.
+    all: Arc<Mutex<AllAnchors>>,
+}
+
+type AllAnchors = Weak<[Arc<CachePadded<Root>>]>;
 
 /// Keeps a database open.
 #[derive(Clone)]
@@ -32,8 +39,15 @@ pub(crate) struct Anchor(Arc<CachePadded<Root>>);
 
 impl Anchors {
     pub(crate) fn new(shared: Shared) -> Anchors {
-        let shared = Arc::new(shared);
-        Anchors((0..ANCHORS).map(|_| Arc::new(CachePadded::new(Root(shared.clone())))).collect())
+        let none: AllAnchors = Weak::<[Arc<CachePadded<Root>>; 0]>::new();
+        Anchors::of(&Arc::new(shared), &Arc::new(Mutex::new(none)))
+    }
+
+    fn of(shared: &Arc<Shared>, all: &Arc<Mutex<AllAnchors>>) -> Anchors {
+        let root = || Root { shared: shared.clone(), all: all.clone() };
+        let anchors: Arc<[_]> = (0..ANCHORS).map(|_| Arc::new(CachePadded::new(root()))).collect();
+        *all.lock() = Arc::downgrade(&anchors);
+        Anchors(anchors)
     }
 
     /// A hold on the database through this thread's counter.
@@ -48,7 +62,7 @@ impl Deref for Anchors {
 
     #[inline]
     fn deref(&self) -> &Shared {
-        &self.0[0].0
+        &self.0[0].shared
     }
 }
 
@@ -57,11 +71,18 @@ impl Deref for Anchor {
 
     #[inline]
     fn deref(&self) -> &Shared {
-        &self.0.0
+        &self.0.shared
     }
 }
 
 impl Anchor {
+    /// A handle of the database, which may be the only one.
+    pub(crate) fn database(&self) -> Database {
+        let known = self.0.all.lock().upgrade();
+        let shared = known.map_or_else(|| Anchors::of(&self.0.shared, &self.0.all), Anchors);
+        Database { shared }
+    }
+
     /// Whether both hold the same database.
     #[inline]
     pub(crate) fn is_of(&self, database: &Anchors) -> bool {

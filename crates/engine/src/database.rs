@@ -2,24 +2,26 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use durability::{Appended, CommitMode, Log, Reservation};
+use durability::{Appended, CommitMode, Device, Log, Reservation};
 use lineage::{Kept, MemoryBudget, TableOptions};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use txn::{Handle, TransactionTable};
-use types::{Schema, Snapshot, Timestamp};
+use types::{Snapshot, Timestamp};
 
 use crate::anchor::Anchors;
+use crate::catalog::Catalog;
+use crate::checkpoint::Checkpointer;
 use crate::error::{Error, Result};
 use crate::isolation::{Durability, Isolation, TransactionOptions};
 use crate::merger::{self, MergePool};
 use crate::outcomes::Transactions;
 use crate::read_view::ReadView;
-use crate::recovery;
-use crate::redo::{self, TableId};
-use crate::settings::{Retention, TableSettings};
+use crate::recovery::{self, Recovered};
+use crate::redo::TableId;
+use crate::settings::Retention;
 use crate::table::{Table, TableData, TableMemory};
 use crate::transaction::Transaction;
 use crate::wall_clock::{WallClock, wall_time};
@@ -36,14 +38,17 @@ pub(crate) struct Shared {
     // Dropped first: the merge threads end before the log is closed.
     pub(crate) merges: MergePool,
     pub(crate) core: Arc<Core>,
-    pub(crate) log: Option<Log>,
-    /// Held by the one statement that changes the catalog, so that the log has the changes in their order.
-    changing_catalog: Mutex<()>,
+    /// Dropped before the log as well.
+    pub(crate) checkpointer: Option<Checkpointer>,
+    pub(crate) log: Option<Arc<Log>>,
     /// See [`Database::set_default_isolation`].
     default_isolation: AtomicU8,
     /// When memory was last reclaimed for a statement that needed it.
     making_room: Mutex<Option<Instant>>,
 }
+
+/// See [`OpenOptions::recovery_time`].
+const RECOVERY_TIME: Duration = Duration::from_secs(5);
 
 /// The shortest time between two attempts to reclaim memory.
 const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
@@ -51,9 +56,8 @@ const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
 /// What the merge thread needs of a database.
 pub(crate) struct Core {
     pub(crate) transactions: Transactions,
-    pub(crate) tables: RwLock<BTreeMap<String, Arc<TableData>>>,
-    next_table: AtomicU32,
-    table_options: TableOptions,
+    pub(crate) catalog: Catalog,
+    pub(crate) table_options: TableOptions,
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) clock: WallClock,
 }
@@ -61,7 +65,7 @@ pub(crate) struct Core {
 /// How a database is opened.
 #[derive(Default)]
 pub struct OpenOptions {
-    /// Told (bytes done, bytes in all) while the log is replayed.
+    /// Told (bytes done, bytes in all) while the checkpoint is restored, and then while the log is replayed.
     pub progress: Option<Box<dyn FnMut(u64, u64)>>,
     /// Records in an update range, rounded up to a power of two from 16 to 65,536, which is the default. A
     /// database that was written with larger ones is refused.
@@ -73,6 +77,9 @@ pub struct OpenOptions {
     pub merge_tail_records: Option<u64>,
     /// Bytes that all tables may take together; a statement that would need more fails. By default there is no limit.
     pub memory_limit_bytes: Option<u64>,
+    /// How long it may take to open the database after a crash, by estimate: a checkpoint is taken whenever replaying the log
+    /// would take longer. By default five seconds.
+    pub recovery_time: Option<Duration>,
     /// Threads that merge in the background; by default one for every four processors, and one at least.
     pub merge_threads: Option<usize>,
 }
@@ -104,8 +111,7 @@ impl Core {
     ) -> Arc<Core> {
         Arc::new(Core {
             transactions: Transactions(TransactionTable::starting_at(newest)),
-            tables: RwLock::new(tables),
-            next_table: AtomicU32::new(next_table),
+            catalog: Catalog::new(tables, next_table),
             table_options,
             budget,
             clock,
@@ -157,118 +163,37 @@ impl Database {
 
     /// The same with options.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
-        let (core, log) = recovery::open(directory.as_ref(), &mut options)?;
-        Ok(Self::assemble(core, Some(log), &options))
+        Ok(Self::on_disk(recovery::open(directory.as_ref(), &mut options)?, &options))
     }
 
-    fn assemble(core: Arc<Core>, log: Option<Log>, options: &OpenOptions) -> Database {
+    /// Opens the database on a device, such as one that fails on purpose. For tests.
+    #[doc(hidden)]
+    pub fn open_on(device: Arc<dyn Device>, mut options: OpenOptions) -> Result<Database> {
+        Ok(Self::on_disk(recovery::open_on(device, &mut options)?, &options))
+    }
+
+    fn on_disk(recovered: Recovered, options: &OpenOptions) -> Database {
+        let Recovered { core, log, checkpoints, replayed_bytes } = recovered;
+        let log = Arc::new(log);
+        let recovery_time = options.recovery_time.unwrap_or(RECOVERY_TIME);
+        let checkpointer = Checkpointer::start(core.clone(), log.clone(), checkpoints, recovery_time, replayed_bytes);
+        Self::assemble(core, Some((log, checkpointer)), options)
+    }
+
+    fn assemble(core: Arc<Core>, disk: Option<(Arc<Log>, Checkpointer)>, options: &OpenOptions) -> Database {
         core.budget.set_limit_bytes(options.memory_limit_bytes.unwrap_or(u64::MAX));
         let merges = MergePool::start(&core, options.merge_threads());
+        let (log, checkpointer) = disk.unzip();
         Database {
             shared: Anchors::new(Shared {
                 merges,
                 core,
+                checkpointer,
                 log,
-                changing_catalog: Mutex::new(()),
                 default_isolation: AtomicU8::new(Isolation::default() as u8),
                 making_room: Mutex::new(None),
             }),
         }
-    }
-
-    /// Makes a table.
-    pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
-        self.create_table_with(name, schema, TableSettings::default())
-    }
-
-    /// Makes a table with settings of its own.
-    pub fn create_table_with(&self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
-        let core = &self.shared.core;
-        let _changing = self.shared.changing_catalog.lock();
-        if core.tables.read().contains_key(name) {
-            return Err(Error::TableExists(name.into()));
-        }
-        let data = self.new_table(name, schema, settings);
-        let mut redo = Vec::new();
-        redo::put_create(&mut redo, data.id, name, data.schema(), &data.settings());
-        self.log_change(&redo)?;
-        core.tables.write().insert(name.into(), data.clone());
-        Ok(self.handle(data))
-    }
-
-    /// Removes a table. Transactions and scans that use it go on with what they see; nobody can write to it any more.
-    pub fn drop_table(&self, name: &str) -> Result<()> {
-        let core = &self.shared.core;
-        let _changing = self.shared.changing_catalog.lock();
-        let data = core.tables.read().get(name).cloned().ok_or_else(|| Error::NoSuchTable(name.into()))?;
-        let mut redo = Vec::new();
-        redo::put_drop(&mut redo, data.id);
-        self.log_change(&redo)?;
-        core.tables.write().remove(name);
-        data.retire();
-        Ok(())
-    }
-
-    /// Removes all rows of a table at once, history included, by putting an empty table in its place. Handles of the
-    /// old table can still read it, but not write to it.
-    pub fn truncate_table(&self, name: &str) -> Result<()> {
-        let core = &self.shared.core;
-        let _changing = self.shared.changing_catalog.lock();
-        let old = core.tables.read().get(name).cloned().ok_or_else(|| Error::NoSuchTable(name.into()))?;
-        let data = self.new_table(name, old.schema().clone(), old.settings());
-        let mut redo = Vec::new();
-        redo::put_drop(&mut redo, old.id);
-        redo::put_create(&mut redo, data.id, name, data.schema(), &data.settings());
-        self.log_change(&redo)?;
-        core.tables.write().insert(name.into(), data);
-        old.retire();
-        Ok(())
-    }
-
-    fn new_table(&self, name: &str, schema: Schema, settings: TableSettings) -> Arc<TableData> {
-        let core = &self.shared.core;
-        let id = core.next_table.fetch_add(1, Ordering::Relaxed);
-        Arc::new(TableData::new(id, name, schema, settings, core.table_options, &core.budget))
-    }
-
-    /// Changes how long a table's old versions are kept. What a shorter retention gives up is gone for good.
-    pub fn set_retention(&self, name: &str, retention: Retention) -> Result<()> {
-        let _changing = self.shared.changing_catalog.lock();
-        let data = self.table(name)?.data;
-        let settings = TableSettings { retention, ..data.settings() };
-        let mut redo = Vec::new();
-        redo::put_settings(&mut redo, data.id, &settings);
-        self.log_change(&redo)?;
-        data.set_settings(settings);
-        Ok(())
-    }
-
-    /// Commits a change of the catalog to the log.
-    fn log_change(&self, redo: &[u8]) -> Result<()> {
-        let (handle, _) = self.begin_handle()?;
-        let committed = self.shared.commit_to_log(&handle, redo, self.shared.log_place(Durability::Sync));
-        self.shared.core.transactions.0.release(handle);
-        self.shared.wait_durable(&committed?)
-    }
-
-    /// The table of this name.
-    pub fn table(&self, name: &str) -> Result<Table> {
-        let data = self.shared.core.tables.read().get(name).cloned();
-        data.map(|data| self.handle(data)).ok_or_else(|| Error::NoSuchTable(name.into()))
-    }
-
-    /// The names of all tables, sorted.
-    pub fn table_names(&self) -> Vec<String> {
-        self.shared.core.tables.read().keys().cloned().collect()
-    }
-
-    fn handle(&self, data: Arc<TableData>) -> Table {
-        Table { database: self.clone(), data }
-    }
-
-    fn begin_handle(&self) -> Result<(Handle, Timestamp)> {
-        let begun = self.shared.core.transactions.0.begin();
-        begun.map_err(|error| Error::TooManyTransactions(error.limit))
     }
 
     /// Starts a transaction at the database's default isolation level.
@@ -340,8 +265,8 @@ impl Database {
 
     /// The memory that each table takes, by name.
     pub fn memory(&self) -> Vec<TableMemory> {
-        let tables: Vec<Arc<TableData>> = self.shared.core.tables.read().values().cloned().collect();
-        tables.into_iter().map(|data| self.handle(data).memory()).collect()
+        let tables = self.shared.core.catalog.tables();
+        tables.into_iter().map(|data| Table { database: self.clone(), data }.memory()).collect()
     }
 
     /// The bytes that all tables may take together, `None` for no limit.

@@ -1,5 +1,5 @@
 //! What can go wrong, in PostgreSQL's words and with its codes where it has them.
-use durability::{LogError, OpenError};
+use durability::{CheckpointError, LogError, OpenError};
 use types::{DataType, SchemaError};
 
 /// The result of everything here.
@@ -87,6 +87,21 @@ pub enum Error {
     /// The redo log failed.
     #[error("{0}")]
     Log(#[from] LogError),
+    /// A checkpoint failed, or can't be read.
+    #[error("{0}")]
+    Checkpoint(#[from] CheckpointError),
+    /// A checkpoint's bytes are sound but say what this version does not understand, or do not fit together.
+    #[error("a checkpoint can't be restored: {0}")]
+    BadCheckpoint(String),
+    /// The log begins after a commit for which there is no checkpoint that can be restored.
+    #[error(
+        "the log begins with commit {from}, and no checkpoint that can be restored has what was before: {}; restore a backup",
+        if damaged.is_empty() { "there is none".into() } else { damaged.join("; ") }
+    )]
+    NoCheckpoint { from: u64, damaged: Vec<String> },
+    /// It needs a database in a directory.
+    #[error("the database is in memory and has nothing on disk; open one in a directory")]
+    NotOnDisk,
     /// The log's bytes are sound but say what this version does not understand.
     #[error("the redo log can't be replayed: {0}; it was written by another version of lstore, or by none")]
     BadRedo(String),
@@ -135,6 +150,12 @@ impl Error {
             Error::Log(LogError::DiskFull { .. }) => "53100",
             Error::Log(LogError::Locked { .. }) => "55006",
             Error::Log(LogError::ReadOnly { .. }) => "25006",
+            Error::Checkpoint(CheckpointError::DiskFull { .. }) => "53100",
+            Error::Checkpoint(CheckpointError::ReadOnly { .. }) => "25006",
+            Error::Checkpoint(CheckpointError::Corrupt { .. }) | Error::BadCheckpoint(_) => "XX001",
+            Error::NoCheckpoint { .. } => "XX001",
+            Error::Checkpoint(_) => "58030",
+            Error::NotOnDisk => "55000",
             Error::Log(LogError::Corrupt { .. }) | Error::BadRedo(_) => "XX001",
             Error::Log(_) | Error::Directory { .. } => "58030",
         }

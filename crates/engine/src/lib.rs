@@ -29,22 +29,27 @@
 //! | module | subject |
 //! |---|---|
 //! | `database` | [`Database`]: opening, tables, snapshots |
+//! | `catalog` | which name means which table, for whom |
 //! | `settings` | [`TableSettings`]: layout and retention |
 //! | `wall_clock` | the commit that was the newest at a time |
 //! | `table` | [`Table`]: one table and its scans |
-//! | `transaction` | [`Transaction`]: reading and writing |
+//! | `table_lock`, `table_name` | who has a table for itself; what it is called |
+//! | `transaction` | [`Transaction`]: reading, writing, changing the catalog |
 //! | `past` | the versions of a row, and changes between commits |
 //! | `primary_key` | keys, their index, uniqueness |
 //! | `row` | checking values against a table's columns |
 //! | `redo` | what the log's frames say |
 //! | `read_view` | [`ReadView`]: a snapshot that is held |
-//! | `recovery` | opening what a log describes |
+//! | `recovery` | opening what a checkpoint and the log after it describe |
+//! | `checkpoint` | writing checkpoints and restoring them |
 //! | `merger` | the background merge |
 //! | `outcomes` | the storage's question answered by the transaction table |
 #![forbid(unsafe_code)]
 
 mod anchor;
 mod bare;
+mod catalog;
+mod checkpoint;
 mod database;
 mod error;
 mod isolation;
@@ -62,11 +67,14 @@ mod running;
 mod settings;
 mod share_locks;
 mod table;
+mod table_lock;
+mod table_name;
 mod transaction;
 mod wall_clock;
 
 #[doc(hidden)]
 pub use bare::{BareStatements, BareTable};
+pub use checkpoint::CheckpointReport;
 pub use database::{Database, OpenOptions};
 pub use error::{Error, Result};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};

@@ -116,6 +116,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
             if is_quiet {
                 looked_for_quiet = swept;
                 charged_for_indexes = charge_indexes(core, charged_for_indexes);
+                core.catalog.forget_past(&core.transactions);
             }
         }
         // Outdated pages go as soon as their readers have, not only when the next merge retires more.
@@ -131,7 +132,7 @@ fn charge_indexes(core: &Core, before: u64) -> u64 {
 }
 
 fn tables(core: &Core) -> Vec<Arc<TableData>> {
-    core.tables.read().values().cloned().collect()
+    core.catalog.tables()
 }
 
 fn merge_due(core: &Core, queue: &Queue, is_quiet: bool) {

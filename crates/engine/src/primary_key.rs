@@ -18,6 +18,8 @@ pub(crate) enum Key {
 pub(crate) struct PrimaryKey {
     /// the key's columns, in key order
     pub(crate) columns: Box<[usize]>,
+    /// a bit for each of them, those beyond the bits of the word sharing some
+    bits: u64,
     one: WordIndex<1>,
     two: WordIndex<2>,
     bytes: HashIndex<Box<[u8]>>,
@@ -29,10 +31,18 @@ impl PrimaryKey {
         let columns = schema.primary_key();
         (!columns.is_empty()).then(|| PrimaryKey {
             columns: columns.into(),
+            bits: columns.iter().fold(0, |bits, column| bits | 1 << (column % 64)),
             one: WordIndex::new(),
             two: WordIndex::new(),
             bytes: HashIndex::new(),
         })
+    }
+
+    /// Whether one of these columns is one of the key's.
+    #[inline]
+    pub(crate) fn is_among(&self, mut columns: impl Iterator<Item = usize> + Clone) -> bool {
+        let bits = columns.clone().fold(0, |bits, column| bits | 1 << (column % 64));
+        self.bits & bits != 0 && columns.any(|column| self.columns.contains(&column))
     }
 
     /// The key made of these cells, which come in key order and are not NULL.

@@ -6,6 +6,7 @@
 //!
 //! - a *record*: has another transaction changed it since the snapshot?
 //! - a *key* without a record: has one appeared?
+//! - a *table*, or the name of one: has it been dropped, replaced, or given to another?
 //! - a *predicate*, the tests of a scan: has a row that passes them come, gone or changed? So there are no phantoms.
 //!
 //! If nothing has changed, the transaction might as well have done all its reads at its commit timestamp, where its writes
@@ -21,9 +22,12 @@ use lineage::{Test, Validation, View};
 use parking_lot::Mutex;
 use types::{Rid, Snapshot, Timestamp, TxnId};
 
+use crate::catalog::has_gone_between;
+use crate::database::Core;
 use crate::error::{Error, Result};
 use crate::outcomes::Transactions;
 use crate::primary_key::Key;
+use crate::redo::TableId;
 use crate::table::TableData;
 
 /// More single records than this are read as "any row of their table".
@@ -33,6 +37,8 @@ const RECORDS_MAX: usize = 1 << 16;
 #[derive(Default)]
 pub(crate) struct ReadSet {
     reads: Mutex<Vec<Read>>,
+    /// Names of tables, with what they meant.
+    names: Mutex<Vec<(String, Option<TableId>)>>,
 }
 
 struct Read {
@@ -79,22 +85,25 @@ impl ReadSet {
         }
     }
 
+    /// Notes what the name of a table meant.
+    pub(crate) fn note_name(&self, name: &str, table: Option<TableId>) {
+        let mut names = self.names.lock();
+        if !names.iter().any(|(known, _)| known == name) {
+            names.push((name.into(), table));
+        }
+    }
+
     /// Whether nothing was read.
     pub(crate) fn is_empty(&self) -> bool {
-        self.reads.lock().is_empty()
+        self.reads.lock().is_empty() && self.names.lock().is_empty()
     }
 
     /// Whether a transaction with the snapshot `from` would read the same just before it commits at `at`.
     ///
     /// # Errors
     /// [`Error::ReadChanged`] if it would not.
-    pub(crate) fn validate(
-        &self,
-        transactions: &Transactions,
-        from: Timestamp,
-        at: Timestamp,
-        own: TxnId,
-    ) -> Result<()> {
+    pub(crate) fn validate(&self, core: &Core, from: Timestamp, at: Timestamp, own: TxnId) -> Result<()> {
+        let transactions = &core.transactions;
         let to = Timestamp(at.0 - 1);
         if to <= from {
             return Ok(());
@@ -104,10 +113,22 @@ impl ReadSet {
         // forgotten because more came after it. Where it was already, nothing is known, which is as bad.
         let held = transactions.0.begin_at(to).map_err(|error| Error::TooManyTransactions(error.limit))?;
         let reads = self.reads.lock();
-        let has_changed =
-            reads.iter().any(|read| !read.table.storage.keeps(to) || read.what.has_changed(&read.table, asked));
+        let has_changed = |read: &Read| {
+            !read.table.storage.keeps(to)
+                || read.what.has_changed(&read.table, asked)
+                || has_gone_between(transactions, &read.table, from, to, own)
+        };
+        let has_changed = reads.iter().any(has_changed) || self.has_renamed(core, to);
         transactions.0.release(held);
         if has_changed { Err(Error::ReadChanged) } else { Ok(()) }
+    }
+}
+
+impl ReadSet {
+    /// Whether a name means something else at `to` than it did.
+    fn has_renamed(&self, core: &Core, to: Timestamp) -> bool {
+        let meaning = |name| core.catalog.find(&core.transactions, Snapshot::at(to), name).map(|table| table.id);
+        self.names.lock().iter().any(|(name, table)| meaning(name) != *table)
     }
 }
 

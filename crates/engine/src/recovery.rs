@@ -1,4 +1,6 @@
-//! Opening a database: replaying its log.
+//! Opening a database: its newest checkpoint, and replaying its log from there.
+//!
+//! Where the newest checkpoint is damaged the one before it serves as well: the log is kept for both.
 //!
 //! The operations of a transaction are applied when its commit frame is read, in the order of commits; its data frames
 //! come just before. Records go back to the Rids that the log names, so later operations find
@@ -8,11 +10,12 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{Frame, FrameKind, FsDevice, Log, LogOptions};
+use durability::{Checkpoints, Device, Frame, FrameKind, FsDevice, Log, LogOptions, Manifest, lock_directory};
 use lineage::{Cell, Change, MemoryBudget, TableOptions};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
+use crate::checkpoint::{Base, KeysToOrder, restore};
 use crate::database::{Core, OpenOptions};
 use crate::error::{Error, Result};
 use crate::outcomes::Transactions;
@@ -20,40 +23,93 @@ use crate::redo::{self, Operation, TableId};
 use crate::table::TableData;
 use crate::wall_clock::WallClock;
 
-/// Opens the log in `directory` and builds what it describes.
-pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<(Arc<Core>, Log)> {
+/// Opens the database in `directory`.
+pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<Recovered> {
     let unusable = |source| Error::Directory { path: directory.display().to_string(), source };
     if directory.is_file() {
         return Err(unusable(std::io::Error::new(ErrorKind::NotADirectory, "it is a file")));
     }
     let device = FsDevice::new(directory).map_err(unusable)?;
+    open_on(Arc::new(device), options)
+}
+
+/// A database as it was found.
+pub(crate) struct Recovered {
+    pub(crate) core: Arc<Core>,
+    pub(crate) log: Log,
+    pub(crate) checkpoints: Checkpoints,
+    /// Bytes of the log that were replayed.
+    pub(crate) replayed_bytes: u64,
+}
+
+/// Builds what the newest checkpoint on a device and the log after it describe.
+pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<Recovered> {
+    let locked = lock_directory(&*device)?;
+    let (checkpoints, found) = Checkpoints::open(device.clone(), locked.1)?;
     let table_options = options.table_options();
+    let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
+    let mut damaged: Vec<Error> = found.damaged.into_iter().map(Error::Checkpoint).collect();
+    let (base, keys, budget) = best_base(&found.manifests, &checkpoints, table_options, &mut *progress, &mut damaged);
     let mut replay = Replay {
-        tables: HashMap::new(),
         earlier: Vec::new(),
-        next_table: 1,
         table_options,
         transactions: Transactions(TransactionTable::default()),
-        budget: Arc::default(),
+        budget,
         clock: WallClock::default(),
+        next_table: base.next_table.max(1),
+        tables: base.tables.clone(),
+        base,
+        keys,
+        bytes: 0,
     };
-    let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
+    replay.clock.restore(std::mem::take(&mut replay.base.clock));
     let (log, recovered) =
-        Log::open(Arc::new(device), LogOptions::default(), &mut |frame| replay.frame(frame), &mut *progress)?;
+        Log::open_locked(device, locked, LogOptions::default(), &mut |frame| replay.frame(frame), &mut *progress)?;
+    // What is between the checkpoint and the log is gone.
+    if recovered.trimmed_below > replay.base.low.0 + 1 {
+        let from = recovered.trimmed_below;
+        return Err(Error::NoCheckpoint { from, damaged: damaged.iter().map(Error::to_string).collect() });
+    }
+    replay.keys.order(&replay.tables);
     let mut tables = BTreeMap::new();
     for table in replay.tables.into_values() {
         table.storage.finish_recovery();
-        tables.insert(table.name.clone(), table);
+        tables.insert(table.name.to_string(), table);
     }
-    let newest = Timestamp(recovered.last_lsn);
+    let newest = Timestamp(recovered.last_lsn.max(replay.base.low.0));
     replay.clock.finish_recovery(newest);
     let core = Core::new(newest, tables, replay.next_table, table_options, replay.budget, replay.clock);
-    Ok((core, log))
+    Ok(Recovered { core, log, checkpoints, replayed_bytes: replay.bytes })
+}
+
+/// What the newest checkpoint gives that can be restored, or nothing. What is wrong with newer ones is added to `damaged`.
+fn best_base(
+    manifests: &[Manifest],
+    checkpoints: &Checkpoints,
+    options: TableOptions,
+    progress: &mut dyn FnMut(u64, u64),
+    damaged: &mut Vec<Error>,
+) -> (Base, KeysToOrder, Arc<MemoryBudget>) {
+    for manifest in manifests {
+        let (keys, budget) = (KeysToOrder::default(), Arc::default());
+        match restore(manifest, checkpoints, options, &budget, &keys, progress) {
+            Ok(base) => return (base, keys, budget),
+            Err(error) => {
+                // The one before it is the one to keep now.
+                checkpoints.distrust(manifest.number);
+                damaged.push(error);
+            }
+        }
+    }
+    (Base::default(), KeysToOrder::default(), Arc::default())
 }
 
 /// The database as far as the log was read.
 struct Replay {
+    /// what it began with
+    base: Base,
     tables: HashMap<TableId, Arc<TableData>>,
+    keys: KeysToOrder,
     /// the redo of a transaction whose commit is the next to be read
     earlier: Vec<u8>,
     next_table: TableId,
@@ -62,14 +118,18 @@ struct Replay {
     transactions: Transactions,
     budget: Arc<MemoryBudget>,
     clock: WallClock,
+    /// replayed
+    bytes: u64,
 }
 
 impl Replay {
     fn frame(&mut self, frame: Frame<'_>) -> Result<()> {
         match frame.kind {
             FrameKind::Data => self.earlier.extend(frame.payload),
+            FrameKind::Commit if frame.lsn <= self.base.low.0 => self.earlier.clear(),
             FrameKind::Commit => {
                 let at = Timestamp(frame.lsn);
+                self.bytes += (frame.payload.len() + self.earlier.len()) as u64;
                 if self.earlier.is_empty() {
                     return redo::read(frame.payload, |operation| self.apply(operation, at));
                 }
@@ -85,66 +145,74 @@ impl Replay {
 
     fn apply(&mut self, operation: Operation<'_>, at: Timestamp) -> Result<()> {
         match operation {
+            // Work on a table that was dropped before the commit has nothing to go to.
+            Operation::Insert { table, rid, cells } => match self.tables.get(&table) {
+                Some(data) if !self.base.has(table, rid, at) => insert(data, &self.keys, at, rid, &cells),
+                _ => Ok(()),
+            },
+            Operation::Update { table, rid, values } => self.change(table, at, rid, Change::Update(&values)),
+            Operation::Delete { table, rid } => self.change(table, at, rid, Change::Delete),
+            // Only transactions with earlier frames write it, and `held` has acted upon it.
+            Operation::TakenBack { .. } => Ok(()),
+            catalog if at > self.base.catalog_at => {
+                self.apply_to_catalog(catalog, at);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn apply_to_catalog(&mut self, operation: Operation<'_>, at: Timestamp) {
+        match operation {
             Operation::Create { table, name, schema, settings } => {
                 self.next_table = self.next_table.max(table + 1);
                 let data = TableData::new(table, &name, schema, settings, self.table_options, &self.budget);
                 self.tables.insert(table, Arc::new(data));
-                Ok(())
             }
             Operation::Settings { table, settings } => {
-                if let Some(table) = self.tables.get(&table) {
-                    table.set_settings(settings);
-                }
-                Ok(())
+                self.tables.get(&table).into_iter().for_each(|table| table.set_settings(settings));
             }
-            // Only transactions with earlier frames write it, and `held` has acted upon it.
-            Operation::TakenBack { .. } => Ok(()),
-            Operation::Clock { time } => {
-                self.clock.recover(time, at);
-                Ok(())
+            Operation::Rename { table, name } => {
+                self.tables.get(&table).into_iter().for_each(|table| table.name.set(&name));
             }
-            Operation::Drop { table } => {
-                self.tables.remove(&table);
-                Ok(())
-            }
-            // Work on a table that was dropped before the commit has nothing to go to.
-            Operation::Insert { table, rid, cells } => {
-                self.tables.get(&table).map_or(Ok(()), |table| insert(table, at, rid, &cells))
-            }
-            Operation::Update { table, rid, values } => self.change(table, at, rid, Change::Update(&values)),
-            Operation::Delete { table, rid } => self.change(table, at, rid, Change::Delete),
+            Operation::Clock { time } => self.clock.recover(time, at),
+            Operation::Drop { table } => drop(self.tables.remove(&table)),
+            Operation::Insert { .. } | Operation::Update { .. } | Operation::Delete { .. } => {}
+            Operation::TakenBack { .. } => {}
         }
     }
 
     fn change(&self, table: TableId, at: Timestamp, rid: Rid, change: Change<'_>) -> Result<()> {
-        let Some(table) = self.tables.get(&table) else { return Ok(()) };
+        let Some(table) = self.tables.get(&table).filter(|data| !self.base.has(data.id, rid, at)) else {
+            return Ok(());
+        };
         let view = self.transactions.view(Snapshot::at(at));
         table
             .storage
             .append(view, at.0, rid, change)
             .map_err(|error| Error::BadRedo(format!("record {rid:?} of \"{}\": {error:?}", table.name)))?;
         if let (Some(primary_key), Change::Update(values)) = (&table.primary_key, change)
-            && values.iter().any(|(column, _)| primary_key.columns.contains(column))
+            && primary_key.is_among(values.iter().map(|(column, _)| *column))
         {
             table.note_changed_key();
             let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells));
-            key.into_iter().for_each(|key| primary_key.insert(key, rid));
+            key.into_iter().for_each(|key| self.keys.enter(table, primary_key, key, rid));
         }
         Ok(())
     }
 }
 
-fn insert(table: &TableData, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {
+fn insert(table: &TableData, keys: &KeysToOrder, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {
     if cells.len() != table.schema.columns().len() {
         return Err(Error::BadRedo(format!("a row of \"{}\" has {} values", table.name, cells.len())));
     }
     let range_records = table.storage.range_records();
     if rid.slot() >= range_records {
-        return Err(Error::RangesTooSmall { table: table.name.clone(), range_records });
+        return Err(Error::RangesTooSmall { table: table.name.to_string(), range_records });
     }
     table.storage.insert_at(rid, cells, at.0);
     if let Some(primary_key) = &table.primary_key {
-        primary_key.insert(primary_key.key_of_row(cells), rid);
+        keys.enter(table, primary_key, primary_key.key_of_row(cells), rid);
     }
     Ok(())
 }

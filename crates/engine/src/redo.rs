@@ -9,6 +9,7 @@
 //! clock   6 | 0 (4)     | microseconds (8)   the time of this commit, see `wall_clock`
 //! settings 7 | table (4) | length (4) | settings as JSON
 //! taken back 8 | 0 (4)  | from (8)           the transaction's redo from this byte on to here does not hold
+//! rename  9 | table (4) | length (4) | the new name as JSON
 //! cell    0                                  NULL
 //!         1 | zigzag varint                  word
 //!         2 | length (4) | bytes             bytes
@@ -32,6 +33,7 @@ const DROP: u8 = 5;
 const CLOCK: u8 = 6;
 const SETTINGS: u8 = 7;
 const TAKEN_BACK: u8 = 8;
+const RENAME: u8 = 9;
 
 /// The number of a table, never used again.
 pub(crate) type TableId = u32;
@@ -46,25 +48,35 @@ pub(crate) enum Operation<'a> {
     Clock { time: Micros },
     TakenBack { from: u64 },
     Settings { table: TableId, settings: TableSettings },
+    Rename { table: TableId, name: String },
 }
 
+/// Room for the redo of a short transaction, so that it need not grow bit by bit; still a size that allocators keep at hand.
+const FIRST_BYTES: usize = 512;
+
 fn put_head(out: &mut Vec<u8>, operation: u8, table: TableId, rid: Rid) {
-    out.push(operation);
-    out.extend(table.to_le_bytes());
-    out.extend(rid.word().to_le_bytes());
+    if out.capacity() == 0 {
+        out.reserve(FIRST_BYTES);
+    }
+    let mut head = [operation; 13];
+    head[1..5].copy_from_slice(&table.to_le_bytes());
+    head[5..].copy_from_slice(&rid.word().to_le_bytes());
+    out.extend_from_slice(&head);
 }
 
 fn put_cell(out: &mut Vec<u8>, cell: &Cell<'_>) {
     match cell {
         Cell::Null => out.push(0),
         Cell::Word(word) => {
-            out.push(1);
+            let (mut bytes, mut len) = ([1_u8; 11], 1);
             let mut rest = (word << 1) ^ ((*word as i64) >> 63) as u64;
             while rest >= 0x80 {
-                out.push(rest as u8 | 0x80);
+                bytes[len] = rest as u8 | 0x80;
                 rest >>= 7;
+                len += 1;
             }
-            out.push(rest as u8);
+            bytes[len] = rest as u8;
+            out.extend_from_slice(&bytes[..=len]);
         }
         Cell::Bytes(bytes) => {
             out.push(2);
@@ -77,16 +89,16 @@ fn put_cell(out: &mut Vec<u8>, cell: &Cell<'_>) {
 /// Appends the insertion of a row.
 pub(crate) fn put_insert(out: &mut Vec<u8>, table: TableId, rid: Rid, cells: &[Cell<'_>]) {
     put_head(out, INSERT, table, rid);
-    out.extend((cells.len() as u16).to_le_bytes());
+    out.extend_from_slice(&(cells.len() as u16).to_le_bytes());
     cells.iter().for_each(|cell| put_cell(out, cell));
 }
 
 /// Appends an update.
 pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[(usize, Cell<'_>)]) {
     put_head(out, UPDATE, table, rid);
-    out.extend((values.len() as u16).to_le_bytes());
+    out.extend_from_slice(&(values.len() as u16).to_le_bytes());
     for (column, cell) in values {
-        out.extend((*column as u16).to_le_bytes());
+        out.extend_from_slice(&(*column as u16).to_le_bytes());
         put_cell(out, cell);
     }
 }
@@ -104,6 +116,11 @@ pub(crate) fn put_create(out: &mut Vec<u8>, table: TableId, name: &str, schema: 
 /// Appends new settings of a table.
 pub(crate) fn put_settings(out: &mut Vec<u8>, table: TableId, settings: &TableSettings) {
     put_json(out, SETTINGS, table, settings);
+}
+
+/// Appends a new name of a table.
+pub(crate) fn put_rename(out: &mut Vec<u8>, table: TableId, name: &str) {
+    put_json(out, RENAME, table, &name);
 }
 
 fn put_json(out: &mut Vec<u8>, operation: u8, table: TableId, content: &impl Serialize) {
@@ -243,6 +260,7 @@ impl<'a> Reader<'a> {
             SETTINGS => Operation::Settings { table, settings: self.json("the settings of a table")? },
             CLOCK => Operation::Clock { time: Micros::from_le_bytes(self.array()?) },
             TAKEN_BACK => Operation::TakenBack { from: u64::from_le_bytes(self.array()?) },
+            RENAME => Operation::Rename { table, name: self.json("the name of a table")? },
             DROP => Operation::Drop { table },
             other => return Err(Error::BadRedo(format!("unknown operation {other}"))),
         })

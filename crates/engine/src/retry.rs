@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::isolation::TransactionOptions;
-use crate::transaction::{Lost, Transaction};
+use crate::transaction::{Begun, Lost, Transaction};
 
 /// How long work is tried again.
 const RETRY_TIME: Duration = Duration::from_secs(10);
@@ -67,8 +67,8 @@ impl Database {
     ) -> Attempt<T, E> {
         let failed =
             |error: Error| Attempt { is_retryable: error.is_retryable(), result: Err(error.into()), lost: None };
-        let mut transaction = match self.begin_with(options) {
-            Ok(transaction) => transaction,
+        let mut transaction = match Begun::new(self.shared.anchor(), &options) {
+            Ok(begun) => Transaction::of(begun, options),
             Err(error) => return failed(error),
         };
         // The place in the queue is kept until the work is done, or has failed.
@@ -81,7 +81,7 @@ impl Database {
         match work(&mut transaction) {
             Ok(value) => {
                 drop(place);
-                match transaction.commit() {
+                match transaction.finish() {
                     Ok(_) => Attempt { result: Ok(value), is_retryable: false, lost: None },
                     Err(error) => failed(error),
                 }

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use types::{Column, DataType, Schema, Value};
 
 use crate::error::{Error, Result};
+use crate::table_name::TableName;
 
 /// The cells of one row; most tables have few enough columns to need no allocation.
 pub(crate) type Cells<'a> = SmallVec<[Cell<'a>; 16]>;
@@ -26,7 +27,7 @@ enum Fit<'a> {
 impl<'a> Fitted<'a> {
     /// Checks values, each with the position of its column.
     pub(crate) fn new(
-        table: &str,
+        table: &TableName,
         schema: &Schema,
         values: impl Iterator<Item = (usize, &'a Value)>,
     ) -> Result<Fitted<'a>> {
@@ -52,15 +53,15 @@ impl<'a> Fitted<'a> {
 }
 
 /// The value as the column takes it: integers change width where they lose nothing, all else must fit as it is.
-fn fit<'a>(table: &str, column: &Column, value: &'a Value) -> Result<Cow<'a, Value>> {
+fn fit<'a>(table: &TableName, column: &Column, value: &'a Value) -> Result<Cow<'a, Value>> {
     if value.is_null() && !column.nullable {
-        return Err(Error::NullInColumn { table: table.into(), column: column.name.clone() });
+        return Err(Error::NullInColumn { table: table.to_string(), column: column.name.clone() });
     }
     if value.fits(column.data_type) && !is_too_long(value) {
         return Ok(Cow::Borrowed(value));
     }
     widen(value, column.data_type).map(Cow::Owned).ok_or_else(|| Error::BadValue {
-        table: table.into(),
+        table: table.to_string(),
         column: column.name.clone(),
         data_type: column.data_type,
         value: shorten(value.to_string()),
@@ -104,14 +105,14 @@ pub(crate) fn shorten(text: String) -> String {
 }
 
 /// Refuses rows of the wrong width.
-pub(crate) fn check_width(table: &str, expected: usize, found: usize) -> Result<()> {
-    if expected == found { Ok(()) } else { Err(Error::WrongWidth { table: table.into(), expected, found }) }
+pub(crate) fn check_width(table: &TableName, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::WrongWidth { table: table.to_string(), expected, found }) }
 }
 
 /// Checks rows that come as cells of the right types: refuses NULL where a column does not take it, and values too
 /// long to store.
 pub(crate) fn check_cells<'a>(
-    table: &str,
+    table: &TableName,
     schema: &Schema,
     cells: impl Iterator<Item = (usize, &'a Cell<'a>)>,
 ) -> Result<()> {
@@ -119,11 +120,11 @@ pub(crate) fn check_cells<'a>(
         let column = &schema.columns()[column];
         match cell {
             Cell::Null if !column.nullable => {
-                return Err(Error::NullInColumn { table: table.into(), column: column.name.clone() });
+                return Err(Error::NullInColumn { table: table.to_string(), column: column.name.clone() });
             }
             Cell::Bytes(bytes) if bytes.len() > VALUE_BYTES_MAX => {
                 return Err(Error::BadValue {
-                    table: table.into(),
+                    table: table.to_string(),
                     column: column.name.clone(),
                     data_type: column.data_type,
                     value: format!("of {} bytes", bytes.len()),
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn integers_change_width_without_loss() {
         let column = |data_type| Column::new("c", data_type);
-        let fit = |value: Value, data_type| fit("t", &column(data_type), &value).map(Cow::into_owned);
+        let fit = |value: Value, data_type| fit(&TableName::new("t"), &column(data_type), &value).map(Cow::into_owned);
         assert_eq!(fit(Value::from(5i64), DataType::SmallInt).unwrap(), Value::SmallInt(5));
         assert_eq!(fit(Value::from(5i16), DataType::BigInt).unwrap(), Value::BigInt(5));
         let money = DataType::Decimal { precision: 5, scale: 2 };

@@ -1,9 +1,10 @@
 //! The transactions that run now, for people to look at.
 use std::time::Duration;
 
-use txn::{RowName, State};
+use txn::State;
 use types::{Rid, Timestamp, TxnId};
 
+use crate::catalog::is_no_row;
 use crate::database::Database;
 use crate::isolation::{Isolation, TransactionOptions};
 
@@ -37,7 +38,7 @@ pub enum RunningState {
     Ended,
 }
 
-/// A wait for a row.
+/// A wait for a row, or for a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowWait {
     /// who holds the row, or is before this one in its queue
@@ -46,6 +47,8 @@ pub struct RowWait {
     pub table: Option<String>,
     /// the row
     pub rid: Rid,
+    /// whether the whole table is waited for, or its name, as the owner changes the catalog or this transaction is about to
+    pub is_table: bool,
     /// how long it has waited
     pub since: Duration,
 }
@@ -75,10 +78,6 @@ impl Database {
         let core = &self.shared.core;
         let now = core.transactions.0.micros();
         let ago = |micros: u64| Duration::from_micros(if micros == 0 { 0 } else { now.saturating_sub(micros) });
-        let table = |row: RowName| {
-            let tables = core.tables.read();
-            tables.values().find(|table| table.id == row.table).map(|table| table.name.clone())
-        };
         let running = core.transactions.0.list().into_iter().map(|running| RunningTransaction {
             id: running.id,
             isolation: isolation_of(running.description),
@@ -92,8 +91,9 @@ impl Database {
             snapshot: running.snapshot,
             waits: running.waits.map(|waits| RowWait {
                 owner: waits.owner,
-                table: table(waits.row),
+                table: core.catalog.name_of(waits.row),
                 rid: Rid::from_word(waits.row.rid),
+                is_table: is_no_row(waits.row),
                 since: ago(waits.since),
             }),
         });

@@ -21,6 +21,8 @@ use crate::redo::TableId;
 use crate::row::{Cells, Fitted, check_width};
 use crate::settings::TableSettings;
 use crate::share_locks::ShareLocks;
+use crate::table_lock::TableLock;
+use crate::table_name::TableName;
 
 /// A handle to one table; cheap to clone.
 #[derive(Clone)]
@@ -46,15 +48,15 @@ pub(crate) struct TableData {
     pub(crate) id: TableId,
     /// Which database it belongs to: where that has its account of memory, which lives as long as the table.
     pub(crate) home: usize,
-    pub(crate) name: String,
+    pub(crate) name: TableName,
     pub(crate) schema: Arc<Schema>,
     pub(crate) storage: lineage::Table,
     pub(crate) primary_key: Option<PrimaryKey>,
     pub(crate) share_locks: ShareLocks,
     settings: RwLock<TableSettings>,
     has_changed_keys: AtomicBool,
-    /// Set once the table was dropped, or replaced by an empty one.
-    is_gone: AtomicBool,
+    /// Who may write to it.
+    pub(crate) lock: TableLock,
 }
 
 /// An aggregate is not spread over more threads than there are so many ranges: starting one takes as long as some ranges.
@@ -88,14 +90,14 @@ impl TableData {
         TableData {
             id,
             home: Arc::as_ptr(budget).addr(),
-            name: name.into(),
+            name: TableName::new(name),
             schema: Arc::new(schema),
             storage,
             primary_key,
             share_locks: ShareLocks::default(),
             settings: RwLock::new(settings),
             has_changed_keys: AtomicBool::new(false),
-            is_gone: AtomicBool::new(false),
+            lock: TableLock::default(),
         }
     }
 
@@ -111,21 +113,12 @@ impl TableData {
         *self.settings.write() = settings;
     }
 
-    /// Lets nobody write to the table any more.
-    pub(crate) fn retire(&self) {
-        self.is_gone.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn is_gone(&self) -> bool {
-        self.is_gone.load(Ordering::Acquire)
-    }
-
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema
     }
 
     pub(crate) fn primary_key(&self) -> Result<&PrimaryKey> {
-        self.primary_key.as_ref().ok_or_else(|| Error::NoPrimaryKey(self.name.clone()))
+        self.primary_key.as_ref().ok_or_else(|| Error::NoPrimaryKey(self.name.to_string()))
     }
 
     /// The index form of a key given as values, one for each key column.
@@ -211,8 +204,8 @@ impl TableData {
     }
 
     #[cold]
-    fn no_such_position(&self, column: usize) -> Error {
-        Error::NoSuchColumn { table: self.name.clone(), column: format!("number {column}") }
+    pub(crate) fn no_such_position(&self, column: usize) -> Error {
+        Error::NoSuchColumn { table: self.name.to_string(), column: format!("number {column}") }
     }
 
     /// Whether an update, even one that was rolled back, may have given a record another key.
@@ -232,7 +225,7 @@ impl TableData {
     pub(crate) fn position(&self, column: &str) -> Result<usize> {
         self.schema
             .position(column)
-            .ok_or_else(|| Error::NoSuchColumn { table: self.name.clone(), column: column.into() })
+            .ok_or_else(|| Error::NoSuchColumn { table: self.name.to_string(), column: column.into() })
     }
 
     fn projection(&self, options: &ScanOptions) -> Projection {
@@ -355,7 +348,7 @@ impl Table {
     pub fn memory(&self) -> TableMemory {
         let used = self.data.storage.memory();
         TableMemory {
-            table: self.data.name.clone(),
+            table: self.data.name.to_string(),
             insert_bytes: used.insert_bytes,
             base_bytes: used.base_bytes,
             tail_bytes: used.tail_bytes,
@@ -387,7 +380,7 @@ impl Table {
     /// The error for a snapshot that was given up.
     pub(crate) fn too_old(&self, at: Timestamp) -> Error {
         let oldest = self.data.storage.horizon();
-        Error::SnapshotTooOld { table: self.data.name.clone(), at: at.0, oldest: oldest.0 }
+        Error::SnapshotTooOld { table: self.data.name.to_string(), at: at.0, oldest: oldest.0 }
     }
 
     /// The visible row with this primary key as one batch of zero or one row, shaped as a scan's batches are. A key

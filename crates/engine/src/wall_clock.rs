@@ -55,6 +55,16 @@ impl WallClock {
         push(&mut marks, time, at);
     }
 
+    /// All marks, for a checkpoint.
+    pub(crate) fn marks(&self) -> Vec<(Micros, Timestamp)> {
+        self.marks.lock().clone()
+    }
+
+    /// The marks that a checkpoint has; what the log has after it comes later.
+    pub(crate) fn restore(&self, marks: Vec<(Micros, Timestamp)>) {
+        *self.marks.lock() = marks;
+    }
+
     /// The log ended with the commit `last`.
     pub(crate) fn finish_recovery(&self, last: Timestamp) {
         fill_gap(&mut self.marks.lock(), wall_time(), last);

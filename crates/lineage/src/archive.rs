@@ -19,15 +19,18 @@
 //!
 //! Order of publication, for readers, who load pages before the Indirection word and the history last: history first,
 //! then base pages, and tail pages are given up at the end. Everything here runs under the merge's own mutex.
+use std::sync::Arc;
+
 use sync::Guard;
 use sync::atomic::Ordering;
 use types::Timestamp;
 
 use crate::base::{MetaColumns, MetaPage, Pages};
 use crate::cell::Cell;
+use crate::codec::ArchiveImage;
 use crate::history::{History, HistoryPage, NewVersion};
 use crate::kept::Kept;
-use crate::memory::{Charge, MemoryKind};
+use crate::memory::{Charge, MemoryKind, Meter};
 use crate::range::Range;
 use crate::tail::{Kind, TailRecord};
 
@@ -35,17 +38,26 @@ use crate::tail::{Kind, TailRecord};
 pub(crate) struct Archive {
     pub(crate) history: History,
     /// how many versions there were when every record was last looked at
-    len_expired: usize,
+    pub(crate) len_expired: usize,
     /// what was kept then
-    kept_expired: Kept,
+    pub(crate) kept_expired: Kept,
     /// how many of them will go with the snapshots that were in use then
-    pinned: usize,
+    pub(crate) pinned: usize,
     _charge: Charge,
 }
 
 impl Archive {
     pub(crate) fn new(history: History, charge: Charge) -> Archive {
         Archive { history, len_expired: 0, kept_expired: Kept::default(), pinned: 0, _charge: charge }
+    }
+
+    /// What a range image has of an archive.
+    pub(crate) fn of_image(image: ArchiveImage, history: History, meter: &Arc<Meter>) -> Archive {
+        let ArchiveImage { len_expired, kept_expired, pinned, .. } = image;
+        // One that was never published is not charged.
+        let bytes = if history.through() == 0 { 0 } else { history.bytes() };
+        let charge = Charge::new(meter, MemoryKind::History, bytes);
+        Archive { history, len_expired, kept_expired, pinned, _charge: charge }
     }
 }
 
@@ -124,6 +136,7 @@ impl Range {
         let charge = Charge::new(&self.meter, MemoryKind::History, history.bytes());
         let (kept_expired, len_expired, pinned) = (before.kept_expired.clone(), before.len_expired, before.pinned);
         cell.replace(Archive { history, len_expired, kept_expired, pinned, _charge: charge }, guard);
+        self.has_published();
     }
 
     /// The history with the tail records up to `through`, but for those that no kept snapshot needs.
@@ -194,6 +207,7 @@ impl Range {
         let charge = Charge::new(&self.meter, MemoryKind::History, history.bytes());
         let archive = Archive { history, len_expired, kept_expired, pinned, _charge: charge };
         self.parts[part].archive.replace(archive, guard);
+        self.has_published();
     }
 
     /// Keeps, as origins in the history, the base values that the merge is about to replace and that kept snapshots before

@@ -11,11 +11,12 @@
 use std::sync::Arc;
 
 use sync::atomic::AtomicU64;
-use types::{StartTime, Timestamp};
+use types::{BlobRef, StartTime, Timestamp};
 
 use crate::cell::Cell;
 use crate::column_set::ColumnSet;
 use crate::encoding::EncodedColumn;
+use crate::image::Stored;
 use crate::insert::InsertPages;
 use crate::memory::{Charge, MemoryKind, Meter};
 use crate::row_page::RowPage;
@@ -80,13 +81,20 @@ pub(crate) enum Values {
 /// A page's content with the memory that it is charged for.
 pub(crate) struct Charged<T> {
     pub(crate) content: T,
+    /// where it is on disk
+    pub(crate) stored: Arc<Stored>,
     pub(crate) _charge: Charge,
 }
 
 impl<T> Charged<T> {
+    /// The same for content that this blob has.
+    pub(crate) fn stored(content: T, bytes: usize, meter: &Arc<Meter>, blob: BlobRef) -> Charged<T> {
+        Charged { stored: Stored::at(blob), ..Charged::base(content, bytes, meter) }
+    }
+
     /// Charges `bytes` of base pages for this content.
     pub(crate) fn base(content: T, bytes: usize, meter: &Arc<Meter>) -> Charged<T> {
-        Charged { content, _charge: Charge::new(meter, MemoryKind::Base, bytes) }
+        Charged { content, stored: Arc::default(), _charge: Charge::new(meter, MemoryKind::Base, bytes) }
     }
 }
 
@@ -177,6 +185,12 @@ impl UpdateColumns {
             ever: vec![0; len * set_words].into(),
             deleted: vec![0; len.div_ceil(64)].into(),
         }
+    }
+
+    /// Finds the newest of every few slots.
+    pub(crate) fn note_newest(&mut self) {
+        let newest = |chunk: &[u64]| chunk.iter().copied().fold(0, u64::max);
+        self.newest = self.last_updated.chunks(HINT_SLOTS).map(newest).collect();
     }
 
     /// Whether the newest tail record taken in of `slot` was a delete.

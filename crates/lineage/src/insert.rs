@@ -46,9 +46,7 @@ impl InsertPages {
     /// Writes the record at `slot`, which the caller allocated; `start` makes it known to readers.
     pub fn write(&self, slot: usize, cells: &[Cell<'_>], start: u64) {
         debug_assert_eq!(cells.len(), self.wide.len());
-        if slot.is_multiple_of(CHARGED_SLOTS) {
-            self.charge_slots(CHARGED_SLOTS.min(self.start.len()));
-        }
+        self.charge_slot(slot);
         let mut nulls = ColumnSet::EMPTY;
         for (column, cell) in cells.iter().enumerate() {
             let word = match cell {
@@ -67,8 +65,12 @@ impl InsertPages {
         self.start[slot].store(start, Ordering::Release);
     }
 
-    fn charge_slots(&self, slots: usize) {
-        self.charge.grow(slots * (1 + self.set_words + self.wide.len()) * size_of::<u64>());
+    /// Charges the memory of some slots with the first of them.
+    pub(crate) fn charge_slot(&self, slot: usize) {
+        if slot.is_multiple_of(CHARGED_SLOTS) {
+            let slots = CHARGED_SLOTS.min(self.start.len());
+            self.charge.grow(slots * (1 + self.set_words + self.wide.len()) * size_of::<u64>());
+        }
     }
 
     /// The Start Time word of the record at `slot`.

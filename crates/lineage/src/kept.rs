@@ -59,6 +59,16 @@ impl From<Timestamp> for Kept {
 }
 
 impl Kept {
+    /// What is kept from a horizon on, and these before it, which ascend.
+    pub(crate) fn of_parts(horizon: Timestamp, old: Arc<[Timestamp]>) -> Kept {
+        Kept { horizon, old }
+    }
+
+    /// The snapshots before the horizon.
+    pub(crate) fn old(&self) -> &[Timestamp] {
+        &self.old
+    }
+
     /// Every snapshot from here on is kept.
     pub fn horizon(&self) -> Timestamp {
         self.horizon
@@ -160,6 +170,19 @@ impl Horizon {
             self.word.store(decided.kept.horizon.0, Ordering::SeqCst);
             decided.kept.clone()
         })
+    }
+
+    /// Nothing before `at` is there, after a restart: no snapshot from before is in use.
+    pub(crate) fn restore(&self, at: Timestamp) {
+        self.with_decided(|decided| {
+            decided.kept = Kept::from(at.max(decided.kept.horizon));
+            self.word.store(decided.kept.horizon.0, Ordering::SeqCst);
+        });
+    }
+
+    /// The horizon as it was decided last, whatever is being decided now.
+    pub(crate) fn decided(&self) -> Timestamp {
+        self.with_decided(|decided| decided.kept.horizon)
     }
 
     /// See [`crate::Table::keep_all`].

@@ -21,6 +21,7 @@
 //! | `base`, `encoding`, `row_page`, `insert`, `tail`, `sequence`, `words`, `heap` | the pages |
 //! | `validation` | whether others changed what a transaction has read |
 //! | `statistics`, `sketch`, `past`, `memory` | what is known of a table, its changes, its bytes |
+//! | `image`, `codec` | ranges in the blobs of a checkpoint, and back |
 //! | `cell`, `column_set`, `view` | values, sets of columns, visibility |
 //!
 //! The crate does not know transactions, only their ids: it asks [`Outcomes`] what became of one.
@@ -30,11 +31,13 @@ mod archive;
 mod base;
 mod block;
 mod cell;
+mod codec;
 mod column_set;
 mod encoding;
 mod fold;
 mod heap;
 mod history;
+mod image;
 mod insert;
 mod kept;
 #[cfg(test)]
@@ -75,6 +78,7 @@ pub use block::Request;
 pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, value_of_cell, word_of_value};
 pub use encoding::{Aggregates, Comparison, Encoding, Mask, Sum, Test, Zone};
 pub use heap::VALUE_BYTES_MAX;
+pub use image::{BlobSink, BlobSource, RangeImage, RestoreError};
 pub use kept::{Kept, KeptFrom};
 pub use memory::{MemoryBudget, MemoryUse};
 pub use merge::MergeReport;

@@ -31,7 +31,7 @@ impl Fixture {
     }
 
     fn take_back(&self, txn: TxnId, appended: Appended) {
-        self.table.stamp_versions(rid(), appended, txn, StartTime::TOMBSTONE);
+        self.table.stamp_versions(&sync::pin(), rid(), appended, txn, StartTime::TOMBSTONE);
     }
 
     fn writer(&self) -> Writer {
@@ -55,7 +55,7 @@ fn a_lock_keeps_others_off_and_leaves_nothing_behind_however_its_transaction_end
             fixture.ended.end(txn, outcome);
             if is_stamped {
                 let stamp = if outcome == Outcome::Aborted { StartTime::TOMBSTONE } else { 7 };
-                fixture.table.stamp_versions(rid(), lock, txn, stamp);
+                fixture.table.stamp_versions(&sync::pin(), rid(), lock, txn, stamp);
             }
             assert_eq!(fixture.writer(), Writer::Settled);
             for _ in 0..3 {
@@ -105,7 +105,7 @@ fn an_update_upon_a_lock_stays_two_hops_away() {
         let record = fixture.range().parts[0].tails.get(guard, update.last).unwrap();
         assert_eq!((record.explicit().iter().collect::<Vec<_>>(), record.reset()), (vec![1, 2], merged));
         fixture.take_back(txn, lock);
-        fixture.table.stamp_versions(rid(), update, txn, 9);
+        fixture.table.stamp_versions(&sync::pin(), rid(), update, txn, 9);
         for _ in 0..3 {
             assert_eq!(fixture.read_as(view(9), RECORD, &[0, 1, 2]), Some(vec![70, 71, 80]));
             assert_eq!(fixture.read_as(view(8), RECORD, &[0, 1, 2]), Some(vec![70, 71, 2_001]));
@@ -127,7 +127,7 @@ fn an_update_taken_back_from_an_own_insert_does_not_cost_the_old_value() {
     let update = fixture.append(txn, 4, &[(0, 20)]).unwrap();
     assert_eq!(update.last - update.first, 1, "with a snapshot record");
     fixture.take_back(txn, update);
-    fixture.table.stamp_insert(rid(), txn, 5);
+    fixture.table.stamp_insert(&sync::pin(), rid(), txn, 5);
     fixture.update(RECORD, 6, &[(0, 30)]);
     for _ in 0..3 {
         let seen = [4, 5, 6].map(|at| fixture.read(RECORD, at, &[0, 1]));

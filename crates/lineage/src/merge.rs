@@ -107,6 +107,7 @@ impl Range {
             columns[column] = Arc::new(Page { lineage: meta.lineage.clone(), values, sketch });
         }
         self.pages.replace(Pages::new(MetaPage::Base(meta), columns), guard);
+        self.has_published();
         Some(report)
     }
 

@@ -151,7 +151,7 @@ fn table_3_indirection_and_reset_of_cumulation() {
     update(&table, 1, 2125, &[(B, word(B, 2, 1))]);
     update(&table, 2, 2130, &[(C, word(C, 3, 2))]);
     update(&table, 1, 2155, &[(A, word(A, 2, 3))]);
-    table.stamp_versions(Rid::base(0, 0), Appended { first: 8, last: 8 }, deleter(), 2015);
+    table.stamp_versions(&sync::pin(), Rid::base(0, 0), Appended { first: 8, last: 8 }, deleter(), 2015);
     assert_tail(
         table.range(0),
         &[

@@ -22,6 +22,7 @@ use crate::archive::Archive;
 use crate::base::{Lineage, MetaPage, Page, Pages, Values};
 use crate::cell::Cell;
 use crate::history::History;
+use crate::image::LastImage;
 use crate::insert::{CHARGED_SLOTS, InsertPages};
 use crate::memory::{Charge, MemoryKind, Meter};
 use crate::table::TableOptions;
@@ -45,6 +46,9 @@ pub(crate) struct Range {
     /// Reading a record loads them before its Indirection word.
     pub(crate) pages: EpochCell<Pages>,
     pub(crate) parts: Box<[UpdateRange]>,
+    /// How often pages or history were exchanged.
+    pub(crate) publications: AtomicU64,
+    pub(crate) last_image: Arc<std::sync::Mutex<Option<LastImage>>>,
     /// Whether somebody has been told that the range is due for a merge.
     pub(crate) is_merge_claimed: AtomicBool,
     /// Held by the one merge that may run on a range; transactions never touch it.
@@ -97,6 +101,8 @@ impl Range {
             inserts_newest: zeroed_atomics(capacity.div_ceil(HINT_SLOTS)),
             pages: EpochCell::new(Pages::new(meta, columns)),
             parts,
+            publications: AtomicU64::new(0),
+            last_image: Arc::default(),
             is_merge_claimed: AtomicBool::new(false),
             merging: Mutex::default(),
             meter: meter.clone(),
@@ -150,12 +156,17 @@ impl Range {
 
     /// Writes the record at `slot`, which was handed out to the caller.
     pub(crate) fn write_insert(&self, slot: usize, cells: &[Cell<'_>], start: u64) {
-        if slot.is_multiple_of(CHARGED_SLOTS) {
-            self.indirection_charge.grow(CHARGED_SLOTS.min(self.options.range_records) * size_of::<u64>());
-        }
+        self.charge_slot(slot);
         match &self.pages.load(&sync::pin()).meta {
             MetaPage::Insert { pages, .. } => pages.write(slot, cells, start),
             MetaPage::Base(_) => unreachable!("insert pages stay until every slot handed out is resolved"),
+        }
+    }
+
+    /// Charges the Indirection words of some slots with the first of them.
+    pub(crate) fn charge_slot(&self, slot: usize) {
+        if slot.is_multiple_of(CHARGED_SLOTS) {
+            self.indirection_charge.grow(CHARGED_SLOTS.min(self.options.range_records) * size_of::<u64>());
         }
     }
 

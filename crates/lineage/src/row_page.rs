@@ -15,10 +15,10 @@ use types::DataType;
 
 /// The records of a range, row by row.
 pub(crate) struct RowPage {
-    wide: Arc<[bool]>,
-    words: Box<[u64]>,
-    nulls: Box<[u64]>,
-    bytes: Box<[u8]>,
+    pub(crate) wide: Arc<[bool]>,
+    pub(crate) words: Box<[u64]>,
+    pub(crate) nulls: Box<[u64]>,
+    pub(crate) bytes: Box<[u8]>,
 }
 
 impl RowPage {
@@ -50,15 +50,20 @@ impl RowPage {
         RowPage { wide, words: words.into(), nulls: nulls.into(), bytes: bytes.into() }
     }
 
+    /// Whether a value is NULL.
+    #[inline]
+    pub(crate) fn is_null(&self, column: usize, slot: usize) -> bool {
+        let set_words = self.wide.len().div_ceil(64);
+        self.nulls[slot * set_words + column / 64] & 1 << (column % 64) != 0
+    }
+
     /// A value.
     #[inline]
     pub(crate) fn cell(&self, column: usize, slot: usize) -> Cell<'_> {
-        let width = self.wide.len();
-        let word = self.words[slot * width + column];
-        let set_words = width.div_ceil(64);
-        if self.nulls[slot * set_words + column / 64] & 1 << (column % 64) != 0 {
+        if self.is_null(column, slot) {
             return Cell::Null;
         }
+        let word = self.words[slot * self.wide.len() + column];
         if self.wide[column] {
             let (offset, len) = ((word >> 32) as usize, word as u32 as usize);
             Cell::Bytes(&self.bytes[offset..offset + len])

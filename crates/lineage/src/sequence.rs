@@ -40,6 +40,11 @@ impl SequenceBlocks {
         self.allocated.load(Ordering::Acquire)
     }
 
+    /// Numbers up to here were handed out before a restart.
+    pub(crate) fn restore(&self, allocated: u64) {
+        self.allocated.store(allocated, Ordering::Release);
+    }
+
     /// Takes `count` consecutive numbers above `above` and returns the first. Numbers that will never be used are
     /// passed to `bury`.
     #[inline]

@@ -10,12 +10,14 @@ use foldhash::fast::FixedState;
 use crate::cell::Cell;
 
 const BITS: u32 = 10;
-const REGISTERS: usize = 1 << BITS;
+/// The greatest rank: of a hash without a bit behind those that choose the register.
+pub(crate) const RANK_MAX: u8 = 64 - BITS as u8 + 1;
+pub(crate) const REGISTERS: usize = 1 << BITS;
 
 /// A sketch of a set of values.
 #[derive(Clone)]
 pub(crate) struct Sketch {
-    registers: Box<[u8; REGISTERS]>,
+    pub(crate) registers: Box<[u8; REGISTERS]>,
 }
 
 impl Default for Sketch {

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::blocking::Mutex;
 use sync::{CachePadded, Directory, Guard};
-use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
+use types::{DataType, Rid, Schema, StartTime, Timestamp, TxnId, Value};
 
 use crate::aggregate::Totals;
 use crate::block::Request;
@@ -133,6 +133,16 @@ impl Table {
         !rid.is_tail() && rid.range() < self.range_count() && rid.slot() < self.range(rid.range()).len()
     }
 
+    /// When a base record was inserted; `None` if its transaction has not committed, or not stamped it.
+    pub fn inserted_at(&self, rid: Rid) -> Option<Timestamp> {
+        let guard = sync::pin();
+        let start = self.range(rid.range()).pages.load(&guard).meta.start(rid.slot()).load(Ordering::Acquire);
+        match StartTime::from_word(start) {
+            StartTime::Committed(at) => Some(at),
+            StartTime::Pending(_) | StartTime::Tombstone | StartTime::Unwritten => None,
+        }
+    }
+
     pub(crate) fn range(&self, index: usize) -> &Range {
         self.ranges.get(index).expect("a Rid names a range of its table")
     }
@@ -162,6 +172,24 @@ impl Table {
         }
         self.range(rid.range()).raise_len(rid.slot());
         self.write_base(rid, cells, start);
+    }
+
+    /// The range with this number, made if it is not there.
+    pub(crate) fn range_for_recovery(&self, index: usize) -> &Range {
+        let _growing = self.growing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        while self.range_count() <= index {
+            self.add_range();
+        }
+        self.range(index)
+    }
+
+    /// What was given up before a restart is not there.
+    pub(crate) fn restore_horizon(&self, at: Timestamp) {
+        self.horizon.restore(at);
+    }
+
+    pub(crate) fn horizon_decided(&self) -> Timestamp {
+        self.horizon.decided()
     }
 
     /// Ends recovery: slots that no committed transaction filled become tombstones, and ranges with room are opened.
@@ -229,13 +257,13 @@ impl Table {
 
     /// Writes the outcome of transaction `owner` into a record that it inserted: a commit timestamp's word, or
     /// [`types::StartTime::TOMBSTONE`].
-    pub fn stamp_insert(&self, rid: Rid, owner: TxnId, stamp: u64) {
-        self.range(rid.range()).stamp_base(&sync::pin(), rid.slot(), owner, stamp);
+    pub fn stamp_insert(&self, guard: &Guard, rid: Rid, owner: TxnId, stamp: u64) {
+        self.range(rid.range()).stamp_base(guard, rid.slot(), owner, stamp);
     }
 
     /// The same for versions that it appended to a record.
-    pub fn stamp_versions(&self, rid: Rid, appended: Appended, owner: TxnId, stamp: u64) {
-        self.range(rid.range()).stamp_tail(&sync::pin(), rid.slot(), appended, owner, stamp);
+    pub fn stamp_versions(&self, guard: &Guard, rid: Rid, appended: Appended, owner: TxnId, stamp: u64) {
+        self.range(rid.range()).stamp_tail(guard, rid.slot(), appended, owner, stamp);
     }
 
     /// Passes the values of `columns` of the version that `view` sees to `take`, `None` where it sees no record.

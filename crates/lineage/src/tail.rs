@@ -37,6 +37,8 @@ use crate::read::Outdated;
 use crate::sequence::SequenceBlocks;
 use crate::words::{Layout, Words};
 
+mod restored;
+
 /// Tail records in one tail page: 2 KiB a column, smaller than base pages (section 4.3, footnote 8).
 const PAGE_RECORDS: usize = 256;
 

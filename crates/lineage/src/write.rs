@@ -204,10 +204,11 @@ impl Append<'_> {
     }
 }
 
-/// Writes the outcome of a transaction over the Start Time that it left, unless somebody did so already.
+/// Writes the outcome of a transaction over the Start Time that it left. Whoever else does so at the same time writes
+/// the same outcome, so a store will do.
 #[inline]
-fn stamp_word(start: &AtomicU64, left: u64, stamp: u64) {
-    let _ = start.compare_exchange(left, stamp, Ordering::AcqRel, Ordering::Relaxed);
+fn stamp_word(start: &AtomicU64, stamp: u64) {
+    start.store(stamp, Ordering::Release);
 }
 
 /// Whether a transaction whose Start Time word is `start` may append a version to the newest one.
@@ -350,7 +351,7 @@ impl Range {
             // A snapshot record carries its base record's Start Time; unless this transaction inserted that, it stays.
             if owner.has_written(seen) {
                 let stamp = if record.kind() == Kind::Lock { StartTime::TOMBSTONE } else { stamp };
-                stamp_word(record.start(), seen, stamp);
+                stamp_word(record.start(), stamp);
             }
         }
     }
@@ -360,7 +361,7 @@ impl Range {
         let start = self.pages.load(guard).meta.start(slot);
         let seen = start.load(Ordering::Relaxed);
         if owner.has_written(seen) {
-            stamp_word(start, seen, stamp);
+            stamp_word(start, stamp);
         }
     }
 
@@ -368,7 +369,12 @@ impl Range {
     pub(crate) fn bury_unwritten(&self, guard: &Guard) {
         let meta = &self.pages.load(guard).meta;
         for slot in 0..self.len() {
-            let _ = meta.start(slot).compare_exchange(0, StartTime::TOMBSTONE, Ordering::AcqRel, Ordering::Relaxed);
+            let start = meta.start(slot);
+            let buried = start.compare_exchange(0, StartTime::TOMBSTONE, Ordering::AcqRel, Ordering::Relaxed);
+            if let (Ok(_), MetaPage::Insert { pages, .. }) = (buried, meta) {
+                self.charge_slot(slot);
+                pages.charge_slot(slot);
+            }
         }
     }
 }

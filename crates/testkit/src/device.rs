@@ -68,7 +68,7 @@ struct State {
     pending_names: Vec<(String, Option<usize>)>,
     steps: u64,
     cut_at: Option<u64>,
-    fail_at: Option<(u64, Failure)>,
+    fail_at: BTreeMap<u64, Failure>,
     unreadable: Option<String>,
     capacity_bytes: Option<u64>,
     sync_delay: Duration,
@@ -103,7 +103,7 @@ impl FaultyDevice {
             pending_names: Vec::new(),
             steps: 0,
             cut_at: None,
-            fail_at: None,
+            fail_at: BTreeMap::new(),
             unreadable: None,
             capacity_bytes: None,
             sync_delay: Duration::ZERO,
@@ -129,9 +129,9 @@ impl FaultyDevice {
         self.state.lock().cut_at = Some(step);
     }
 
-    /// Step `step` fails; the steps after it work again.
+    /// Step `step` fails; the steps after it work again, but those that are named as well.
     pub fn fail_at(&self, step: u64, failure: Failure) {
-        self.state.lock().fail_at = Some((step, failure));
+        self.state.lock().fail_at.insert(step, failure);
     }
 
     /// Files take up at most so many bytes together; writes that need more fail with ENOSPC.
@@ -254,10 +254,7 @@ impl State {
             self.off = true;
             return Ok(Fate::Cut);
         }
-        match self.fail_at {
-            Some((step, failure)) if step == self.steps => Ok(Fate::Fails(failure)),
-            _ => Ok(Fate::Done),
-        }
+        Ok(self.fail_at.get(&self.steps).map_or(Fate::Done, |&failure| Fate::Fails(failure)))
     }
 
     fn used_bytes(&self) -> u64 {

@@ -12,6 +12,7 @@
 //! | `waits`, `bell` | waiting for a transaction to end, sleeping and waking |
 //! | `queue` | who is next at a row that many want |
 //! | `deadlock` | circles of waits, their victims |
+//! | `uses` | which tables a transaction writes to |
 //! | `list` | what runs now, counts |
 //!
 //! **Commit** without a latch:
@@ -53,6 +54,7 @@ mod list;
 mod queue;
 mod snapshots;
 mod table;
+mod uses;
 mod waits;
 
 pub use commit::Doomed;

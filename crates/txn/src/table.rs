@@ -18,6 +18,7 @@ use crate::commit::Dependencies;
 use crate::list::Count;
 use crate::queue::RowQueues;
 use crate::snapshots::NO_SNAPSHOT;
+use crate::uses::Uses;
 use crate::waits::Waits;
 
 const SLOT_BITS: u32 = 12;
@@ -49,6 +50,8 @@ pub struct TransactionTable {
     pub(crate) slots: Box<[CachePadded<Slot>]>,
     /// Who waits for the transaction of the slot with the same number, and what it waits for itself.
     pub(crate) waits: Box<[CachePadded<Waits>]>,
+    /// Which tables the transaction of the slot with the same number writes to.
+    pub(crate) uses: Box<[Uses]>,
     pub(crate) queues: RowQueues,
     pub(crate) counters: Counters<{ Count::ALL }>,
     pub(crate) time: SystemClock,
@@ -118,6 +121,8 @@ pub(crate) fn use_of(txn: TxnId) -> u64 {
 pub struct Handle {
     pub(crate) id: TxnId,
     pub(crate) slot: usize,
+    /// How many tables it has noted.
+    pub(crate) tables: u8,
 }
 
 impl Handle {
@@ -162,6 +167,7 @@ impl TransactionTable {
             clock: CachePadded::new(AtomicU64::new(newest.0)),
             slots: (0..SLOTS).map(|index| CachePadded::new(Slot::new(index))).collect(),
             waits: (0..SLOTS).map(|_| CachePadded::new(Waits::default())).collect(),
+            uses: (0..SLOTS).map(|_| Uses::default()).collect(),
             queues: RowQueues::default(),
             counters: Counters::default(),
             time: SystemClock,
@@ -196,7 +202,7 @@ impl TransactionTable {
                 slot.born.store(born.0, Ordering::Release);
                 slot.begun.store(0, Ordering::Release);
                 slot.description.store(0, Ordering::Release);
-                return Ok(Handle { id, slot: index });
+                return Ok(Handle { id, slot: index, tables: 0 });
             }
         }
         Err(TooManyTransactions { limit: SLOTS })
@@ -209,6 +215,9 @@ impl TransactionTable {
         let slot = &self.slots[handle.slot];
         if phase::of(slot.state.load(Ordering::Relaxed)) == phase::ACTIVE {
             self.abort(&handle);
+        }
+        if handle.tables > 0 {
+            self.forget_tables(&handle);
         }
         slot.reads.store(NO_SNAPSHOT, Ordering::Release);
         slot.id.store(handle.id.word() & !IN_USE, Ordering::Release);

@@ -66,6 +66,30 @@ fn a_snapshot_of_the_past_is_kept_or_refused() {
     });
 }
 
+/// Who writes to a table notes it and then looks at the table's lock; who locks the table looks at the notes afterwards. One
+/// of the two notices the other.
+#[test]
+fn a_user_of_a_table_sees_its_lock_or_is_seen() {
+    model(3, || {
+        let table = Arc::new(TransactionTable::default());
+        let lock = Arc::new(AtomicU64::new(0));
+        let user = {
+            let (table, lock) = (table.clone(), lock.clone());
+            let (mut handle, _) = table.begin().unwrap();
+            thread::spawn(move || {
+                table.enter_table(&mut handle, 7);
+                (lock.load(Ordering::SeqCst) != 0, handle)
+            })
+        };
+        let (own, _) = table.begin().unwrap();
+        lock.swap(1, Ordering::SeqCst);
+        let is_seen = table.other_user(&own, 7).is_some();
+        let (sees, handle) = user.join().unwrap();
+        assert!(sees || is_seen);
+        assert_eq!(table.other_user(&own, 7), Some(handle.id()));
+    });
+}
+
 #[test]
 fn active_means_after_my_snapshot() {
     model(3, || {

@@ -215,3 +215,44 @@ fn between_statements_a_transaction_holds_no_snapshot() {
     table.release(past);
     assert_eq!((table.snapshots_in_use(), table.oldest_snapshot()), (vec![Timestamp(6)], Timestamp(6)));
 }
+
+#[test]
+fn tables_are_told_of_those_who_use_them_until_they_leave_or_end() {
+    let table = TransactionTable::default();
+    let [mut first, mut second, own] = [0; 3].map(|_| table.begin().unwrap().0);
+    assert_eq!(table.other_user(&own, 7), None);
+    table.enter_table(&mut first, 7);
+    table.enter_table(&mut first, 8);
+    table.enter_table(&mut second, 8);
+    assert_eq!(table.other_user(&own, 7), Some(first.id()));
+    assert_eq!(table.other_user(&first, 7), None, "not itself");
+    assert_eq!(table.other_user(&first, 8), Some(second.id()));
+    table.leave_table(&mut first, 7);
+    assert!(table.uses_table(first.id(), 7), "only the newest note is taken back");
+    table.leave_table(&mut first, 8);
+    assert!(!table.uses_table(first.id(), 8) && table.uses_table(first.id(), 7));
+    table.abort(&first);
+    assert!(!table.uses_table(first.id(), 7) && table.other_user(&own, 7).is_none(), "it has ended");
+    let former = first.id();
+    table.release(first);
+    let (next, _) = table.begin().unwrap();
+    assert_eq!(former.number() % 4096, next.id().number() % 4096, "the slot is used again");
+    assert!(!table.uses_table(next.id(), 7) && !table.uses_table(former, 7));
+    assert_eq!(table.other_user(&next, 8), Some(second.id()));
+}
+
+#[test]
+fn who_uses_more_tables_than_can_be_told_is_taken_to_use_any() {
+    let table = TransactionTable::default();
+    let [mut handle, own] = [0; 2].map(|_| table.begin().unwrap().0);
+    for number in 1..=8 {
+        assert!(!table.uses_table(handle.id(), number));
+        table.enter_table(&mut handle, number);
+    }
+    assert!((1..=8).all(|number| table.uses_table(handle.id(), number)) && !table.uses_table(handle.id(), 9));
+    table.enter_table(&mut handle, 9);
+    table.leave_table(&mut handle, 9);
+    assert!([1, 8, 9, 1000].iter().all(|number| table.other_user(&own, *number) == Some(handle.id())));
+    table.release(handle);
+    assert_eq!(table.other_user(&own, 1), None);
+}

@@ -224,7 +224,7 @@ impl MicroArgs {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().map_err(|_| "not a number".to_owned())?;
     if !(0.001..=1e6).contains(&seconds) {
         return Err("must be from 0.001 to 1000000".to_owned());

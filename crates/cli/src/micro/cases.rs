@@ -1,19 +1,20 @@
 //! The cases: what is measured on whom, in which order.
 //!
-//! Contestants take turns run by run, each run beginning with the next of them, so that the noise of the machine meets
-//! all alike. After its turn a contestant brings its background work to an end.
+//! Contestants take turns run by run, every other run in the opposite order and every second run beginning with the next
+//! of them, so that the noise of the machine meets all alike and nobody always follows the same one: the turn after a busy
+//! contestant is slower. After its turn a contestant brings its background work to an end.
 use std::time::Instant;
 
 use super::args::{Access, Case, MicroArgs};
 use super::bounds::Arrays;
 use super::contestant::{Contestant, Kind, check_agreement};
 use super::drive::{Drive, sum_idle_ms, sum_ms};
-use super::figure::Figure;
 use super::keepup;
 use super::lstore::{Lstore, StoreOptions};
-use super::report::Report;
 use super::workload::Workload;
 use crate::bench::{BenchError, Progress};
+use crate::figures::Figure;
+use crate::figures::Report;
 
 /// Rates are told in thousands.
 pub(super) const THOUSAND: f64 = 1e3;
@@ -231,6 +232,7 @@ impl Bench<'_, '_> {
             retention: self.args.retention,
             sum: self.args.sum,
             has_prefetch: !self.args.no_prefetch,
+            directory: None,
         }
     }
 
@@ -256,7 +258,7 @@ impl Bench<'_, '_> {
         let mut measured = vec![Vec::new(); participants];
         for run in 1..=runs {
             for turn in 0..participants {
-                let at = (run as usize + turn) % participants;
+                let at = place_in_turn(run as usize, turn, participants);
                 let values = measure(at, run)?;
                 let metrics: &mut Vec<Vec<f64>> = &mut measured[at];
                 metrics.resize(values.len(), Vec::new());
@@ -267,6 +269,12 @@ impl Bench<'_, '_> {
         self.progress.finish(&format!("{case}: {:.1} s", start.elapsed().as_secs_f64()));
         Ok(measured)
     }
+}
+
+/// Which of the participants has this turn of a run, counted from 1.
+fn place_in_turn(run: usize, turn: usize, participants: usize) -> usize {
+    let turn = if run.is_multiple_of(2) { participants - 1 - turn } else { turn };
+    (run.div_ceil(2) + turn) % participants
 }
 
 /// Updates a third as many rows as there are tail records in all ranges when their merges are due. Each update appends
@@ -318,17 +326,17 @@ mod tests {
     }
 
     #[test]
-    fn participants_take_turns_and_each_run_begins_with_the_next() {
+    fn participants_take_turns_and_every_other_run_goes_the_other_way_round() {
         let Command { args } = Command::parse_from(["micro", "--runs", "3"]);
         let mut out = Vec::new();
-        let mut report = Report::new(&mut out, true);
+        let mut report = Report::new(&mut out, true, "micro", &[]);
         let bench = Bench { args: &args, progress: &Quiet, report: &mut report };
         let mut turns = Vec::new();
         let measured = bench.in_turns("case", 3, |at, run| {
             turns.push((run, at));
             Ok(vec![run as f64; at + 1])
         });
-        assert_eq!(turns, [(1, 1), (1, 2), (1, 0), (2, 2), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]);
+        assert_eq!(turns, [(1, 1), (1, 2), (1, 0), (2, 0), (2, 2), (2, 1), (3, 2), (3, 0), (3, 1)]);
         let runs = vec![1.0, 2.0, 3.0];
         assert_eq!(measured.unwrap(), [vec![runs.clone()], vec![runs.clone(); 2], vec![runs; 3]]);
     }

@@ -49,8 +49,11 @@ impl Kind {
     /// All of them, ours first.
     pub(super) const ALL: [Kind; 3] = [Kind::Lstore, Kind::HashMap, Kind::BareColumns];
 
+    /// The names of those beside lstore.
+    pub(super) const RIVALS: [&'static str; 2] = [Kind::HashMap.name(), Kind::BareColumns.name()];
+
     /// The name in reports.
-    pub(super) fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Kind::Lstore => "lstore",
             Kind::HashMap => "hash map",

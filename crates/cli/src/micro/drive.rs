@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::contestant::Contestant;
-use super::figure::median;
 use super::workload::{SUMMED, Workload};
 use crate::bench::BenchError;
+use crate::figures::median;
 
 /// Transactions between two looks at the clock.
 const BATCH: u32 = 16;

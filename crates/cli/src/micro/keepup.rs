@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::contestant::Kind;
 use super::drive::Drive;
-use super::figure::Figure;
 use super::lstore::{Lstore, StoreOptions};
 use super::process;
 use crate::bench::{BenchError, Progress, grouped};
+use crate::figures::Figure;
 
 /// Looks in a run, about.
 const SAMPLES: u32 = 60;

@@ -10,10 +10,10 @@ use super::args::{Access, MicroArgs};
 use super::cases::{Bench, THOUSAND, approach_merge, of_threads};
 use super::contestant::Contestant;
 use super::drive::Drive;
-use super::figure::Figure;
 use super::lstore::{Lstore, StoreOptions};
 use super::workload::Workload;
 use crate::bench::BenchError;
+use crate::figures::Figure;
 
 /// The threads at the hot row, unless others are asked for.
 const HOT_THREADS: [u32; 5] = [1, 2, 4, 8, 16];

@@ -5,8 +5,8 @@
 //! workload     rows and transactions, from a seed
 //! contestant   what holds the table: lstore, and the bounds without a database
 //! drive        threads that run transactions and sums on a contestant for a while
+//! store        the database for other benchmarks
 //! cases        which of it makes which figure; levels are those about isolation, keepup is the long one
-//! figure       medians and ratios; report writes them
 //! ```
 use std::io;
 
@@ -15,17 +15,19 @@ mod bounds;
 mod cases;
 mod contestant;
 mod drive;
-mod figure;
 mod keepup;
 mod levels;
 mod lstore;
 mod process;
-mod report;
+mod store;
 mod workload;
 
+pub(crate) use args::seconds;
 pub use args::{Case, Layout, MicroArgs};
+pub(crate) use store::Store;
 
 use crate::bench::{BenchError, grouped};
+use crate::figures::Report;
 use crate::progress::BenchProgress;
 
 /// Runs the benchmark and writes its report to standard output.
@@ -35,7 +37,7 @@ pub fn bench(args: &MicroArgs) -> Result<(), BenchError> {
     }
     let progress = BenchProgress::on_stderr();
     let mut out = io::stdout().lock();
-    let mut report = report::Report::new(&mut out, args.json);
+    let mut report = Report::new(&mut out, args.json, "micro", &contestant::Kind::RIVALS);
     for case in args.chosen_cases() {
         cases::Bench { args, progress: &progress, report: &mut report }.run(*case)?;
     }

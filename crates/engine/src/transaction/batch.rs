@@ -104,7 +104,7 @@ fn batch_columns<'a>(
         let column = &data.schema.columns()[at];
         if *array.data_type() != column.data_type.to_arrow() {
             return Err(Error::BadValue {
-                table: data.name.clone(),
+                table: data.name.to_string(),
                 column: column.name.clone(),
                 data_type: column.data_type,
                 value: format!("of Arrow type {}", array.data_type()),

@@ -17,10 +17,15 @@ impl Transaction {
     /// and may be tried again. [`Error::Log`] if the log failed; whether the commit survives is known when the database is
     /// opened again.
     pub fn commit(mut self) -> Result<Timestamp> {
+        self.finish()
+    }
+
+    /// Commits where the transaction stands. Without success it is still to be rolled back, by dropping it.
+    pub(crate) fn finish(&mut self) -> Result<Timestamp> {
         if self.transactions().0.await_dependencies(self.handle()).is_err() {
             return Err(Error::DependencyFailed);
         }
-        if self.written.is_empty() {
+        if self.written.is_empty() && self.catalog.is_none() {
             return Ok(self.at);
         }
         if self.anchor.log.is_some()
@@ -30,11 +35,11 @@ impl Transaction {
         }
         let committed = self.decide()?;
         let (at, id) = (committed.at, self.id());
-        // One pin for all: a nested one costs next to nothing.
-        let pin = sync::pin();
         self.unlock(0, 0);
-        self.written.drain(..).for_each(|written| stamp(&self.tables, id, &written, at.0));
-        drop(pin);
+        let guard = sync::pin();
+        self.written.iter().for_each(|written| stamp(&guard, &self.tables, id, written, at.0));
+        drop(guard);
+        self.publish_catalog(at);
         self.handle.take().into_iter().for_each(|handle| self.anchor.core.transactions.0.release(handle));
         if let Some((table, range)) = self.crowded {
             merger::merge_and_archive(&self.anchor.core, &self.tables[table as usize], range);
@@ -49,8 +54,7 @@ impl Transaction {
         match self.reads.as_ref().filter(|reads| !reads.is_empty()) {
             None => self.anchor.commit_to_log(handle, &self.redo, place),
             Some(reads) => {
-                let transactions = &self.anchor.core.transactions;
-                let validate = |at| reads.validate(transactions, self.at, at, id);
+                let validate = |at| reads.validate(&self.anchor.core, self.at, at, id);
                 self.anchor.commit_if_valid(handle, &self.redo, place, &validate)
             }
         }
@@ -76,10 +80,14 @@ impl Drop for Transaction {
         self.forget_keys(0);
         let id = self.id();
         self.unlock(0, 0);
+        if self.catalog.is_some() {
+            self.take_catalog_back(0);
+        }
         if let Some(handle) = &self.handle {
             self.anchor.core.transactions.0.abort(handle);
         }
-        self.written.drain(..).for_each(|written| stamp(&self.tables, id, &written, StartTime::TOMBSTONE));
+        let guard = sync::pin();
+        self.written.iter().for_each(|written| stamp(&guard, &self.tables, id, written, StartTime::TOMBSTONE));
         if let Some(log) = self.anchor.log.as_ref().filter(|_| self.redo_in_log > 0) {
             log.append_abort(self.log_place().partition, id.number());
         }

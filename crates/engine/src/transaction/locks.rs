@@ -107,11 +107,11 @@ impl Transaction {
         }
     }
 
-    fn lock_deadline(&self) -> Option<Instant> {
+    pub(super) fn lock_deadline(&self) -> Option<Instant> {
         self.options.lock_timeout.and_then(|timeout| Instant::now().checked_add(timeout))
     }
 
-    fn wait_failed(&self, error: WaitError) -> Error {
+    pub(super) fn wait_failed(&self, error: WaitError) -> Error {
         match error {
             WaitError::Deadlock => self.lose(Error::Deadlock),
             WaitError::TimedOut => Error::LockTimeout,
@@ -156,7 +156,7 @@ impl Transaction {
         while let Some(other) = data.share_locks.other(rid, self.id()) {
             match wait {
                 LockWait::Block => {}
-                LockWait::NoWait => return Err(Error::LockNotAvailable { table: data.name.clone() }),
+                LockWait::NoWait => return Err(Error::LockNotAvailable { table: data.name.to_string() }),
                 LockWait::SkipLocked => return Ok(Some(RowLock::Skipped)),
             }
             let is_held = || data.share_locks.has(rid, other);
@@ -270,7 +270,7 @@ impl Transaction {
     fn held<T>(data: &TableData, rid: Rid, owner: TxnId, wait: LockWait) -> Result<Tried<Result<T, RowLock>>> {
         match wait {
             LockWait::Block => Ok(Tried::Held(rid, owner)),
-            LockWait::NoWait => Err(Error::LockNotAvailable { table: data.name.clone() }),
+            LockWait::NoWait => Err(Error::LockNotAvailable { table: data.name.to_string() }),
             LockWait::SkipLocked => Ok(Tried::Done(Err(RowLock::Skipped))),
         }
     }

@@ -10,6 +10,8 @@
 //! |---|---|
 //! | `write` | rows one by one: insert, update, delete, their keys |
 //! | `batch` | rows by the batch |
+//! | `tables` | the tables that it writes to, and those that it has for itself |
+//! | `catalog` | making, dropping and changing tables |
 //! | `locks` | waiting for other transactions, and locking rows without a change |
 //! | `savepoint` | taking back a part |
 //! | `finish` | commit and rollback |
@@ -34,11 +36,14 @@ use crate::running::description;
 use crate::table::{ScanOptions, Table, TableData, TableScan};
 
 mod batch;
+mod catalog;
 mod finish;
 mod locks;
 mod savepoint;
+mod tables;
 mod write;
 
+use catalog::{Changes, Step};
 pub use locks::Interrupter;
 pub(crate) use locks::Lost;
 use savepoint::Marks;
@@ -65,6 +70,10 @@ pub struct Transaction {
     open: OnceCell<Arc<()>>,
     reads: Option<Arc<ReadSet>>,
     tables: SmallVec<[Arc<TableData>; 2]>,
+    /// The table that it wrote to last: where it is, as it stays there while it is in the list.
+    writable: usize,
+    /// What it did to the catalog.
+    catalog: Option<Box<Changes>>,
     /// What to stamp.
     written: SmallVec<[Written; 8]>,
     /// Rows locked for update, by versions that say nothing and are taken back at the end.
@@ -101,6 +110,29 @@ struct Locked {
     appended: Appended,
 }
 
+/// A place in the transaction table, not yet a transaction.
+pub(crate) struct Begun {
+    anchor: Anchor,
+    handle: Handle,
+    at: Timestamp,
+}
+
+impl Begun {
+    #[inline]
+    pub(crate) fn new(anchor: Anchor, options: &TransactionOptions) -> Result<Begun> {
+        let transactions = &anchor.core.transactions.0;
+        let begun = match options.isolation {
+            Isolation::ReadCommitted => {
+                transactions.begin_without_snapshot().map(|handle| (handle, transactions.now()))
+            }
+            Isolation::Snapshot | Isolation::Serializable => transactions.begin(),
+        };
+        let (handle, at) = begun.map_err(|error| Error::TooManyTransactions(error.limit))?;
+        transactions.describe(&handle, transactions.coarse_micros(), description(options));
+        Ok(Begun { anchor, handle, at })
+    }
+}
+
 /// The snapshot of one read, given up with it.
 struct Glance<'t> {
     transaction: &'t Transaction,
@@ -119,25 +151,25 @@ impl Drop for Glance<'_> {
 
 impl Transaction {
     pub(crate) fn begin(anchor: Anchor, options: TransactionOptions) -> Result<Transaction> {
-        let begun = anchor.core.transactions.0.begin();
-        let (handle, at) = begun.map_err(|error| Error::TooManyTransactions(error.limit))?;
-        let transactions = &anchor.core.transactions.0;
-        transactions.describe(&handle, transactions.micros(), description(&options));
-        if options.isolation == Isolation::ReadCommitted {
-            anchor.core.transactions.0.drop_snapshot(&handle);
-        }
-        let home = anchor.core.home();
-        let reads = (options.isolation == Isolation::Serializable).then(Arc::default);
-        Ok(Transaction {
+        Ok(Transaction::of(Begun::new(anchor, &options)?, options))
+    }
+
+    /// A transaction that has begun. Inlined, so that it is built where it stays: it is not small.
+    #[inline(always)]
+    pub(crate) fn of(begun: Begun, options: TransactionOptions) -> Transaction {
+        let Begun { anchor, handle, at } = begun;
+        Transaction {
+            home: anchor.core.home(),
             anchor,
-            home,
             handle: Some(handle),
+            reads: (options.isolation == Isolation::Serializable).then(Arc::default),
             options,
             at,
             command: Command::FIRST,
             open: OnceCell::new(),
-            reads,
             tables: SmallVec::new(),
+            writable: 0,
+            catalog: None,
             written: SmallVec::new(),
             locked: Vec::new(),
             shared: Vec::new(),
@@ -149,7 +181,7 @@ impl Transaction {
             crowded: None,
             has_lost: Shell::new(false),
             lost: None,
-        })
+        }
     }
 
     /// What it promises.
@@ -283,16 +315,14 @@ impl Transaction {
     /// Refuses tables of another database: its storage would ask the wrong transaction table.
     #[inline]
     fn check_readable(&self, table: &Table) -> Result<()> {
-        if table.data.home == self.home { Ok(()) } else { Err(Error::NoSuchTable(table.data.name.clone())) }
+        if table.data.home == self.home { Ok(()) } else { Err(Error::NoSuchTable(table.data.name.to_string())) }
     }
 
-    /// Refuses tables that were dropped or replaced as well: what is written there nobody would find.
-    fn check_writable(&self, table: &Table) -> Result<()> {
-        self.check_readable(table)?;
-        if table.data.is_gone() {
-            return Err(Error::NoSuchTable(table.data.name.clone()));
-        }
-        if self.options.read_only { Err(Error::ReadOnlyTransaction) } else { Ok(()) }
+    /// Refuses tables that were dropped or replaced as well: what is written there nobody would find. Waits for who has the table
+    /// for itself.
+    #[inline]
+    fn check_writable(&mut self, table: &Table) -> Result<()> {
+        if self.writable == Arc::as_ptr(&table.data).addr() { Ok(()) } else { self.begin_to_write(table) }
     }
 
     /// The position of a table in the transaction's list.

@@ -19,6 +19,7 @@ pub(super) struct Marks {
     written: usize,
     locked: usize,
     shared: usize,
+    catalog: usize,
     /// bytes of redo, those in the log included
     redo: u64,
 }
@@ -78,22 +79,26 @@ impl Transaction {
             written: self.written.len(),
             locked: self.locked.len(),
             shared: self.shared.len(),
+            catalog: self.steps().len(),
             redo: self.redo_in_log + self.redo.len() as u64,
         }
     }
 
     fn take_back(&mut self, marks: Marks) {
-        let has_anything =
-            self.written.len() > marks.written || self.locked.len() > marks.locked || self.shared.len() > marks.shared;
+        let has_anything = self.written.len() > marks.written
+            || self.locked.len() > marks.locked
+            || self.shared.len() > marks.shared
+            || self.steps().len() > marks.catalog;
         if !has_anything {
             return;
         }
         self.forget_keys(marks.written);
         let id = self.id();
         for written in self.written.drain(marks.written..) {
-            stamp(&self.tables, id, &written, StartTime::TOMBSTONE);
+            stamp(&sync::pin(), &self.tables, id, &written, StartTime::TOMBSTONE);
         }
         self.unlock(marks.locked, marks.shared);
+        self.take_catalog_back(marks.catalog);
         if marks.redo >= self.redo_in_log {
             self.redo.truncate((marks.redo - self.redo_in_log) as usize);
         } else {
@@ -110,11 +115,19 @@ impl Transaction {
     }
 
     /// Gives rows free, from these places in the lists of locks on.
+    #[inline]
     pub(super) fn unlock(&mut self, locked: usize, shared: usize) {
+        if self.locked.len() > locked || self.shared.len() > shared {
+            self.unlock_some(locked, shared);
+        }
+    }
+
+    #[inline(never)]
+    fn unlock_some(&mut self, locked: usize, shared: usize) {
         let id = self.id();
         for lock in self.locked.drain(locked..) {
             let storage = &self.tables[lock.table as usize].storage;
-            storage.stamp_versions(lock.rid, lock.appended, id, StartTime::TOMBSTONE);
+            storage.stamp_versions(&sync::pin(), lock.rid, lock.appended, id, StartTime::TOMBSTONE);
         }
         for (table, rid) in self.shared.drain(shared..) {
             self.tables[table as usize].share_locks.leave(rid, id);
@@ -140,6 +153,7 @@ impl Transaction {
 
 /// Stamps records that a transaction wrote with its outcome.
 pub(super) fn stamp(
+    guard: &sync::Guard,
     tables: &[std::sync::Arc<crate::table::TableData>],
     id: types::TxnId,
     written: &Written,
@@ -148,10 +162,10 @@ pub(super) fn stamp(
     match *written {
         Written::Inserts { table, first, count } => {
             let storage = &tables[table as usize].storage;
-            neighbours(first, count).for_each(|rid| storage.stamp_insert(rid, id, stamp));
+            neighbours(first, count).for_each(|rid| storage.stamp_insert(guard, rid, id, stamp));
         }
         Written::Versions { table, rid, appended } => {
-            tables[table as usize].storage.stamp_versions(rid, appended, id, stamp);
+            tables[table as usize].storage.stamp_versions(guard, rid, appended, id, stamp);
         }
     }
 }

@@ -54,7 +54,7 @@ impl Transaction {
         if let Some(primary_key) = &data.primary_key
             && let Err(error) = self.enter_key(data, &primary_key.key_of_row(cells), rid)
         {
-            data.storage.stamp_insert(rid, self.id(), StartTime::TOMBSTONE);
+            data.storage.stamp_insert(&sync::pin(), rid, self.id(), StartTime::TOMBSTONE);
             return Err(error);
         }
         if self.anchor.log.is_some() {
@@ -150,7 +150,7 @@ impl Transaction {
         let values = data.storage.read_values(self.newest(), other, columns).unwrap_or_default();
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         let key = shorten(format!("({})=({})", names.join(", "), values.join(", ")));
-        Error::DuplicateKey { table: data.name.clone(), key }
+        Error::DuplicateKey { table: data.name.to_string(), key }
     }
 
     /// Sets columns of the row with this primary key; returns whether there is one.
@@ -164,17 +164,17 @@ impl Transaction {
     pub fn update_columns(&mut self, table: &Table, key: &[Value], changes: &[(usize, Value)]) -> Result<bool> {
         self.check_writable(table)?;
         let data = &table.data;
-        data.check_positions(changes.iter().map(|(at, _)| *at))?;
+        let columns = data.schema.columns();
         let (mut seen, mut words) = (0_u64, SmallVec::<[(usize, Cell<'_>); 8]>::new());
         for (i, (at, value)) in changes.iter().enumerate() {
+            let Some(column) = columns.get(*at) else { return Err(data.no_such_position(*at)) };
             // Columns beyond the bits of the word share some, and are looked for one by one.
             let bit = 1 << (at % 64);
             if seen & bit != 0 && changes[..i].iter().any(|(earlier, _)| earlier == at) {
-                let column = data.schema.columns()[*at].name.clone();
-                return Err(Error::ColumnTwice { table: data.name.clone(), column });
+                return Err(Error::ColumnTwice { table: data.name.to_string(), column: column.name.clone() });
             }
             seen |= bit;
-            if let Some(word) = word_of_value(value, data.schema.columns()[*at].data_type) {
+            if let Some(word) = word_of_value(value, column.data_type) {
                 words.push((*at, Cell::Word(word)));
             }
         }
@@ -236,14 +236,43 @@ impl Transaction {
             self.anchor.check_memory()?;
         }
         let changes_key = match (&data.primary_key, change) {
-            (Some(key), Change::Update(values)) => values.iter().any(|(column, _)| key.columns.contains(column)),
+            (Some(key), Change::Update(values)) => key.is_among(values.iter().map(|(column, _)| *column)),
             _ => false,
         };
         if changes_key {
             data.note_changed_key();
         }
         let start = self.start()?;
-        let appended = self.when_free(data, |transaction| {
+        let view = self.transactions().view(Snapshot::of_transaction(at, self.id()));
+        let appended = match data.storage.append(view, start, rid, change) {
+            Ok(appended) => appended,
+            Err(_) => match self.append_when_free(data, rid, at, start, change)? {
+                Ok(appended) => appended,
+                Err(without) => return Ok(without),
+            },
+        };
+        if (changes_key || data.share_locks.are_any())
+            && let Err(error) = self.settle(data, rid, changes_key)
+        {
+            data.storage.stamp_versions(&sync::pin(), rid, appended, self.id(), StartTime::TOMBSTONE);
+            self.wake_waiters();
+            return Err(error);
+        }
+        self.note_change(data, rid, appended, change)?;
+        Ok(Done::Changed)
+    }
+
+    /// Appends a version, once no other transaction holds the record.
+    #[cold]
+    fn append_when_free(
+        &mut self,
+        data: &Arc<TableData>,
+        rid: Rid,
+        at: Timestamp,
+        start: u64,
+        change: Change<'_>,
+    ) -> Result<Result<Appended, Done>> {
+        self.when_free(data, |transaction| {
             let view = transaction.transactions().view(Snapshot::of_transaction(at, transaction.id()));
             match data.storage.append(view, start, rid, change) {
                 Ok(appended) => Ok(Tried::Done(Ok(appended))),
@@ -254,20 +283,7 @@ impl Transaction {
                 }
                 Err(WriteError::Changed(_)) => Err(transaction.lose(Error::Conflict)),
             }
-        })?;
-        let appended = match appended {
-            Ok(appended) => appended,
-            Err(without) => return Ok(without),
-        };
-        if (changes_key || data.share_locks.are_any())
-            && let Err(error) = self.settle(data, rid, changes_key)
-        {
-            data.storage.stamp_versions(rid, appended, self.id(), StartTime::TOMBSTONE);
-            self.wake_waiters();
-            return Err(error);
-        }
-        self.note_change(data, rid, appended, change)?;
-        Ok(Done::Changed)
+        })
     }
 
     /// What is left to do once a version is appended: those who share a lock on the row are waited for, and the key is
@@ -299,7 +315,7 @@ impl Transaction {
     }
 
     /// Passes redo on to the log before there is too much of it.
-    fn pass_redo_on(&mut self) -> Result<()> {
+    pub(super) fn pass_redo_on(&mut self) -> Result<()> {
         if let Some(log) = &self.anchor.log
             && self.redo.len() >= REDO_BYTES_MAX
         {

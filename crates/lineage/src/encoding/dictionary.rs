@@ -23,7 +23,7 @@ use crate::cell::Cell;
 
 /// The entries of a dictionary of a type that is stored as bytes, ascending.
 #[derive(Clone)]
-pub(super) enum Entries {
+pub(crate) enum Entries {
     Text(StringViewArray),
     Bytea(BinaryViewArray),
     Decimal(ScalarBuffer<i128>),

@@ -39,19 +39,19 @@ const TRIED: usize = 64;
 
 /// The two exponents of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Exponents {
-    exponent: u8,
-    factor: u8,
-    is_real: bool,
+pub(crate) struct Exponents {
+    pub exponent: u8,
+    pub factor: u8,
+    pub is_real: bool,
 }
 
 /// What a column of integers needs to be one of floats.
-pub(super) struct Alp {
+pub(crate) struct Alp {
     pub exponents: Exponents,
     /// slots of the exceptions, ascending
-    slots: Box<[u32]>,
+    pub slots: Box<[u32]>,
     /// their keys
-    keys: Box<[i64]>,
+    pub keys: Box<[i64]>,
 }
 
 /// The factors of a column, ready to multiply with.
@@ -125,6 +125,9 @@ fn decode_all_body(factors: Factors, is_real: bool, integers: &mut [i64]) {
 }
 
 impl Exponents {
+    /// The greatest exponent that a column may have.
+    pub const MAX: u8 = POWERS.len() as u8 - 1;
+
     #[inline]
     fn factors(self) -> Factors {
         let (exponent, factor) = (usize::from(self.exponent), usize::from(self.factor));

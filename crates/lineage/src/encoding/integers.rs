@@ -17,7 +17,7 @@ thread_local! {
 
 /// Sum and extremes of some keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct KeyTotals {
+pub(crate) struct KeyTotals {
     /// how many keys
     pub count: usize,
     /// their sum
@@ -89,16 +89,16 @@ pub(super) fn find_keys(simd: Simd, keys: &[i64], intervals: &Intervals, bits: &
 }
 
 /// A column of keys.
-pub(super) enum Integers {
+pub(crate) enum Integers {
     Packed(Packed),
     Runs(Runs),
 }
 
 /// Runs of equal keys.
-pub(super) struct Runs {
+pub(crate) struct Runs {
     /// where each run ends
-    ends: Box<[u32]>,
-    keys: Box<[i64]>,
+    pub ends: Box<[u32]>,
+    pub keys: Box<[i64]>,
     /// the run in which each block begins
     first: Box<[u32]>,
 }
@@ -118,9 +118,15 @@ impl Runs {
             ends.push(at as u32);
             values.push(run[0]);
         }
+        Runs::of_parts(ends.into(), values.into())
+    }
+
+    /// Runs that end at these slots and have these keys.
+    pub fn of_parts(ends: Box<[u32]>, keys: Box<[i64]>) -> Runs {
+        let len = ends.last().map_or(0, |end| *end as usize);
         let first = |block: usize| ends.partition_point(|end| *end as usize <= block * BLOCK) as u32;
-        let first = (0..keys.len().div_ceil(BLOCK)).map(first).collect();
-        Runs { first, ends: ends.into(), keys: values.into() }
+        let first = (0..len.div_ceil(BLOCK)).map(first).collect();
+        Runs { first, ends, keys }
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use super::simd::{BLOCK, Lane, kernel};
 
 /// What the integers of a block come to, after the flip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Totals {
+pub(crate) struct Totals {
     /// the sum
     pub sum: u128,
     /// the smallest, all ones if there is none

@@ -27,23 +27,23 @@
 mod aggregate;
 mod aggregates;
 mod choose;
-mod dictionary;
-mod float;
-mod integers;
+pub(crate) mod dictionary;
+pub(crate) mod float;
+pub(crate) mod integers;
 mod kernels;
 mod keys;
 mod mask;
-mod packed;
+pub(crate) mod packed;
 mod packing;
 mod patch;
 mod predicate;
-mod raw;
+pub(crate) mod raw;
 mod select;
-mod simd;
+pub(crate) mod simd;
 #[cfg(test)]
 mod tests;
 mod within;
-mod zones;
+pub(crate) mod zones;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
@@ -84,21 +84,22 @@ pub enum Encoding {
 
 /// One column of a base page.
 pub(crate) struct EncodedColumn {
-    data_type: DataType,
-    len: usize,
+    pub(crate) data_type: DataType,
+    pub(crate) len: usize,
     /// `None` if no value is NULL
-    nulls: Option<NullBuffer>,
-    form: Form,
-    zones: Box<[BlockZone]>,
+    pub(crate) nulls: Option<NullBuffer>,
+    pub(crate) form: Form,
+    pub(crate) zones: Box<[BlockZone]>,
 }
 
-enum Form {
+/// The values of a column.
+pub(crate) enum Form {
     Raw(Raw),
     Encoded(Integers, Meaning),
 }
 
 /// What the integers of an encoded column stand for.
-enum Meaning {
+pub(crate) enum Meaning {
     /// The keys of the values.
     Keys,
     /// Codes of these keys, ascending.

@@ -19,7 +19,7 @@ use super::simd::{BLOCK, BlockBits, Lane, Simd};
 use super::within::within;
 
 /// A column of keys as bit-packed distances.
-pub(super) struct Packed {
+pub(crate) struct Packed {
     blocks: Box<[PackedBlock]>,
     words: Buffer,
 }
@@ -87,6 +87,35 @@ impl Packed {
             offset += width;
         }
         Packed { blocks: blocks.into(), words: words.into() }
+    }
+
+    /// Base and width of each block.
+    pub fn blocks(&self) -> impl Iterator<Item = (i64, u8)> + '_ {
+        self.blocks.iter().map(|block| (block.base, block.width))
+    }
+
+    /// The distances of all blocks.
+    pub fn words(&self) -> &[u8] {
+        self.words.as_slice()
+    }
+
+    /// How many bytes the distances of blocks of these widths take, `None` if one is wider than 64.
+    pub fn words_len(widths: &[u8]) -> Option<usize> {
+        widths.iter().map(|width| (*width <= 64).then(|| usize::from(*width) * UNIT)).sum()
+    }
+
+    /// A column of these blocks; `words` are as long as [`Packed::words_len`] says and aligned for 64-bit integers.
+    pub fn of_parts(blocks: impl Iterator<Item = (i64, u8)>, words: Buffer) -> Packed {
+        let mut offset = 0;
+        let blocks: Box<[PackedBlock]> = blocks
+            .map(|(base, width)| {
+                let block = PackedBlock { base, offset, width };
+                offset += u32::from(width);
+                block
+            })
+            .collect();
+        assert!(offset as usize * UNIT == words.len(), "the parts belong together");
+        Packed { blocks, words }
     }
 
     /// Bytes of memory.

@@ -139,7 +139,7 @@ impl Order for KeyOrder {
 
 /// A sorted list of cells (the entries of a dictionary, or the least and greatest value of a zone) of a type that is
 /// not a number of 64 bits.
-pub(super) struct CellOrder<C> {
+pub(crate) struct CellOrder<C> {
     pub data_type: DataType,
     pub len: usize,
     /// the cell at a position
@@ -212,11 +212,11 @@ pub(super) fn number_of(value: &Value) -> i128 {
 
 /// Sorted, disjoint, non-empty intervals of keys, both ends included.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Intervals(SmallVec<[(i64, i64); 2]>);
+pub(crate) struct Intervals(SmallVec<[(i64, i64); 2]>);
 
 /// What the extremes of a block tell about a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// No value passes.
     None,
     /// Every value that is not NULL passes.

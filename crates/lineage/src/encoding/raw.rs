@@ -22,7 +22,7 @@ use super::within::within;
 use crate::cell::{Cell, is_wide};
 
 /// The values of a column as they came. What stands in a NULL row is arbitrary.
-pub(super) enum Raw {
+pub(crate) enum Raw {
     I64(ScalarBuffer<i64>),
     I32(ScalarBuffer<i32>),
     I16(ScalarBuffer<i16>),

@@ -8,13 +8,13 @@ use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 use arrow_buffer::ArrowNativeType;
 
 /// How many values a block has: the unit of bit-packing, of zones and of evaluation.
-pub(super) const BLOCK: usize = 1_024;
+pub(crate) const BLOCK: usize = 1_024;
 
 /// How many words hold one bit for each value of a block.
 pub(super) const BLOCK_WORDS: usize = BLOCK / 64;
 
 /// One bit for each row of (a part of) a block; bit 0 of the first word is the part's first row.
-pub(super) type BlockBits = [u64; BLOCK_WORDS];
+pub(crate) type BlockBits = [u64; BLOCK_WORDS];
 
 /// The word that has the lowest `bits` bits set.
 #[inline(always)]
@@ -24,16 +24,16 @@ pub(super) fn low_bits(bits: usize) -> u64 {
 
 /// The processor has AVX2.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Avx2(());
+pub(crate) struct Avx2(());
 
 /// The processor has AVX-512 with its byte, double-word and short-vector parts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Avx512(());
+pub(crate) struct Avx512(());
 
 /// The instructions that a kernel may use.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other processors have the scalar twin only"))]
-pub(super) enum Simd {
+pub(crate) enum Simd {
     Scalar,
     Avx2(Avx2),
     Avx512(Avx512),
@@ -121,7 +121,7 @@ macro_rules! kernel {
 pub(super) use kernel;
 
 /// An unsigned integer of which a vector holds many.
-pub(super) trait Lane:
+pub(crate) trait Lane:
     ArrowNativeType
     + Ord
     + BitAnd<Output = Self>

@@ -25,7 +25,7 @@ pub struct Zone {
 
 /// What is known of one block, in zone keys.
 #[derive(Clone, Copy)]
-pub(super) struct BlockZone {
+pub(crate) struct BlockZone {
     /// the smallest, `i64::MAX` if all are NULL
     pub min: i64,
     /// the greatest, `i64::MIN` if all are NULL

@@ -13,6 +13,7 @@
 //! which every value is within reach at once; a difference to the neighbour would make readers add up a record's
 //! newer values. Equal neighbours are not here at all (see [`super::chain`]).
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::packed::Packed;
 use super::positions::Positions;
@@ -20,14 +21,15 @@ use crate::cell::Cell;
 
 /// The values of a column.
 #[derive(Debug)]
-pub(super) struct Column {
-    present: Positions,
-    nulls: Positions,
-    values: Values,
+pub(crate) struct Column {
+    pub(crate) present: Positions,
+    pub(crate) nulls: Positions,
+    pub(crate) values: Values,
 }
 
+/// The values that are not NULL, in version order.
 #[derive(Debug)]
-enum Values {
+pub(crate) enum Values {
     Plain(Packed),
     Dictionary {
         distinct: Packed,
@@ -67,6 +69,25 @@ impl Column {
         }
     }
 
+    /// Passes the values of these versions that have one to `take`, in order: without the search for each that
+    /// [`get`](Self::get) makes.
+    pub(super) fn for_each_within<'a>(&'a self, versions: Range<usize>, mut take: impl FnMut(usize, Cell<'a>)) {
+        let numbers = self.present.rank(versions.start)..self.present.rank(versions.end);
+        let mut present = self.present.within(versions);
+        let mut nulls = self.nulls.within(numbers.clone()).peekable();
+        let words = numbers.start - self.nulls.rank(numbers.start)..numbers.end - self.nulls.rank(numbers.end);
+        let mut number = numbers.start;
+        self.values.for_each_within(words, |cell| {
+            while nulls.next_if_eq(&number).is_some() {
+                present.next().into_iter().for_each(|version| take(version, Cell::Null));
+                number += 1;
+            }
+            present.next().into_iter().for_each(|version| take(version, cell));
+            number += 1;
+        });
+        present.for_each(|version| take(version, Cell::Null));
+    }
+
     /// Memory beyond the struct itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.present.heap_bytes() + self.nulls.heap_bytes() + self.values.heap_bytes()
@@ -75,7 +96,7 @@ impl Column {
 
 impl Values {
     #[inline]
-    fn get(&self, number: usize) -> Cell<'_> {
+    pub(crate) fn get(&self, number: usize) -> Cell<'_> {
         match self {
             Values::Plain(words) => Cell::Word(words.get(number)),
             Values::Dictionary { distinct, codes } => Cell::Word(distinct.get(codes.get(number) as usize)),
@@ -89,6 +110,26 @@ impl Values {
             Values::Bytes { distinct, begins, codes } => {
                 let code = codes.get(number) as usize;
                 Cell::Bytes(&distinct[begins.get(code) as usize..begins.get(code + 1) as usize])
+            }
+        }
+    }
+
+    /// Passes the values of these numbers to `take`, in order.
+    fn for_each_within<'a>(&'a self, numbers: Range<usize>, mut take: impl FnMut(Cell<'a>)) {
+        let Values::Delta { heads, newest, others } = self else {
+            return numbers.for_each(|number| take(self.get(number)));
+        };
+        // The record of the first number may have its newest value before it.
+        let mut heads_before = heads.rank(numbers.start);
+        let mut head = heads_before.checked_sub(1).map_or(0, |record| newest.get(record));
+        let mut heads = heads.within(numbers.clone()).peekable();
+        for number in numbers {
+            if heads.next_if_eq(&number).is_some() {
+                head = newest.get(heads_before);
+                heads_before += 1;
+                take(Cell::Word(head));
+            } else {
+                take(Cell::Word(head.wrapping_add(others.get(number - heads_before))));
             }
         }
     }

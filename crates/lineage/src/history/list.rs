@@ -3,7 +3,6 @@
 //! ```text
 //! append:  [p] + [ 900 | 4000 | 20000 ]     a page joins its elders while these are not more than twice as large as
 //!      ->  [ 1500 | 4000 | 20000 ]          all that is newer: every version is rewritten O(log n) times, and there
-//!                                           are O(log n) pages
 //!                                           are O(log n) pages; versions that came to be seen together become one
 //! expire:  the settled part of every record becomes its origin, or goes; and in every page, versions that are seen
 //!          together become one
@@ -17,7 +16,7 @@ use smallvec::SmallVec;
 use types::{DataType, Timestamp};
 
 use super::chain::{Draft, are_seen_together, settle, settled_from};
-use super::page::{HistoryPage, PageWriter, Version};
+use super::page::{HistoryPage, PageReader, PageWriter, Version};
 use crate::kept::Kept;
 use crate::tail::Kind;
 
@@ -60,8 +59,17 @@ impl History {
         self.given_up
     }
 
+    /// A history of pages that are there, newest first.
+    pub(crate) fn of_parts(
+        types: Arc<[DataType]>,
+        pages: Vec<Arc<HistoryPage>>,
+        through: u64,
+        given_up: u64,
+    ) -> History {
+        History { types, pages, through, given_up }
+    }
+
     /// The pages, newest first.
-    #[cfg(test)]
     pub(crate) fn pages(&self) -> &[Arc<HistoryPage>] {
         &self.pages
     }
@@ -180,15 +188,17 @@ impl History {
     /// Page `at` without what expires.
     fn expired(&self, at: usize, kept: &Kept, fates: &[Fate]) -> HistoryPage {
         let page = &self.pages[at];
-        let mut writer = PageWriter::new(&self.types, kept);
+        let (mut reader, mut writer) = (PageReader::new(page), PageWriter::new(&self.types, kept));
         let mut chain = Vec::new();
         for slot in page.slots() {
+            let len = reader.take(slot, &mut chain);
             match fates[slot] {
-                Fate::Stays => chain.extend(page.versions(slot).map(|version| version.draft())),
-                Fate::Goes => {}
+                Fate::Stays => {}
+                Fate::Goes => chain.clear(),
                 Fate::Settles => {
                     let newer: usize = self.pages[..at].iter().map(|page| page.versions(slot).len()).sum();
-                    let mine = newer..newer + page.versions(slot).len();
+                    let mine = newer..newer + len;
+                    chain.clear();
                     chain.extend(self.versions(slot).map(|version| version.draft()));
                     let kinds_and_starts = chain.iter().map(|draft: &Draft<'_>| (draft.kind, draft.start));
                     let from = settled_from(kinds_and_starts, kept.oldest());
@@ -252,9 +262,12 @@ fn mark_changed(chain: &Chain, fate: Fate, kept: &Kept, changed: &mut [bool]) {
 /// One page of the versions of several, which come newest first.
 fn join(types: &[DataType], pages: &[Arc<HistoryPage>], kept: &Kept) -> HistoryPage {
     let mut writer = PageWriter::new(types, kept);
+    let mut readers: Vec<PageReader<'_>> = pages.iter().map(|page| PageReader::new(page)).collect();
     let mut chain = Vec::new();
     for slot in slots_of(pages) {
-        chain.extend(pages.iter().flat_map(|page| page.versions(slot)).map(|version| version.draft()));
+        for reader in &mut readers {
+            reader.take(slot, &mut chain);
+        }
         writer.push_record(slot, &mut chain);
     }
     writer.finish()

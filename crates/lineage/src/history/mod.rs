@@ -53,15 +53,15 @@
 //! changes need a snapshot record even if they were updated long ago, because nothing else holds their values for the
 //! readers before that update. A writer that is about to update such a record while its origin goes must be told.
 mod chain;
-mod column;
+pub(crate) mod column;
 #[cfg(test)]
 mod exact;
 mod list;
 #[cfg(test)]
 mod model;
-mod packed;
-mod page;
-mod positions;
+pub(crate) mod packed;
+pub(crate) mod page;
+pub(crate) mod positions;
 #[cfg(test)]
 mod size;
 

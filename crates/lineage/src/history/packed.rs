@@ -19,7 +19,7 @@ const SLOPE_SHIFT: u32 = 48;
 
 /// A stream of numbers that never changes.
 #[derive(Debug)]
-pub(super) struct Packed {
+pub(crate) struct Packed {
     len: usize,
     blocks: Box<[Block]>,
     bits: Box<[u64]>,
@@ -33,7 +33,7 @@ struct Block {
 
 impl Packed {
     /// The stream of these numbers.
-    pub(super) fn of(values: &[u64]) -> Packed {
+    pub(crate) fn of(values: &[u64]) -> Packed {
         let mut bits = Vec::new();
         let blocks = values.chunks(BLOCK).map(|chunk| Block::of(chunk, &mut bits)).collect();
         Packed { len: values.len(), blocks, bits: bits.into_boxed_slice() }
@@ -41,7 +41,7 @@ impl Packed {
 
     /// The number at place `i`.
     #[inline]
-    pub(super) fn get(&self, i: usize) -> u64 {
+    pub(crate) fn get(&self, i: usize) -> u64 {
         debug_assert!(i < self.len, "place {i} of {}", self.len);
         let Block { base, place } = self.blocks[i / BLOCK];
         let at = i % BLOCK;
@@ -61,23 +61,64 @@ impl Packed {
     }
 
     /// How many numbers there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    /// Base, slope and width of each block.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (u64, i16, u8)> + '_ {
+        let slope = |place: u64| (place as i64 >> SLOPE_SHIFT) as i16;
+        self.blocks.iter().map(move |block| (block.base, slope(block.place), (block.place >> WIDTH_SHIFT) as u8))
+    }
+
+    /// The differences of all blocks.
+    pub(crate) fn bits(&self) -> &[u64] {
+        &self.bits
+    }
+
+    /// How many blocks a stream of `len` numbers has.
+    pub(crate) fn block_count(len: usize) -> usize {
+        len.div_ceil(BLOCK)
+    }
+
+    /// How many words of differences a stream of `len` numbers has whose blocks take so many bits a number, or `None` if
+    /// a number would take more than 64.
+    pub(crate) fn bits_len(len: usize, widths: &[u8]) -> Option<usize> {
+        let words = |(block, width): (usize, &u8)| {
+            let numbers = BLOCK.min(len - block * BLOCK);
+            (*width <= 64).then(|| (numbers * usize::from(*width)).div_ceil(64))
+        };
+        widths.iter().enumerate().map(words).sum()
+    }
+
+    /// The stream of these blocks. There are as many as [`Packed::block_count`] says and as many bits as
+    /// [`Packed::bits_len`] says.
+    pub(crate) fn of_parts(len: usize, blocks: impl Iterator<Item = (u64, i16, u8)>, bits: Box<[u64]>) -> Packed {
+        let mut first = 0;
+        let blocks: Box<[Block]> = blocks
+            .enumerate()
+            .map(|(at, (base, slope, width))| {
+                let place = first as u64 | u64::from(width) << WIDTH_SHIFT | (slope as u64) << SLOPE_SHIFT;
+                first += (BLOCK.min(len - at * BLOCK) * usize::from(width)).div_ceil(64);
+                Block { base, place }
+            })
+            .collect();
+        assert!(blocks.len() == Self::block_count(len) && first == bits.len(), "the parts belong together");
+        Packed { len, blocks, bits }
+    }
+
     /// All numbers in order.
-    #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
         (0..self.len).map(|i| self.get(i))
     }
 
     /// In an ascending stream: how many numbers are below `bound`.
-    pub(super) fn count_below(&self, bound: u64) -> usize {
+    pub(crate) fn count_below(&self, bound: u64) -> usize {
         partition_point(0..self.len, |i| self.get(i) < bound)
     }
 
     /// Memory beyond the struct itself.
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         size_of_val(&*self.blocks) + size_of_val(&*self.bits)
     }
 }

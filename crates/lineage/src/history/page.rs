@@ -14,7 +14,9 @@
 //!
 //! Snapshot records carry the start of their base record, far from those of updates: kept apart, both take few bits.
 //! Everything is within reach by the number of a version, so that reading a record touches nothing of another.
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use types::DataType;
 
@@ -25,6 +27,7 @@ use super::positions::Positions;
 use crate::cell::{Cell, is_wide};
 #[cfg(test)]
 use crate::column_set::ColumnSet;
+use crate::image::Stored;
 use crate::kept::Kept;
 use crate::tail::Kind;
 
@@ -45,16 +48,18 @@ pub(crate) struct NewVersion<'a> {
 /// Versions of records, in few bytes. Never changes.
 #[derive(Debug)]
 pub(crate) struct HistoryPage {
-    slots: Positions,
-    first: Packed,
-    sequences: Packed,
-    snapshots: Positions,
-    deletes: Positions,
-    starts: Packed,
-    snapshot_starts: Packed,
-    columns: Box<[Option<Box<Column>>]>,
-    sequence_span: Option<(u64, u64)>,
-    start_span: Option<(u64, u64)>,
+    pub(crate) slots: Positions,
+    pub(crate) first: Packed,
+    pub(crate) sequences: Packed,
+    pub(crate) snapshots: Positions,
+    pub(crate) deletes: Positions,
+    pub(crate) starts: Packed,
+    pub(crate) snapshot_starts: Packed,
+    pub(crate) columns: Box<[Option<Box<Column>>]>,
+    pub(crate) sequence_span: Option<(u64, u64)>,
+    pub(crate) start_span: Option<(u64, u64)>,
+    /// where it is on disk
+    pub(crate) stored: Arc<Stored>,
 }
 
 impl HistoryPage {
@@ -161,7 +166,8 @@ impl HistoryPage {
             .filter(move |(_, start, kind)| *kind != Kind::Snapshot && *start > from && *start <= to)
     }
 
-    fn numbers(&self, record: usize) -> Range<usize> {
+    /// The numbers of a record's versions.
+    pub(crate) fn numbers(&self, record: usize) -> Range<usize> {
         self.first.get(record) as usize..self.first.get(record + 1) as usize
     }
 }
@@ -237,6 +243,70 @@ impl<'a> Version<'a> {
     pub(super) fn draft(&self) -> Draft<'a> {
         let values = self.values().collect();
         Draft { sequence: self.sequence(), kind: self.kind(), start: self.start(), values }
+    }
+}
+
+/// Versions that are read at once.
+const READ_AHEAD: usize = 1024;
+
+/// Reads a page from its first record to its last. What it costs does not grow with the page, as searches for each version
+/// would.
+pub(super) struct PageReader<'a> {
+    page: &'a HistoryPage,
+    slots: std::vec::IntoIter<usize>,
+    /// The record of the first slot left.
+    record: usize,
+    /// Versions read and not taken; the number of the next one to read.
+    drafts: VecDeque<Draft<'a>>,
+    next: usize,
+}
+
+impl<'a> PageReader<'a> {
+    pub(super) fn new(page: &'a HistoryPage) -> Self {
+        let slots = page.slots().collect::<Vec<_>>().into_iter();
+        PageReader { page, slots, record: 0, drafts: VecDeque::new(), next: 0 }
+    }
+
+    /// Adds the versions of a record to a chain, newest first, and returns how many there are. Slots are asked for in
+    /// ascending order, and none that has versions is left out.
+    pub(super) fn take(&mut self, slot: usize, chain: &mut Vec<Draft<'a>>) -> usize {
+        if self.slots.as_slice().first() != Some(&slot) {
+            return 0;
+        }
+        self.slots.next();
+        let numbers = self.page.numbers(self.record);
+        self.record += 1;
+        if numbers.end > self.next {
+            self.read_on(numbers.end.max(self.next + READ_AHEAD).min(self.page.len()));
+        }
+        chain.extend(self.drafts.drain(..numbers.len()));
+        numbers.len()
+    }
+
+    fn read_on(&mut self, end: usize) {
+        let (page, numbers) = (self.page, self.next..end);
+        let earlier = self.drafts.len();
+        let mut starts = numbers.start - page.snapshots.rank(numbers.start);
+        self.drafts.extend(numbers.clone().map(|number| {
+            let sequence = page.sequences.get(number);
+            Draft { sequence, kind: Kind::Update, start: 0, values: Values::new() }
+        }));
+        let place = |number: usize| earlier + number - numbers.start;
+        let snapshots_before = page.snapshots.rank(numbers.start);
+        for (number, before) in page.snapshots.within(numbers.clone()).zip(snapshots_before..) {
+            let draft = &mut self.drafts[place(number)];
+            (draft.kind, draft.start) = (Kind::Snapshot, page.snapshot_starts.get(before));
+        }
+        page.deletes.within(numbers.clone()).for_each(|number| self.drafts[place(number)].kind = Kind::Delete);
+        for draft in self.drafts.iter_mut().skip(earlier).filter(|draft| draft.kind != Kind::Snapshot) {
+            draft.start = page.starts.get(starts);
+            starts += 1;
+        }
+        for (at, column) in page.columns.iter().enumerate() {
+            let Some(column) = column else { continue };
+            column.for_each_within(numbers.clone(), |number, cell| self.drafts[place(number)].values.push((at, cell)));
+        }
+        self.next = end;
     }
 }
 
@@ -316,12 +386,13 @@ impl<'a, 't> PageWriter<'a, 't> {
             start_span: span_of(&self.starts),
             starts: Packed::of(&self.starts),
             snapshot_starts: Packed::of(&self.snapshot_starts),
+            stored: Arc::default(),
             columns: columns.map(|(column, data_type)| Some(finish(column?, *data_type))).collect(),
         }
     }
 }
 
 /// The least and the greatest of these numbers.
-fn span_of(values: &[u64]) -> Option<(u64, u64)> {
+pub(crate) fn span_of(values: &[u64]) -> Option<(u64, u64)> {
     Some((*values.iter().min()?, *values.iter().max()?))
 }

@@ -12,7 +12,7 @@ const STRIDE: usize = 4;
 
 /// A set of places that never changes.
 #[derive(Debug)]
-pub(super) enum Positions {
+pub(crate) enum Positions {
     /// Every place below this.
     All(usize),
     List(Packed),
@@ -20,7 +20,7 @@ pub(super) enum Positions {
 }
 
 #[derive(Debug)]
-pub(super) struct Bitmap {
+pub(crate) struct Bitmap {
     words: Box<[u64]>,
     /// places before word 4 i
     before: Box<[u32]>,
@@ -29,7 +29,7 @@ pub(super) struct Bitmap {
 
 impl Positions {
     /// The set of these places, which ascend and are below `universe`.
-    pub(super) fn of(places: &[u64], universe: usize) -> Positions {
+    pub(crate) fn of(places: &[u64], universe: usize) -> Positions {
         debug_assert!(places.is_sorted_by(|a, b| a < b) && places.last().is_none_or(|last| *last < universe as u64));
         if places.len() == universe {
             return Positions::All(universe);
@@ -43,18 +43,12 @@ impl Positions {
         for place in places {
             bitmap[*place as usize / 64] |= 1 << (place % 64);
         }
-        let counts = bitmap.chunks(STRIDE).scan(0, |count, chunk| {
-            let before = *count;
-            *count += ones(chunk) as u32;
-            Some(before)
-        });
-        let before = counts.collect();
-        Positions::Bitmap(Bitmap { words: bitmap.into_boxed_slice(), before, len: places.len() })
+        Positions::Bitmap(Bitmap::of(bitmap.into_boxed_slice()))
     }
 
     /// How many places of the set are below `place`.
     #[inline]
-    pub(super) fn rank(&self, place: usize) -> usize {
+    pub(crate) fn rank(&self, place: usize) -> usize {
         match self {
             Positions::All(universe) => place.min(*universe),
             Positions::List(list) => list.count_below(place as u64),
@@ -64,7 +58,7 @@ impl Positions {
 
     /// Whether `place` is in the set.
     #[inline]
-    pub(super) fn contains(&self, place: usize) -> bool {
+    pub(crate) fn contains(&self, place: usize) -> bool {
         match self {
             Positions::Bitmap(bitmap) => bitmap.contains(place),
             _ => self.find(place).is_some(),
@@ -73,7 +67,7 @@ impl Positions {
 
     /// How many places of the set are below `place` if it is in the set.
     #[inline]
-    pub(super) fn find(&self, place: usize) -> Option<usize> {
+    pub(crate) fn find(&self, place: usize) -> Option<usize> {
         match self {
             Positions::All(universe) => (place < *universe).then_some(place),
             Positions::List(list) => {
@@ -85,7 +79,7 @@ impl Positions {
     }
 
     /// How many places are in the set.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Positions::All(universe) => *universe,
             Positions::List(list) => list.len(),
@@ -94,12 +88,12 @@ impl Positions {
     }
 
     /// The places in ascending order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         self.within(0..usize::MAX)
     }
 
     /// The places of a range in ascending order, found without a look at those before.
-    pub(super) fn within(&self, range: Range<usize>) -> impl Iterator<Item = usize> {
+    pub(crate) fn within(&self, range: Range<usize>) -> impl Iterator<Item = usize> {
         let Range { start, end } = range;
         let (all, list, bitmap) = match self {
             Positions::All(universe) => (start.min(*universe)..end.min(*universe), None, None),
@@ -114,7 +108,7 @@ impl Positions {
     }
 
     /// Memory beyond the struct itself.
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Positions::All(_) => 0,
             Positions::List(list) => list.heap_bytes(),
@@ -124,6 +118,22 @@ impl Positions {
 }
 
 impl Bitmap {
+    /// The set of the places whose bits are set.
+    pub(crate) fn of(words: Box<[u64]>) -> Bitmap {
+        let counts = words.chunks(STRIDE).scan(0, |count, chunk| {
+            let before = *count;
+            *count += ones(chunk) as u32;
+            Some(before)
+        });
+        let before = counts.collect();
+        Bitmap { len: ones(&words), before, words }
+    }
+
+    /// A bit for each place.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     #[inline]
     fn contains(&self, place: usize) -> bool {
         self.words.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)

@@ -5,19 +5,22 @@
 //!
 //! The model knows neither pages nor chains: a record is the list of its committed versions.
 mod check;
+mod image;
 mod transaction;
 mod validation;
 
 use std::cell::{Cell as StdCell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use types::{Column, Command, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value};
+use types::{BlobRef, Column, Command, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value};
 
+use self::image::Redo;
 use self::transaction::{Open, Write, Wrote};
 use crate::cell::Cell;
+use crate::image::tests::Blobs;
 use crate::kept::Kept;
 use crate::view::{Outcome, Outcomes, View};
 use crate::write::{Appended, Change, WriteError, Writer};
@@ -100,6 +103,14 @@ enum Step {
     /// Somebody wants a snapshot, in tenths of the time until now.
     Hold(u64),
     LetGo(Index),
+    /// A checkpoint of one range, which may come to nothing; blobs that it keeps may move.
+    Image {
+        range: Index,
+        is_published: bool,
+        moves: bool,
+    },
+    /// The database ends, however it is, and begins again from images and log.
+    Restart,
     Check,
 }
 
@@ -136,6 +147,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (0..11_u64, any::<bool>()).prop_map(|(tenths, is_used)| Step::Horizon { tenths, is_used }),
         2 => (0..11_u64).prop_map(Step::Hold),
         1 => any::<Index>().prop_map(Step::LetGo),
+        3 => (any::<Index>(), prop::bool::weighted(0.8), any::<bool>())
+            .prop_map(|(range, is_published, moves)| Step::Image { range, is_published, moves }),
+        1 => Just(Step::Restart),
         1 => Just(Step::Check),
     ];
     prop::collection::vec(step, 1..80)
@@ -196,6 +210,10 @@ struct World {
     kept: Kept,
     records: Vec<Record>,
     open: Option<Open>,
+    /// blobs, the image of each range with its time, and what was committed
+    disk: Blobs,
+    images: BTreeMap<usize, (BlobRef, Timestamp)>,
+    log: Vec<Redo>,
 }
 
 impl World {
@@ -214,6 +232,9 @@ impl World {
             kept: Kept::default(),
             records: Vec::new(),
             open: None,
+            disk: Blobs::default(),
+            images: BTreeMap::new(),
+            log: Vec::new(),
         }
     }
 
@@ -270,6 +291,8 @@ impl World {
                     self.held.swap_remove(index.index(self.held.len()));
                 }
             }
+            Step::Image { range, is_published, moves } => self.image(range, *is_published, *moves),
+            Step::Restart => self.restart(),
             Step::Check => self.check(),
         }
     }
@@ -418,6 +441,9 @@ impl World {
             (Outcome::Aborted, StartTime::TOMBSTONE)
         };
         self.outcomes.outcomes.borrow_mut().insert(open.id.number(), outcome);
+        if let Outcome::Committed(at) = outcome {
+            self.log.extend(Redo::of(&open, at));
+        }
         if stamps {
             open.stamp(&self.table, 0, stamp);
             self.outcomes.outcomes.borrow_mut().remove(&open.id.number());
@@ -453,6 +479,8 @@ proptest! {
             world.step(step);
         }
         world.check();
+        world.image_all_and_restart();
+        world.check();
         (0..world.table.range_count()).for_each(|range| {
             world.table.merge_range(range, &world.outcomes, world.table.kept());
         });
@@ -460,6 +488,8 @@ proptest! {
         (0..world.table.range_count()).for_each(|range| {
             world.table.archive_range(range, world.table.kept(), true);
         });
+        world.check();
+        world.image_all_and_restart();
         world.check();
     }
 }

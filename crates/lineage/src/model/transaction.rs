@@ -58,8 +58,8 @@ impl Open {
     pub(super) fn stamp(&self, table: &Table, first: usize, stamp: u64) {
         for write in &self.writes[first..] {
             match write.appended {
-                None => table.stamp_insert(write.rid, self.id, stamp),
-                Some(appended) => table.stamp_versions(write.rid, appended, self.id, stamp),
+                None => table.stamp_insert(&sync::pin(), write.rid, self.id, stamp),
+                Some(appended) => table.stamp_versions(&sync::pin(), write.rid, appended, self.id, stamp),
             }
         }
     }

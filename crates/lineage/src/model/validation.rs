@@ -85,7 +85,7 @@ impl World {
     }
 
     /// Ends the open transaction if the validation had to wait for its decision, whether it found that out or not.
-    fn decide(&mut self, own: TxnId, to: Timestamp) {
+    pub(super) fn decide(&mut self, own: TxnId, to: Timestamp) {
         let is_awaited = |at: Option<Timestamp>, id: TxnId| at.is_some_and(|at| at <= to) && id != own;
         if let Some(open) = self.open.take_if(|open| is_awaited(open.prepared, open.id)) {
             if let Outcome::Prepared(_) = self.outcomes.outcome(open.id) {

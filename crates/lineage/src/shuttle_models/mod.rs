@@ -8,6 +8,7 @@
 //! held against the commits: it must have seen those at or before its snapshot, and nothing else. A failing order is
 //! printed as a string that `shuttle::replay` accepts.
 mod history;
+mod image;
 mod merging;
 mod tail;
 mod writing;
@@ -339,8 +340,8 @@ impl Transaction<'_> {
 
     fn stamp(&self, rid: Rid, appended: Option<Appended>, stamp: u64) {
         match appended {
-            Some(appended) => self.world.table.stamp_versions(rid, appended, self.id(), stamp),
-            None => self.world.table.stamp_insert(rid, self.id(), stamp),
+            Some(appended) => self.world.table.stamp_versions(&sync::pin(), rid, appended, self.id(), stamp),
+            None => self.world.table.stamp_insert(&sync::pin(), rid, self.id(), stamp),
         }
     }
 

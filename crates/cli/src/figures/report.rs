@@ -1,28 +1,35 @@
-//! What the benchmark tells: one aligned table at the end, or a JSON line for each figure and baseline at once.
+//! What a benchmark tells: one aligned table at the end, or a JSON line for each figure and baseline at once.
 use std::io::{self, Write};
 
-use super::contestant::Kind;
 use super::figure::{Baseline, Figure};
 use crate::bench::{Line, grouped_signed};
 use crate::output::table::Table;
 
 /// Where figures go.
-pub(super) struct Report<'w> {
+pub(crate) struct Report<'w> {
     out: &'w mut dyn Write,
     is_json: bool,
+    bench: &'static str,
+    /// Baselines that have a column of their own.
+    rivals: &'static [&'static str],
     figures: Vec<Figure>,
 }
 
 impl<'w> Report<'w> {
-    /// A report in JSON or as a table.
-    pub(super) fn new(out: &'w mut dyn Write, is_json: bool) -> Report<'w> {
-        Report { out, is_json, figures: Vec::new() }
+    /// A report of a benchmark in JSON or as a table, in which these baselines have columns of their own.
+    pub(crate) fn new(
+        out: &'w mut dyn Write,
+        is_json: bool,
+        bench: &'static str,
+        rivals: &'static [&'static str],
+    ) -> Report<'w> {
+        Report { out, is_json, bench, rivals, figures: Vec::new() }
     }
 
     /// Adds a figure.
-    pub(super) fn push(&mut self, figure: Figure) -> io::Result<()> {
+    pub(crate) fn push(&mut self, figure: Figure) -> io::Result<()> {
         if self.is_json {
-            write_json(self.out, &figure)?;
+            write_json(self.out, self.bench, &figure)?;
             self.out.flush()?;
         }
         self.figures.push(figure);
@@ -30,21 +37,21 @@ impl<'w> Report<'w> {
     }
 
     /// Writes what is held back.
-    pub(super) fn finish(self, title: &str) -> io::Result<()> {
+    pub(crate) fn finish(self, title: &str) -> io::Result<()> {
         if !self.is_json {
             writeln!(self.out, "{title}")?;
             writeln!(self.out, "Medians with their extremes; ratios above 1: lstore is the better.\n")?;
-            table(&self.figures).write(self.out, true, false, false)?;
+            table(&self.figures, self.rivals).write(self.out, true, false, false)?;
         }
         self.out.flush()
     }
 }
 
 /// One line for each baseline, or one without.
-fn write_json(out: &mut dyn Write, figure: &Figure) -> io::Result<()> {
+fn write_json(out: &mut dyn Write, bench: &str, figure: &Figure) -> io::Result<()> {
     let Figure { case, metric, unit, value, min, max, runs, .. } = figure;
     let line = |baseline: Option<&Baseline>| Line {
-        bench: "micro",
+        bench,
         case,
         metric,
         value: *value,
@@ -62,8 +69,7 @@ fn write_json(out: &mut dyn Write, figure: &Figure) -> io::Result<()> {
 }
 
 /// The table of all figures: the rivals each in a column, what else ran beside them in the last, if anything did.
-fn table(figures: &[Figure]) -> Table {
-    let rivals = [Kind::HashMap.name(), Kind::BareColumns.name()];
+fn table(figures: &[Figure], rivals: &[&'static str]) -> Table {
     let has_others = figures.iter().flat_map(|figure| &figure.baselines).any(|other| !rivals.contains(&other.name));
     let mut head = vec![("case", false), ("figure", false), ("lstore", true), ("min..max", true), ("unit", false)];
     rivals.iter().for_each(|rival| head.extend([(*rival, true), ("ratio", true)]));
@@ -82,7 +88,7 @@ fn table(figures: &[Figure]) -> Table {
         let (known, others): (Vec<&Baseline>, Vec<_>) =
             figure.baselines.iter().partition(|baseline| rivals.contains(&baseline.name));
         for rival in rivals {
-            let found = known.iter().find(|baseline| baseline.name == rival);
+            let found = known.iter().find(|baseline| baseline.name == *rival);
             row.push(found.map_or_else(String::new, |baseline| digits(baseline.value)));
             row.push(found.map_or_else(String::new, |baseline| digits(baseline.ratio)));
         }
@@ -114,6 +120,8 @@ fn digits(number: f64) -> String {
 mod tests {
     use super::*;
 
+    const RIVALS: [&str; 2] = ["hash map", "bare columns"];
+
     fn figures() -> Vec<Figure> {
         let sum = Figure::time("sum-idle", "sum", &[2.0, 1.0, 4.0]).beside("hash map", &[20.0, 20.0, 20.0]);
         let sum = sum
@@ -126,7 +134,7 @@ mod tests {
     #[test]
     fn the_table_has_each_rival_in_its_column() {
         let mut out = Vec::new();
-        let mut report = Report::new(&mut out, false);
+        let mut report = Report::new(&mut out, false, "micro", &RIVALS);
         figures().into_iter().for_each(|figure| report.push(figure).unwrap());
         report.finish("title").unwrap();
         let text = String::from_utf8(out).unwrap();
@@ -139,7 +147,7 @@ mod tests {
         assert_eq!(lines[6], sum);
         assert_eq!(lines[7], "| | | | | | | | | array | 0.100 | 0.050");
         assert!(lines[8].starts_with("| other |"), "{text}");
-        let load = table(&figures()[..1]);
+        let load = table(&figures()[..1], &RIVALS);
         let mut out = Vec::new();
         load.write(&mut out, true, false, false).unwrap();
         let text = String::from_utf8(out).unwrap();
@@ -149,7 +157,7 @@ mod tests {
     #[test]
     fn each_baseline_is_a_json_line_with_every_field() {
         let mut out = Vec::new();
-        let mut report = Report::new(&mut out, true);
+        let mut report = Report::new(&mut out, true, "micro", &RIVALS);
         figures().into_iter().for_each(|figure| report.push(figure).unwrap());
         report.finish("title").unwrap();
         let text = String::from_utf8(out).unwrap();

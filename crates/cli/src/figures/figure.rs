@@ -2,7 +2,7 @@
 
 /// Which way is better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Better {
+pub(crate) enum Better {
     /// Rates.
     More,
     /// Times.
@@ -11,32 +11,32 @@ pub(super) enum Better {
 
 /// What ran beside a figure in the same command.
 #[derive(Clone, Debug)]
-pub(super) struct Baseline {
-    pub(super) name: &'static str,
+pub(crate) struct Baseline {
+    pub(crate) name: &'static str,
     /// the median of its runs
-    pub(super) value: f64,
+    pub(crate) value: f64,
     /// ours over it, the median over the runs; above 1 ours is better
-    pub(super) ratio: f64,
+    pub(crate) ratio: f64,
 }
 
 /// One figure: the median of some runs.
 #[derive(Clone, Debug)]
-pub(super) struct Figure {
-    pub(super) case: String,
-    pub(super) metric: &'static str,
-    pub(super) unit: &'static str,
-    pub(super) value: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
-    pub(super) runs: usize,
-    pub(super) baselines: Vec<Baseline>,
+pub(crate) struct Figure {
+    pub(crate) case: String,
+    pub(crate) metric: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) value: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    pub(crate) runs: usize,
+    pub(crate) baselines: Vec<Baseline>,
     better: Better,
     values: Vec<f64>,
 }
 
 impl Figure {
     /// A figure from its runs.
-    pub(super) fn new(case: &str, metric: &'static str, unit: &'static str, better: Better, values: &[f64]) -> Figure {
+    pub(crate) fn new(case: &str, metric: &'static str, unit: &'static str, better: Better, values: &[f64]) -> Figure {
         Figure {
             case: case.to_owned(),
             metric,
@@ -52,22 +52,22 @@ impl Figure {
     }
 
     /// A rate.
-    pub(super) fn rate(case: &str, metric: &'static str, unit: &'static str, values: &[f64]) -> Figure {
+    pub(crate) fn rate(case: &str, metric: &'static str, unit: &'static str, values: &[f64]) -> Figure {
         Figure::new(case, metric, unit, Better::More, values)
     }
 
     /// A time in milliseconds.
-    pub(super) fn time(case: &str, metric: &'static str, values: &[f64]) -> Figure {
+    pub(crate) fn time(case: &str, metric: &'static str, values: &[f64]) -> Figure {
         Figure::new(case, metric, "ms", Better::Less, values)
     }
 
     /// A number of something, better if small, if it matters at all.
-    pub(super) fn amount(case: &str, metric: &'static str, unit: &'static str, values: &[f64]) -> Figure {
+    pub(crate) fn amount(case: &str, metric: &'static str, unit: &'static str, values: &[f64]) -> Figure {
         Figure::new(case, metric, unit, Better::Less, values)
     }
 
     /// Puts a baseline beside it; its runs took turns with the figure's, so that each is compared with its neighbour.
-    pub(super) fn beside(mut self, name: &'static str, values: &[f64]) -> Figure {
+    pub(crate) fn beside(mut self, name: &'static str, values: &[f64]) -> Figure {
         let ratio = |(ours, theirs): (&f64, &f64)| match self.better {
             Better::More => ours / theirs,
             Better::Less => theirs / ours,
@@ -79,7 +79,7 @@ impl Figure {
 }
 
 /// The median of at least one value; the upper one of two.
-pub(super) fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     assert!(!values.is_empty(), "a figure has at least one run");
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,0 +1,139 @@
+//! The benchmark of commits: how many a second and how long each takes, by when they are acknowledged and how many
+//! clients there are, beside the rate at which the disk makes small writes durable; and what a log costs beside none.
+//!
+//! ```text
+//! args      the command line
+//! clients   threads that commit, and how long each commit took
+//! disk      the bound: small writes made durable one by one
+//! cost      transactions of `bench micro` with a log that nobody waits for, beside the same without a log
+//! ```
+//!
+//! All that is compared takes turns within one run, as everywhere (see `micro::cases`).
+use std::io;
+use std::path::PathBuf;
+
+mod args;
+mod clients;
+mod cost;
+mod disk;
+
+pub use args::CommitArgs;
+use clients::{Clients, MODES, mode_name};
+
+use crate::bench::{BenchError, Progress};
+use crate::figures::{Better, Figure, Report};
+use crate::progress::BenchProgress;
+
+const DISK: &str = "raw fdatasync";
+
+/// Runs the benchmark and writes its report to standard output.
+pub fn bench(args: &CommitArgs) -> Result<(), BenchError> {
+    let progress = BenchProgress::on_stderr();
+    let mut out = io::stdout().lock();
+    let mut report = Report::new(&mut out, args.json, "commit", &[DISK]);
+    let scratch = Scratch::new(args.dir.clone())?;
+    for &clients in &args.clients {
+        commits(args, clients, &scratch, &progress, &mut report)?;
+    }
+    if !args.no_cost {
+        cost::bench(args, &scratch, &progress, &mut report)?;
+    }
+    let title = format!("Commits of one small update each, in {}.", scratch.path.display());
+    Ok(report.finish(&title)?)
+}
+
+/// One number of clients: each mode beside the disk.
+fn commits(
+    args: &CommitArgs,
+    clients: u32,
+    scratch: &Scratch,
+    progress: &dyn Progress,
+    report: &mut Report<'_>,
+) -> Result<(), BenchError> {
+    let case = format!("{clients} client{}", if clients == 1 { "" } else { "s" });
+    let database = Clients::new(&scratch.sub(&format!("clients-{clients}")), clients)?;
+    let runs = u64::from(args.runs);
+    progress.start(&case, runs * (1 + MODES.len() as u64));
+    let (mut disk, mut measured) = (Vec::new(), vec![Vec::new(); MODES.len()]);
+    for _ in 0..args.runs {
+        disk.push(disk::rate(&scratch.path, args.seconds)?);
+        progress.advance(1);
+        for (mode, values) in MODES.iter().zip(&mut measured) {
+            values.push(database.commit_for(args.seconds, *mode)?);
+            progress.advance(1);
+        }
+    }
+    progress.finish(&case);
+    for (mode, values) in MODES.iter().zip(&measured) {
+        let case = format!("{case}, {}", mode_name(*mode));
+        let of = |value: fn(&clients::Committed) -> f64| values.iter().map(value).collect::<Vec<f64>>();
+        report.push(Figure::rate(&case, "commits", "/s", &of(|run| run.rate)).beside(DISK, &disk))?;
+        for (metric, value) in clients::PERCENTILES {
+            report.push(Figure::new(&case, metric, "us", Better::Less, &of(value)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The folder of the benchmark's files, removed at the end.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new(parent: Option<PathBuf>) -> Result<Scratch, BenchError> {
+        let parent = parent.unwrap_or_else(|| PathBuf::from("."));
+        let path = parent.join(format!("lstore-bench-commit-{}", std::process::id()));
+        let fail = |error| BenchError::Failed(format!("cannot make the folder {}: {error}", path.display()));
+        std::fs::create_dir_all(&path).map_err(fail)?;
+        Ok(Scratch { path })
+    }
+
+    fn sub(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What can't be removed is left for people to see.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::bench::Quiet;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: CommitArgs,
+    }
+
+    #[test]
+    fn every_mode_has_a_rate_beside_the_disk_and_three_percentiles() {
+        let directory = tempfile::tempdir().unwrap();
+        let dir = directory.path().to_str().unwrap();
+        let Command { args } = Command::parse_from(["commit", "--dir", dir, "--seconds", "0.02", "--runs", "2"]);
+        let mut out = Vec::new();
+        let mut report = Report::new(&mut out, true, "commit", &[DISK]);
+        let scratch = Scratch::new(args.dir.clone()).unwrap();
+        commits(&args, 3, &scratch, &Quiet, &mut report).unwrap();
+        report.finish("").unwrap();
+        drop(scratch);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), MODES.len() * 4);
+        for lines in lines.chunks(4) {
+            assert_eq!((&lines[0]["baseline"], &lines[0]["metric"]), (&DISK.into(), &"commits".into()));
+            let value = |at: usize| lines[at]["value"].as_f64().unwrap();
+            assert!(value(0) > 0.0 && lines[0]["ratio"].as_f64().unwrap() > 0.0);
+            assert!(0.0 < value(1) && value(1) <= value(2) && value(2) <= value(3), "{lines:?}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The files that blobs stand in.
+//!
+//! ```text
+//!   offset  bytes
+//!        0    512  header (`header.rs`), magic "LSTBLOB\0", with the words
+//!                    number of the file, as in its name
+//!                    salt: random, tells the file from another of the same number
+//!                    number of the checkpoint that it was written for
+//!      512         blobs, one after the other, up to the end of the file:
+//!                     4  length
+//!                     4  crc32c of the bytes
+//!                     4  seal: crc32c of salt, offset of the first byte, length and checksum
+//!                        the bytes: where a `BlobRef` points
+//! ```
+//!
+//! A file is written once from start to end, through one buffer: every write begins at a multiple of the buffer's size and
+//! is as long as it, or longer for a blob that is. It counts once it is synced and a manifest names it, with its
+//! salt and length; before, it is a leftover that nobody reads. So nothing in it needs to stand a torn write.
+//!
+//! A reader needs nothing but the reference. The seals are for [`walk`], which checks a whole file without knowing who
+//! refers to what.
+
+use std::sync::Arc;
+
+use types::BlobRef;
+
+use super::error::{CheckpointError, Result, corrupt, device_error};
+use super::header::{BLOBS, HEADER_BYTES};
+use crate::device::{Access, Device, DeviceFile};
+use crate::frame::u32_at;
+use crate::segment::random_number;
+
+/// The largest blob: 2 GiB.
+pub const MAX_BLOB_BYTES: usize = 1 << 31;
+
+/// Bytes before each blob.
+pub(super) const PREFIX_BYTES: u64 = 12;
+const HEADER_END: u64 = HEADER_BYTES as u64;
+const WALK_BYTES: u64 = 1 << 20;
+
+/// A file of blobs as a manifest describes it, and what the checkpoint of the manifest needs of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileUse {
+    pub(super) number: u64,
+    pub(super) salt: u64,
+    /// The length of the file.
+    pub(super) bytes: u64,
+    /// Blobs that the checkpoint refers to, and their bytes.
+    pub(super) live_blobs: u64,
+    pub(super) live_bytes: u64,
+}
+
+impl FileUse {
+    pub(super) fn name(&self) -> String {
+        BLOBS.file_name(self.number)
+    }
+
+    /// The same file with nothing in it referred to yet.
+    pub(super) fn unused(self) -> FileUse {
+        FileUse { live_blobs: 0, live_bytes: 0, ..self }
+    }
+
+    /// One more blob is referred to.
+    pub(super) fn count(&mut self, blob: BlobRef) {
+        self.live_blobs += 1;
+        self.live_bytes += u64::from(blob.len);
+    }
+
+    /// The bytes of all blobs with what stands before each, and those of them that are live.
+    pub(super) fn share(&self) -> (u64, u64) {
+        (
+            self.bytes.saturating_sub(HEADER_END),
+            self.live_bytes.saturating_add(self.live_blobs.saturating_mul(PREFIX_BYTES)),
+        )
+    }
+
+    /// Refuses a reference to what is not in the file.
+    pub(super) fn check_place(&self, blob: BlobRef) -> Result<()> {
+        let end = blob.offset.checked_add(u64::from(blob.len));
+        if blob.offset >= HEADER_END + PREFIX_BYTES && end.is_some_and(|end| end <= self.bytes) {
+            return Ok(());
+        }
+        let detail = format!("a blob of {} bytes cannot stand here, the file has {} bytes", blob.len, self.bytes);
+        Err(corrupt(&self.name(), blob.offset, detail))
+    }
+
+    /// Checks that the file is the one that is meant, and whole as far as its length tells.
+    pub(super) fn check(&self, device: &dyn Device) -> Result<Box<dyn DeviceFile>> {
+        let name = self.name();
+        let fail = |source| device_error(format!("read {name}"), device, source);
+        let file = match device.open(&name, Access::Read) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(corrupt(&name, 0, "it is missing"));
+            }
+            opened => opened.map_err(fail)?,
+        };
+        let size = file.size().map_err(fail)?;
+        let mut bytes = [0; HEADER_BYTES];
+        let bytes = &mut bytes[..size.min(HEADER_END) as usize];
+        file.read_at(bytes, 0).map_err(fail)?;
+        let Some([number, salt]) = BLOBS.decode(bytes, &name)? else {
+            return Err(corrupt(&name, 0, "zeros stand where its header should"));
+        };
+        if (number, salt) != (self.number, self.salt) {
+            return Err(corrupt(
+                &name,
+                0,
+                "it is not the file that the checkpoint was written to, was it copied here?",
+            ));
+        }
+        if size != self.bytes {
+            let detail = format!("the file should have {} bytes and has {size}", self.bytes);
+            return Err(corrupt(&name, size.min(self.bytes), detail));
+        }
+        Ok(file)
+    }
+}
+
+/// Reads a blob whose place was checked.
+pub(super) fn read(device: &dyn Device, file: &dyn DeviceFile, blob: BlobRef) -> Result<Vec<u8>> {
+    let name = BLOBS.file_name(blob.file);
+    let mut bytes = vec![0; blob.len as usize];
+    file.read_at(&mut bytes, blob.offset).map_err(|source| read_error(device, &name, blob, source))?;
+    if crc32c::crc32c(&bytes) != blob.checksum {
+        return Err(mismatch(&name, blob.offset, u64::from(blob.len)));
+    }
+    Ok(bytes)
+}
+
+fn read_error(device: &dyn Device, name: &str, blob: BlobRef, source: std::io::Error) -> CheckpointError {
+    if source.kind() == std::io::ErrorKind::UnexpectedEof {
+        return corrupt(name, blob.offset, format!("the file ends within a blob of {} bytes", blob.len));
+    }
+    device_error(format!("read {} bytes at byte {} of {name}", blob.len, blob.offset), device, source)
+}
+
+fn mismatch(name: &str, offset: u64, bytes: u64) -> CheckpointError {
+    corrupt(name, offset, format!("the checksum of a blob of {bytes} bytes does not match"))
+}
+
+/// Checks every byte of a file, whoever refers to it. Returns what is damaged.
+pub(super) fn walk(device: &dyn Device, file: FileUse) -> Vec<CheckpointError> {
+    let mut damages = Vec::new();
+    if let Err(error) = file.check(device).and_then(|handle| walk_blobs(device, file, &*handle, &mut damages)) {
+        damages.push(error);
+    }
+    damages
+}
+
+fn walk_blobs(
+    device: &dyn Device,
+    file: FileUse,
+    handle: &dyn DeviceFile,
+    damages: &mut Vec<CheckpointError>,
+) -> Result<()> {
+    let name = file.name();
+    let fail = |source| device_error(format!("read {name}"), device, source);
+    let mut at = HEADER_END;
+    let mut chunk = Vec::new();
+    while at < file.bytes {
+        let mut prefix = [0; PREFIX_BYTES as usize];
+        let offset = at + PREFIX_BYTES;
+        if offset > file.bytes {
+            return Err(corrupt(&name, at, "the file ends before a blob does"));
+        }
+        handle.read_at(&mut prefix, at).map_err(fail)?;
+        let [len, checksum, sealed] = [0, 4, 8].map(|word| u32_at(&prefix, word));
+        if sealed != seal(file.salt, offset, len, checksum) || u64::from(len) > file.bytes - offset {
+            return Err(corrupt(&name, at, "what stands before a blob is damaged"));
+        }
+        let end = offset + u64::from(len);
+        let (mut found, mut from) = (0, offset);
+        while from < end {
+            chunk.resize(WALK_BYTES.min(end - from) as usize, 0);
+            handle.read_at(&mut chunk, from).map_err(fail)?;
+            found = crc32c::crc32c_append(found, &chunk);
+            from += chunk.len() as u64;
+        }
+        if found != checksum {
+            damages.push(mismatch(&name, offset, u64::from(len)));
+        }
+        at = end;
+    }
+    Ok(())
+}
+
+fn seal(salt: u64, offset: u64, len: u32, checksum: u32) -> u32 {
+    let seed = crc32c::crc32c_append(crc32c::crc32c(&salt.to_le_bytes()), &offset.to_le_bytes());
+    crc32c::crc32c_append(crc32c::crc32c_append(seed, &len.to_le_bytes()), &checksum.to_le_bytes())
+}
+
+/// A file that is being written.
+pub(super) struct BlobWriter {
+    device: Arc<dyn Device>,
+    file: Box<dyn DeviceFile>,
+    number: u64,
+    salt: u64,
+    /// What is not written yet: less than `buffer_bytes`.
+    buffer: Vec<u8>,
+    buffer_bytes: usize,
+    /// How far the file is written.
+    written: u64,
+}
+
+impl BlobWriter {
+    /// Creates the file. `buffer` is empty, its memory is used.
+    pub(super) fn create(
+        device: &Arc<dyn Device>,
+        number: u64,
+        checkpoint: u64,
+        buffer: Vec<u8>,
+        buffer_bytes: usize,
+    ) -> Result<BlobWriter> {
+        let name = BLOBS.file_name(number);
+        let file = device.create(&name).map_err(|source| device_error(format!("create {name}"), &**device, source))?;
+        let salt = random_number();
+        let mut writer =
+            BlobWriter { device: Arc::clone(device), file, number, salt, buffer, buffer_bytes, written: 0 };
+        writer.write(&BLOBS.encode(&[number, salt, checkpoint]))?;
+        Ok(writer)
+    }
+
+    /// The length of the file once all is written.
+    pub(super) fn bytes(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    /// Whether the file holds no blob yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes() <= HEADER_END
+    }
+
+    /// Appends a blob of at most [`MAX_BLOB_BYTES`].
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<BlobRef> {
+        let (len, checksum) = (bytes.len() as u32, crc32c::crc32c(bytes));
+        let offset = self.bytes() + PREFIX_BYTES;
+        let words = [len, checksum, seal(self.salt, offset, len, checksum)].map(u32::to_le_bytes);
+        self.write(words.as_flattened())?;
+        self.write(bytes)?;
+        Ok(BlobRef { file: self.number, offset, len, checksum })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if self.buffer.is_empty() && rest.len() >= self.buffer_bytes {
+                let (now, later) = rest.split_at(rest.len() / self.buffer_bytes * self.buffer_bytes);
+                self.write_through(now)?;
+                rest = later;
+                continue;
+            }
+            let (now, later) = rest.split_at(rest.len().min(self.buffer_bytes - self.buffer.len()));
+            self.buffer.extend_from_slice(now);
+            rest = later;
+            if self.buffer.len() == self.buffer_bytes {
+                self.write_buffer()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_buffer(&mut self) -> Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let outcome = self.write_through(&buffer);
+        buffer.clear();
+        self.buffer = buffer;
+        outcome
+    }
+
+    fn write_through(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_at(bytes, self.written).map_err(|source| self.failed("write", source))?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Writes what is left and makes all of it durable. Returns the file, and the memory of the buffer.
+    pub(super) fn finish(mut self) -> Result<(FileUse, Vec<u8>)> {
+        self.write_buffer()?;
+        self.file.sync().map_err(|source| self.failed("sync", source))?;
+        let file = FileUse { number: self.number, salt: self.salt, bytes: self.written, live_blobs: 0, live_bytes: 0 };
+        Ok((file, self.buffer))
+    }
+
+    fn failed(&self, verb: &str, source: std::io::Error) -> CheckpointError {
+        device_error(format!("{verb} {}", BLOBS.file_name(self.number)), &*self.device, source)
+    }
+}

@@ -1,0 +1,132 @@
+//! The first sector of every file of a checkpoint, and the names of the files.
+//!
+//! ```text
+//!   offset  bytes
+//!        0      8  magic
+//!        8      4  format version
+//!       12      4  checksum: crc32c of the other bytes of the sector (0..12, 16..512)
+//!       16    496  words of 8 bytes: what the kind of file says (`manifest.rs`, `blob_file.rs`), then zeros
+//! ```
+//!
+//! The four fields are the same in all versions of the format to come, so a newer version is told from a damaged
+//! header: its checksum matches. A sector of zeros is no header but one that was never written.
+//!
+//! Names begin with `checkpoint-`, those of the log with `redo`.
+
+use super::error::{CheckpointError, Result, corrupt};
+use crate::frame::{u32_at, u64_at};
+
+/// Where the contents of a file start.
+pub(super) const HEADER_BYTES: usize = 512;
+const CHECKSUM_OFFSET: usize = 12;
+const WORDS_OFFSET: usize = 16;
+
+/// One of the two kinds of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    magic: [u8; 8],
+    version: u32,
+    suffix: &'static str,
+}
+
+/// `checkpoint-00000001.manifest`: what belongs to a checkpoint.
+pub(super) const MANIFEST: Kind = Kind { magic: *b"LSTCKPT\0", version: 1, suffix: ".manifest" };
+/// `checkpoint-00000001.blobs`: bytes.
+pub(super) const BLOBS: Kind = Kind { magic: *b"LSTBLOB\0", version: 1, suffix: ".blobs" };
+
+impl Kind {
+    /// The version that this program writes.
+    pub(super) fn version(self) -> u32 {
+        self.version
+    }
+
+    /// The name of a file.
+    pub(super) fn file_name(self, number: u64) -> String {
+        format!("checkpoint-{number:08}{}", self.suffix)
+    }
+
+    /// The number in the name of a file of this kind; `None` if it is another file.
+    pub(super) fn parse_name(self, name: &str) -> Option<u64> {
+        let number = name.strip_prefix("checkpoint-")?.strip_suffix(self.suffix)?.parse().ok()?;
+        (self.file_name(number) == name).then_some(number)
+    }
+
+    /// A header with these words.
+    pub(super) fn encode(self, words: &[u64]) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(&self.magic);
+        bytes[8..CHECKSUM_OFFSET].copy_from_slice(&self.version.to_le_bytes());
+        for (word, place) in words.iter().zip(bytes[WORDS_OFFSET..].chunks_exact_mut(8)) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        let checksum = checksum(&bytes);
+        bytes[CHECKSUM_OFFSET..WORDS_OFFSET].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// The words of the header at the start of file `name`; `None` where only zeros stand.
+    pub(super) fn decode<const COUNT: usize>(self, bytes: &[u8], name: &str) -> Result<Option<[u64; COUNT]>> {
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Ok(None);
+        }
+        if bytes.len() != HEADER_BYTES || bytes[..8] != self.magic {
+            return Err(corrupt(name, 0, "it does not begin like a file of a checkpoint"));
+        }
+        if u32_at(bytes, CHECKSUM_OFFSET) != checksum(bytes) {
+            return Err(corrupt(name, 0, "the checksum of its header does not match"));
+        }
+        let found = u32_at(bytes, 8);
+        if found != self.version {
+            return Err(CheckpointError::UnknownVersion { file: name.to_string(), found, supported: self.version });
+        }
+        Ok(Some(std::array::from_fn(|at| u64_at(bytes, WORDS_OFFSET + 8 * at))))
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&bytes[..CHECKSUM_OFFSET]), &bytes[WORDS_OFFSET..HEADER_BYTES])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment;
+
+    #[test]
+    fn names_come_back_and_clash_with_no_others() {
+        assert_eq!(MANIFEST.file_name(3), "checkpoint-00000003.manifest");
+        assert_eq!(BLOBS.file_name(123_456_789), "checkpoint-123456789.blobs");
+        for number in [1, 99_999_999, 100_000_000, u64::MAX] {
+            let (manifest, blobs) = (MANIFEST.file_name(number), BLOBS.file_name(number));
+            assert_eq!((MANIFEST.parse_name(&manifest), BLOBS.parse_name(&blobs)), (Some(number), Some(number)));
+            assert_eq!((MANIFEST.parse_name(&blobs), BLOBS.parse_name(&manifest)), (None, None));
+            assert_eq!((segment::parse_name(&manifest), segment::parse_name(&blobs)), (None, None));
+            assert_eq!(MANIFEST.parse_name(&segment::file_name(number)), None);
+        }
+        for other in ["LOCK", "redo.trim", "checkpoint-1.blobs", "checkpoint-+0000001.blobs", "checkpoint-00000001"] {
+            assert_eq!((MANIFEST.parse_name(other), BLOBS.parse_name(other)), (None, None), "{other}");
+        }
+    }
+
+    #[test]
+    fn words_come_back_and_every_flipped_bit_is_noticed() {
+        let bytes = MANIFEST.encode(&[7, u64::MAX, 0]);
+        assert_eq!(MANIFEST.decode(&bytes, "x").unwrap(), Some([7, u64::MAX, 0, 0]));
+        for bit in 0..HEADER_BYTES * 8 {
+            let mut flipped = bytes;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let error = MANIFEST.decode::<3>(&flipped, "x").unwrap_err();
+            assert!(matches!(error, CheckpointError::Corrupt { .. }), "bit {bit}: {error}");
+        }
+        assert!(BLOBS.decode::<3>(&bytes, "x").is_err(), "another kind");
+        assert!(MANIFEST.decode::<3>(&bytes[..500], "x").is_err());
+        assert_eq!(MANIFEST.decode::<3>(&[0; 100], "x").unwrap(), None);
+    }
+
+    #[test]
+    fn a_newer_version_is_told_from_damage() {
+        let newer = Kind { version: 2, ..MANIFEST };
+        let error = MANIFEST.decode::<1>(&newer.encode(&[1]), "x").unwrap_err();
+        assert!(matches!(error, CheckpointError::UnknownVersion { found: 2, supported: 1, .. }), "{error}");
+    }
+}

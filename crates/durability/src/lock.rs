@@ -1,0 +1,22 @@
+//! The lock of a directory, for all that opens files in it.
+
+use crate::device::{Access, Device, DirectoryLock};
+use crate::error::{LogError, Result, device_error};
+
+/// Takes the lock of the directory, exclusive where it may be written to. What the directory is locked for comes back
+/// with the lock. [`Log::open`](crate::Log::open) does so itself; whoever reads checkpoints first does it for both
+/// ([`Log::open_locked`](crate::Log::open_locked)).
+pub fn lock_directory(device: &dyn Device) -> Result<(Box<dyn DirectoryLock>, Access)> {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, WouldBlock};
+    let fail = |source: std::io::Error| match source.kind() {
+        WouldBlock => LogError::Locked { directory: device.location() },
+        _ => device_error("lock the directory".to_string(), device.location(), source),
+    };
+    match device.lock() {
+        Ok(lock) => Ok((lock, Access::Write)),
+        Err(source) if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+            Ok((device.lock_shared().map_err(fail)?, Access::Read))
+        }
+        Err(source) => Err(fail(source)),
+    }
+}

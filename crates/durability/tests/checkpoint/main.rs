@@ -1,0 +1,8 @@
+//! Checkpoints on the faulty device, and on a real directory: each module says what it proves.
+
+mod crash;
+mod damage;
+mod directory;
+mod faults;
+mod model;
+mod support;

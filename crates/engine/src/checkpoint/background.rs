@@ -1,0 +1,111 @@
+//! When a checkpoint is due: when the log has grown so much since the last one that replaying it would take longer than the
+//! time that opening the database may take.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use durability::{Checkpoints, Log};
+use parking_lot::{Condvar, Mutex};
+
+use super::{CheckpointReport, Taking};
+use crate::database::Core;
+use crate::error::Result;
+
+/// Bytes of the log that are replayed in a second: about a third of what was measured with small rows on two cores.
+const REPLAYED_PER_SECOND: u64 = 16 << 20;
+/// Between two looks at the log.
+const REST: Duration = Duration::from_millis(100);
+/// After a checkpoint that failed: the disk may be full for a while.
+const REST_AFTER_FAILURE: Duration = Duration::from_secs(5);
+
+/// Takes checkpoints as they become due, and when asked to. Its thread ends when it is dropped.
+pub(crate) struct Checkpointer {
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct State {
+    taking: Taking,
+    /// Bytes of the log at which a checkpoint is due, counted from the last one.
+    due_bytes: u64,
+    /// What the log had grown to, in [`durability::LogStats::bytes`], at the last checkpoint; what was replayed at opening counts as
+    /// grown.
+    covered_bytes: AtomicU64,
+    replayed_bytes: u64,
+    is_stopping: Mutex<bool>,
+    stopped: Condvar,
+}
+
+impl Checkpointer {
+    /// Starts the thread, unless the log is only read. Opening the database is to take no longer than `recovery_time`, by
+    /// estimate; it has just replayed `replayed_bytes`.
+    pub(crate) fn start(
+        core: Arc<Core>,
+        log: Arc<Log>,
+        checkpoints: Checkpoints,
+        recovery_time: Duration,
+        replayed_bytes: u64,
+    ) -> Checkpointer {
+        let is_read_only = log.is_read_only();
+        let state = Arc::new(State {
+            taking: Taking { core, log, checkpoints, one_at_a_time: Mutex::new(()) },
+            due_bytes: (recovery_time.as_secs_f64() * REPLAYED_PER_SECOND as f64) as u64,
+            covered_bytes: AtomicU64::new(0),
+            replayed_bytes,
+            is_stopping: Mutex::new(false),
+            stopped: Condvar::new(),
+        });
+        let shared = state.clone();
+        let spawn = || std::thread::Builder::new().name("lstore-checkpoint".into()).spawn(move || shared.work()).ok();
+        // Where the system has no thread left, checkpoints are taken on demand only.
+        let thread = if is_read_only { None } else { spawn() };
+        Checkpointer { state, thread }
+    }
+
+    pub(crate) fn checkpoint(&self) -> Result<CheckpointReport> {
+        self.state.checkpoint()
+    }
+}
+
+impl State {
+    fn checkpoint(&self) -> Result<CheckpointReport> {
+        let bytes = self.log_bytes();
+        let report = self.taking.checkpoint()?;
+        self.covered_bytes.fetch_max(bytes, Ordering::AcqRel);
+        Ok(report)
+    }
+
+    /// What the log would have replayed, were it not for checkpoints.
+    fn log_bytes(&self) -> u64 {
+        self.taking.log.stats().bytes + self.replayed_bytes
+    }
+
+    fn work(&self) {
+        let mut failed: Option<Instant> = None;
+        let mut is_stopping = self.is_stopping.lock();
+        while !*is_stopping {
+            self.stopped.wait_for(&mut is_stopping, REST);
+            let grown = self.log_bytes().saturating_sub(self.covered_bytes.load(Ordering::Acquire));
+            let is_patient = failed.is_some_and(|failed| failed.elapsed() < REST_AFTER_FAILURE);
+            if *is_stopping || grown < self.due_bytes || is_patient {
+                continue;
+            }
+            drop(is_stopping);
+            // A failure leaves the log as it is, and is told to whoever asks for a checkpoint.
+            failed = self.checkpoint().is_err().then(Instant::now);
+            is_stopping = self.is_stopping.lock();
+        }
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        *self.state.is_stopping.lock() = true;
+        self.state.stopped.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was printed when it happened; closing goes on without it.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a checkpoint says of the database: its tables, the image of each range, and the marks of the wall clock.
+//!
+//! It is JSON: it is small beside the images, and people can read it.
+//!
+//! ```text
+//! catalog c0     tables, names and settings as of this commit
+//!   table        id, name, schema, settings, sizes of ranges
+//!     range r    image at c_r: all commits up to this one, none after it
+//! clock          which commit was the newest when
+//! ```
+use lineage::TableOptions;
+use serde::{Deserialize, Serialize};
+use types::{BlobRef, Schema, Timestamp};
+
+use crate::error::{Error, Result};
+use crate::redo::TableId;
+use crate::settings::TableSettings;
+use crate::table::TableData;
+use crate::wall_clock::Micros;
+
+const VERSION: u32 = 1;
+
+/// See the module.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Contents {
+    version: u32,
+    /// commit of the catalog, and of the clock's marks
+    pub(crate) catalog_at: u64,
+    /// number of the next table
+    pub(crate) next_table: TableId,
+    pub(crate) tables: Vec<TableContents>,
+    pub(crate) clock: Vec<(Micros, u64)>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct TableContents {
+    pub(crate) id: TableId,
+    pub(crate) name: String,
+    pub(crate) schema: Schema,
+    pub(crate) settings: TableSettings,
+    pub(crate) has_changed_keys: bool,
+    range_records: usize,
+    update_range_records: usize,
+    /// by number
+    pub(crate) ranges: Vec<RangeContents>,
+}
+
+/// The image of a range: its commit, and file, offset, length and checksum of the blob.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RangeContents {
+    pub(crate) at: u64,
+    blob: (u64, u64, u32, u32),
+}
+
+impl RangeContents {
+    pub(crate) fn new(at: Timestamp, blob: BlobRef) -> RangeContents {
+        let BlobRef { file, offset, len, checksum } = blob;
+        RangeContents { at: at.0, blob: (file, offset, len, checksum) }
+    }
+
+    pub(crate) fn blob(&self) -> BlobRef {
+        let (file, offset, len, checksum) = self.blob;
+        BlobRef { file, offset, len, checksum }
+    }
+}
+
+impl TableContents {
+    /// Those of a table whose images are these. To be called after the images were taken: what a key change in them
+    /// has noted must not be missing.
+    pub(crate) fn new(
+        name: String,
+        settings: TableSettings,
+        data: &TableData,
+        ranges: Vec<RangeContents>,
+    ) -> TableContents {
+        let TableOptions { range_records, update_range_records, .. } = *data.storage.options();
+        TableContents {
+            id: data.id,
+            name,
+            schema: data.schema().clone(),
+            settings,
+            has_changed_keys: data.has_changed_keys(),
+            range_records,
+            update_range_records,
+            ranges,
+        }
+    }
+
+    /// The options of its storage: ranges keep the sizes that they were made with.
+    pub(crate) fn options(&self, defaults: TableOptions) -> TableOptions {
+        let TableContents { range_records, update_range_records, .. } = *self;
+        TableOptions { range_records, update_range_records, ..defaults }
+    }
+}
+
+impl Contents {
+    pub(crate) fn new(
+        catalog_at: Timestamp,
+        next_table: TableId,
+        tables: Vec<TableContents>,
+        clock: Vec<(Micros, Timestamp)>,
+    ) -> Contents {
+        let clock = clock.into_iter().map(|(time, at)| (time, at.0)).collect();
+        Contents { version: VERSION, catalog_at: catalog_at.0, next_table, tables, clock }
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("names, numbers and settings are plain data")
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Contents> {
+        /// What all versions have in common.
+        #[derive(Deserialize)]
+        struct Any {
+            version: u32,
+        }
+        let bad = |why: String| Error::BadCheckpoint(why);
+        let any: Any = serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
+        if any.version != VERSION {
+            return Err(bad(format!("its contents have version {}, this program reads {VERSION}", any.version)));
+        }
+        serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_of_another_version_are_refused_by_number() {
+        let contents = Contents::new(Timestamp(7), 3, Vec::new(), vec![(5, Timestamp(6))]);
+        let again = Contents::from_bytes(&contents.to_bytes()).unwrap();
+        assert_eq!((again.catalog_at, again.next_table, again.clock), (7, 3, vec![(5, 6)]));
+        let newer = Contents { version: 9, ..contents };
+        let error = Contents::from_bytes(&newer.to_bytes()).err().unwrap();
+        assert!(error.to_string().contains("version 9"), "{error}");
+        assert!(Contents::from_bytes(b"{\"version\":1}").is_err());
+        assert!(Contents::from_bytes(b"").is_err());
+    }
+}

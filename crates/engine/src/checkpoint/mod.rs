@@ -1,0 +1,180 @@
+//! Checkpoints of a database: taken one range after the other while transactions go on, and restored before the log is
+//! replayed (Hathi, section 3; L-Store, section 5).
+//!
+//! ```text
+//! 1  c0 = now; wait until what committed by then is done with the catalog; the tables that c0 sees
+//! 2  the image of each range, at its own commit c_r >= c0; pages that are on disk are referred to again
+//! 3  wait until the log is on disk up to the newest c_r                          (write-ahead discipline)
+//! 4  publish: c0, tables, c_r and image of each range
+//! 5  trim the log below what the two newest checkpoints need
+//! ```
+//!
+//! Recovery takes the images, and of the log for each range what is after c_r, for the catalog what is after c0.
+//! A checkpoint that fails leaves everything as it was, and the log untrimmed.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `manifest` | what a checkpoint says of the database |
+//! | `restore` | tables and their indexes from a checkpoint |
+//! | `background` | when a checkpoint is due |
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use durability::{CheckpointError, CheckpointWriter, Checkpoints, Log, Published};
+use lineage::{BlobSink, RangeImage};
+use parking_lot::Mutex;
+use txn::{State, TransactionTable};
+use types::{BlobRef, Snapshot, Timestamp};
+
+use crate::database::{Core, Database};
+use crate::error::{Error, Result};
+use crate::table::TableData;
+
+mod background;
+mod manifest;
+mod restore;
+
+pub(crate) use background::Checkpointer;
+use manifest::{Contents, RangeContents, TableContents};
+pub(crate) use restore::{Base, KeysToOrder, restore};
+
+/// What a checkpoint did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CheckpointReport {
+    /// counts the checkpoints of the database
+    pub number: u64,
+    /// the log is read from the commit after this one when the database is opened
+    pub from: Timestamp,
+    /// ranges of all tables
+    pub ranges: u64,
+    /// those to which nothing had happened since the checkpoint before
+    pub unchanged_ranges: u64,
+    /// bytes written
+    pub written_bytes: u64,
+    /// bytes that belong to the checkpoint, written now or before
+    pub live_bytes: u64,
+    /// how long it took
+    pub time: Duration,
+}
+
+/// What it takes to take one.
+struct Taking {
+    core: Arc<Core>,
+    log: Arc<Log>,
+    checkpoints: Checkpoints,
+    /// Held by the one checkpoint that is taken.
+    one_at_a_time: Mutex<()>,
+}
+
+/// The images of a checkpoint.
+struct Taken {
+    images: Vec<RangeImage>,
+    /// the commit from which on the log is needed
+    low: Timestamp,
+    /// the commit of the newest image
+    high: Timestamp,
+}
+
+struct Sink<'s, 'w>(&'s mut CheckpointWriter<'w>);
+
+impl BlobSink for Sink<'_, '_> {
+    type Error = CheckpointError;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<BlobRef, CheckpointError> {
+        self.0.put(bytes)
+    }
+
+    fn keep(&mut self, blob: BlobRef) -> Result<BlobRef, CheckpointError> {
+        self.0.keep(blob)
+    }
+}
+
+impl Database {
+    /// Writes a checkpoint now, so that less of the log has to be replayed when the database is opened. Nobody waits for it
+    /// but the caller. It happens by itself as the log grows.
+    ///
+    /// # Errors
+    /// [`Error::NotOnDisk`] for a database in memory; [`Error::Checkpoint`] if files can't be written, which leaves
+    /// the checkpoints before it and the log as they are.
+    pub fn checkpoint(&self) -> Result<CheckpointReport> {
+        self.shared.checkpointer.as_ref().ok_or(Error::NotOnDisk)?.checkpoint()
+    }
+}
+
+impl Taking {
+    fn checkpoint(&self) -> Result<CheckpointReport> {
+        let _one_at_a_time = self.one_at_a_time.lock();
+        let started = Instant::now();
+        let transactions = &self.core.transactions.0;
+        let (handle, at) = transactions.begin().map_err(|error| Error::TooManyTransactions(error.limit))?;
+        let written = self.write(at);
+        // Until here nothing that the snapshot sees was given up, dropped tables included.
+        transactions.release(handle);
+        let (published, Taken { images, low, .. }) = written?;
+        let ranges = images.len() as u64;
+        let unchanged_ranges = images.iter().filter(|image| image.is_unchanged).count() as u64;
+        images.into_iter().for_each(RangeImage::published);
+        if published.trim_below > 0 {
+            self.log.trim(published.trim_below)?;
+        }
+        Ok(CheckpointReport {
+            number: published.number,
+            from: low,
+            ranges,
+            unchanged_ranges,
+            written_bytes: published.put_bytes + published.copied_bytes,
+            live_bytes: published.live_bytes,
+            time: started.elapsed(),
+        })
+    }
+
+    fn write(&self, at: Timestamp) -> Result<(Published, Taken)> {
+        let core = &*self.core;
+        await_published(&core.transactions.0, at);
+        let seen = core.catalog.tables_seen(&core.transactions, Snapshot::at(at));
+        let settings: Vec<_> = seen.iter().map(|(_, data)| data.settings()).collect();
+        let clock = core.clock.marks();
+        let mut writer = self.checkpoints.begin()?;
+        let mut taken = Taken { images: Vec::new(), low: at, high: at };
+        let mut tables = Vec::with_capacity(seen.len());
+        for ((name, data), settings) in seen.into_iter().zip(settings) {
+            let ranges = taken.take(core, &data, &mut Sink(&mut writer))?;
+            tables.push(TableContents::new(name, settings, &data, ranges));
+        }
+        let contents = Contents::new(at, core.catalog.next_table(), tables, clock);
+        // Not only up to the newest commit in an image: numbers that an image has passed must never be given again to
+        // commits, which would be taken for a part of it.
+        self.log.wait_stable(taken.high.0)?;
+        let published = writer.commit(taken.low.0, &contents.to_bytes())?;
+        Ok((published, taken))
+    }
+}
+
+impl Taken {
+    fn take(&mut self, core: &Core, data: &TableData, sink: &mut Sink<'_, '_>) -> Result<Vec<RangeContents>> {
+        let mut ranges = Vec::new();
+        for range in 0..data.storage.range_count() {
+            let now = || core.transactions.0.now();
+            let image = data.storage.image_range(range, &core.transactions, now, sink)?;
+            self.low = self.low.min(image.at);
+            self.high = self.high.max(image.at);
+            ranges.push(RangeContents::new(image.at, image.blob));
+            self.images.push(image);
+        }
+        Ok(ranges)
+    }
+}
+
+/// Waits until every transaction that committed at or before `at` has given its slot up: until then what it did to the
+/// catalog may not be published.
+fn await_published(transactions: &TransactionTable, at: Timestamp) {
+    for running in transactions.list() {
+        loop {
+            match transactions.state(running.id) {
+                State::Committed(committed) if committed <= at => std::thread::yield_now(),
+                State::Prepared(prepared) if prepared <= at => drop(transactions.await_decision(running.id)),
+                State::Active | State::Prepared(_) | State::Committed(_) | State::Aborted | State::Released => break,
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The name of a table, which is read by reference at any time and may be changed while it is.
+//!
+//! Names that were replaced stay where they are, as somebody may hold on to them; a table is not renamed so often that they
+//! matter.
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+/// A name, and those that came after it.
+pub(crate) struct TableName {
+    text: String,
+    next: OnceLock<Box<TableName>>,
+}
+
+impl TableName {
+    pub(crate) fn new(text: &str) -> TableName {
+        TableName { text: text.into(), next: OnceLock::new() }
+    }
+
+    /// Changes it.
+    pub(crate) fn set(&self, text: &str) {
+        let mut newest = self;
+        while newest.next.set(Box::new(TableName::new(text))).is_err() {
+            newest = newest.next();
+        }
+    }
+
+    fn next(&self) -> &TableName {
+        self.next.get().map_or(self, |next| next)
+    }
+}
+
+impl Deref for TableName {
+    type Target = str;
+
+    #[inline]
+    fn deref(&self) -> &str {
+        let mut newest = self;
+        while let Some(next) = newest.next.get() {
+            newest = next;
+        }
+        &newest.text
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl Drop for TableName {
+    /// One after the other, as there may be more of them than a stack takes.
+    fn drop(&mut self) {
+        let mut next = self.next.take();
+        while let Some(mut name) = next {
+            next = name.next.take();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_name_counts_and_older_ones_can_still_be_read() {
+        let name = TableName::new("a");
+        let first: &str = &name;
+        name.set("b");
+        name.set("c");
+        assert_eq!((first, &*name, name.to_string().as_str()), ("a", "c", "c"));
+    }
+
+    #[test]
+    fn a_name_that_was_changed_very_often_can_be_dropped() {
+        let name = TableName::new("a");
+        let mut newest = &name;
+        for _ in 0..200_000 {
+            newest.set("b");
+            newest = newest.next();
+        }
+        assert_eq!(&*name, "b");
+        drop(name);
+    }
+}

@@ -1,0 +1,489 @@
+//! Making, dropping and changing tables within a transaction.
+//!
+//! All of it takes effect for others at the commit, together with the rows that the transaction wrote, and not at all if it is
+//! rolled back; the transaction itself sees it at once ([`Transaction::table`]), and a savepoint takes it back. It goes to
+//! the log as a part of the transaction's redo, so that a crash leaves either all of it or nothing.
+//!
+//! **Names.** A statement first claims the names that it touches, until the transaction ends or the statement is rolled
+//! back. Another transaction that wants to make, drop, empty, rename or set a table of that name waits, at every isolation
+//! level, and then goes on from what the name means by then, or fails as it would have without waiting: of two who make a
+//! table of one name the second one is told that it exists, unless the first one rolls back.
+//!
+//! **Tables.** Dropping, emptying and renaming a table, and [`Transaction::lock_table`], take it for the transaction alone, like
+//! PostgreSQL's ACCESS EXCLUSIVE: they wait for every running transaction that has written to the table or locked a row
+//! of it, and who wants to do so afterwards waits for them, at every isolation level. Then it goes on, or the table is
+//! gone ([`Error::NoSuchTable`]); or, for a transaction whose snapshot still has the table, it is a conflict like any other.
+//! Who writes by name is spared that by [`Transaction::table_to_write`].
+//!
+//! **Readers** neither wait nor are waited for, unlike in PostgreSQL: those who see the table go on reading what they see.
+//! Its data is freed when no snapshot in use sees it and no handle is left. Above READ COMMITTED a transaction sees the
+//! catalog of its snapshot (`catalog.rs`), with its own changes: a table made later is not there, one that was dropped later
+//! still is, one that was emptied later is full. To change what others have changed since the snapshot is a conflict. A
+//! serializable transaction that has read a table, or asked what a name means, can't commit after a commit that took the table
+//! away or gave the name another meaning; a list of all names is not looked at again.
+//!
+//! Settings take effect for the background work at the commit; they keep no writer out.
+use std::sync::Arc;
+
+use types::{Schema, Snapshot, Timestamp};
+
+use super::Transaction;
+use crate::anchor::Anchor;
+use crate::catalog::{Intent, row_of_name};
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::isolation::{Isolation, TransactionOptions};
+use crate::redo;
+use crate::settings::{Retention, TableSettings};
+use crate::table::{Table, TableData};
+use crate::table_lock::TableLock;
+
+/// One thing that a transaction did to the catalog, with what it takes to undo it.
+pub(super) enum Step {
+    /// Nobody else may change what the name means.
+    Claimed(String),
+    /// The name is to mean something else; this was the intent before.
+    Intended(String, Intent),
+    /// The table is this transaction's alone.
+    Locked(Arc<TableData>),
+    Made(Arc<TableData>),
+    /// It is not to be found under any name any more.
+    Dropped(Arc<TableData>),
+    Renamed(Arc<TableData>, String),
+    Set(Arc<TableData>, TableSettings),
+}
+
+/// What a transaction did to the catalog, step by step.
+#[derive(Default)]
+pub(super) struct Changes {
+    steps: Vec<Step>,
+}
+
+/// The table that a name means now and in the transaction's snapshot.
+struct Meanings {
+    now: Option<Arc<TableData>>,
+    seen: Option<Arc<TableData>>,
+}
+
+impl Transaction {
+    /// The table of this name as the transaction sees the catalog: under READ COMMITTED with every commit so far, else that
+    /// of its snapshot; with its own changes.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        let found = self.anchor.core.catalog.find(self.transactions(), self.sight(), name);
+        // Nobody else can change what a name means that this transaction has claimed.
+        if let Some(reads) = &self.reads
+            && !self.anchor.core.catalog.is_claimed_by(name, self.id())
+        {
+            reads.note_name(name, found.as_ref().map(|data| data.id));
+        }
+        found.map(|data| self.table_of(data)).ok_or_else(|| Error::NoSuchTable(name.into()))
+    }
+
+    /// The same for a table that is about to be written to, or whose rows are to be locked: waits for who has it for itself, and
+    /// keeps it there until the transaction ends.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if the snapshot's table was dropped or replaced meanwhile; READ COMMITTED goes on with the new one.
+    pub fn table_to_write(&mut self, name: &str) -> Result<Table> {
+        self.check_read_write()?;
+        loop {
+            let table = self.table(name)?;
+            match self.enter(&table.data) {
+                Ok(()) if Arc::ptr_eq(&self.table(name)?.data, &table.data) => return Ok(table),
+                Err(Error::NoSuchTable(_)) | Ok(()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The names of the tables that the transaction sees, sorted.
+    pub fn table_names(&self) -> Vec<String> {
+        self.anchor.core.catalog.names(self.transactions(), self.sight())
+    }
+
+    /// What is chosen for a table, with this transaction's changes.
+    pub fn settings(&self, table: &Table) -> TableSettings {
+        self.settings_of(&table.data)
+    }
+
+    /// Makes a table.
+    pub fn create_table(&mut self, name: &str, schema: Schema) -> Result<Table> {
+        self.create_table_with(name, schema, TableSettings::default())
+    }
+
+    /// Makes a table with settings of its own.
+    pub fn create_table_with(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
+        self.change_catalog(|transaction| {
+            transaction.claim_free(name)?;
+            let data = transaction.make(name, schema, settings)?;
+            Ok(transaction.table_of(data))
+        })
+    }
+
+    /// Removes a table.
+    pub fn drop_table(&mut self, name: &str) -> Result<()> {
+        self.change_catalog(|transaction| {
+            let data = transaction.claim_table(name)?;
+            transaction.lock_whole(&data)?;
+            transaction.intend(name, Intent::Nothing);
+            transaction.remove(data)
+        })
+    }
+
+    /// Removes all rows of a table at once, history included, by putting an empty table in its place.
+    pub fn truncate_table(&mut self, name: &str) -> Result<()> {
+        self.change_catalog(|transaction| {
+            let old = transaction.claim_table(name)?;
+            transaction.lock_whole(&old)?;
+            let (schema, settings) = (old.schema().clone(), transaction.settings_of(&old));
+            transaction.remove(old)?;
+            transaction.make(name, schema, settings).map(drop)
+        })
+    }
+
+    /// Gives a table another name. Handles of the table tell it once this has committed.
+    pub fn rename_table(&mut self, name: &str, to: &str) -> Result<()> {
+        self.change_catalog(|transaction| {
+            let data = transaction.claim_table(name)?;
+            transaction.claim_free(to)?;
+            transaction.lock_whole(&data)?;
+            transaction.intend(name, Intent::Nothing);
+            transaction.intend(to, Intent::Table(data.clone()));
+            transaction.note_step(Step::Renamed(data.clone(), to.into()));
+            transaction.log_catalog(|redo| redo::put_rename(redo, data.id, to))
+        })
+    }
+
+    /// Changes how long a table's old versions are kept. What a shorter retention gives up is gone for good once this has
+    /// committed.
+    pub fn set_retention(&mut self, name: &str, retention: Retention) -> Result<()> {
+        self.change_catalog(|transaction| {
+            let data = transaction.claim_table(name)?;
+            let settings = TableSettings { retention, ..transaction.settings_of(&data) };
+            transaction.log_catalog(|redo| redo::put_settings(redo, data.id, &settings))?;
+            transaction.note_step(Step::Set(data, settings));
+            Ok(())
+        })
+    }
+
+    /// Keeps everybody else from writing to a table until the transaction ends.
+    pub fn lock_table(&mut self, name: &str) -> Result<()> {
+        self.change_catalog(|transaction| {
+            let data = transaction.claim_table(name)?;
+            transaction.lock_whole(&data)
+        })
+    }
+
+    /// Does one statement, of which nothing stays if it fails.
+    fn change_catalog<T>(&mut self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+        self.check_read_write()?;
+        // The next write looks again whether its table is still there.
+        self.writable = 0;
+        self.whole(work)
+    }
+
+    /// Claims a name that is to mean nothing yet.
+    fn claim_free(&mut self, name: &str) -> Result<()> {
+        self.claim(name)?;
+        match self.meanings(name) {
+            Meanings { now: Some(_), .. } => Err(Error::TableExists(name.into())),
+            Meanings { seen: Some(_), .. } => Err(self.lose(Error::Conflict)),
+            Meanings { now: None, seen: None } => Ok(()),
+        }
+    }
+
+    /// Claims the name of a table.
+    fn claim_table(&mut self, name: &str) -> Result<Arc<TableData>> {
+        self.claim(name)?;
+        let Meanings { now, seen } = self.meanings(name);
+        let seen = seen.ok_or_else(|| Error::NoSuchTable(name.into()))?;
+        match now {
+            Some(now) if Arc::ptr_eq(&now, &seen) => Ok(now),
+            _ => Err(self.lose(Error::Conflict)),
+        }
+    }
+
+    /// Keeps others from changing what a name means; waits for who does.
+    fn claim(&mut self, name: &str) -> Result<()> {
+        let is_held = |anchor: &Anchor, owner| anchor.core.catalog.is_claimed_by(name, owner);
+        self.when_granted(row_of_name(name), &is_held, &mut |transaction| {
+            match transaction.anchor.core.catalog.claim(name, transaction.id()) {
+                Err(owner) => return Ok(Some(owner)),
+                Ok(true) => transaction.note_step(Step::Claimed(name.into())),
+                Ok(false) => {}
+            }
+            Ok(None)
+        })
+    }
+
+    fn meanings(&self, name: &str) -> Meanings {
+        let find = |seen| self.anchor.core.catalog.find(self.transactions(), seen, name);
+        let now = Snapshot::of_transaction(Timestamp::MAX, self.id());
+        Meanings { now: find(now), seen: find(self.sight()) }
+    }
+
+    /// The catalog that the transaction sees.
+    fn sight(&self) -> Snapshot {
+        Snapshot::of_transaction(self.newest_allowed(), self.id())
+    }
+
+    fn table_of(&self, data: Arc<TableData>) -> Table {
+        Table { database: self.anchor.database(), data }
+    }
+
+    fn settings_of(&self, data: &Arc<TableData>) -> TableSettings {
+        let set = self.steps().iter().rev().find_map(|step| match step {
+            Step::Set(table, settings) if Arc::ptr_eq(table, data) => Some(*settings),
+            _ => None,
+        });
+        set.unwrap_or_else(|| data.settings())
+    }
+
+    /// Whether this transaction has dropped a table.
+    pub(super) fn has_dropped(&self, data: &Arc<TableData>) -> bool {
+        self.steps().iter().any(|step| matches!(step, Step::Dropped(table) if Arc::ptr_eq(table, data)))
+    }
+
+    /// Makes a table, which is this transaction's alone, under a name that it has claimed.
+    fn make(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Arc<TableData>> {
+        self.anchor.check_memory()?;
+        let core = &self.anchor.core;
+        let mut data = TableData::new(core.catalog.next_id(), name, schema, settings, core.table_options, &core.budget);
+        data.lock = TableLock::of(self.id());
+        let data = Arc::new(data);
+        self.note_step(Step::Made(data.clone()));
+        self.intend(name, Intent::Table(data.clone()));
+        self.log_catalog(|redo| redo::put_create(redo, data.id, name, data.schema(), &settings))?;
+        Ok(data)
+    }
+
+    fn remove(&mut self, data: Arc<TableData>) -> Result<()> {
+        self.log_catalog(|redo| redo::put_drop(redo, data.id))?;
+        self.note_step(Step::Dropped(data));
+        Ok(())
+    }
+
+    fn intend(&mut self, name: &str, intent: Intent) {
+        let before = self.anchor.core.catalog.intend(name, intent);
+        self.note_step(Step::Intended(name.into(), before));
+    }
+
+    fn log_catalog(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        if self.anchor.log.is_some() {
+            put(&mut self.redo);
+            self.pass_redo_on()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn steps(&self) -> &[Step] {
+        self.catalog.as_ref().map_or(&[], |changes| &changes.steps)
+    }
+
+    pub(super) fn note_step(&mut self, step: Step) {
+        self.catalog.get_or_insert_default().steps.push(step);
+    }
+
+    /// Undoes what was done to the catalog from this step on, newest first.
+    pub(super) fn take_catalog_back(&mut self, from: usize) {
+        let Some(changes) = &mut self.catalog else { return };
+        let catalog = &self.anchor.core.catalog;
+        for step in changes.steps.drain(from..).rev() {
+            match step {
+                Step::Claimed(name) => catalog.unclaim(&name),
+                Step::Intended(name, before) => drop(catalog.intend(&name, before)),
+                Step::Locked(table) => table.lock.unlock(),
+                Step::Made(table) => table.lock.never_was(),
+                Step::Dropped(_) | Step::Renamed(..) | Step::Set(..) => {}
+            }
+        }
+        self.writable = 0;
+        self.catalog.take_if(|changes| changes.steps.is_empty());
+    }
+
+    /// Tidies up after the commit at `at`, by which everything took effect.
+    #[inline]
+    pub(super) fn publish_catalog(&mut self, at: Timestamp) {
+        if self.catalog.is_some() {
+            self.publish_steps(at);
+        }
+    }
+
+    #[cold]
+    fn publish_steps(&mut self, at: Timestamp) {
+        let core = &self.anchor.core;
+        for step in self.steps() {
+            match step {
+                Step::Set(table, settings) => table.set_settings(*settings),
+                Step::Renamed(table, name) => table.name.set(name),
+                _ => {}
+            }
+        }
+        let claimed = self.steps().iter().filter_map(|step| match step {
+            Step::Claimed(name) => Some(name.as_str()),
+            _ => None,
+        });
+        core.catalog.publish(claimed, at);
+        for step in self.steps() {
+            match step {
+                Step::Locked(table) | Step::Made(table) if self.has_dropped(table) => table.lock.retire(at),
+                Step::Locked(table) | Step::Made(table) => table.lock.unlock(),
+                _ => {}
+            }
+        }
+        core.catalog.forget_past(&core.transactions);
+        self.catalog = None;
+    }
+}
+
+/// One statement each, in a transaction of its own that has committed when the call returns. It waits without a limit for the
+/// transactions that are in its way, also for those of the thread that calls; the rest is as in [`Transaction`].
+impl Database {
+    /// Makes a table.
+    pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
+        self.create_table_with(name, schema, TableSettings::default())
+    }
+
+    /// Makes a table with settings of its own.
+    pub fn create_table_with(&self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
+        self.alone(|transaction| transaction.create_table_with(name, schema, settings))
+    }
+
+    /// Removes a table, once the transactions that have written to it are over. Those that read it go on with what they see;
+    /// nobody can write to it any more.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        self.alone(|transaction| transaction.drop_table(name))
+    }
+
+    /// Removes all rows of a table at once, history included, by putting an empty table in its place; waits as
+    /// [`Database::drop_table`] does. Handles of the old table can still read it, but not write to it.
+    pub fn truncate_table(&self, name: &str) -> Result<()> {
+        self.alone(|transaction| transaction.truncate_table(name))
+    }
+
+    /// Gives a table another name; waits as [`Database::drop_table`] does.
+    pub fn rename_table(&self, name: &str, to: &str) -> Result<()> {
+        self.alone(|transaction| transaction.rename_table(name, to))
+    }
+
+    /// Changes how long a table's old versions are kept. What a shorter retention gives up is gone for good.
+    pub fn set_retention(&self, name: &str, retention: Retention) -> Result<()> {
+        self.alone(|transaction| transaction.set_retention(name, retention))
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        let core = &self.shared.core;
+        let found = core.catalog.find(&core.transactions, Snapshot::at(Timestamp::MAX), name);
+        let handle = |data| Table { database: self.clone(), data };
+        found.map(handle).ok_or_else(|| Error::NoSuchTable(name.into()))
+    }
+
+    /// The names of all tables, sorted.
+    pub fn table_names(&self) -> Vec<String> {
+        let core = &self.shared.core;
+        core.catalog.names(&core.transactions, Snapshot::at(Timestamp::MAX))
+    }
+
+    fn alone<T>(&self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+        let mut transaction = self.begin_with(TransactionOptions::at(Isolation::ReadCommitted))?;
+        let done = work(&mut transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Weak};
+
+    use types::{Column, DataType, Schema};
+
+    use crate::table::TableData;
+    use crate::{Database, Isolation, TransactionOptions};
+
+    fn schema() -> Schema {
+        Schema::new(vec![Column::new("id", DataType::BigInt)], &["id"]).unwrap()
+    }
+
+    fn data_of(db: &Database, name: &str) -> Weak<TableData> {
+        Arc::downgrade(&db.table(name).unwrap().data)
+    }
+
+    #[test]
+    fn a_dropped_table_is_freed_after_the_last_snapshot_and_the_last_handle() {
+        let db = Database::in_memory();
+        let handle = db.create_table("t", schema()).unwrap();
+        let data = data_of(&db, "t");
+        let transaction = db.begin().unwrap();
+        let latest = db.begin_with(TransactionOptions::at(Isolation::ReadCommitted)).unwrap();
+        db.drop_table("t").unwrap();
+        assert!(transaction.table("t").is_ok() && latest.table("t").is_err());
+        drop(transaction);
+        let (catalog, transactions) = (&db.shared.core.catalog, &db.shared.core.transactions);
+        catalog.forget_past(transactions);
+        assert_eq!(data.strong_count(), 1, "the handle holds it");
+        drop(handle);
+        assert_eq!(data.strong_count(), 0);
+    }
+
+    #[test]
+    fn the_background_frees_what_the_last_snapshot_saw() {
+        let db = Database::in_memory();
+        db.create_table("t", schema()).unwrap();
+        let (data, transaction) = (data_of(&db, "t"), db.begin().unwrap());
+        db.truncate_table("t").unwrap();
+        assert_eq!(data.strong_count(), 1);
+        drop(transaction);
+        let started = std::time::Instant::now();
+        while data.strong_count() > 0 {
+            assert!(started.elapsed().as_secs() < 60, "nobody frees it");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    /// Between the instant of a commit and its publication, and before that while it is not decided yet.
+    #[test]
+    fn a_change_counts_for_snapshots_from_its_commit_on_before_it_is_published() {
+        let db = Database::in_memory();
+        db.create_table("t", schema()).unwrap();
+        let early = db.begin().unwrap();
+        let mut changer = db.begin().unwrap();
+        changer.truncate_table("t").unwrap();
+        let new = changer.create_table("u", schema()).unwrap();
+        let table = &changer.transactions().0;
+        table.start_commit(changer.handle());
+        let at = table.next_timestamp();
+        table.prepare(changer.handle(), at);
+        let late = db.begin().unwrap();
+        assert_eq!(early.table_names(), ["t"]);
+        std::thread::scope(|scope| {
+            let looking = scope.spawn(move || (late.table_names(), late));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!looking.is_finished(), "it is not decided");
+            table.finish_commit(changer.handle(), at);
+            let (names, late) = looking.join().unwrap();
+            assert_eq!((names, db.table_names()), (vec!["t".into(), "u".into()], vec!["t".into(), "u".into()]));
+            let id = |table: crate::Result<crate::Table>| table.ok().map(|table| table.data.id);
+            assert_eq!((id(early.table("u")), id(late.table("u"))), (None, Some(new.data.id)));
+            assert!(id(early.table("t")) != id(late.table("t")) && id(late.table("t")) == id(db.table("t")));
+        });
+        changer.publish_catalog(at);
+        assert_eq!((early.table_names().len(), db.table_names().len()), (1, 2));
+    }
+
+    #[test]
+    fn a_table_whose_making_is_rolled_back_leaves_nothing() {
+        let db = Database::in_memory();
+        let before = db.shared.core.budget.used_bytes();
+        let mut transaction = db.begin().unwrap();
+        let made = transaction.create_table("t", schema()).unwrap();
+        transaction.insert(&made, &[1i64.into()]).unwrap();
+        let data = Arc::downgrade(&made.data);
+        drop(made);
+        assert!(db.shared.core.budget.used_bytes() > before);
+        transaction.rollback();
+        assert_eq!((data.strong_count(), db.shared.core.budget.used_bytes()), (0, before));
+        db.create_table("t", schema()).unwrap();
+    }
+}

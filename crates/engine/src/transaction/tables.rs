@@ -1,0 +1,138 @@
+//! The tables that a transaction writes to, and those that it has for itself.
+//!
+//! Before its first write to a table a transaction notes that it uses it, until it ends; notes of a part that was rolled back
+//! stay. Who wants a table for itself sets the table's lock, so that nobody else begins to write, and waits until those have
+//! ended who do (`table_lock.rs`, `txn::TransactionTable::enter_table`). Waits of both kinds are waits for transactions like
+//! those for rows: deadlocks are found, and the lock timeout and interrupts end them. Readers take no part.
+use std::sync::Arc;
+
+use txn::RowName;
+use types::{Timestamp, TxnId};
+
+use super::{Step, Transaction};
+use crate::anchor::Anchor;
+use crate::catalog::row_of_table;
+use crate::error::{Error, Result};
+use crate::isolation::Isolation;
+use crate::table::{Table, TableData};
+use crate::table_lock::Standing;
+
+impl Transaction {
+    /// Lets the transaction write to a table, which stays until its end.
+    #[inline(never)]
+    pub(super) fn begin_to_write(&mut self, table: &Table) -> Result<()> {
+        self.check_readable(table)?;
+        self.check_read_write()?;
+        self.enter(&table.data)
+    }
+
+    pub(super) fn check_read_write(&self) -> Result<()> {
+        if self.options.read_only { Err(Error::ReadOnlyTransaction) } else { Ok(()) }
+    }
+
+    /// Waits for who has the table for itself, and keeps it from others who want that.
+    pub(super) fn enter(&mut self, data: &Arc<TableData>) -> Result<()> {
+        match self.has_entered(data) {
+            true => self.check_there(data)?,
+            false => self.enter_first(data)?,
+        }
+        self.writable = Arc::as_ptr(data).addr();
+        Ok(())
+    }
+
+    fn enter_first(&mut self, data: &Arc<TableData>) -> Result<()> {
+        loop {
+            let handle = self.handle.as_mut().expect("the transaction has not ended");
+            self.anchor.core.transactions.0.enter_table(handle, data.id);
+            match data.lock.standing() {
+                Standing::Open => break,
+                Standing::Locked(owner) if owner == handle.id() => break self.check_there(data)?,
+                Standing::Locked(_) | Standing::Gone(_) => {
+                    self.anchor.core.transactions.0.leave_table(handle, data.id);
+                    self.await_owner(data)?;
+                }
+            }
+        }
+        self.tables.push(data.clone());
+        Ok(())
+    }
+
+    fn has_entered(&self, data: &Arc<TableData>) -> bool {
+        self.tables.iter().any(|known| Arc::ptr_eq(known, data))
+    }
+
+    /// Refuses a table that was dropped or replaced, by this transaction or by another.
+    fn check_there(&self, data: &Arc<TableData>) -> Result<()> {
+        let gone = match data.lock.standing() {
+            Standing::Gone(at) => at,
+            Standing::Locked(owner) if owner == self.id() && self.has_dropped(data) => Timestamp::ZERO,
+            // Whoever has locked it waits for this transaction.
+            Standing::Open | Standing::Locked(_) => return Ok(()),
+        };
+        match self.options.isolation {
+            Isolation::Snapshot | Isolation::Serializable if gone > self.at => Err(self.lose(Error::Conflict)),
+            _ => Err(Error::NoSuchTable(data.name.to_string())),
+        }
+    }
+
+    /// Waits until nobody else has the table for itself.
+    #[cold]
+    fn await_owner(&self, data: &Arc<TableData>) -> Result<()> {
+        let (transactions, deadline) = (&self.transactions().0, self.lock_deadline());
+        while let Standing::Locked(owner) = data.lock.standing() {
+            let is_held = || data.lock.standing() == Standing::Locked(owner);
+            let waited = transactions.wait_for(self.handle(), owner, row_of_table(data), &is_held, deadline);
+            waited.map_err(|error| self.wait_failed(error))?;
+            // It has ended, and is about to tell what becomes of the table.
+            std::thread::yield_now();
+        }
+        self.check_there(data)
+    }
+
+    /// Gets a table for this transaction alone.
+    pub(super) fn lock_whole(&mut self, data: &Arc<TableData>) -> Result<()> {
+        let is_held = |_: &Anchor, owner| data.lock.standing() == Standing::Locked(owner);
+        self.when_granted(row_of_table(data), &is_held, &mut |transaction| {
+            let own = transaction.id();
+            loop {
+                match data.lock.lock(own) {
+                    Ok(()) => transaction.note_step(Step::Locked(data.clone())),
+                    Err(Standing::Locked(owner)) if owner == own => {}
+                    Err(Standing::Locked(owner)) => return Ok(Some(owner)),
+                    Err(Standing::Gone(_)) => return Err(Error::NoSuchTable(data.name.to_string())),
+                    Err(Standing::Open) => continue,
+                }
+                return Ok(None);
+            }
+        })?;
+        let (transactions, deadline) = (&self.transactions().0, self.lock_deadline());
+        while let Some(user) = transactions.other_user(self.handle(), data.id) {
+            let is_used = || transactions.uses_table(user, data.id);
+            let waited = transactions.wait_for(self.handle(), user, row_of_table(data), &is_used, deadline);
+            waited.map_err(|error| self.wait_failed(error))?;
+        }
+        Ok(())
+    }
+
+    /// Tries until nobody else has what is wanted, waiting in its queue in between. An attempt says who has it.
+    pub(super) fn when_granted(
+        &mut self,
+        wanted: RowName,
+        is_held: &dyn Fn(&Anchor, TxnId) -> bool,
+        attempt: &mut dyn FnMut(&mut Transaction) -> Result<Option<TxnId>>,
+    ) -> Result<()> {
+        let Some(mut owner) = attempt(self)? else { return Ok(()) };
+        let (anchor, deadline) = (self.anchor.clone(), self.lock_deadline());
+        let mut place = anchor.core.transactions.0.queue(self.handle(), wanted);
+        loop {
+            let is_held = || is_held(&anchor, owner);
+            place.wait(owner, &is_held, deadline).map_err(|error| self.wait_failed(error))?;
+            match attempt(self)? {
+                None => return Ok(()),
+                // It has ended, and is about to give up what it had.
+                Some(same) if same == owner => std::thread::yield_now(),
+                Some(other) => owner = other,
+            }
+        }
+    }
+}

@@ -1,0 +1,453 @@
+//! Interleaved transactions that change the catalog and write rows, against a model: lists of tables and rows, one for each
+//! commit. Every name, row and setting that every transaction sees is compared after every step, and what recovery finds
+//! after the database was closed or has crashed.
+//!
+//! All transactions run in one thread: where one would wait it fails by its lock timeout, which the model foretells.
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use engine::{
+    Column, DataType, Database, Error, Isolation, OpenOptions, Retention, Savepoint, ScanOptions, Schema, Table,
+    TableSettings, Transaction, TransactionOptions, Value,
+};
+use proptest::prelude::*;
+use testkit::FaultyDevice;
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+const TRANSACTIONS: usize = 3;
+
+#[derive(Clone, Debug)]
+enum Do {
+    Begin(bool),
+    Create(usize),
+    Drop(usize),
+    Truncate(usize),
+    Rename(usize, usize),
+    Keep(usize, u64),
+    Lock(usize),
+    Insert(usize),
+    Savepoint,
+    RollbackTo(usize),
+    Commit,
+    Rollback,
+    /// The whole database, by a crash or in order.
+    Reopen(bool),
+}
+
+fn step() -> impl Strategy<Value = (usize, Do)> {
+    let name = 0..NAMES.len();
+    let action = prop_oneof![
+        2 => any::<bool>().prop_map(Do::Begin),
+        4 => name.clone().prop_map(Do::Create),
+        3 => name.clone().prop_map(Do::Drop),
+        3 => name.clone().prop_map(Do::Truncate),
+        3 => (name.clone(), name.clone()).prop_map(|(from, to)| Do::Rename(from, to)),
+        2 => (name.clone(), 1..9u64).prop_map(|(name, seconds)| Do::Keep(name, seconds)),
+        1 => name.clone().prop_map(Do::Lock),
+        6 => name.prop_map(Do::Insert),
+        2 => Just(Do::Savepoint),
+        2 => (0..3usize).prop_map(Do::RollbackTo),
+        4 => Just(Do::Commit),
+        1 => Just(Do::Rollback),
+        1 => any::<bool>().prop_map(Do::Reopen),
+    ];
+    (0..TRANSACTIONS, action)
+}
+
+type TableNumber = usize;
+
+/// Why the model says that a step fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Refusal {
+    NoTable,
+    Exists,
+    Conflict,
+    Waits,
+}
+
+/// What one commit left.
+#[derive(Clone, Default)]
+struct State {
+    names: BTreeMap<usize, TableNumber>,
+    rows: BTreeMap<TableNumber, BTreeSet<i64>>,
+}
+
+/// What a transaction has done and not committed.
+#[derive(Clone, Default)]
+struct Own {
+    names: BTreeMap<usize, Option<TableNumber>>,
+    rows: BTreeMap<TableNumber, BTreeSet<i64>>,
+    kept: BTreeMap<TableNumber, u64>,
+    claims: BTreeSet<usize>,
+    locks: BTreeSet<TableNumber>,
+}
+
+#[derive(Default)]
+struct Modelled {
+    /// The state that it sees; the newest if there is none.
+    snapshot: Option<usize>,
+    own: Own,
+    savepoints: Vec<Own>,
+    /// Tables that it has written to; a savepoint does not take them back.
+    uses: BTreeSet<TableNumber>,
+}
+
+#[derive(Default)]
+struct Model {
+    states: Vec<State>,
+    /// The settings of every table, as committed.
+    kept: BTreeMap<TableNumber, u64>,
+    transactions: [Option<Modelled>; TRANSACTIONS],
+    tables_made: usize,
+    rows_made: i64,
+}
+
+impl Model {
+    fn newest(&self) -> &State {
+        self.states.last().expect("there is a first one")
+    }
+
+    fn at(&self, i: usize) -> &Modelled {
+        self.transactions[i].as_ref().expect("it runs")
+    }
+
+    fn state_seen(&self, i: usize) -> &State {
+        self.at(i).snapshot.map_or_else(|| self.newest(), |at| &self.states[at])
+    }
+
+    fn meaning(&self, i: usize, state: &State, name: usize) -> Option<TableNumber> {
+        self.at(i).own.names.get(&name).copied().unwrap_or_else(|| state.names.get(&name).copied())
+    }
+
+    fn seen(&self, i: usize, name: usize) -> Option<TableNumber> {
+        self.meaning(i, self.state_seen(i), name)
+    }
+
+    fn others(&self, i: usize) -> impl Iterator<Item = &Modelled> {
+        let others = self.transactions.iter().enumerate().filter(move |(other, _)| *other != i);
+        others.filter_map(|(_, other)| other.as_ref())
+    }
+
+    fn claim(&self, i: usize, name: usize, own: &mut Own) -> Result<(), Refusal> {
+        if self.others(i).any(|other| other.own.claims.contains(&name)) {
+            return Err(Refusal::Waits);
+        }
+        own.claims.insert(name);
+        Ok(())
+    }
+
+    fn claim_table(&self, i: usize, name: usize, own: &mut Own) -> Result<TableNumber, Refusal> {
+        self.claim(i, name, own)?;
+        let (now, seen) = (self.meaning(i, self.newest(), name), self.seen(i, name));
+        let seen = seen.ok_or(Refusal::NoTable)?;
+        if now == Some(seen) { Ok(seen) } else { Err(Refusal::Conflict) }
+    }
+
+    fn claim_free(&self, i: usize, name: usize, own: &mut Own) -> Result<(), Refusal> {
+        self.claim(i, name, own)?;
+        match (self.meaning(i, self.newest(), name), self.seen(i, name)) {
+            (Some(_), _) => Err(Refusal::Exists),
+            (None, Some(_)) => Err(Refusal::Conflict),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn lock(&self, i: usize, table: TableNumber, own: &mut Own) -> Result<(), Refusal> {
+        if self.others(i).any(|other| other.own.locks.contains(&table) || other.uses.contains(&table)) {
+            return Err(Refusal::Waits);
+        }
+        own.locks.insert(table);
+        Ok(())
+    }
+
+    fn make(&mut self, name: usize, own: &mut Own) -> TableNumber {
+        self.tables_made += 1;
+        own.names.insert(name, Some(self.tables_made));
+        own.locks.insert(self.tables_made);
+        self.tables_made
+    }
+
+    /// Does one statement of a transaction; returns the key to insert, for an insert.
+    fn statement(&mut self, i: usize, action: &Do) -> Result<Option<i64>, Refusal> {
+        let mut own = self.at(i).own.clone();
+        let mut key = None;
+        match *action {
+            Do::Create(name) => {
+                self.claim_free(i, name, &mut own)?;
+                self.make(name, &mut own);
+            }
+            Do::Drop(name) => {
+                let table = self.claim_table(i, name, &mut own)?;
+                self.lock(i, table, &mut own)?;
+                own.names.insert(name, None);
+            }
+            Do::Truncate(name) => {
+                let table = self.claim_table(i, name, &mut own)?;
+                self.lock(i, table, &mut own)?;
+                let made = self.make(name, &mut own);
+                own.kept.insert(made, self.kept_by(i, table));
+            }
+            Do::Rename(from, to) => {
+                let table = self.claim_table(i, from, &mut own)?;
+                self.claim_free(i, to, &mut own)?;
+                self.lock(i, table, &mut own)?;
+                own.names.extend([(from, None), (to, Some(table))]);
+            }
+            Do::Keep(name, seconds) => {
+                let table = self.claim_table(i, name, &mut own)?;
+                own.kept.insert(table, seconds);
+            }
+            Do::Lock(name) => {
+                let table = self.claim_table(i, name, &mut own)?;
+                self.lock(i, table, &mut own)?;
+            }
+            Do::Insert(name) => {
+                let table = self.seen(i, name).ok_or(Refusal::NoTable)?;
+                if !self.at(i).uses.contains(&table) {
+                    self.enter(i, table)?;
+                }
+                self.rows_made += 1;
+                key = Some(self.rows_made);
+                own.rows.entry(table).or_default().insert(self.rows_made);
+            }
+            _ => unreachable!("not a statement"),
+        }
+        self.transactions[i].as_mut().expect("it runs").own = own;
+        Ok(key)
+    }
+
+    fn enter(&mut self, i: usize, table: TableNumber) -> Result<(), Refusal> {
+        if self.others(i).any(|other| other.own.locks.contains(&table)) {
+            return Err(Refusal::Waits);
+        }
+        let is_own = self.at(i).own.locks.contains(&table);
+        if !is_own && !self.newest().names.values().any(|known| *known == table) {
+            return Err(Refusal::Conflict);
+        }
+        self.transactions[i].as_mut().expect("it runs").uses.insert(table);
+        Ok(())
+    }
+
+    fn commit(&mut self, i: usize) {
+        let Some(Modelled { own, .. }) = self.transactions[i].take() else { return };
+        let mut state = self.newest().clone();
+        for (name, table) in own.names {
+            match table {
+                Some(table) => state.names.insert(name, table),
+                None => state.names.remove(&name),
+            };
+        }
+        own.rows.into_iter().for_each(|(table, rows)| state.rows.entry(table).or_default().extend(rows));
+        self.kept.extend(own.kept);
+        self.states.push(state);
+    }
+
+    /// The seconds for which a table keeps its past, 0 for ever.
+    fn kept_by(&self, i: usize, table: TableNumber) -> u64 {
+        let own = &self.at(i).own;
+        own.kept.get(&table).or_else(|| self.kept.get(&table)).copied().unwrap_or(0)
+    }
+
+    /// What a transaction sees: by name the rows, and what is set.
+    fn sight(&self, i: usize) -> Sight {
+        let state = self.state_seen(i);
+        let table = |name: usize| Some((name, self.seen(i, name)?));
+        let look = |(name, table): (usize, TableNumber)| {
+            let [committed, own] = [state, &State { rows: self.at(i).own.rows.clone(), ..State::default() }]
+                .map(|state| state.rows.get(&table).cloned().unwrap_or_default());
+            (NAMES[name].into(), (committed.into_iter().chain(own).collect(), self.kept_by(i, table)))
+        };
+        (0..NAMES.len()).filter_map(table).map(look).collect()
+    }
+
+    /// What somebody sees who begins now.
+    fn newest_sight(&self) -> Sight {
+        let state = self.newest();
+        let look = |(name, table): (&usize, &TableNumber)| {
+            let rows = state.rows.get(table).cloned().unwrap_or_default();
+            (NAMES[*name].into(), (rows, self.kept.get(table).copied().unwrap_or(0)))
+        };
+        state.names.iter().map(look).collect()
+    }
+}
+
+type Sight = BTreeMap<String, (BTreeSet<i64>, u64)>;
+
+/// The database beside the model.
+struct Real {
+    device: FaultyDevice,
+    db: Option<Database>,
+    transactions: [Option<Transaction>; TRANSACTIONS],
+    savepoints: [Vec<Savepoint>; TRANSACTIONS],
+}
+
+impl Real {
+    fn new() -> Real {
+        let mut real = Real {
+            device: FaultyDevice::new(0),
+            db: None,
+            transactions: Default::default(),
+            savepoints: Default::default(),
+        };
+        real.open();
+        real
+    }
+
+    fn open(&mut self) {
+        let options = OpenOptions { merge_threads: Some(0), ..OpenOptions::default() };
+        self.db = Some(Database::open_on(Arc::new(self.device.clone()), options).unwrap());
+    }
+
+    fn reopen(&mut self, crashes: bool) {
+        let crashed = crashes.then(|| self.device.after_process_crash(1));
+        self.transactions = Default::default();
+        self.db = None;
+        self.device = crashed.unwrap_or_else(|| self.device.clone());
+        self.open();
+    }
+
+    fn db(&self) -> &Database {
+        self.db.as_ref().expect("it is open")
+    }
+
+    fn begin(&mut self, i: usize, isolation: Isolation) {
+        let lock_timeout = Some(Duration::ZERO);
+        let options = TransactionOptions { lock_timeout, ..TransactionOptions::at(isolation) };
+        self.transactions[i] = Some(self.db().begin_with(options).unwrap());
+        self.savepoints[i].clear();
+    }
+
+    fn statement(&mut self, i: usize, action: &Do, key: Option<i64>) -> Result<(), Error> {
+        let transaction = self.transactions[i].as_mut().expect("it runs");
+        match *action {
+            Do::Create(name) => {
+                let schema = Schema::new(vec![Column::new("id", DataType::BigInt)], &["id"]).unwrap();
+                transaction.create_table(NAMES[name], schema).map(drop)
+            }
+            Do::Drop(name) => transaction.drop_table(NAMES[name]),
+            Do::Truncate(name) => transaction.truncate_table(NAMES[name]),
+            Do::Rename(from, to) => transaction.rename_table(NAMES[from], NAMES[to]),
+            Do::Keep(name, seconds) => {
+                transaction.set_retention(NAMES[name], Retention::For(Duration::from_secs(seconds)))
+            }
+            Do::Lock(name) => transaction.lock_table(NAMES[name]),
+            Do::Insert(name) => {
+                let table = transaction.table_to_write(NAMES[name])?;
+                transaction.insert(&table, &[Value::from(key.unwrap_or(-1))]).map(drop)
+            }
+            _ => unreachable!("not a statement"),
+        }
+    }
+
+    fn sight(&self, i: usize) -> Sight {
+        let transaction = self.transactions[i].as_ref().expect("it runs");
+        let look = |name: String| {
+            let table = transaction.table(&name).unwrap();
+            (name, (rows(transaction, &table), seconds(transaction.settings(&table))))
+        };
+        transaction.table_names().into_iter().map(look).collect()
+    }
+
+    fn newest_sight(&self) -> Sight {
+        let transaction = self.db().begin().unwrap();
+        let look = |name: String| {
+            let table = self.db().table(&name).unwrap();
+            assert_eq!(table.name(), name);
+            (name, (rows(&transaction, &table), seconds(table.settings())))
+        };
+        self.db().table_names().into_iter().map(look).collect()
+    }
+}
+
+fn rows(transaction: &Transaction, table: &Table) -> BTreeSet<i64> {
+    let options = ScanOptions { columns: vec![0], ..ScanOptions::default() };
+    let batches = table.scan(&transaction.view().unwrap(), options).unwrap().flatten();
+    batches.flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect()
+}
+
+fn seconds(settings: TableSettings) -> u64 {
+    match settings.retention {
+        Retention::For(duration) => duration.as_secs(),
+        Retention::Forever | Retention::None => 0,
+    }
+}
+
+fn refusal(error: &Error) -> Refusal {
+    match error {
+        Error::NoSuchTable(_) => Refusal::NoTable,
+        Error::TableExists(_) => Refusal::Exists,
+        Error::Conflict => Refusal::Conflict,
+        Error::LockTimeout => Refusal::Waits,
+        other => panic!("{other}"),
+    }
+}
+
+/// One step, in the model and in the database.
+fn take(model: &mut Model, real: &mut Real, i: usize, action: &Do) {
+    match *action {
+        Do::Reopen(crashes) => {
+            model.transactions = Default::default();
+            real.reopen(crashes);
+        }
+        Do::Begin(_) if model.transactions[i].is_some() => {}
+        Do::Begin(is_snapshot) => {
+            let snapshot = is_snapshot.then(|| model.states.len() - 1);
+            model.transactions[i] = Some(Modelled { snapshot, ..Modelled::default() });
+            real.begin(i, if is_snapshot { Isolation::Snapshot } else { Isolation::ReadCommitted });
+        }
+        _ if model.transactions[i].is_none() => {}
+        Do::Commit => {
+            model.commit(i);
+            real.transactions[i].take().unwrap().commit().unwrap();
+        }
+        Do::Rollback => {
+            model.transactions[i] = None;
+            real.transactions[i].take().unwrap().rollback();
+        }
+        Do::Savepoint => {
+            let modelled = model.transactions[i].as_mut().unwrap();
+            modelled.savepoints.push(modelled.own.clone());
+            real.savepoints[i].push(real.transactions[i].as_mut().unwrap().savepoint());
+        }
+        Do::RollbackTo(at) => {
+            let modelled = model.transactions[i].as_mut().unwrap();
+            if let Some(own) = modelled.savepoints.get(at).cloned() {
+                modelled.savepoints.truncate(at + 1);
+                modelled.own = own;
+                real.transactions[i].as_mut().unwrap().rollback_to(real.savepoints[i][at]).unwrap();
+                real.savepoints[i].truncate(at + 1);
+            }
+        }
+        ref statement => {
+            let expected = model.statement(i, statement);
+            let done = real.statement(i, statement, expected.unwrap_or_default());
+            assert_eq!(done.map_err(|error| refusal(&error)), expected.map(drop), "{statement:?} of {i}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_transaction_sees_the_catalog_that_it_should(steps in proptest::collection::vec(step(), 1..80)) {
+        let mut model = Model { states: vec![State::default()], ..Model::default() };
+        let mut real = Real::new();
+        for (i, action) in &steps {
+            take(&mut model, &mut real, *i, action);
+            for i in 0..TRANSACTIONS {
+                if model.transactions[i].is_some() {
+                    prop_assert_eq!(real.sight(i), model.sight(i), "transaction {}", i);
+                }
+            }
+            prop_assert_eq!(real.newest_sight(), model.newest_sight());
+        }
+        for crashes in [true, false] {
+            real.reopen(crashes);
+            prop_assert_eq!(real.newest_sight(), model.newest_sight(), "recovered");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Writing the blobs of an image, each once: what is on disk already is referred to again.
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+use sync::atomic::Ordering;
+use types::{BlobRef, Timestamp};
+
+use super::take::{Taken, TakenArchive};
+use super::{BlobSink, LastImage, RangeImage, RangeState, Stored};
+use crate::base::{MetaColumns, Page, StartTimes, Values};
+use crate::codec::{
+    ArchiveImage, PagesImage, RangeBytes, Shape, StartsImage, encode_column, encode_history_page, encode_range,
+    encode_rows, encode_start_times, encode_update_columns,
+};
+use crate::range::Range;
+use crate::sketch::Sketch;
+use crate::table::Table;
+use crate::view::Outcomes;
+
+/// The blobs of one image on their way.
+struct Placing<'s, S> {
+    sink: &'s mut S,
+    /// where blobs of earlier checkpoints are in this one
+    kept: HashMap<BlobRef, BlobRef>,
+    placed: Vec<(Arc<Stored>, BlobRef)>,
+}
+
+impl<S: BlobSink> Placing<'_, S> {
+    fn keep(&mut self, blob: BlobRef) -> Result<BlobRef, S::Error> {
+        if let Some(kept) = self.kept.get(&blob) {
+            return Ok(*kept);
+        }
+        let kept = self.sink.keep(blob)?;
+        self.kept.insert(blob, kept);
+        Ok(kept)
+    }
+
+    /// The blob of a page, which is written if none has it yet.
+    fn place(&mut self, stored: &Arc<Stored>, encode: impl FnOnce() -> Vec<u8>) -> Result<BlobRef, S::Error> {
+        let blob = match stored.get() {
+            Some(blob) => self.keep(blob)?,
+            None => self.sink.put(&encode())?,
+        };
+        self.placed.push((stored.clone(), blob));
+        Ok(blob)
+    }
+}
+
+impl Table {
+    /// Writes an image of a range: what committed at or before the time that `now` answers, which is asked for the newest
+    /// commit timestamp handed out. Pages that are on disk are kept, all others put.
+    ///
+    /// One image of a range is written at a time.
+    pub fn image_range<O: Outcomes, S: BlobSink>(
+        &self,
+        range: usize,
+        outcomes: &O,
+        now: impl Fn() -> Timestamp,
+        sink: &mut S,
+    ) -> Result<RangeImage, S::Error> {
+        let mut placing = Placing { sink, kept: HashMap::new(), placed: Vec::new() };
+        let range = self.range(range);
+        if let Some(image) = range.former_image(&now, &mut placing)? {
+            return Ok(image);
+        }
+        let taken = range.take(outcomes, &now, || self.horizon_decided());
+        range.place(taken, &mut placing)
+    }
+}
+
+impl Range {
+    /// Counts that pages or history were exchanged.
+    pub(crate) fn has_published(&self) {
+        self.publications.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn publications(&self) -> u64 {
+        self.publications.load(Ordering::Acquire)
+    }
+
+    /// The range as it is now.
+    pub(super) fn state(&self) -> RangeState {
+        let allocated = self.parts.iter().map(|part| part.tails.allocated()).collect();
+        let (len, is_closed) = (self.len(), self.is_closed());
+        RangeState { publications: self.publications(), allocated, len, is_closed }
+    }
+
+    /// The last image, if nothing has happened since.
+    fn former_image<S: BlobSink>(
+        &self,
+        now: &impl Fn() -> Timestamp,
+        placing: &mut Placing<'_, S>,
+    ) -> Result<Option<RangeImage>, S::Error> {
+        let last = self.last_image.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(last) = last else { return Ok(None) };
+        // Who commits up to here has written before; so the look comes after.
+        let at = now();
+        if self.state() != last.state {
+            return Ok(None);
+        }
+        for blob in &last.pages {
+            if placing.keep(*blob)? != *blob {
+                return Ok(None);
+            }
+        }
+        let blob = placing.keep(last.blob)?;
+        let (newest, remembers) = (last.newest, self.last_image.clone());
+        let last = Some(LastImage { blob, ..last });
+        Ok(Some(RangeImage { at, blob, is_unchanged: true, newest, placed: Vec::new(), last, remembers }))
+    }
+
+    fn place<S: BlobSink>(&self, taken: Taken, placing: &mut Placing<'_, S>) -> Result<RangeImage, S::Error> {
+        let Taken { at, newest, horizon, merged, inserts, archives, tails, state, is_settled } = taken;
+        let shape = Shape { types: &self.types, len: state.len, at };
+        let pages = match &merged {
+            Some((meta, columns)) => Some(self.place_pages(shape, meta, columns, placing)?),
+            None => None,
+        };
+        let tps = |part: usize| merged.as_ref().map_or(0, |(meta, _)| meta.lineage[part]);
+        let mut archive_images = Vec::with_capacity(archives.len());
+        for (part, archive) in archives.into_iter().enumerate() {
+            let allocated = tails[part].last().max(tps(part));
+            archive_images.push(place_archive(archive, allocated, placing)?);
+        }
+        let (len, is_closed) = (state.len, state.is_closed || merged.is_some());
+        let bytes = RangeBytes { at, newest, horizon, len, is_closed, archives: archive_images, pages };
+        let encoded = encode_range((&self.types, &self.options), &bytes, inserts.as_ref(), &tails);
+        let blob = placing.sink.put(&encoded)?;
+        let placed = std::mem::take(&mut placing.placed);
+        let pages = placed.iter().map(|(_, blob)| *blob).collect();
+        let last = is_settled.then_some(LastImage { blob, newest, pages, state });
+        let remembers = self.last_image.clone();
+        Ok(RangeImage { at, blob, is_unchanged: false, newest, placed, last, remembers })
+    }
+
+    fn place_pages<S: BlobSink>(
+        &self,
+        shape: Shape<'_>,
+        meta: &MetaColumns,
+        columns: &[Arc<Page>],
+        placing: &mut Placing<'_, S>,
+    ) -> Result<PagesImage, S::Error> {
+        let starts = match &*meta.start {
+            StartTimes::One(word) => StartsImage::One(word.load(Ordering::Relaxed)),
+            StartTimes::Each(words) => {
+                let encode = || encode_start_times(words.content.iter().map(|word| word.load(Ordering::Relaxed)));
+                StartsImage::Each(placing.place(&words.stored, encode)?)
+            }
+        };
+        let updates = match &meta.updates {
+            Some(updates) => {
+                let encode = || encode_update_columns(shape, &updates.content);
+                Some(placing.place(&updates.stored, encode)?)
+            }
+            None => None,
+        };
+        let mut lineages = vec![meta.lineage.to_vec()];
+        let mut lineage_of_column = Vec::with_capacity(columns.len());
+        let mut pages = Vec::new();
+        let none = Sketch::default();
+        let sketch = |page: &'_ Page| page.sketch.clone().unwrap_or_default();
+        for (column, page) in columns.iter().enumerate() {
+            let known = lineages.iter().position(|lineage| **lineage == *page.lineage);
+            lineage_of_column.push(known.unwrap_or(lineages.len()));
+            if known.is_none() {
+                lineages.push(page.lineage.to_vec());
+            }
+            match &page.values {
+                Values::Column(encoded) => {
+                    let encode = || encode_column(&encoded.content, &sketch(page));
+                    pages.push(placing.place(&encoded.stored, encode)?);
+                }
+                Values::Rows(rows) if column == 0 => {
+                    let sketches = columns.iter().map(|page| page.sketch.as_deref().unwrap_or(&none));
+                    pages.push(placing.place(&rows.stored, || encode_rows(shape, &rows.content, sketches))?);
+                }
+                Values::Rows(_) => {}
+                Values::Insert(_) => unreachable!("the first merge takes all columns"),
+            }
+        }
+        Ok(PagesImage { starts, updates, lineages, lineage_of_column, pages })
+    }
+}
+
+fn place_archive<S: BlobSink>(
+    archive: TakenArchive,
+    allocated: u64,
+    placing: &mut Placing<'_, S>,
+) -> Result<ArchiveImage, S::Error> {
+    let TakenArchive { history, len_expired, kept_expired, pinned } = archive;
+    let mut pages = Vec::with_capacity(history.pages().len());
+    for page in history.pages() {
+        pages.push(placing.place(&page.stored, || encode_history_page(page))?);
+    }
+    let (through, given_up) = (history.through(), history.given_up());
+    let allocated = allocated.max(through);
+    Ok(ArchiveImage { allocated, through, given_up, len_expired, pinned, kept_expired, pages })
+}
