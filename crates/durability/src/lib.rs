@@ -32,6 +32,7 @@
 //! | `lock` | the lock of the directory |
 //! | `chain`, `recover` | what a crash left: read, merge, tell a torn tail from corruption, mend |
 //! | `checkpoint` | [`Checkpoints`]: blobs and manifests, from which recovery starts |
+//! | [`heap`] | the durable transactional heap, a library of its own on top of the log |
 //!
 //! What is promised, and by which test it is checked:
 //! 1. An acknowledged commit survives power loss (`tests/crash.rs`).
@@ -58,6 +59,7 @@ mod frame;
 mod frontier;
 mod fs;
 mod gather;
+pub mod heap;
 mod lock;
 mod log;
 mod partition;
