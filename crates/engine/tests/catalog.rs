@@ -130,6 +130,10 @@ fn a_savepoint_takes_changes_of_the_catalog_back() {
             assert_eq!(transaction.settings(&t).retention, Retention::Forever);
             assert!(is_no_table(insert(&mut transaction, &again, 10)), "what was taken back takes no rows");
         }
+        let made = transaction.create_table("made", schema()).unwrap();
+        insert(&mut transaction, &made, 1).unwrap();
+        transaction.rollback_to(savepoint).unwrap();
+        assert!(is_no_table(insert(&mut transaction, &made, 2)), "also where it was written to last");
         // Nobody is kept out any more.
         let mut other = begin(&db, Isolation::ReadCommitted);
         other.set_lock_timeout(Some(Duration::ZERO));
@@ -247,6 +251,37 @@ fn a_writer_by_name_goes_on_in_the_table_that_replaced_the_one_it_waited_for() {
 }
 
 #[test]
+fn a_writer_by_name_follows_the_name_and_not_the_table() {
+    let (db, table) = filled();
+    let (mut renamer, mut writer) = (begin(&db, Isolation::ReadCommitted), begin(&db, Isolation::ReadCommitted));
+    renamer.rename_table("t", "former").unwrap();
+    renamer.create_table("t", schema()).unwrap();
+    let name = waits(|| writer.table_to_write("t").unwrap().name().to_owned(), || commit(renamer));
+    assert_eq!((name.as_str(), table.name()), ("t", "former"));
+}
+
+/// The one who wants the table waits for the first writer, the second writer for the one who wants the table: in no circle.
+#[test]
+fn who_comes_while_a_table_is_waited_for_is_not_waited_for() {
+    for level in ALL {
+        let (db, table) = filled();
+        let [mut first, mut second] = [0; 2].map(|_| begin(&db, level));
+        let mut dropper = begin(&db, Isolation::ReadCommitted);
+        insert(&mut first, &table, 2).unwrap();
+        thread::scope(|scope| {
+            let dropping = scope.spawn(|| dropper.drop_table("t").and_then(|()| dropper.commit()));
+            thread::sleep(Duration::from_millis(20));
+            let writing = scope.spawn(|| insert(&mut second, &table, 3));
+            thread::sleep(Duration::from_millis(20));
+            commit(first);
+            assert!(dropping.join().unwrap().is_ok());
+            assert!(matches!(writing.join().unwrap(), Err(Error::NoSuchTable(_) | Error::Conflict)));
+        });
+        assert!(db.table_names().is_empty());
+    }
+}
+
+#[test]
 fn a_snapshot_sees_the_tables_of_its_time() {
     for level in [Isolation::Snapshot, Isolation::Serializable] {
         let (db, old) = filled();
@@ -326,10 +361,14 @@ fn a_wait_for_a_table_or_a_name_is_shown() {
         waits(
             || assert!(other.drop_table(name).is_err()),
             || {
-                let running = db.running_transactions();
-                let wait = running.into_iter().find(|running| running.id == id).unwrap().waits.unwrap();
-                assert_eq!((wait.owner, wait.table.as_deref(), wait.is_table), (writer.id(), Some(name), true));
+                let its_wait = || db.running_transactions().into_iter().find(|running| running.id == id)?.waits;
+                let wait = (0..2000).find_map(|_| {
+                    thread::sleep(Duration::from_millis(5));
+                    its_wait()
+                });
                 interrupter.interrupt();
+                let wait = wait.unwrap();
+                assert_eq!((wait.owner, wait.table.as_deref(), wait.is_table), (writer.id(), Some(name), true));
             },
         );
     }
@@ -403,8 +442,10 @@ fn a_transaction_may_change_a_table_again_and_again() {
     let (db, table) = filled();
     let mut transaction = begin(&db, Isolation::Snapshot);
     insert(&mut transaction, &table, 2).unwrap();
+    transaction.set_retention("t", Retention::None).unwrap();
     for id in 10..14 {
         transaction.truncate_table("t").unwrap();
+        assert_eq!(transaction.settings(&transaction.table("t").unwrap()).retention, Retention::None);
         assert!(is_no_table(insert(&mut transaction, &table, id)), "the handle is of the table before");
         let emptied = transaction.table_to_write("t").unwrap();
         insert(&mut transaction, &emptied, id).unwrap();
