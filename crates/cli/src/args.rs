@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commit::CommitArgs;
+use crate::inspect::{InspectArgs, VerifyArgs};
 use crate::micro::MicroArgs;
 use crate::output::Format;
 
@@ -76,6 +77,10 @@ pub enum Task {
     /// Measure the database
     #[command(subcommand)]
     Bench(Bench),
+    /// Show the checkpoints and files of a database
+    Inspect(InspectArgs),
+    /// Check every page, log frame and index entry of a database
+    Verify(VerifyArgs),
 }
 
 /// The benchmarks.

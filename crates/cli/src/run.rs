@@ -11,6 +11,7 @@ use crate::args::{self, Bench, SqlArgs, Step, Task};
 use crate::bench::BenchError;
 use crate::commit;
 use crate::editor::TerminalEditor;
+use crate::inspect;
 use crate::interactive;
 use crate::micro;
 use crate::output::Style;
@@ -32,7 +33,21 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
         Some(Task::Bench(Bench::Micro(args))) => end_of_bench(micro::bench(&args)),
         Some(Task::Bench(Bench::Commit(args))) => end_of_bench(commit::bench(&args)),
+        Some(Task::Inspect(args)) => told(inspect::inspect(&args).map(|()| true)),
+        Some(Task::Verify(args)) => told(inspect::verify(&args)),
         None => run_sql(&cli.sql),
+    }
+}
+
+/// The status of a look at a database: 0 if it is whole, 2 if that can't be told.
+fn told(outcome: Result<bool, String>) -> ExitCode {
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("lstore: {message}");
+            ExitCode::from(2)
+        }
     }
 }
 

@@ -30,6 +30,7 @@
 //! | `archive` | [`SegmentArchive`]: segments are kept elsewhere before the log gives them up |
 //! | `gather` | [`gather_log`]: a log put together again out of archived segments |
 //! | `lock` | the lock of the directory |
+//! | `log_files` | what the headers of the files say, for inspection |
 //! | `chain`, `recover` | what a crash left: read, merge, tell a torn tail from corruption, mend |
 //! | `checkpoint` | [`Checkpoints`]: blobs and manifests, from which recovery starts |
 //! | [`heap`] | the durable transactional heap, a library of its own on top of the log |
@@ -62,6 +63,7 @@ mod gather;
 pub mod heap;
 mod lock;
 mod log;
+mod log_files;
 mod partition;
 mod pause;
 mod poison;
@@ -80,8 +82,9 @@ pub use error::{LogError, OpenError, Result};
 pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES};
 pub use fs::FsDevice;
 pub use gather::gather_log;
-pub use lock::lock_directory;
+pub use lock::{lock_directory, lock_to_read};
 pub use log::{Appended, CommitMode, Log, LogOptions, LogStats, Reservation};
+pub use log_files::{LogFile, LogFileContent, log_files};
 pub use recover::Recovered;
 
 /// Log sequence number of a commit: its commit timestamp. Dense, starts at 1; 0 stands for "none".

@@ -20,3 +20,12 @@ pub fn lock_directory(device: &dyn Device) -> Result<(Box<dyn DirectoryLock>, Ac
         Err(source) => Err(fail(source)),
     }
 }
+
+/// Takes the shared lock of a directory that is only to be read.
+pub fn lock_to_read(device: &dyn Device) -> Result<(Box<dyn DirectoryLock>, Access)> {
+    let locked = device.lock_shared().map_err(|source| match source.kind() {
+        std::io::ErrorKind::WouldBlock => LogError::Locked { directory: device.location() },
+        _ => device_error("lock the directory for reading".to_string(), device.location(), source),
+    });
+    Ok((locked?, Access::Read))
+}

@@ -77,6 +77,8 @@ pub struct OpenOptions {
     pub merge_tail_records: Option<u64>,
     /// Bytes that all tables may take together; a statement that would need more fails. By default there is no limit.
     pub memory_limit_bytes: Option<u64>,
+    /// Whether the database is only to be read. Nothing in its directory is changed, and other processes may read it as well.
+    pub read_only: bool,
     /// How long it may take to open the database after a crash, by estimate: a checkpoint is taken whenever replaying the log
     /// would take longer. By default five seconds.
     pub recovery_time: Option<Duration>,

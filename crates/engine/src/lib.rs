@@ -42,6 +42,7 @@
 //! | `read_view` | [`ReadView`]: a snapshot that is held |
 //! | `recovery` | opening what a checkpoint and the log after it describe |
 //! | `checkpoint` | writing checkpoints and restoring them |
+//! | `inspect` | looking at the files of a database, and whether they are whole |
 //! | `merger` | the background merge |
 //! | `outcomes` | the storage's question answered by the transaction table |
 #![forbid(unsafe_code)]
@@ -52,6 +53,7 @@ mod catalog;
 mod checkpoint;
 mod database;
 mod error;
+mod inspect;
 mod isolation;
 mod merger;
 mod outcomes;
@@ -74,9 +76,11 @@ mod wall_clock;
 
 #[doc(hidden)]
 pub use bare::{BareStatements, BareTable};
-pub use checkpoint::CheckpointReport;
+pub use checkpoint::{CheckpointReport, CheckpointedTable};
 pub use database::{Database, OpenOptions};
+pub use durability::{CheckpointFile, CheckpointFileKind, LogFile, LogFileContent};
 pub use error::{Error, Result};
+pub use inspect::{CheckpointSummary, Inspection, Verification};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
 pub use lineage::{
     Aggregates, Cell, ColumnStatistics, Comparison, Encoding, Sum, TableStatistics, TableStats, Test, Totals,

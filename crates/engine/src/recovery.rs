@@ -10,7 +10,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{Checkpoints, Device, Frame, FrameKind, FsDevice, Log, LogOptions, Manifest, lock_directory};
+use durability::{
+    Checkpoints, Device, Frame, FrameKind, FsDevice, Log, LogOptions, Manifest, lock_directory, lock_to_read,
+};
 use lineage::{Cell, Change, MemoryBudget, TableOptions};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
@@ -44,7 +46,7 @@ pub(crate) struct Recovered {
 
 /// Builds what the newest checkpoint on a device and the log after it describe.
 pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<Recovered> {
-    let locked = lock_directory(&*device)?;
+    let locked = if options.read_only { lock_to_read(&*device)? } else { lock_directory(&*device)? };
     let (checkpoints, found) = Checkpoints::open(device.clone(), locked.1)?;
     let table_options = options.table_options();
     let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));

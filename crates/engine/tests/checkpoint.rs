@@ -343,3 +343,64 @@ fn move_amounts(db: &Database, tables: &[Table; 2], seed: u64, stop: &AtomicBool
         moved.unwrap();
     }
 }
+
+fn on_disk(directory: &std::path::Path) -> Database {
+    let db = Database::open_with(directory, options()).unwrap();
+    let table = db.create_table("t", schema()).unwrap();
+    insert(&db, &table, 0..300);
+    db.checkpoint().unwrap();
+    (0..300).step_by(7).for_each(|id| set(&db, &table, id, -1));
+    delete(&db, &table, 4);
+    insert(&db, &table, 4..5);
+    db
+}
+
+#[test]
+fn a_whole_database_is_verified_and_inspected_without_a_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = on_disk(directory.path());
+    assert!(matches!(Database::verify(directory.path(), |_, _| ()), Err(Error::Log(_))), "it is open");
+    drop(db);
+    let files = || {
+        let named = |entry: std::io::Result<std::fs::DirEntry>| {
+            let path = entry.unwrap().path();
+            (path.clone(), std::fs::read(path).unwrap_or_default())
+        };
+        std::fs::read_dir(directory.path()).unwrap().map(named).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let before = files();
+    let found = Database::verify(directory.path(), |_, _| ()).unwrap();
+    assert_eq!((found.tables, found.rows, found.faults), (1, 300, vec![]));
+    let inspection = Database::inspect(directory.path()).unwrap();
+    let tables = &inspection.checkpoints[0].tables;
+    assert_eq!((inspection.checkpoints.len(), tables[0].name.as_str(), tables[0].ranges), (1, "t", 5));
+    assert!(
+        !inspection.log_files.is_empty() && inspection.checkpoint_files.len() == 2 && inspection.damaged.is_empty()
+    );
+    assert!(files() == before, "nothing was changed");
+    let options = OpenOptions { read_only: true, ..options() };
+    let db = Database::open_with(directory.path(), options).unwrap();
+    let table = db.table("t").unwrap();
+    assert_eq!(rows_and_sum(&table, None, &db).0, 300);
+    let refused = db.run(TransactionOptions::default(), |t| t.delete(&table, &[Value::from(1i64)]).map(drop));
+    assert!(refused.is_err());
+}
+
+#[test]
+fn every_flipped_bit_of_a_blob_is_a_fault_that_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(on_disk(directory.path()));
+    let blobs = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    let blobs = blobs.into_iter().find(|path| path.extension().is_some_and(|end| end == "blobs")).unwrap();
+    let whole = std::fs::read(&blobs).unwrap();
+    for at in (0..whole.len()).step_by(whole.len() / 40) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        std::fs::write(&blobs, bytes).unwrap();
+        let found = Database::verify(directory.path(), |_, _| ()).unwrap();
+        assert!(!found.faults.is_empty(), "the byte at {at}");
+    }
+    std::fs::write(&blobs, whole).unwrap();
+    assert!(Database::verify(directory.path(), |_, _| ()).unwrap().faults.is_empty());
+    assert!(Database::verify(directory.path().join("nowhere"), |_, _| ()).is_err());
+}

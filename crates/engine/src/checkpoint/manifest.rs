@@ -8,6 +8,7 @@
 //!     range r    image at c_r: all commits up to this one, none after it
 //! clock          which commit was the newest when
 //! ```
+use durability::Manifest;
 use lineage::TableOptions;
 use serde::{Deserialize, Serialize};
 use types::{BlobRef, Schema, Timestamp};
@@ -91,6 +92,27 @@ impl TableContents {
         let TableContents { range_records, update_range_records, .. } = *self;
         TableOptions { range_records, update_range_records, ..defaults }
     }
+}
+
+/// A table as a checkpoint has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CheckpointedTable {
+    /// its name
+    pub name: String,
+    /// its ranges
+    pub ranges: u64,
+    /// the oldest and the newest commit of an image of a range, `None` where there is no range
+    pub images: Option<(u64, u64)>,
+}
+
+/// The tables of a checkpoint.
+pub(crate) fn tables_of(manifest: &Manifest) -> Result<Vec<CheckpointedTable>> {
+    let table = |table: TableContents| {
+        let times = || table.ranges.iter().map(|range| range.at);
+        let images = times().min().zip(times().max());
+        CheckpointedTable { ranges: table.ranges.len() as u64, images, name: table.name.clone() }
+    };
+    Ok(Contents::from_bytes(&manifest.payload)?.tables.into_iter().map(table).collect())
 }
 
 impl Contents {

@@ -35,6 +35,8 @@ mod manifest;
 mod restore;
 
 pub(crate) use background::Checkpointer;
+pub use manifest::CheckpointedTable;
+pub(crate) use manifest::tables_of;
 use manifest::{Contents, RangeContents, TableContents};
 pub(crate) use restore::{Base, KeysToOrder, restore};
 

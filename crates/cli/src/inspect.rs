@@ -1,0 +1,156 @@
+//! `lstore inspect` and `lstore verify`: a database's directory seen from outside.
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use engine::{CheckpointFileKind, Database, Inspection, LogFileContent};
+use serde_json::json;
+
+use crate::bench::grouped;
+use crate::output::table::Table;
+use crate::progress;
+
+const INSPECT_EXAMPLES: &str = "\
+Examples:
+  lstore inspect mydata              checkpoints, their tables, and all files
+  lstore inspect mydata --json       the same, one JSON object a line";
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  lstore verify mydata && echo whole
+
+Reads every page of the checkpoints, replays the log, and looks every row up by
+its primary key. Nothing is changed; the database must not be open elsewhere.
+The status is 0 if all is whole, 1 if something is not, 2 if it can't be told.";
+
+/// How `inspect` runs.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = INSPECT_EXAMPLES)]
+pub struct InspectArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+    /// Print one JSON object a line instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How `verify` runs.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = VERIFY_EXAMPLES)]
+pub struct VerifyArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+    /// Print a JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One line for a file: its name, bytes, and what is in it.
+fn file_lines(inspection: &Inspection) -> Vec<(String, u64, String)> {
+    let mut lines = Vec::new();
+    for file in &inspection.checkpoint_files {
+        let kept: Vec<String> = file.needed_by.iter().map(u64::to_string).collect();
+        let kept = if kept.is_empty() { "no checkpoint".to_owned() } else { format!("checkpoint {}", kept.join(", ")) };
+        let content = match file.kind {
+            CheckpointFileKind::Manifest => format!("manifest of {kept}"),
+            CheckpointFileKind::Blobs => {
+                format!("{} blobs, {} live bytes, of {kept}", grouped(file.live_blobs), grouped(file.live_bytes))
+            }
+        };
+        lines.push((file.name.clone(), file.bytes, content));
+    }
+    for file in &inspection.log_files {
+        let content = match &file.content {
+            LogFileContent::Segment { partition, sequence, lsn_before } => {
+                format!("log, partition {partition}, segment {sequence}, after commit {lsn_before}")
+            }
+            LogFileContent::Unfinished => "log, not begun".to_owned(),
+            LogFileContent::Damaged(why) => format!("log, damaged: {why}"),
+        };
+        lines.push((file.name.clone(), file.bytes, content));
+    }
+    lines
+}
+
+fn write_json(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
+    for checkpoint in &inspection.checkpoints {
+        let table = |table: &engine::CheckpointedTable| json!({ "name": table.name, "ranges": table.ranges, "images": table.images });
+        let tables: Vec<_> = checkpoint.tables.iter().map(table).collect();
+        let (blobs, bytes) = checkpoint.live;
+        let line = json!({ "checkpoint": checkpoint.number, "from": checkpoint.from, "blobs": blobs, "bytes": bytes, "tables": tables });
+        writeln!(out, "{line}")?;
+    }
+    for (name, bytes, content) in file_lines(inspection) {
+        writeln!(out, "{}", json!({ "file": name, "bytes": bytes, "content": content }))?;
+    }
+    inspection.damaged.iter().try_for_each(|what| writeln!(out, "{}", json!({ "damaged": what })))
+}
+
+fn write_text(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
+    if inspection.checkpoints.is_empty() {
+        writeln!(out, "There is no checkpoint: the log has everything.\n")?;
+    }
+    for checkpoint in &inspection.checkpoints {
+        let (blobs, bytes) = checkpoint.live;
+        let (blobs, bytes) = (grouped(blobs), grouped(bytes));
+        writeln!(
+            out,
+            "Checkpoint {}: {blobs} blobs, {bytes} bytes; the log is needed after commit {}.",
+            checkpoint.number, checkpoint.from
+        )?;
+        let mut table = Table::new([("table", false), ("ranges", true), ("images of commits", false)]);
+        for found in &checkpoint.tables {
+            let images = found.images.map_or_else(String::new, |(from, to)| format!("{from} to {to}"));
+            table.push_texts([found.name.clone(), found.ranges.to_string(), images]);
+        }
+        table.write(out, true, false, false)?;
+        writeln!(out)?;
+    }
+    let mut table = Table::new([("file", false), ("bytes", true), ("content", false)]);
+    for (name, bytes, content) in file_lines(inspection) {
+        table.push_texts([name, grouped(bytes), content]);
+    }
+    table.write(out, true, false, false)?;
+    inspection.damaged.iter().try_for_each(|what| writeln!(out, "Damaged: {what}"))
+}
+
+/// Shows what is in a directory.
+pub fn inspect(args: &InspectArgs) -> Result<(), String> {
+    let fail = |error: &dyn std::fmt::Display| format!("can't inspect {}: {error}", args.dir.display());
+    let inspection = Database::inspect(&args.dir).map_err(|error| fail(&error))?;
+    let mut out = io::stdout().lock();
+    let written = if args.json { write_json(&mut out, &inspection) } else { write_text(&mut out, &inspection) };
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(fail(&error)),
+        _ => Ok(()),
+    }
+}
+
+/// Looks at all of a database; whether it is whole.
+pub fn verify(args: &VerifyArgs) -> Result<bool, String> {
+    let fail = |error: &dyn std::fmt::Display| format!("can't verify {}: {error}", args.dir.display());
+    let mut bar = progress::replay_progress();
+    let progress = move |done: u64, all: u64| bar.iter_mut().for_each(|bar| bar(done, all));
+    let found = Database::verify(&args.dir, progress).map_err(|error| fail(&error))?;
+    let mut out = io::stdout().lock();
+    let written = if args.json {
+        let line = json!({ "tables": found.tables, "rows": found.rows, "checkpoint_bytes": found.checkpoint_bytes,
+                           "faults": found.faults });
+        writeln!(out, "{line}")
+    } else {
+        let (tables, rows) = (grouped(found.tables), grouped(found.rows));
+        found.faults.iter().try_for_each(|fault| writeln!(out, "fault: {fault}")).and_then(|()| {
+            let verdict = match found.faults.len() {
+                0 => "no fault".to_owned(),
+                1 => "1 fault".to_owned(),
+                count => format!("{count} faults"),
+            };
+            let bytes = grouped(found.checkpoint_bytes);
+            writeln!(out, "{tables} tables, {rows} rows, {bytes} bytes of checkpoints: {verdict}")
+        })
+    };
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(fail(&error)),
+        _ => Ok(found.faults.is_empty()),
+    }
+}
