@@ -39,7 +39,7 @@ const ROOMS: [Room; 16] = [
     room("engine", &["types", "sync", "index", "lineage", "txn", "durability"], &[]),
     room("sql", &["types", "engine"], &["durability"]),
     room("server", &["types", "sql"], &["engine"]),
-    room("cli", &["types", "engine", "sql", "server"], &["durability"]),
+    room("cli", &["types", "engine", "sql", "server", "durability"], &[]),
     room("python", &["types", "engine", "sql"], &[]),
     room("gpu", &[], &[]),
     room("sim", &["types"], &[]),

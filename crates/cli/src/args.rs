@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commit::CommitArgs;
+use crate::heap::HeapArgs;
 use crate::inspect::{InspectArgs, VerifyArgs};
 use crate::micro::MicroArgs;
 use crate::output::Format;
@@ -92,6 +93,8 @@ pub enum Bench {
     Micro(MicroArgs),
     /// Commits a second and how long each takes, by when they are acknowledged, beside the disk's own rate
     Commit(CommitArgs),
+    /// What durability costs a transactional heap, and the ways to commit: the Hathi paper's figures
+    Heap(HeapArgs),
 }
 
 /// How `bench tpch` runs.

@@ -1,5 +1,6 @@
 //! What all benchmarks share: progress, errors, and the one form of a JSON line.
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -84,6 +85,39 @@ impl Line<'_> {
     /// Writes the line.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", serde_json::to_string(self)?)
+    }
+}
+
+/// The folder of a benchmark's files, removed at the end.
+pub(crate) struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// A folder in `parent`, or where the program was started, for the benchmark of this name.
+    pub(crate) fn new(parent: Option<PathBuf>, bench: &str) -> Result<Scratch, BenchError> {
+        let parent = parent.unwrap_or_else(|| PathBuf::from("."));
+        let path = parent.join(format!("lstore-bench-{bench}-{}", std::process::id()));
+        let fail = |error| BenchError::Failed(format!("cannot make the folder {}: {error}", path.display()));
+        std::fs::create_dir_all(&path).map_err(fail)?;
+        Ok(Scratch { path })
+    }
+
+    /// The folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A path in it.
+    pub(crate) fn sub(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What can't be removed is left for people to see.
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 

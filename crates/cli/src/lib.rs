@@ -2,8 +2,8 @@
 //!
 //! [`run`] is all of it. Below stand the rooms: [`args`] reads the command line; [`input`] cuts what comes in into
 //! statements and backslash commands; [`shell`] runs them, [`output`] writes rows and [`diagnostics`] errors;
-//! [`interactive`] is the shell at a terminal, [`inspect`] a look at a directory from outside; [`tpch`], [`micro`] and
-//! [`commit`] are the benchmarks of those names, [`mod@bench`] and `figures` what they share.
+//! [`interactive`] is the shell at a terminal, [`inspect`] a look at a directory from outside; [`tpch`], [`micro`],
+//! [`commit`] and [`heap`] are the benchmarks of those names, [`mod@bench`] and `figures` what they share.
 #![forbid(unsafe_code)]
 
 pub mod args;
@@ -13,6 +13,7 @@ mod complete;
 pub mod diagnostics;
 mod editor;
 mod figures;
+pub mod heap;
 pub mod input;
 pub mod inspect;
 pub mod interactive;

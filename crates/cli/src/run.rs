@@ -11,6 +11,7 @@ use crate::args::{self, Bench, SqlArgs, Step, Task};
 use crate::bench::BenchError;
 use crate::commit;
 use crate::editor::TerminalEditor;
+use crate::heap;
 use crate::inspect;
 use crate::interactive;
 use crate::micro;
@@ -33,6 +34,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
         Some(Task::Bench(Bench::Micro(args))) => end_of_bench(micro::bench(&args)),
         Some(Task::Bench(Bench::Commit(args))) => end_of_bench(commit::bench(&args)),
+        Some(Task::Bench(Bench::Heap(args))) => end_of_bench(heap::bench(&args)),
         Some(Task::Inspect(args)) => told(inspect::inspect(&args).map(|()| true)),
         Some(Task::Verify(args)) => told(inspect::verify(&args)),
         None => run_sql(&cli.sql),

@@ -1,7 +1,7 @@
 //! What a log costs that nobody waits for: transactions of `bench micro` on a database in a directory, asynchronously
 //! committed, beside the same on a database in memory.
-use super::{CommitArgs, Scratch};
-use crate::bench::{BenchError, Progress};
+use super::CommitArgs;
+use crate::bench::{BenchError, Progress, Scratch};
 use crate::figures::{Figure, Report};
 use crate::micro;
 

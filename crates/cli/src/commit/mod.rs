@@ -10,7 +10,6 @@
 //!
 //! All that is compared takes turns within one run, as everywhere (see `micro::cases`).
 use std::io;
-use std::path::PathBuf;
 
 mod args;
 mod clients;
@@ -20,7 +19,7 @@ mod disk;
 pub use args::CommitArgs;
 use clients::{Clients, MODES, mode_name};
 
-use crate::bench::{BenchError, Progress};
+use crate::bench::{BenchError, Progress, Scratch};
 use crate::figures::{Better, Figure, Report};
 use crate::progress::BenchProgress;
 
@@ -31,14 +30,14 @@ pub fn bench(args: &CommitArgs) -> Result<(), BenchError> {
     let progress = BenchProgress::on_stderr();
     let mut out = io::stdout().lock();
     let mut report = Report::new(&mut out, args.json, "commit", &[DISK]);
-    let scratch = Scratch::new(args.dir.clone())?;
+    let scratch = Scratch::new(args.dir.clone(), "commit")?;
     for &clients in &args.clients {
         commits(args, clients, &scratch, &progress, &mut report)?;
     }
     if !args.no_cost {
         cost::bench(args, &scratch, &progress, &mut report)?;
     }
-    let title = format!("Commits of one small update each, in {}.", scratch.path.display());
+    let title = format!("Commits of one small update each, in {}.", scratch.path().display());
     Ok(report.finish(&title)?)
 }
 
@@ -56,7 +55,7 @@ fn commits(
     progress.start(&case, runs * (1 + MODES.len() as u64));
     let (mut disk, mut measured) = (Vec::new(), vec![Vec::new(); MODES.len()]);
     for _ in 0..args.runs {
-        disk.push(disk::rate(&scratch.path, args.seconds)?);
+        disk.push(disk::rate(scratch.path(), args.seconds)?);
         progress.advance(1);
         for (mode, values) in MODES.iter().zip(&mut measured) {
             values.push(database.commit_for(args.seconds, *mode)?);
@@ -73,32 +72,6 @@ fn commits(
         }
     }
     Ok(())
-}
-
-/// The folder of the benchmark's files, removed at the end.
-struct Scratch {
-    path: PathBuf,
-}
-
-impl Scratch {
-    fn new(parent: Option<PathBuf>) -> Result<Scratch, BenchError> {
-        let parent = parent.unwrap_or_else(|| PathBuf::from("."));
-        let path = parent.join(format!("lstore-bench-commit-{}", std::process::id()));
-        let fail = |error| BenchError::Failed(format!("cannot make the folder {}: {error}", path.display()));
-        std::fs::create_dir_all(&path).map_err(fail)?;
-        Ok(Scratch { path })
-    }
-
-    fn sub(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What can't be removed is left for people to see.
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
 }
 
 #[cfg(test)]
@@ -121,7 +94,7 @@ mod tests {
         let Command { args } = Command::parse_from(["commit", "--dir", dir, "--seconds", "0.02", "--runs", "2"]);
         let mut out = Vec::new();
         let mut report = Report::new(&mut out, true, "commit", &[DISK]);
-        let scratch = Scratch::new(args.dir.clone()).unwrap();
+        let scratch = Scratch::new(args.dir.clone(), "commit").unwrap();
         commits(&args, 3, &scratch, &Quiet, &mut report).unwrap();
         report.finish("").unwrap();
         drop(scratch);
