@@ -85,7 +85,8 @@ pub use gather::gather_log;
 pub use lock::{lock_directory, lock_to_read};
 pub use log::{Appended, CommitMode, Log, LogOptions, LogStats, Reservation};
 pub use log_files::{LogFile, LogFileContent, log_files};
-pub use recover::Recovered;
+pub use recover::{Recovered, read_log};
+pub use trim::begin_log_at;
 
 /// Log sequence number of a commit: its commit timestamp. Dense, starts at 1; 0 stands for "none".
 pub type Lsn = u64;

@@ -99,6 +99,7 @@ pub(crate) fn recover<E>(
         chains,
         trimmed: stock.trim.below,
         next: stock.trim.below.max(1),
+        until: Lsn::MAX,
         pending: BTreeMap::new(),
         holes: Vec::new(),
         apply,
@@ -129,6 +130,24 @@ pub(crate) fn recover<E>(
         holes.push(hole);
     }
     Ok((Resume { chains, stock, hole, holes }, recovered))
+}
+
+/// Hands over the commits from `from` to `until` of a log that may be open and appended to meanwhile, but not trimmed. All of
+/// them must be on disk ([`Log::stable_lsn`](crate::Log::stable_lsn)); what follows them is left alone.
+pub fn read_log<E>(
+    device: &dyn Device,
+    from: Lsn,
+    until: Lsn,
+    apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), OpenError<E>> {
+    let (chains, stock) = find_chains(device, Access::Read)?;
+    let from = from.max(stock.trim.below).max(1);
+    let recovered = Recovered::default();
+    let (pending, holes, progress) = (BTreeMap::new(), Vec::new(), &mut |_, _| ());
+    let mut merge =
+        Merge { chains, trimmed: from, next: from, until, pending, holes, apply, recovered, progress, reported: 0 };
+    merge.up_to_gap()?;
+    if merge.next <= until { Err(merge.missing(until).into()) } else { Ok(()) }
 }
 
 /// Opens all files, checks their headers and sorts them into chains.
@@ -162,7 +181,7 @@ fn find_chains(device: &dyn Device, access: Access) -> Result<(Vec<Chain>, Stock
         chains.push(chain);
         spare.extend(unused);
     }
-    let log = log.unwrap_or_else(segment::random_number);
+    let log = log.or(trim.log).unwrap_or_else(segment::random_number);
     Ok((chains, Stock { log, next_number, spare, trim }))
 }
 
@@ -201,6 +220,8 @@ struct Merge<'a, 'b, E> {
     trimmed: Lsn,
     /// The LSN to be handed over next.
     next: Lsn,
+    /// Nothing after it is handed over.
+    until: Lsn,
     /// What was read ahead, with the place of its chain.
     pending: BTreeMap<Lsn, (usize, Numbered)>,
     holes: Vec<Hole>,
@@ -212,7 +233,7 @@ struct Merge<'a, 'b, E> {
 
 impl<E> Merge<'_, '_, E> {
     fn up_to_gap(&mut self) -> std::result::Result<(), OpenError<E>> {
-        loop {
+        while self.next <= self.until {
             if let Some(hole) = self.holes.iter().find(|hole| (hole.from..hole.to).contains(&self.next)).copied() {
                 // A partition commit in the hole may still be ahead of us.
                 match self.behind().filter(|&at| self.chains[at].passed < hole.to) {

@@ -34,6 +34,8 @@ pub(crate) struct TrimPoint {
     pub(crate) below: Lsn,
     /// The copies differ: one of them was being written.
     pub(crate) is_uneven: bool,
+    /// The number of the log, if the file tells it.
+    pub(crate) log: Option<u64>,
 }
 
 /// The trim point of log `log`. `log` is `None` where no segment tells it.
@@ -58,11 +60,14 @@ pub(crate) fn read(device: &dyn Device, log: Option<u64>) -> Result<TrimPoint> {
             return Err(LogError::UnknownVersion { file, found: version, supported: FORMAT_VERSION });
         }
         if log.is_none_or(|log| log == u64_at(copy, 16)) {
-            found.push(u64_at(copy, 24));
+            found.push((u64_at(copy, 24), u64_at(copy, 16)));
         }
     }
     match found.iter().max() {
-        Some(&below) => Ok(TrimPoint { below, is_uneven: found != [below; 2] }),
+        Some(&(below, log)) => {
+            let is_uneven = found.len() != 2 || found[0] != found[1];
+            Ok(TrimPoint { below, is_uneven, log: Some(log) })
+        }
         // Its creation was interrupted; nothing was given up yet.
         None if bytes.iter().all(|&byte| byte == 0) => Ok(TrimPoint::default()),
         None => {
@@ -70,6 +75,11 @@ pub(crate) fn read(device: &dyn Device, log: Option<u64>) -> Result<TrimPoint> {
             Err(LogError::Corrupt { file: FILE.to_string(), offset: 0, detail })
         }
     }
+}
+
+/// Makes an empty directory that of a log which begins at `below`, as if all before it had been given up.
+pub fn begin_log_at(device: &dyn Device, below: Lsn) -> Result<()> {
+    write(device, crate::segment::random_number(), below)
 }
 
 /// Puts the trim point on disk, one copy after the other.

@@ -13,7 +13,7 @@ use types::{Snapshot, Timestamp};
 
 use crate::anchor::Anchors;
 use crate::catalog::Catalog;
-use crate::checkpoint::Checkpointer;
+use crate::checkpoint::{Checkpointer, Disk};
 use crate::error::{Error, Result};
 use crate::isolation::{Durability, Isolation, TransactionOptions};
 use crate::merger::{self, MergePool};
@@ -175,10 +175,11 @@ impl Database {
     }
 
     fn on_disk(recovered: Recovered, options: &OpenOptions) -> Database {
-        let Recovered { core, log, checkpoints, replayed_bytes } = recovered;
+        let Recovered { core, device, log, checkpoints, replayed_bytes } = recovered;
         let log = Arc::new(log);
+        let disk = Disk { device, log: log.clone(), checkpoints };
         let recovery_time = options.recovery_time.unwrap_or(RECOVERY_TIME);
-        let checkpointer = Checkpointer::start(core.clone(), log.clone(), checkpoints, recovery_time, replayed_bytes);
+        let checkpointer = Checkpointer::start(core.clone(), disk, recovery_time, replayed_bytes);
         Self::assemble(core, Some((log, checkpointer)), options)
     }
 

@@ -42,12 +42,14 @@
 //! | `read_view` | [`ReadView`]: a snapshot that is held |
 //! | `recovery` | opening what a checkpoint and the log after it describe |
 //! | `checkpoint` | writing checkpoints and restoring them |
+//! | `backup` | a copy in another directory |
 //! | `inspect` | looking at the files of a database, and whether they are whole |
 //! | `merger` | the background merge |
 //! | `outcomes` | the storage's question answered by the transaction table |
 #![forbid(unsafe_code)]
 
 mod anchor;
+mod backup;
 mod bare;
 mod catalog;
 mod checkpoint;
@@ -74,6 +76,7 @@ mod table_name;
 mod transaction;
 mod wall_clock;
 
+pub use backup::BackupReport;
 #[doc(hidden)]
 pub use bare::{BareStatements, BareTable};
 pub use checkpoint::{CheckpointReport, CheckpointedTable};

@@ -38,6 +38,7 @@ pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<Recove
 /// A database as it was found.
 pub(crate) struct Recovered {
     pub(crate) core: Arc<Core>,
+    pub(crate) device: Arc<dyn Device>,
     pub(crate) log: Log,
     pub(crate) checkpoints: Checkpoints,
     /// Bytes of the log that were replayed.
@@ -65,8 +66,13 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         bytes: 0,
     };
     replay.clock.restore(std::mem::take(&mut replay.base.clock));
-    let (log, recovered) =
-        Log::open_locked(device, locked, LogOptions::default(), &mut |frame| replay.frame(frame), &mut *progress)?;
+    let (log, recovered) = Log::open_locked(
+        device.clone(),
+        locked,
+        LogOptions::default(),
+        &mut |frame| replay.frame(frame),
+        &mut *progress,
+    )?;
     // What is between the checkpoint and the log is gone.
     if recovered.trimmed_below > replay.base.low.0 + 1 {
         let from = recovered.trimmed_below;
@@ -81,7 +87,7 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
     let newest = Timestamp(recovered.last_lsn.max(replay.base.low.0));
     replay.clock.finish_recovery(newest);
     let core = Core::new(newest, tables, replay.next_table, table_options, replay.budget, replay.clock);
-    Ok(Recovered { core, log, checkpoints, replayed_bytes: replay.bytes })
+    Ok(Recovered { core, device, log, checkpoints, replayed_bytes: replay.bytes })
 }
 
 /// What the newest checkpoint gives that can be restored, or nothing. What is wrong with newer ones is added to `damaged`.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use durability::{Checkpoints, Log};
+use durability::{Checkpoints, Device, Log};
 use parking_lot::{Condvar, Mutex};
 
 use super::{CheckpointReport, Taking};
@@ -37,19 +37,21 @@ struct State {
     stopped: Condvar,
 }
 
+/// What is kept on disk, and where.
+pub(crate) struct Disk {
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) checkpoints: Checkpoints,
+}
+
 impl Checkpointer {
     /// Starts the thread, unless the log is only read. Opening the database is to take no longer than `recovery_time`, by
     /// estimate; it has just replayed `replayed_bytes`.
-    pub(crate) fn start(
-        core: Arc<Core>,
-        log: Arc<Log>,
-        checkpoints: Checkpoints,
-        recovery_time: Duration,
-        replayed_bytes: u64,
-    ) -> Checkpointer {
+    pub(crate) fn start(core: Arc<Core>, disk: Disk, recovery_time: Duration, replayed_bytes: u64) -> Checkpointer {
+        let Disk { device, log, checkpoints } = disk;
         let is_read_only = log.is_read_only();
         let state = Arc::new(State {
-            taking: Taking { core, log, checkpoints, one_at_a_time: Mutex::new(()) },
+            taking: Taking { core, log, checkpoints, device, one_at_a_time: Mutex::new(()) },
             due_bytes: (recovery_time.as_secs_f64() * REPLAYED_PER_SECOND as f64) as u64,
             covered_bytes: AtomicU64::new(0),
             replayed_bytes,
@@ -65,6 +67,13 @@ impl Checkpointer {
 
     pub(crate) fn checkpoint(&self) -> Result<CheckpointReport> {
         self.state.checkpoint()
+    }
+
+    /// Does something while no checkpoint is taken and the log is not trimmed.
+    pub(crate) fn undisturbed<T>(&self, work: impl FnOnce(&Taking) -> Result<T>) -> Result<T> {
+        let taking = &self.state.taking;
+        let _one_at_a_time = taking.one_at_a_time.lock();
+        work(taking)
     }
 }
 

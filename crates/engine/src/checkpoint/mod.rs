@@ -20,7 +20,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use durability::{CheckpointError, CheckpointWriter, Checkpoints, Log, Published};
+use durability::{CheckpointError, CheckpointWriter, Checkpoints, Device, Log, Published};
 use lineage::{BlobSink, RangeImage};
 use parking_lot::Mutex;
 use txn::{State, TransactionTable};
@@ -34,7 +34,7 @@ mod background;
 mod manifest;
 mod restore;
 
-pub(crate) use background::Checkpointer;
+pub(crate) use background::{Checkpointer, Disk};
 pub use manifest::CheckpointedTable;
 pub(crate) use manifest::tables_of;
 use manifest::{Contents, RangeContents, TableContents};
@@ -60,11 +60,13 @@ pub struct CheckpointReport {
 }
 
 /// What it takes to take one.
-struct Taking {
+pub(crate) struct Taking {
     core: Arc<Core>,
-    log: Arc<Log>,
-    checkpoints: Checkpoints,
-    /// Held by the one checkpoint that is taken.
+    pub(crate) log: Arc<Log>,
+    pub(crate) checkpoints: Checkpoints,
+    /// Where all of it is.
+    pub(crate) device: Arc<dyn Device>,
+    /// Held by the one checkpoint or backup that is taken.
     one_at_a_time: Mutex<()>,
 }
 
@@ -106,6 +108,11 @@ impl Database {
 impl Taking {
     fn checkpoint(&self) -> Result<CheckpointReport> {
         let _one_at_a_time = self.one_at_a_time.lock();
+        self.checkpoint_now()
+    }
+
+    /// The same for who sees to it that there is no other.
+    pub(crate) fn checkpoint_now(&self) -> Result<CheckpointReport> {
         let started = Instant::now();
         let transactions = &self.core.transactions.0;
         let (handle, at) = transactions.begin().map_err(|error| Error::TooManyTransactions(error.limit))?;
