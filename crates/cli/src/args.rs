@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 
 use crate::commit::CommitArgs;
 use crate::heap::HeapArgs;
-use crate::inspect::{InspectArgs, VerifyArgs};
+use crate::inspect::{CopyArgs, InspectArgs, VerifyArgs};
 use crate::micro::MicroArgs;
 use crate::output::Format;
 
@@ -82,6 +82,10 @@ pub enum Task {
     Inspect(InspectArgs),
     /// Check every page, log frame and index entry of a database
     Verify(VerifyArgs),
+    /// Copy a database to another directory
+    Backup(CopyArgs),
+    /// Copy a backup to a new directory, and verify it there
+    Restore(CopyArgs),
 }
 
 /// The benchmarks.

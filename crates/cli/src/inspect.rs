@@ -1,9 +1,9 @@
-//! `lstore inspect` and `lstore verify`: a database's directory seen from outside.
+//! `lstore inspect`, `verify`, `backup` and `restore`: a database's directory seen from outside.
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use engine::{CheckpointFileKind, Database, Inspection, LogFileContent};
+use engine::{CheckpointFileKind, Database, Inspection, LogFileContent, OpenOptions};
 use serde_json::json;
 
 use crate::bench::grouped;
@@ -22,6 +22,25 @@ Examples:
 Reads every page of the checkpoints, replays the log, and looks every row up by
 its primary key. Nothing is changed; the database must not be open elsewhere.
 The status is 0 if all is whole, 1 if something is not, 2 if it can't be told.";
+
+const BACKUP_EXAMPLES: &str = "\
+Examples:
+  lstore backup mydata /mnt/backups/monday
+  lstore restore /mnt/backups/monday mydata
+
+`backup` opens the database; while a shell or program has it open, say
+BACKUP TO '/mnt/backups/monday' there: nobody waits for it. A backup is a
+database like any other: it can be opened, read and verified where it is.";
+
+/// How `backup` and `restore` run.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = BACKUP_EXAMPLES)]
+pub struct CopyArgs {
+    /// The directory to copy from
+    pub from: PathBuf,
+    /// The directory to copy to, empty or missing
+    pub to: PathBuf,
+}
 
 /// How `inspect` runs.
 #[derive(Args, Clone, Debug)]
@@ -153,4 +172,24 @@ pub fn verify(args: &VerifyArgs) -> Result<bool, String> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(fail(&error)),
         _ => Ok(found.faults.is_empty()),
     }
+}
+
+/// Copies a database to an empty directory.
+pub fn backup(args: &CopyArgs) -> Result<(), String> {
+    let fail = |error: engine::Error| format!("can't back {} up: {error}", args.from.display());
+    if !args.from.is_dir() {
+        return Err(format!("can't back {} up: there is no such directory", args.from.display()));
+    }
+    let options = OpenOptions { progress: progress::replay_progress(), ..OpenOptions::default() };
+    let done = Database::open_with(&args.from, options).and_then(|db| db.backup(&args.to)).map_err(fail)?;
+    let (bytes, to) = (grouped(done.bytes), args.to.display());
+    println!("{to}: every commit up to {}, {bytes} bytes of checkpoint, {} commits of log", done.until.0, done.commits);
+    Ok(())
+}
+
+/// Copies a backup to an empty directory, and looks whether it is whole there.
+pub fn restore(args: &CopyArgs) -> Result<bool, String> {
+    let fail = |error: engine::Error| format!("can't restore {}: {error}", args.from.display());
+    Database::restore(&args.from, &args.to).map_err(fail)?;
+    verify(&VerifyArgs { dir: args.to.clone(), json: false })
 }

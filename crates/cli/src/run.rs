@@ -37,6 +37,8 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Heap(args))) => end_of_bench(heap::bench(&args)),
         Some(Task::Inspect(args)) => told(inspect::inspect(&args).map(|()| true)),
         Some(Task::Verify(args)) => told(inspect::verify(&args)),
+        Some(Task::Backup(args)) => told(inspect::backup(&args).map(|()| true)),
+        Some(Task::Restore(args)) => told(inspect::restore(&args)),
         None => run_sql(&cli.sql),
     }
 }

@@ -8,11 +8,14 @@
 //! ```
 //!
 //! The copy is the database as of `until`, with every version, its history and its Rids. Writers go on meanwhile; nobody waits
-//! but the caller. To restore a backup, copy its directory, or open it where it is.
+//! but the caller. To restore a backup, copy its directory
+//! ([`Database::restore`]), or open it where it is.
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{CommitMode, Device, FrameKind, FsDevice, Log, LogOptions, Lsn, OpenError, begin_log_at, read_log};
+use durability::{
+    CommitMode, Device, FrameKind, FsDevice, Log, LogOptions, Lsn, OpenError, begin_log_at, lock_to_read, read_log,
+};
 use types::Timestamp;
 
 use crate::checkpoint::Checkpointer;
@@ -51,6 +54,35 @@ impl Database {
             return Err(unusable(source));
         }
         checkpointer.backup(copy)
+    }
+}
+
+impl Database {
+    /// Copies a backup, or any database that nobody has open, to a directory, which must be empty or missing. Returns the
+    /// files copied.
+    pub fn restore(backup: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<u64> {
+        let unusable = |path: &Path| {
+            let path = path.display().to_string();
+            move |source| Error::Directory { path, source }
+        };
+        let (backup, target) = (backup.as_ref(), target.as_ref());
+        if !backup.is_dir() {
+            return Err(unusable(backup)(std::io::Error::new(
+                std::io::ErrorKind::NotFound,
+                "there is no such directory",
+            )));
+        }
+        let from = FsDevice::new(backup).map_err(unusable(backup))?;
+        let _lock = lock_to_read(&from)?;
+        let to = FsDevice::new(target).map_err(unusable(target))?;
+        if !to.list().map_err(unusable(target))?.is_empty() {
+            return Err(unusable(target)(std::io::Error::new(std::io::ErrorKind::AlreadyExists, "it is not empty")));
+        }
+        let mut names = from.list().map_err(unusable(backup))?;
+        // Manifests last: what was copied by then does not look like a database with nothing in it.
+        names.sort_by_key(|name| name.ends_with(".manifest"));
+        names.iter().try_for_each(|name| copy_file(&from, &to, name).map(drop))?;
+        Ok(names.len() as u64)
     }
 }
 

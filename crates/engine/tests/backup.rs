@@ -46,7 +46,8 @@ fn keep_moving(db: &Database, tables: &[Table; 2], mut random: u64, stop: &Atomi
         let moved: Result<(), Error> = db.run(TransactionOptions::default(), |transaction| {
             for (table, id, by) in moves {
                 let (table, key) = (&tables[table as usize], [Value::from(id as i64)]);
-                let Some([_, Value::BigInt(n)]) = transaction.get(table, &key)?.as_deref() else { continue };
+                let Some(row) = transaction.get(table, &key)? else { continue };
+                let Value::BigInt(n) = row[1] else { continue };
                 transaction.update_columns(table, &key, &[(1, Value::from(n + by))])?;
             }
             Ok(())
@@ -112,4 +113,19 @@ fn a_backup_goes_to_an_empty_directory_only() {
     let target = place.path().join("empty");
     open(empty.path()).backup(&target).unwrap();
     assert!(open(&target).table_names().is_empty());
+}
+
+#[test]
+fn a_restored_backup_is_the_backup() {
+    let (source, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let db = open(source.path());
+    let table = fill(&db, "t", 30);
+    let (backup, target) = (place.path().join("backup"), place.path().join("restored"));
+    let until = db.backup(&backup).unwrap().until;
+    assert!(Database::restore(source.path(), &target).is_err(), "it is open");
+    Database::restore(&backup, &target).unwrap();
+    assert!(Database::restore(&backup, &target).is_err(), "it is not empty");
+    let restored = open(&target);
+    assert_eq!(look(&restored.table("t").unwrap(), until), look(&table, until));
+    assert!(Database::restore(place.path().join("nowhere"), place.path().join("x")).is_err());
 }

@@ -20,7 +20,7 @@ use engine::{Changed, Table};
 use crate::catalog::{RowTarget, TARGET_SCHEMA, target_table};
 use crate::error::{Result, SqlError};
 use crate::literals::is_untyped;
-use crate::names::{column_name, find_column, find_table, fold, position};
+use crate::names::{column_name, find_column, fold, position};
 use crate::outcome::Command;
 use crate::parse::Source;
 use crate::session::Session;
@@ -46,7 +46,7 @@ pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) ->
     };
     let found = Found::new(&update.table, others, update.selection.as_ref(), source)?;
     let updated = session.write("UPDATE", |session, write| {
-        let table = find_table(&session.tables, found.name, source)?;
+        let table = write.table(found.name, source)?;
         let sets = read_assignments(&table, &update.assignments, source)?;
         let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).collect();
         change(write, |write, rids| {
@@ -72,7 +72,7 @@ pub(crate) fn delete(session: &mut Session, delete: &Delete, source: &Source) ->
     let others = delete.using.as_deref().unwrap_or_default();
     let found = Found::new(from, others, delete.selection.as_ref(), source)?;
     let deleted = session.write("DELETE", |session, write| {
-        let table = find_table(&session.tables, found.name, source)?;
+        let table = write.table(found.name, source)?;
         change(write, |write, rids| {
             let target = RowTarget { table: table.clone(), moment: write.moment()?, rids };
             let rows = self::rids(&found.rows(session, target, &[], source)?)?;

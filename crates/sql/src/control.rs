@@ -37,6 +37,8 @@ pub(crate) enum Control {
     SetSession(AskedModes),
     /// No transaction's business, but as short a statement.
     Checkpoint,
+    /// The directory to copy the database to.
+    Backup(String),
 }
 
 /// Reads such a statement, if the next one is.
@@ -55,7 +57,7 @@ pub(crate) fn parse_control(parser: &mut Parser, source: &Source) -> Result<Opti
         | Keyword::RELEASE => true,
         Keyword::START | Keyword::SET if word(1) == Keyword::TRANSACTION => true,
         Keyword::SET => word(1) == Keyword::SESSION && word(2) == Keyword::CHARACTERISTICS,
-        _ => is_checkpoint(&parser.peek_token().token),
+        _ => is_word(&parser.peek_token().token, "checkpoint") || is_word(&parser.peek_token().token, "backup"),
     };
     if !starts_control {
         return Ok(None);
@@ -73,8 +75,12 @@ pub(crate) fn parse_control(parser: &mut Parser, source: &Source) -> Result<Opti
 
 fn read(parser: &mut Parser) -> Result<Control, ParserError> {
     let first = parser.next_token().token;
-    if is_checkpoint(&first) {
+    if is_word(&first, "checkpoint") {
         return Ok(Control::Checkpoint);
+    }
+    if is_word(&first, "backup") {
+        parser.expect_keyword(Keyword::TO)?;
+        return Ok(Control::Backup(parser.parse_literal_string()?));
     }
     let Token::Word(first) = first else { return parser.expected("a word", parser.peek_token()) };
     Ok(match first.keyword {
@@ -109,8 +115,8 @@ fn read(parser: &mut Parser) -> Result<Control, ParserError> {
     })
 }
 
-fn is_checkpoint(token: &Token) -> bool {
-    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("checkpoint"))
+fn is_word(token: &Token, text: &str) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text))
 }
 
 fn skip_noise(parser: &mut Parser) {
@@ -203,11 +209,13 @@ mod tests {
     }
 
     #[test]
-    fn checkpoint_is_a_statement_of_one_word() {
+    fn checkpoint_and_backup_are_statements() {
         for text in ["CHECKPOINT", "checkpoint;"] {
             assert_eq!(control(text), Control::Checkpoint, "{text}");
         }
         assert!(parse("CHECKPOINT now").is_err());
+        assert_eq!(control("backup to '/tmp/x';"), Control::Backup("/tmp/x".to_owned()));
+        assert!(parse("BACKUP TO x").is_err() && parse("BACKUP '/tmp/x'").is_err());
     }
 
     #[test]

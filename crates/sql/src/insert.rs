@@ -3,7 +3,7 @@ use datafusion::sql::sqlparser::ast::{Insert, ObjectName, Query, SetExpr, Spanne
 
 use crate::error::{Result, SqlError};
 use crate::literals::is_untyped_literal;
-use crate::names::{column_name, find_table, position};
+use crate::names::{column_name, position};
 use crate::outcome::Command;
 use crate::parse::Source;
 use crate::session::Session;
@@ -16,7 +16,7 @@ use crate::values_list;
 pub(crate) fn run(session: &mut Session, insert: &Insert, source: &Source) -> Result<Command> {
     let name = check(insert, source)?;
     let inserted = session.write("INSERT", |session, write| {
-        let table = find_table(&session.tables, name, source)?;
+        let table = write.table(name, source)?;
         let named: Result<Vec<_>> =
             insert.columns.iter().map(|name| Ok((column_name(name, source)?, position(name, source)))).collect();
         let target = Target::new(table, &named?)?;

@@ -19,10 +19,10 @@ use crate::planner::{Plan, Planner};
 use crate::settings::{Change, Limit, Settings};
 use crate::{Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, table_options};
 
-/// Whether `COPY` may touch files.
+/// Whether `COPY` and `BACKUP` may touch files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileAccess {
-    /// `COPY` from or to a file is refused.
+    /// `COPY` from or to a file and `BACKUP` are refused.
     #[default]
     Denied,
     /// `COPY` reads and writes files with the rights of this process.
@@ -32,7 +32,7 @@ pub enum FileAccess {
 /// How a session behaves.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
-    /// Whether `COPY` may touch files.
+    /// Whether `COPY` and `BACKUP` may touch files.
     pub files: FileAccess,
     /// How many partitions a query runs in; the number of cores where it is not given.
     pub target_partitions: Option<usize>,

@@ -120,7 +120,7 @@ fn transactions(db: &Database) -> Result<RecordBatch> {
     let waits = || running.iter().map(|running| running.waits.as_ref());
     let row = |wait: &RowWait| {
         let table = wait.table.as_deref().unwrap_or("a table that is gone");
-        format!("{table}, row {}", wait.rid.word())
+        if wait.is_table { table.to_owned() } else { format!("{table}, row {}", wait.rid.word()) }
     };
     let columns: Vec<ArrayRef> = vec![
         numbers(running.iter().map(|running| Some(running.id.number()))),

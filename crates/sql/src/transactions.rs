@@ -1,5 +1,6 @@
 //! `BEGIN` to `ROLLBACK TO`, and the transaction of a single statement.
-use engine::{ReadView, Transaction, TransactionOptions};
+use datafusion::sql::sqlparser::ast::ObjectName;
+use engine::{ReadView, Table, Transaction, TransactionOptions};
 
 use crate::block::{Block, options};
 use crate::cancel::Token;
@@ -7,8 +8,10 @@ use crate::control::Control;
 use crate::error::{Result, SqlError};
 use crate::modes::{AskedModes, Modes};
 use crate::moment::Moment;
+use crate::names::{position, table_name};
 use crate::outcome::{Command, Notice};
-use crate::session::Session;
+use crate::parse::Source;
+use crate::session::{FileAccess, Session};
 use crate::settings::Limit;
 
 /// A statement that writes: its transaction, and what its own queries read.
@@ -19,6 +22,12 @@ pub(crate) struct Write<'a> {
 }
 
 impl Write<'_> {
+    /// The table of this name, which the statement is about to write to: nobody drops or replaces it from here on.
+    pub(crate) fn table(&mut self, name: &ObjectName, source: &Source) -> Result<Table> {
+        let found = self.transaction.table_to_write(&table_name(name, source)?);
+        found.map_err(|error| SqlError::from(error).at(position(name, source)))
+    }
+
     /// An error if the statement is to stop.
     pub(crate) fn check(&self) -> Result<()> {
         self.token.check()
@@ -128,6 +137,14 @@ impl Session {
                 }
                 Err(error) => Err(error.into()),
             },
+            Control::Backup(_) if self.files == FileAccess::Denied => {
+                Err(SqlError::new("42501", "this session may not write files"))
+            }
+            Control::Backup(directory) => {
+                let done = self.db.backup(&directory)?;
+                let notice = format!("the backup has every commit up to {}", done.until.0);
+                Ok(Command::new("BACKUP").with_notice(notice))
+            }
             Control::Commit { .. } | Control::Rollback { .. } | Control::RollbackTo(_) => {
                 Err(SqlError::new("XX000", "the end of a block within it"))
             }
