@@ -110,12 +110,19 @@ fn pages_are_written_once_and_a_range_to_which_nothing_happened_not_at_all() {
             blobs.put.is_empty() && again.iter().all(|(_, is_unchanged)| *is_unchanged),
             "as little after a restart"
         );
+        let before: Vec<_> = blobs.bytes.keys().copied().collect();
+        blobs.moves = true;
+        let moved = restored.image(&mut blobs);
+        before.iter().for_each(|blob| drop(blobs.bytes.remove(blob)));
+        assert!(sample.restored(&moved, &blobs).is_ok(), "what moves makes the image another");
     }
 }
 
 #[test]
 fn blobs_of_a_checkpoint_that_was_given_up_are_not_kept() {
-    let sample = Sample::new(Layout::Column, 64, 50, 11);
+    let mut sample = Sample::new(Layout::Column, 64, 50, 11);
+    sample.change(0, 100);
+    assert!(sample.table.encodings(3)[0].is_some(), "it has base pages");
     let mut blobs = Blobs::default();
     for _ in 0..2 {
         blobs.begin();
