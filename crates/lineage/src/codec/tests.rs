@@ -1,14 +1,21 @@
 //! What was put into bytes comes out again, in every form, and bytes that are cut off are refused.
 use types::{DataType, Timestamp, Value};
 
-use super::{BlobKind, Shape, decode_column, decode_start_times, decode_update_columns, encode_column};
-use super::{encode_start_times, encode_update_columns};
+use super::encode_update_columns;
+use super::{BlobKind, Shape, decode_column, decode_history_page, decode_rows, decode_start_times};
+use super::{decode_update_columns, encode_column, encode_history_page, encode_rows, encode_start_times};
 use crate::base::UpdateColumns;
 use crate::cell::{Cell, ColumnBuilder, Scratch, cell_of_value};
 use crate::column_set::ColumnSet;
 use crate::encoding::{EncodedColumn, Encoding};
+use crate::history::column::Values;
+use crate::history::packed::Packed;
+use crate::history::{HistoryPage, NewVersion};
 use crate::image::tests::sample::{Random, TYPES, value};
+use crate::kept::Kept;
+use crate::row_page::RowPage;
 use crate::sketch::Sketch;
+use crate::tail::Kind;
 
 /// Columns of a type and this length, as many encodings as it takes.
 fn columns_of(data_type: DataType, len: usize) -> Vec<EncodedColumn> {
@@ -132,4 +139,85 @@ fn meta_data_comes_back_with_its_hints() {
     assert!(other.0.contains("is a blob of kind 4, not 3"), "{other}");
     let newer = [&[BlobKind::StartTimes as u8, 9][..], &starts[2..]].concat();
     assert!(decode_start_times(&newer, of_three).unwrap_err().0.contains("format 9"));
+}
+
+/// Breaks one thing in a page that is right otherwise.
+type Break = (&'static str, fn(&mut HistoryPage));
+
+#[test]
+fn a_history_page_with_something_wrong_says_what() {
+    let types = [DataType::BigInt, DataType::TEXT];
+    let (number, text) = (Cell::Word(7), Cell::Bytes("ä long value".as_bytes()));
+    let values = [[(0, number), (1, text)], [(0, Cell::Word(9)), (1, Cell::Null)]];
+    let version = |at: usize| NewVersion {
+        slot: 20 + at / 3,
+        sequence: 40 - at as u64,
+        kind: Kind::Update,
+        start: 90 - at as u64,
+        values: &values[at % 2],
+    };
+    let page = || HistoryPage::build(&types, &Kept::default(), (0..9).map(version));
+    let shape = Shape { types: &types, len: 64, at: Timestamp(90) };
+    let decode = |page: &HistoryPage, shape, slots, through| {
+        decode_history_page(&encode_history_page(page), shape, slots, through).map(|_| ()).map_err(|damage| damage.0)
+    };
+    assert_eq!(decode(&page(), shape, 16..32, 40), Ok(()));
+    assert!(decode(&page(), shape, 21..32, 40).unwrap_err().contains("its records begin at 21"));
+    assert!(decode(&page(), shape, 16..22, 40).unwrap_err().contains("22"));
+    assert!(decode(&page(), shape, 16..32, 39).unwrap_err().contains("a sequence above 39"));
+    assert!(decode(&page(), Shape { at: Timestamp(89), ..shape }, 16..32, 40).unwrap_err().contains("up to 89"));
+    let breaks: [Break; 6] = [
+        ("begin at version 2", |page| page.first = Packed::of(&[0, 6, 2, 9])),
+        ("begin at version 1", |page| page.first = Packed::of(&[1, 3, 6, 9])),
+        ("instead of 99", |page| page.first = Packed::of(&[0, 3, 6, 99])),
+        ("began later", |page| page.starts = Packed::of(&[80, 81, 82, 83, 84, 85, 86, 87, 88])),
+        ("began at no time", |page| page.starts = Packed::of(&[9, 8, 7, 6, 5, 4, 3, 2, 0])),
+        ("of 12 bytes", |page| {
+            let Some(column) = &mut page.columns[1] else { unreachable!("there are texts") };
+            if let Values::Bytes { begins, distinct, .. } = &mut column.values {
+                (*begins, *distinct) = (Packed::of(&[0, 13]), distinct[..12].into());
+            }
+        }),
+    ];
+    for (what, break_it) in breaks {
+        let mut broken = page();
+        break_it(&mut broken);
+        let found = decode(&broken, shape, 16..32, 40).unwrap_err();
+        assert!(found.contains(what), "{found}, not {what}");
+    }
+}
+
+#[test]
+fn a_page_of_rows_with_something_wrong_says_what() {
+    let types = [DataType::TEXT, DataType::Boolean, DataType::Decimal { precision: 20, scale: 0 }];
+    let digits = 5i128.to_le_bytes();
+    let build = || {
+        RowPage::build(&types, 3, |slot, column| match column {
+            0 if slot == 1 => Cell::Null,
+            0 => Cell::Bytes("ää".as_bytes()),
+            1 => Cell::Word(1),
+            _ => Cell::Bytes(&digits),
+        })
+    };
+    let shape = Shape { types: &types, len: 3, at: Timestamp(1) };
+    let decode = |page: &RowPage| {
+        let sketches = vec![Sketch::default(); 3];
+        let bytes = encode_rows(shape, page, sketches.iter());
+        decode_rows(&bytes, shape).map(|_| ()).map_err(|damage| damage.0)
+    };
+    assert_eq!(decode(&build()), Ok(()));
+    let breaks = [
+        (0, 1 << 40 | 4, "ends at 260"),
+        (0, u64::MAX, "ends at"),
+        (0, 1 << 32 | 2, "no UTF-8"),
+        (1, 2, "as boolean"),
+        (2, 4 << 32 | 15, "a decimal of 15 bytes"),
+        (2, 8 << 32 | 16, "as digits of"),
+    ];
+    for (at, word, what) in breaks {
+        let mut broken = build();
+        broken.words[at] = word;
+        let found = decode(&broken).unwrap_err();
+        assert!(found.contains(what), "{found}, not {what}");
+    }
 }
