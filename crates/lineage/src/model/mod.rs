@@ -149,7 +149,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => any::<Index>().prop_map(Step::LetGo),
         3 => (any::<Index>(), prop::bool::weighted(0.8), any::<bool>())
             .prop_map(|(range, is_published, moves)| Step::Image { range, is_published, moves }),
-        1 => Just(Step::Restart),
+        2 => Just(Step::Restart),
         1 => Just(Step::Check),
     ];
     prop::collection::vec(step, 1..80)

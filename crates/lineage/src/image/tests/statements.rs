@@ -238,3 +238,66 @@ fn a_record_without_history_keeps_its_origin_after_a_restart_too() {
         assert_eq!([5, 7, 9, 10].map(seen), ["5", "5", "5", "10"]);
     }
 }
+
+/// A merge and an update come between the pages and the clock: the update leaves out what the merge has put into pages that
+/// the image does not have.
+#[test]
+fn what_a_version_leaves_out_is_found_in_older_pages_too() {
+    for layout in [Layout::Column, Layout::Row] {
+        let table = empty(layout, 64, 16);
+        let rid = table.insert(&[Cell::Null; TYPES.len()], 1);
+        let update = |table: &Table, at, column| {
+            table.append(view(at), at, rid, Change::Update(&[(column, Cell::Word(at))])).unwrap();
+        };
+        update(&table, 3, 3);
+        update(&table, 5, 3);
+        let merged = std::cell::Cell::new(false);
+        let now = || {
+            if !merged.replace(true) {
+                table.merge_range(0, &OneRuns, Timestamp::ZERO).unwrap();
+                update(&table, 6, 2);
+            }
+            Timestamp(6)
+        };
+        let mut blobs = Blobs::default();
+        let Ok(image) = table.image_range(0, &OneRuns, now, &mut blobs);
+        let restored = empty(layout, 64, 16);
+        restored.restore_range(0, image.blob, &blobs).unwrap();
+        restored.finish_recovery();
+        let seen = |at| {
+            let values = restored.read_values(view(at), rid, &[3, 2]).unwrap();
+            values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        let before = ["NULL NULL", "3 NULL", "5 NULL", "5 6"];
+        assert_eq!([2, 4, 5, 9].map(seen), before);
+        update(&restored, 10, 3);
+        assert_eq!([2, 4, 5, 9].map(seen), before, "no version is taken for the first of its column");
+        restored.merge_range(0, &OneRuns, Timestamp::ZERO).unwrap();
+        assert_eq!(([2, 4, 5, 9].map(seen), seen(10)), (before.map(String::from), "10 6".to_string()));
+        let Ok(image) = restored.image_range(0, &OneRuns, || Timestamp(10), &mut blobs);
+        let again = empty(layout, 64, 16);
+        again.restore_range(0, image.blob, &blobs).unwrap();
+        again.append(view(11), 11, rid, Change::Update(&[(2, Cell::Word(11))])).unwrap();
+        let seen = |at| again.read_values(view(at), rid, &[2]).unwrap()[0].to_string();
+        assert_eq!([5, 6, 10, 11].map(seen), ["NULL", "6", "6", "11"]);
+    }
+}
+
+#[test]
+fn a_slot_that_the_log_fills_makes_the_range_another() {
+    let table = empty(Layout::Column, 64, 16);
+    let cells = [Cell::Null; TYPES.len()];
+    table.insert(&cells, TxnId::new(1).word());
+    let rid = table.insert(&cells, 1);
+    let mut blobs = Blobs::default();
+    let Ok(image) = table.image_range(0, &OneRuns, || Timestamp(1), &mut blobs);
+    let restored = empty(Layout::Column, 64, 16);
+    restored.restore_range(0, image.blob, &blobs).unwrap();
+    restored.insert_at(Rid::base(0, 0), &cells, 2);
+    restored.finish_recovery();
+    let Ok(image) = restored.image_range(0, &OneRuns, || Timestamp(2), &mut blobs);
+    assert!(!image.is_unchanged);
+    let again = empty(Layout::Column, 64, 16);
+    again.restore_range(0, image.blob, &blobs).unwrap();
+    assert!([rid, Rid::base(0, 0)].iter().all(|rid| again.read_values(view(2), *rid, &[0]).is_some()));
+}
