@@ -80,7 +80,11 @@ fn read(parser: &mut Parser) -> Result<Control, ParserError> {
     }
     if is_word(&first, "backup") {
         parser.expect_keyword(Keyword::TO)?;
-        return Ok(Control::Backup(parser.parse_literal_string()?));
+        let directory = parser.next_token();
+        let Token::SingleQuotedString(path) = directory.token else {
+            return parser.expected("a directory in single quotes", directory);
+        };
+        return Ok(Control::Backup(path));
     }
     let Token::Word(first) = first else { return parser.expected("a word", parser.peek_token()) };
     Ok(match first.keyword {
