@@ -3,6 +3,8 @@
 #![cfg(not(any(loom, shuttle)))]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use sync::throttle::{OsTopology, Strategy, Throttle, ThrottleDomain, ThrottleSettings, Topology, VirtualTopology};
 use sync::{Latch, RwSpinLatch, SystemClock, Throttled, VirtualClock};
 
@@ -229,13 +231,18 @@ fn a_thread_that_must_wait_enters_when_the_mode_changes() {
     let latch = Throttled::<RwSpinLatch>::in_domain(machine.domain.clone());
     assert_eq!(latch.throttle().mode(), 2);
     assert!(machine.domain.profile_and_throttle());
+    let was_refused = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             machine.topology.move_to(1);
             assert!(latch.try_exclusive().is_none() && latch.try_shared().is_none());
+            was_refused.store(true, Ordering::Release);
             drop(latch.exclusive());
             sync::Clock::now_ns(&machine.clock)
         });
+        while !was_refused.load(Ordering::Acquire) && !other.is_finished() {
+            std::thread::yield_now();
+        }
         for _ in 0..1_000 {
             std::thread::yield_now();
         }
