@@ -20,7 +20,9 @@ fn transfers_until_killed(directory: &std::path::Path, first: usize, acknowledge
             let transfer = format!(
                 "begin; update accounts set balance = balance - 1 where id = 1; \
                  update accounts set balance = balance + 1 where id = 2; \
-                 insert into transfers values ({number}); commit;\n"
+                 insert into transfers values ({number}); commit;{}\n",
+                // The kill may come in the middle of a checkpoint.
+                if number % 5 == 0 { " checkpoint;" } else { "" }
             );
             if input.write_all(transfer.as_bytes()).is_err() {
                 break;
