@@ -14,12 +14,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use durability::{
-    CommitMode, Device, FrameKind, FsDevice, Log, LogOptions, Lsn, OpenError, begin_log_at, lock_to_read, read_log,
+    CheckpointFileKind, CommitMode, Device, FrameKind, Log, LogOptions, Lsn, OpenError, begin_log_at, lock_to_read,
+    read_log,
 };
 use types::Timestamp;
 
-use crate::checkpoint::Checkpointer;
+use crate::checkpoint::{CheckpointReport, Taking};
 use crate::database::Database;
+use crate::directory;
 use crate::error::{Error, Result};
 
 /// What a backup holds.
@@ -45,40 +47,18 @@ impl Database {
     /// [`Error::NotOnDisk`] for a database in memory; [`Error::Directory`] if the target is not empty or can't be written.
     /// What was copied by then is left there, and does not open as a database.
     pub fn backup(&self, target: impl AsRef<Path>) -> Result<BackupReport> {
-        let target = target.as_ref();
-        let unusable = |source| Error::Directory { path: target.display().to_string(), source };
         let checkpointer = self.shared.checkpointer.as_ref().ok_or(Error::NotOnDisk)?;
-        let copy: Arc<dyn Device> = Arc::new(FsDevice::new(target).map_err(unusable)?);
-        if !copy.list().map_err(unusable)?.is_empty() {
-            let source = std::io::Error::new(std::io::ErrorKind::AlreadyExists, "it is not empty");
-            return Err(unusable(source));
-        }
-        checkpointer.backup(copy)
+        let copy: Arc<dyn Device> = Arc::new(directory::empty(target.as_ref())?);
+        checkpointer.with_checkpoint(|taking, report| copy_checkpoint(taking, &report, &copy))
     }
-}
 
-impl Database {
     /// Copies a backup, or any database that nobody has open, to a directory, which must be empty or missing. Returns the
     /// files copied.
     pub fn restore(backup: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<u64> {
-        let unusable = |path: &Path| {
-            let path = path.display().to_string();
-            move |source| Error::Directory { path, source }
-        };
-        let (backup, target) = (backup.as_ref(), target.as_ref());
-        if !backup.is_dir() {
-            return Err(unusable(backup)(std::io::Error::new(
-                std::io::ErrorKind::NotFound,
-                "there is no such directory",
-            )));
-        }
-        let from = FsDevice::new(backup).map_err(unusable(backup))?;
+        let from = directory::existing(backup.as_ref())?;
         let _lock = lock_to_read(&from)?;
-        let to = FsDevice::new(target).map_err(unusable(target))?;
-        if !to.list().map_err(unusable(target))?.is_empty() {
-            return Err(unusable(target)(std::io::Error::new(std::io::ErrorKind::AlreadyExists, "it is not empty")));
-        }
-        let mut names = from.list().map_err(unusable(backup))?;
+        let to = directory::empty(target.as_ref())?;
+        let mut names = from.list().map_err(failed(&from))?;
         // Manifests last: what was copied by then does not look like a database with nothing in it.
         names.sort_by_key(|name| name.ends_with(".manifest"));
         names.iter().try_for_each(|name| copy_file(&from, &to, name).map(drop))?;
@@ -86,25 +66,20 @@ impl Database {
     }
 }
 
-impl Checkpointer {
-    fn backup(&self, copy: Arc<dyn Device>) -> Result<BackupReport> {
-        self.undisturbed(|taking| {
-            let report = taking.checkpoint_now()?;
-            let (mut files, mut bytes) = (0, 0);
-            // The manifest last: without it there is no database.
-            let mut needed = taking.checkpoints.files()?;
-            needed.retain(|file| file.needed_by.contains(&report.number));
-            needed.sort_by_key(|file| file.kind == durability::CheckpointFileKind::Manifest);
-            taking.log.flush()?;
-            let until = taking.log.stable_lsn();
-            let commits = copy_log(&*taking.device, &copy, report.from.0, until)?;
-            for file in &needed {
-                bytes += copy_file(&*taking.device, &*copy, &file.name)?;
-                files += 1;
-            }
-            Ok(BackupReport { until: Timestamp(until), files, bytes, commits })
-        })
+/// Copies a checkpoint, and the log after it as far as it is on disk.
+fn copy_checkpoint(taking: &Taking, report: &CheckpointReport, copy: &Arc<dyn Device>) -> Result<BackupReport> {
+    let mut needed = taking.checkpoints.files()?;
+    needed.retain(|file| file.needed_by.contains(&report.number));
+    // The manifest last: without it there is no database.
+    needed.sort_by_key(|file| file.kind == CheckpointFileKind::Manifest);
+    taking.log.flush()?;
+    let until = taking.log.stable_lsn();
+    let commits = copy_log(&*taking.device, copy, report.from.0, until)?;
+    let mut bytes = 0;
+    for file in &needed {
+        bytes += copy_file(&*taking.device, &**copy, &file.name)?;
     }
+    Ok(BackupReport { until: Timestamp(until), files: needed.len() as u64, bytes, commits })
 }
 
 fn failed(device: &dyn Device) -> impl Fn(std::io::Error) -> Error + '_ {

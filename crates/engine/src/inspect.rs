@@ -12,11 +12,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use durability::{Access, CheckpointFile, Checkpoints, Device, FsDevice, LogFile, Manifest, lock_to_read, log_files};
+use durability::{Access, CheckpointFile, Checkpoints, Device, LogFile, Manifest, lock_to_read, log_files};
 use types::Rid;
 
 use crate::checkpoint::{CheckpointedTable, tables_of};
 use crate::database::{Database, OpenOptions};
+use crate::directory;
 use crate::error::{Error, Result};
 use crate::table::{ScanOptions, Table};
 
@@ -62,19 +63,10 @@ pub struct Verification {
 /// Faults of one table that are told; more are counted.
 const FAULTS_MAX: usize = 20;
 
-fn device(directory: &Path) -> Result<Arc<dyn Device>> {
-    if !directory.is_dir() {
-        let source = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no such directory");
-        return Err(Error::Directory { path: directory.display().to_string(), source });
-    }
-    let unusable = |source| Error::Directory { path: directory.display().to_string(), source };
-    Ok(Arc::new(FsDevice::new(directory).map_err(unusable)?))
-}
-
 impl Database {
     /// What is in a directory.
     pub fn inspect(directory: impl AsRef<Path>) -> Result<Inspection> {
-        let device = device(directory.as_ref())?;
+        let device: Arc<dyn Device> = Arc::new(directory::existing(directory.as_ref())?);
         let _lock = lock_to_read(&*device)?;
         let (checkpoints, found) = Checkpoints::open(device.clone(), Access::Read)?;
         let mut damaged: Vec<String> = found.damaged.iter().map(ToString::to_string).collect();
@@ -99,7 +91,7 @@ impl Database {
     /// # Errors
     /// If it can't be looked at. What is wrong with it is in the answer.
     pub fn verify(directory: impl AsRef<Path>, mut progress: impl FnMut(u64, u64) + 'static) -> Result<Verification> {
-        let device = device(directory.as_ref())?;
+        let device: Arc<dyn Device> = Arc::new(directory::existing(directory.as_ref())?);
         let mut verification = Verification::default();
         {
             let _lock = lock_to_read(&*device)?;

@@ -42,6 +42,7 @@
 //! | `read_view` | [`ReadView`]: a snapshot that is held |
 //! | `recovery` | opening what a checkpoint and the log after it describe |
 //! | `checkpoint` | writing checkpoints and restoring them |
+//! | `directory` | directories as devices |
 //! | `backup` | a copy in another directory |
 //! | `inspect` | looking at the files of a database, and whether they are whole |
 //! | `merger` | the background merge |
@@ -54,6 +55,7 @@ mod bare;
 mod catalog;
 mod checkpoint;
 mod database;
+mod directory;
 mod error;
 mod inspect;
 mod isolation;

@@ -6,33 +6,26 @@
 //! come just before. Records go back to the Rids that the log names, so later operations find
 //! them. Slots of transactions that did not commit become tombstones.
 use std::collections::{BTreeMap, HashMap};
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{
-    Checkpoints, Device, Frame, FrameKind, FsDevice, Log, LogOptions, Manifest, lock_directory, lock_to_read,
-};
+use durability::{Checkpoints, Device, Frame, FrameKind, Log, LogOptions, Manifest, lock_directory, lock_to_read};
 use lineage::{Cell, Change, MemoryBudget, TableOptions};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
 use crate::checkpoint::{Base, KeysToOrder, restore};
 use crate::database::{Core, OpenOptions};
+use crate::directory;
 use crate::error::{Error, Result};
 use crate::outcomes::Transactions;
 use crate::redo::{self, Operation, TableId};
 use crate::table::TableData;
 use crate::wall_clock::WallClock;
 
-/// Opens the database in `directory`.
-pub(crate) fn open(directory: &Path, options: &mut OpenOptions) -> Result<Recovered> {
-    let unusable = |source| Error::Directory { path: directory.display().to_string(), source };
-    if directory.is_file() {
-        return Err(unusable(std::io::Error::new(ErrorKind::NotADirectory, "it is a file")));
-    }
-    let device = FsDevice::new(directory).map_err(unusable)?;
-    open_on(Arc::new(device), options)
+/// Opens the database in the directory `path`.
+pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> Result<Recovered> {
+    open_on(Arc::new(directory::made(path)?), options)
 }
 
 /// A database as it was found.
@@ -52,7 +45,8 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
     let table_options = options.table_options();
     let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
     let mut damaged: Vec<Error> = found.damaged.into_iter().map(Error::Checkpoint).collect();
-    let (base, keys, budget) = best_base(&found.manifests, &checkpoints, table_options, &mut *progress, &mut damaged);
+    let (mut base, keys, budget) =
+        best_base(&found.manifests, &checkpoints, table_options, &mut *progress, &mut damaged);
     let mut replay = Replay {
         earlier: Vec::new(),
         table_options,
@@ -60,7 +54,8 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         budget,
         clock: WallClock::default(),
         next_table: base.next_table.max(1),
-        tables: base.tables.clone(),
+        // Taken, so that a table which the log drops is freed.
+        tables: std::mem::take(&mut base.tables),
         base,
         keys,
         bytes: 0,

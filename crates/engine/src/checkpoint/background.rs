@@ -27,6 +27,8 @@ pub(crate) struct Checkpointer {
 
 struct State {
     taking: Taking,
+    /// Held by the one checkpoint that is taken, or is being copied.
+    one_at_a_time: Mutex<()>,
     /// Bytes of the log at which a checkpoint is due, counted from the last one.
     due_bytes: u64,
     /// What the log had grown to, in [`durability::LogStats::bytes`], at the last checkpoint; what was replayed at opening counts as
@@ -51,7 +53,8 @@ impl Checkpointer {
         let Disk { device, log, checkpoints } = disk;
         let is_read_only = log.is_read_only();
         let state = Arc::new(State {
-            taking: Taking { core, log, checkpoints, device, one_at_a_time: Mutex::new(()) },
+            taking: Taking { core, log, checkpoints, device },
+            one_at_a_time: Mutex::new(()),
             due_bytes: (recovery_time.as_secs_f64() * REPLAYED_PER_SECOND as f64) as u64,
             covered_bytes: AtomicU64::new(0),
             replayed_bytes,
@@ -65,24 +68,19 @@ impl Checkpointer {
         Checkpointer { state, thread }
     }
 
-    pub(crate) fn checkpoint(&self) -> Result<CheckpointReport> {
-        self.state.checkpoint()
-    }
-
-    /// Does something while no checkpoint is taken and the log is not trimmed.
-    pub(crate) fn undisturbed<T>(&self, work: impl FnOnce(&Taking) -> Result<T>) -> Result<T> {
-        let taking = &self.state.taking;
-        let _one_at_a_time = taking.one_at_a_time.lock();
-        work(taking)
+    /// Takes a checkpoint and does something while no other is taken and the log is not trimmed.
+    pub(crate) fn with_checkpoint<T>(&self, work: impl FnOnce(&Taking, CheckpointReport) -> Result<T>) -> Result<T> {
+        self.state.with_checkpoint(work)
     }
 }
 
 impl State {
-    fn checkpoint(&self) -> Result<CheckpointReport> {
+    fn with_checkpoint<T>(&self, work: impl FnOnce(&Taking, CheckpointReport) -> Result<T>) -> Result<T> {
+        let _one_at_a_time = self.one_at_a_time.lock();
         let bytes = self.log_bytes();
         let report = self.taking.checkpoint()?;
         self.covered_bytes.fetch_max(bytes, Ordering::AcqRel);
-        Ok(report)
+        work(&self.taking, report)
     }
 
     /// What the log would have replayed, were it not for checkpoints.
@@ -102,7 +100,7 @@ impl State {
             }
             drop(is_stopping);
             // A failure leaves the log as it is, and is told to whoever asks for a checkpoint.
-            failed = self.checkpoint().is_err().then(Instant::now);
+            failed = self.with_checkpoint(|_, _| Ok(())).is_err().then(Instant::now);
             is_stopping = self.is_stopping.lock();
         }
     }

@@ -22,7 +22,6 @@ use std::time::{Duration, Instant};
 
 use durability::{CheckpointError, CheckpointWriter, Checkpoints, Device, Log, Published};
 use lineage::{BlobSink, RangeImage};
-use parking_lot::Mutex;
 use txn::{State, TransactionTable};
 use types::{BlobRef, Snapshot, Timestamp};
 
@@ -66,8 +65,6 @@ pub(crate) struct Taking {
     pub(crate) checkpoints: Checkpoints,
     /// Where all of it is.
     pub(crate) device: Arc<dyn Device>,
-    /// Held by the one checkpoint or backup that is taken.
-    one_at_a_time: Mutex<()>,
 }
 
 /// The images of a checkpoint.
@@ -101,18 +98,13 @@ impl Database {
     /// [`Error::NotOnDisk`] for a database in memory; [`Error::Checkpoint`] if files can't be written, which leaves
     /// the checkpoints before it and the log as they are.
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
-        self.shared.checkpointer.as_ref().ok_or(Error::NotOnDisk)?.checkpoint()
+        self.shared.checkpointer.as_ref().ok_or(Error::NotOnDisk)?.with_checkpoint(|_, report| Ok(report))
     }
 }
 
 impl Taking {
+    /// Takes one; the caller sees to it that there is no other meanwhile.
     fn checkpoint(&self) -> Result<CheckpointReport> {
-        let _one_at_a_time = self.one_at_a_time.lock();
-        self.checkpoint_now()
-    }
-
-    /// The same for who sees to it that there is no other.
-    pub(crate) fn checkpoint_now(&self) -> Result<CheckpointReport> {
         let started = Instant::now();
         let transactions = &self.core.transactions.0;
         let (handle, at) = transactions.begin().map_err(|error| Error::TooManyTransactions(error.limit))?;

@@ -1,0 +1,37 @@
+//! Directories of databases, as devices: opened, made or refused, with the path in the error.
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use durability::{Device, FsDevice};
+
+use crate::error::{Error, Result};
+
+/// Puts the path into an error of the device.
+fn unusable(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
+    |source| Error::Directory { path: path.display().to_string(), source }
+}
+
+/// A directory, made if it is missing.
+pub(crate) fn made(path: &Path) -> Result<FsDevice> {
+    if path.is_file() {
+        return Err(unusable(path)(io::Error::new(ErrorKind::NotADirectory, "it is a file")));
+    }
+    FsDevice::new(path).map_err(unusable(path))
+}
+
+/// A directory that is there.
+pub(crate) fn existing(path: &Path) -> Result<FsDevice> {
+    if !path.is_dir() {
+        return Err(unusable(path)(io::Error::new(ErrorKind::NotFound, "there is no such directory")));
+    }
+    made(path)
+}
+
+/// A directory with nothing in it, made if it is missing.
+pub(crate) fn empty(path: &Path) -> Result<FsDevice> {
+    let device = made(path)?;
+    if !device.list().map_err(unusable(path))?.is_empty() {
+        return Err(unusable(path)(io::Error::new(ErrorKind::AlreadyExists, "it is not empty")));
+    }
+    Ok(device)
+}
