@@ -10,7 +10,7 @@
 //! publishes new ones by one pointer swap, in which the pages that it did not touch go on.
 use std::sync::Arc;
 
-use sync::atomic::AtomicU64;
+use sync::atomic::{AtomicU64, Ordering};
 use types::{BlobRef, StartTime, Timestamp};
 
 use crate::cell::Cell;
@@ -278,6 +278,15 @@ impl MetaPage {
         match self {
             MetaPage::Insert { pages, .. } => pages.start(slot),
             MetaPage::Base(columns) => columns.start.word(slot),
+        }
+    }
+
+    /// When the base record at `slot` was inserted, if that was committed and is stamped.
+    #[inline]
+    pub(crate) fn inserted_at(&self, slot: usize) -> Option<Timestamp> {
+        match StartTime::from_word(self.start(slot).load(Ordering::Acquire)) {
+            StartTime::Committed(at) => Some(at),
+            StartTime::Pending(_) | StartTime::Tombstone | StartTime::Unwritten => None,
         }
     }
 }

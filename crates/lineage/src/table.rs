@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::blocking::Mutex;
 use sync::{CachePadded, Directory, Guard};
-use types::{DataType, Rid, Schema, StartTime, Timestamp, TxnId, Value};
+use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 
 use crate::aggregate::Totals;
 use crate::block::Request;
@@ -135,12 +135,7 @@ impl Table {
 
     /// When a base record was inserted; `None` if its transaction has not committed, or not stamped it.
     pub fn inserted_at(&self, rid: Rid) -> Option<Timestamp> {
-        let guard = sync::pin();
-        let start = self.range(rid.range()).pages.load(&guard).meta.start(rid.slot()).load(Ordering::Acquire);
-        match StartTime::from_word(start) {
-            StartTime::Committed(at) => Some(at),
-            StartTime::Pending(_) | StartTime::Tombstone | StartTime::Unwritten => None,
-        }
+        self.range(rid.range()).pages.load(&sync::pin()).meta.inserted_at(rid.slot())
     }
 
     pub(crate) fn range(&self, index: usize) -> &Range {

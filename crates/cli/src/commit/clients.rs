@@ -19,15 +19,8 @@ pub(super) fn mode_name(mode: Durability) -> &'static str {
     }
 }
 
-/// Reads a figure of a run.
-type Reading = fn(&Committed) -> f64;
-
-/// What is told of the time that commits take, in microseconds.
-pub(super) const PERCENTILES: [(&str, Reading); 3] = [
-    ("p50", |run| run.percentile_us(0.5)),
-    ("p99", |run| run.percentile_us(0.99)),
-    ("p99.9", |run| run.percentile_us(0.999)),
-];
+/// What is told of the time that commits take: names and shares.
+pub(super) const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// A database with a row for each client.
 pub(super) struct Clients {
@@ -40,12 +33,18 @@ pub(super) struct Clients {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Committed {
     /// commits a second, all clients together
-    pub(super) rate: f64,
+    rate: f64,
     /// how long each took, ascending
     latencies_ns: Vec<u32>,
 }
 
 impl Committed {
+    /// Commits a second, then the percentiles in microseconds.
+    pub(super) fn figures(&self) -> Vec<f64> {
+        let percentiles = PERCENTILES.iter().map(|(_, share)| self.percentile_us(*share));
+        std::iter::once(self.rate).chain(percentiles).collect()
+    }
+
     fn percentile_us(&self, share: f64) -> f64 {
         let last = self.latencies_ns.len().saturating_sub(1);
         self.latencies_ns.get((last as f64 * share) as usize).map_or(0.0, |ns| f64::from(*ns) / 1e3)

@@ -2,7 +2,7 @@
 //! committed, beside the same on a database in memory.
 use super::CommitArgs;
 use crate::bench::{BenchError, Progress, Scratch};
-use crate::figures::{Figure, Report};
+use crate::figures::{Figure, Report, in_turns};
 use crate::micro;
 
 const IN_MEMORY: &str = "in memory";
@@ -14,24 +14,15 @@ pub(super) fn bench(
     progress: &dyn Progress,
     report: &mut Report<'_>,
 ) -> Result<(), BenchError> {
-    let stores = [Some(scratch.sub("cost")), None];
-    let stores = stores.map(|directory| micro::Store::load(args.rows, directory));
-    let [logged, in_memory] = stores;
-    let (logged, in_memory) = (logged?, in_memory?);
+    let load = |directory| micro::Store::load(args.rows, directory);
+    let stores = [load(Some(scratch.sub("cost")))?, load(None)?];
     for (name, active) in [("low", args.rows), ("high", args.rows / 1000)] {
         let case = format!("async over none, {name}");
-        progress.start(&case, u64::from(args.runs) * 2);
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for run in 1..=u64::from(args.runs) {
-            // Who goes first changes from run to run.
-            for turn in [run % 2, 1 - run % 2] {
-                let (store, rates) = if turn == 0 { (&logged, &mut ours) } else { (&in_memory, &mut theirs) };
-                rates.push(store.rate(active, args.seconds, run)?);
-                progress.advance(1);
-            }
-        }
-        progress.finish(&case);
-        report.push(Figure::rate(&case, "transactions", "/s", &ours).beside(IN_MEMORY, &theirs))?;
+        let measured = in_turns(progress, args.runs, &case, stores.len(), |at, seed| {
+            Ok(vec![stores[at].rate(active, args.seconds, seed)?])
+        })?;
+        let [logged, in_memory] = [0, 1].map(|at| &measured[at][0]);
+        report.push(Figure::rate(&case, "transactions", "/s", logged).beside(IN_MEMORY, in_memory))?;
     }
     Ok(())
 }

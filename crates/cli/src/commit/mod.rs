@@ -8,7 +8,7 @@
 //! cost      transactions of `bench micro` with a log that nobody waits for, beside the same without a log
 //! ```
 //!
-//! All that is compared takes turns within one run, as everywhere (see `micro::cases`).
+//! All that is compared takes turns, as everywhere (see `figures`).
 use std::io;
 
 mod args;
@@ -20,7 +20,7 @@ pub use args::CommitArgs;
 use clients::{Clients, MODES, mode_name};
 
 use crate::bench::{BenchError, Progress, Scratch};
-use crate::figures::{Better, Figure, Report};
+use crate::figures::{Better, Figure, Report, in_turns};
 use crate::progress::BenchProgress;
 
 const DISK: &str = "raw fdatasync";
@@ -51,24 +51,16 @@ fn commits(
 ) -> Result<(), BenchError> {
     let case = format!("{clients} client{}", if clients == 1 { "" } else { "s" });
     let database = Clients::new(&scratch.sub(&format!("clients-{clients}")), clients)?;
-    let runs = u64::from(args.runs);
-    progress.start(&case, runs * (1 + MODES.len() as u64));
-    let (mut disk, mut measured) = (Vec::new(), vec![Vec::new(); MODES.len()]);
-    for _ in 0..args.runs {
-        disk.push(disk::rate(scratch.path(), args.seconds)?);
-        progress.advance(1);
-        for (mode, values) in MODES.iter().zip(&mut measured) {
-            values.push(database.commit_for(args.seconds, *mode)?);
-            progress.advance(1);
-        }
-    }
-    progress.finish(&case);
-    for (mode, values) in MODES.iter().zip(&measured) {
+    let measured = in_turns(progress, args.runs, &case, 1 + MODES.len(), |at, _| match at.checked_sub(1) {
+        None => Ok(vec![disk::rate(scratch.path(), args.seconds)?]),
+        Some(mode) => Ok(database.commit_for(args.seconds, MODES[mode])?.figures()),
+    })?;
+    let (disk, measured) = (&measured[0][0], &measured[1..]);
+    for (mode, values) in MODES.iter().zip(measured) {
         let case = format!("{case}, {}", mode_name(*mode));
-        let of = |value: fn(&clients::Committed) -> f64| values.iter().map(value).collect::<Vec<f64>>();
-        report.push(Figure::rate(&case, "commits", "/s", &of(|run| run.rate)).beside(DISK, &disk))?;
-        for (metric, value) in clients::PERCENTILES {
-            report.push(Figure::new(&case, metric, "us", Better::Less, &of(value)))?;
+        report.push(Figure::rate(&case, "commits", "/s", &values[0]).beside(DISK, disk))?;
+        for ((metric, _), values) in clients::PERCENTILES.iter().zip(&values[1..]) {
+            report.push(Figure::new(&case, metric, "us", Better::Less, values))?;
         }
     }
     Ok(())

@@ -1,8 +1,6 @@
 //! The cases: what is measured on whom, in which order.
 //!
-//! Contestants take turns run by run, every other run in the opposite order and every second run beginning with the next
-//! of them, so that the noise of the machine meets all alike and nobody always follows the same one: the turn after a busy
-//! contestant is slower. After its turn a contestant brings its background work to an end.
+//! Contestants take turns (see `figures`). After its turn a contestant brings its background work to an end.
 use std::time::Instant;
 
 use super::args::{Access, Case, MicroArgs};
@@ -13,14 +11,10 @@ use super::keepup;
 use super::lstore::{Lstore, StoreOptions};
 use super::workload::Workload;
 use crate::bench::{BenchError, Progress};
-use crate::figures::Figure;
-use crate::figures::Report;
+use crate::figures::{Figure, Measured, Report, in_turns};
 
 /// Rates are told in thousands.
 pub(super) const THOUSAND: f64 = 1e3;
-
-/// What was measured: for each participant, for each metric, a value for each run.
-pub(super) type Measured = Vec<Vec<Vec<f64>>>;
 
 /// The benchmark at work on one case after the other.
 pub(super) struct Bench<'a, 'w> {
@@ -250,31 +244,10 @@ impl Bench<'_, '_> {
         &self,
         case: &str,
         participants: usize,
-        mut measure: impl FnMut(usize, u64) -> Result<Vec<f64>, BenchError>,
+        measure: impl FnMut(usize, u64) -> Result<Vec<f64>, BenchError>,
     ) -> Result<Measured, BenchError> {
-        let start = Instant::now();
-        let runs = u64::from(self.args.runs);
-        self.progress.start(case, runs * participants as u64);
-        let mut measured = vec![Vec::new(); participants];
-        for run in 1..=runs {
-            for turn in 0..participants {
-                let at = place_in_turn(run as usize, turn, participants);
-                let values = measure(at, run)?;
-                let metrics: &mut Vec<Vec<f64>> = &mut measured[at];
-                metrics.resize(values.len(), Vec::new());
-                metrics.iter_mut().zip(values).for_each(|(metric, value)| metric.push(value));
-                self.progress.advance(1);
-            }
-        }
-        self.progress.finish(&format!("{case}: {:.1} s", start.elapsed().as_secs_f64()));
-        Ok(measured)
+        in_turns(self.progress, self.args.runs, case, participants, measure)
     }
-}
-
-/// Which of the participants has this turn of a run, counted from 1.
-fn place_in_turn(run: usize, turn: usize, participants: usize) -> usize {
-    let turn = if run.is_multiple_of(2) { participants - 1 - turn } else { turn };
-    (run.div_ceil(2) + turn) % participants
 }
 
 /// Updates a third as many rows as there are tail records in all ranges when their merges are due. Each update appends

@@ -47,10 +47,7 @@ impl Range {
     fn for_each_version_of_columns(&self, guard: &Guard, columns: &[usize], mut visit: impl FnMut(usize, &[Cell<'_>])) {
         let pages = self.pages.load(guard);
         let mut cells = vec![Cell::Null; columns.len()];
-        let inserted = |slot: usize| match StartTime::from_word(pages.meta.start(slot).load(Ordering::Acquire)) {
-            StartTime::Committed(at) => Some(at),
-            _ => None,
-        };
+        let inserted = |slot: usize| pages.meta.inserted_at(slot);
         for slot in (0..self.len()).filter(|slot| inserted(*slot).is_some()) {
             for (cell, column) in cells.iter_mut().zip(columns) {
                 *cell = pages.columns[*column].cell(*column, slot);
