@@ -7,6 +7,9 @@
 //! It may be asked while others write, merge and archive. Pages are loaded first, so that what moves meanwhile moves to a place
 //! that is looked at later: from the tail into the history. Only what a merge puts into newer pages can be gone from both when
 //! no snapshot needs it there; then the pages that were loaded are too old, and the range is visited again.
+use std::collections::HashSet;
+
+use smallvec::SmallVec;
 use sync::Guard;
 use types::{Rid, Snapshot, Timestamp, TxnId};
 
@@ -76,7 +79,7 @@ impl Range {
             }
             visit(slot, &cells);
         }
-        let mut changes = self.changes_of(guard, columns, outcomes);
+        let mut changes = self.changes_of(guard, columns, outcomes, visit);
         if self.is_outdated(guard, pages, columns) {
             return false;
         }
@@ -101,26 +104,50 @@ impl Range {
         (0..self.parts.len()).any(|part| given_up(part) > pages.tps_min(part, columns))
     }
 
-    /// Slot and start of the versions that have a value for one of these columns.
-    fn changes_of<O: Outcomes>(&self, guard: &Guard, columns: &[usize], outcomes: &O) -> Vec<(usize, Timestamp)> {
-        let mut changes = Vec::new();
+    /// Visits the versions that have a value for each of these columns, and returns slot and start of those that have one for
+    /// some of them: what they left as it was is with a version before.
+    fn changes_of<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        columns: &[usize],
+        outcomes: &O,
+        visit: &mut impl FnMut(usize, &[Cell<'_>]),
+    ) -> Vec<(usize, Timestamp)> {
+        let (mut changes, mut known) = (Vec::new(), HashSet::new());
+        let mut changed = |slot: usize, at: Timestamp, has: &dyn Fn(usize) -> bool| {
+            // The values before the first change are asked for as well, once.
+            let is_first = known.insert(slot);
+            let is_whole = columns.iter().all(|column| has(*column));
+            if is_first || !is_whole && columns.iter().any(|column| has(*column)) {
+                changes.push((slot, at));
+            }
+            is_whole
+        };
         for part in &self.parts {
             part.tails.each_live(guard, |record| {
                 if record.kind() == Kind::Update
                     && columns.iter().any(|column| record.is_explicit(*column))
                     && let Resolved::Committed(at) = resolve(record.start(), outcomes)
+                    && changed(record.slot(), at, &|column| record.is_explicit(column))
                 {
-                    changes.push((record.slot(), at));
+                    visit(record.slot(), &cells_of(columns, |column| record.cell(column)));
                 }
             });
             for page in part.archive.load(guard).history.pages() {
                 let versions = page.slots().flat_map(|slot| page.versions(slot).map(move |version| (slot, version)));
-                let changing = versions.filter(|(_, version)| {
-                    version.kind() == Kind::Update && columns.iter().any(|column| version.is_explicit(*column))
-                });
-                changes.extend(changing.map(|(slot, version)| (slot, Timestamp(version.start()))));
+                for (slot, version) in versions.filter(|(_, version)| version.kind() == Kind::Update) {
+                    if columns.iter().any(|column| version.is_explicit(*column))
+                        && changed(slot, Timestamp(version.start()), &|column| version.is_explicit(column))
+                    {
+                        visit(slot, &cells_of(columns, |column| version.cell(column)));
+                    }
+                }
             }
         }
         changes
     }
+}
+
+fn cells_of<'c>(columns: &[usize], cell: impl Fn(usize) -> Cell<'c>) -> SmallVec<[Cell<'c>; 4]> {
+    columns.iter().map(|column| cell(*column)).collect()
 }
