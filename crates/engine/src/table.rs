@@ -10,7 +10,7 @@ use lineage::{
 };
 use parking_lot::RwLock;
 use smallvec::SmallVec;
-use types::{Rid, Schema, Snapshot, Timestamp, Value};
+use types::{Rid, Schema, Snapshot, Timestamp, TxnId, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -111,6 +111,11 @@ impl TableData {
 
     pub(crate) fn is_sequence(&self) -> bool {
         self.numbers.is_some()
+    }
+
+    /// Refuses sequences, whose row only takes numbers.
+    pub(crate) fn check_is_no_sequence(&self) -> Result<()> {
+        if self.is_sequence() { Err(Error::SequenceWritten(self.name.to_string())) } else { Ok(()) }
     }
 
     pub(crate) fn settings(&self) -> TableSettings {
@@ -273,6 +278,11 @@ impl Table {
     /// [`Transaction::sequence`](crate::Transaction::sequence).
     pub fn sequence(&self) -> Option<Sequence> {
         Sequence::of(self, None)
+    }
+
+    /// The same for a transaction of this id.
+    pub fn sequence_within(&self, transaction: TxnId) -> Option<Sequence> {
+        Sequence::of(self, Some(transaction))
     }
 
     /// What the table holds now.

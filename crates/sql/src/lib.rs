@@ -37,6 +37,7 @@ mod planner;
 mod progress;
 mod scan;
 mod semantics;
+mod sequences;
 mod session;
 mod settings;
 mod split;

@@ -16,8 +16,12 @@ use crate::moment::{Moment, Past};
 use crate::outcome::{Command, Notice, Outcome, Rows};
 use crate::parse::{Parsed, Source, parse};
 use crate::planner::{Plan, Planner};
+use crate::sequences::Taken;
+use crate::sequences::Taking;
 use crate::settings::{Change, Limit, Settings};
-use crate::{Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, table_options};
+use crate::{
+    Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, sequences, table_options,
+};
 
 /// Whether `COPY` and `BACKUP` may touch files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +67,8 @@ pub struct Session {
     pub(crate) block: Option<Block>,
     /// What the statement that runs may name.
     pub(crate) tables: Tables,
+    /// The numbers that it has got from sequences.
+    taken: Taken,
     pub(crate) activity: Arc<Activity>,
     /// Of the statement that runs, or ran last.
     pub(crate) token: Arc<Token>,
@@ -79,6 +85,7 @@ impl Session {
             settings: Settings::new(db),
             block: None,
             tables: Tables::published(db),
+            taken: Taken::default(),
             activity: activity::enter(),
             token: Arc::default(),
         }
@@ -195,6 +202,7 @@ impl Session {
             Parsed::Empty | Parsed::Control(_) => Ok(Command::new("").into()),
             Parsed::Copy(statement) => copy::run(self, statement, source),
             Parsed::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
+            Parsed::Sequence(statement) => Ok(sequences::run(self, &statement)?.into()),
             Parsed::Statement(statement) => self.run(*statement, source),
         }
     }
@@ -266,7 +274,8 @@ impl Session {
     pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
         let (past, partitions) = (Past::default(), self.planner.partitions());
         let (db, tables, token) = (self.db.clone(), self.tables.clone(), self.token.clone());
-        View { db, tables, moment, past, partitions, targets, token }
+        let taking = Taking { taken: self.taken.clone(), is_read_only: self.modes().is_read_only };
+        View { db, tables, moment, past, partitions, targets, taking, token }
     }
 
     fn set(&mut self, set: &Set) -> Result<Command> {

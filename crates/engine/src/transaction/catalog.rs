@@ -88,6 +88,7 @@ impl Transaction {
         self.check_read_write()?;
         loop {
             let table = self.table(name)?;
+            table.data.check_is_no_sequence()?;
             match self.enter(&table.data) {
                 Ok(()) if Arc::ptr_eq(&self.table(name)?.data, &table.data) => return Ok(table),
                 Err(Error::NoSuchTable(_)) | Ok(()) => {}

@@ -23,9 +23,7 @@ impl Transaction {
     pub(super) fn begin_to_write(&mut self, table: &Table) -> Result<()> {
         self.check_readable(table)?;
         self.check_read_write()?;
-        if table.data.is_sequence() {
-            return Err(Error::SequenceWritten(table.data.name.to_string()));
-        }
+        table.data.check_is_no_sequence()?;
         self.enter(&table.data)
     }
 
