@@ -34,6 +34,7 @@ mod outcome;
 mod parse;
 mod past;
 mod planner;
+mod point;
 mod progress;
 mod scan;
 mod semantics;
