@@ -15,7 +15,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::Lsn;
-use crate::frame::{self, FLUSH_BYTES_MAX, Header, Hole, Place, Tag, frame_bytes};
+use crate::dependency::{Dependencies, RecentCommits};
+use crate::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, Header, Hole, Place, Tag, frame_bytes};
 use crate::log::LogOptions;
 use crate::segment::{FRAMES_START, Segment};
 
@@ -53,6 +54,7 @@ pub(crate) struct Append {
     pub(crate) lsn_max: Lsn,
     /// Transactions with data frames in the partition that have not ended.
     open: HashMap<u64, OpenTransaction>,
+    recent: RecentCommits,
 }
 
 /// What is remembered of a segment for the day on which it can be given up.
@@ -79,12 +81,33 @@ pub(crate) struct Entry<'a> {
     pub(crate) txn: u64,
     pub(crate) lsn: Lsn,
     pub(crate) payload: &'a [u8],
+    /// Of a commit that may depend on others it lacks what follows the payload.
     pub(crate) payload_checksum: u32,
+    /// What a commit may depend on, until that is resolved.
+    pub(crate) dependencies: Option<Dependencies<'a>>,
+    /// What it depends on then.
+    pub(crate) depends_on: Lsn,
 }
 
 impl<'a> Entry<'a> {
     pub(crate) fn new(tag: Tag, txn: u64, lsn: Lsn, payload: &'a [u8]) -> Entry<'a> {
-        Entry { tag, txn, lsn, payload, payload_checksum: frame::payload_checksum(payload) }
+        let payload_checksum = frame::payload_checksum(payload);
+        Entry { tag, txn, lsn, payload, payload_checksum, dependencies: None, depends_on: 0 }
+    }
+
+    /// A partition commit that may depend on others.
+    pub(crate) fn partition_commit(txn: u64, lsn: Lsn, payload: &'a [u8], on: Dependencies<'a>) -> Entry<'a> {
+        let (tag, payload_checksum) = (Tag::PartitionCommit, crc32c::crc32c(payload));
+        Entry { tag, txn, lsn, payload, payload_checksum, dependencies: Some(on), depends_on: 0 }
+    }
+
+    pub(crate) fn may_depend(&self) -> bool {
+        self.dependencies.is_some()
+    }
+
+    /// The most that the payload takes, what the commit depends on included.
+    pub(crate) fn payload_bytes_max(&self) -> usize {
+        self.payload.len() + if self.dependencies.is_some() { DEPENDENCY_BYTES } else { 0 }
     }
 }
 
@@ -128,6 +151,7 @@ impl Append {
             segments,
             lsn_max,
             open: HashMap::new(),
+            recent: RecentCommits::default(),
         }
     }
 
@@ -137,7 +161,8 @@ impl Append {
         self.salt = segment.header.salt;
         self.buffer_start = end;
         self.allocated_end = segment.allocated_bytes;
-        self.is_sealed = false;
+        // One of an older version keeps to what that version knows.
+        self.is_sealed = !segment.header.is_newest_version();
     }
 
     /// Goes on in a new segment.
@@ -216,15 +241,33 @@ impl Append {
         self.reserved -= need;
     }
 
+    /// Finds out what a commit depends on, now that its place is certain. Everything up to `stable` is on disk.
+    pub(crate) fn resolved<'a>(&mut self, entry: Entry<'a>, stable: Lsn) -> Entry<'a> {
+        let Some(on) = entry.dependencies else { return entry };
+        let depends_on = self.recent.resolve(on, stable);
+        self.recent.note(entry.lsn, depends_on, stable);
+        let end = (entry.payload.len(), entry.payload_checksum);
+        let (tag, payload_checksum) = match depends_on {
+            0 => (Tag::PartitionCommit, crc32c::crc32c_append(end.1, frame::padding(end.0))),
+            _ => {
+                let (lsn, padding) = frame::dependency_and_padding(end.0, depends_on);
+                let checksum = crc32c::crc32c_append(crc32c::crc32c_append(end.1, &lsn), padding);
+                (Tag::DependentCommit, checksum)
+            }
+        };
+        Entry { tag, payload_checksum, depends_on, dependencies: None, ..entry }
+    }
+
     /// Puts a frame into the buffer, which has room. Returns the partition's position behind it.
     pub(crate) fn push(&mut self, entry: Entry<'_>) -> u64 {
+        debug_assert!(entry.dependencies.is_none(), "what it depends on is resolved");
         if self.buffer.is_empty() {
             self.push_first();
         }
         let mut data_frames = 0;
         match entry.tag {
             Tag::Data => self.count_data(entry.txn),
-            Tag::Commit | Tag::PartitionCommit | Tag::Void | Tag::Abort => {
+            Tag::Commit | Tag::PartitionCommit | Tag::DependentCommit | Tag::Void | Tag::Abort => {
                 data_frames = self.end_transaction(entry.txn, entry.lsn);
             }
             Tag::Flush | Tag::Opening | Tag::Mark => {}
@@ -254,19 +297,28 @@ impl Append {
     fn put(&mut self, entry: Entry<'_>, data_frames: u32) {
         let distance = self.buffer.len();
         let place = Place { salt: self.salt, offset: self.end() };
+        let (dependency, padding) = match entry.tag {
+            Tag::DependentCommit => {
+                let (lsn, padding) = frame::dependency_and_padding(entry.payload.len(), entry.depends_on);
+                (Some(lsn), padding)
+            }
+            _ => (None, frame::padding(entry.payload.len())),
+        };
+        let dependency: &[u8] = dependency.as_ref().map_or(&[], |lsn| lsn);
         // Neither cast cuts: payloads end at 1 GiB and flushes at 1 GiB or one frame and its reservations.
         let header = Header {
             tag: entry.tag,
             txn: entry.txn,
             lsn: entry.lsn,
             data_frames,
-            payload_bytes: entry.payload.len() as u32,
+            payload_bytes: (entry.payload.len() + dependency.len()) as u32,
             payload_checksum: entry.payload_checksum,
             flush_distance: distance as u32,
         };
         self.buffer.extend_from_slice(&header.encode(place));
         self.buffer.extend_from_slice(entry.payload);
-        self.buffer.extend_from_slice(frame::padding(entry.payload.len()));
+        self.buffer.extend_from_slice(dependency);
+        self.buffer.extend_from_slice(padding);
         self.appended += (self.buffer.len() - distance) as u64;
     }
 

@@ -34,7 +34,7 @@ use crate::Lsn;
 use crate::append::{Append, Entry, Extension, NO_LSN, Room, SegmentInfo, Taken};
 use crate::error::{LogError, Result};
 use crate::files::Files;
-use crate::frame::{MAX_PAYLOAD_BYTES, Tag};
+use crate::frame::{DEPENDENCY_BYTES, MAX_PAYLOAD_BYTES, Tag};
 use crate::frontier::Frontier;
 use crate::log::LogOptions;
 use crate::pause::Pause;
@@ -76,6 +76,15 @@ struct Writer {
     spare_lsns: Vec<Lsn>,
 }
 
+/// Where a frame was put.
+pub(crate) struct Pushed {
+    pub(crate) lsn: Lsn,
+    /// The partition's position behind it.
+    pub(crate) position: u64,
+    /// The LSN that it depends on, 0 if none.
+    pub(crate) depends_on: Lsn,
+}
+
 /// What a thread waits for.
 #[derive(Clone, Copy)]
 enum Target {
@@ -107,23 +116,24 @@ impl Partition {
     /// Appends a frame, waiting for room where there is none. Returns the position behind it.
     pub(crate) fn append(&self, common: &Common, entry: Entry<'_>) -> Result<u64> {
         let mut append = self.room_for(common, entry.payload.len())?;
-        Ok(self.push(&mut append, entry))
+        Ok(self.push(common, &mut append, entry).position)
     }
 
-    /// Appends a frame under the LSN that `number` takes when there is room. Returns the LSN and the position behind.
+    /// Appends a frame under the LSN that `number` takes when there is room.
     pub(crate) fn append_numbered(
         &self,
         common: &Common,
         entry: Entry<'_>,
         number: impl FnOnce() -> Lsn,
-    ) -> Result<(Lsn, u64)> {
-        let mut append = self.room_for(common, entry.payload.len())?;
+    ) -> Result<Pushed> {
+        let mut append = self.room_for(common, entry.payload_bytes_max())?;
         let lsn = number();
-        Ok((lsn, self.push(&mut append, Entry { lsn, ..entry })))
+        Ok(self.push(common, &mut append, Entry { lsn, ..entry }))
     }
 
     /// Reserves room for a frame, to be appended by [`Partition::append_reserved`] or given back.
     pub(crate) fn reserve(&self, common: &Common, payload_bytes: usize) -> Result<u64> {
+        let payload_bytes = payload_bytes + DEPENDENCY_BYTES;
         let need = Append::need(payload_bytes);
         self.room_for(common, payload_bytes)?.reserve(need);
         Ok(need)
@@ -138,22 +148,23 @@ impl Partition {
     }
 
     /// Appends a frame into reserved room.
-    pub(crate) fn append_reserved(&self, entry: Entry<'_>, reserved: u64) -> u64 {
+    pub(crate) fn append_reserved(&self, common: &Common, entry: Entry<'_>, reserved: u64) -> Pushed {
         let mut append = self.append.lock();
         append.release(reserved);
-        self.push(&mut append, entry)
+        self.push(common, &mut append, entry)
     }
 
     pub(crate) fn release(&self, reserved: u64) {
         self.append.lock().release(reserved);
     }
 
-    fn push(&self, append: &mut Append, entry: Entry<'_>) -> u64 {
+    fn push(&self, common: &Common, append: &mut Append, entry: Entry<'_>) -> Pushed {
+        let entry = if entry.may_depend() { append.resolved(entry, common.frontier.stable()) } else { entry };
         let position = append.push(entry);
         if entry.tag.is_numbered() {
             self.pending_first.store(append.pending_first(), Ordering::Release);
         }
-        position
+        Pushed { lsn: entry.lsn, position, depends_on: entry.depends_on }
     }
 
     /// The append latch with room for a frame; flushes or extends as long as there is none (back-pressure).
