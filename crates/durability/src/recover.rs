@@ -31,6 +31,8 @@
 //!   commits are dropped, though they may have been acknowledged, unless a later flush of another partition, or a
 //!   mark, testifies that they were stable. (A closed partition ends with a mark that testifies for all of it.)
 //! - Last segments that were removed, or replaced by older copies of themselves, are missed only by the same testimony.
+//! - What an interrupted flush testifies to is passed over if its first frame is lost: that may have been an opening frame, with
+//!   the hole that makes it true.
 //! - Damage to the mark itself, or to what follows the last frame, looks like a torn tail; nothing is lost.
 
 use std::collections::BTreeMap;

@@ -223,3 +223,31 @@ fn a_log_of_the_version_before_goes_on_in_new_segments() {
     assert_eq!(device.contents(name), before);
     assert_eq!(device.contents("redo-00000002.log")[8], 3);
 }
+
+/// What is left of an interrupted flush may speak of an LSN as stable that stood in a hole, and have lost the hole.
+#[test]
+fn a_close_that_is_interrupted_after_a_crash_does_not_look_like_damage() {
+    for padding in 0..64 {
+        let device = FaultyDevice::new(padding);
+        let (log, _, _) = open(&device, SMALL).unwrap();
+        let rows = payload(&vec![(0, 0); 2 * padding as usize]);
+        log.wait(&log.append_commit(0, 1, &rows[..8 * padding as usize], CommitMode::Sync, || 1).unwrap()).unwrap();
+        log.append_commit(1, 2, &[], CommitMode::Async, || 2).unwrap();
+        log.wait(&log.append_commit(0, 3, &[], CommitMode::Partition, || 3).unwrap()).unwrap();
+        let image = device.after_power_loss(padding);
+        for step in 1.. {
+            let device = image.after_power_loss(0);
+            device.cut_power_at(step);
+            drop(Log::open(Arc::new(device.clone()), SMALL, &mut |_| Ok::<(), Infallible>(()), &mut |_, _| ()));
+            if !device.is_off() {
+                break;
+            }
+            for seed in 0..4 {
+                let ignore = &mut |_: durability::Frame<'_>| Ok::<(), Infallible>(());
+                let image = Arc::new(device.after_power_loss(seed));
+                let (_, recovered) = Log::open(image, SMALL, ignore, &mut |_, _| ()).unwrap();
+                assert_eq!((recovered.last_lsn, recovered.commits), (3, 2), "padding {padding}, step {step}");
+            }
+        }
+    }
+}

@@ -111,12 +111,7 @@ fn open(device: &FaultyDevice) -> Result<Database, Error> {
         flush_interval: None,
         ..LogOptions::default()
     };
-    let options = OpenOptions {
-        merge_threads: Some(0),
-        range_records: Some(16),
-        log,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions { merge_threads: Some(0), range_records: Some(16), log, ..OpenOptions::default() };
     Database::open_on(Arc::new(device.clone()), options)
 }
 
@@ -158,18 +153,19 @@ impl Open {
 
     /// One statement. An error leaves the transaction to be rolled back.
     fn step(&mut self, db: &Database, world: &World, random: &mut StdRng) -> Result<(), Error> {
-        let names = self.transaction.table_names();
-        let name = names[random.random_range(0..names.len())].clone();
-        if name == "numbers" {
+        // Most see little: whoever has seen everything survives nothing.
+        if random.random_bool(0.04) {
             return self.look_around(db, world);
         }
+        let names = self.transaction.table_names();
+        let name = names[random.random_range(1..names.len())].clone();
         let (table, key) = (self.transaction.table(&name)?, random.random_range(0..KEYS));
         let (id, number) = ([Value::from(key)], self.deed.number);
         let sight = self.sight(db);
-        match random.random_range(0..6) {
-            0 => drop(self.transaction.get(&table, &id)?),
-            1 => drop(self.transaction.get_for_update(&table, &id)?),
-            2 => {
+        match random.random_range(0..24) {
+            0..6 => drop(self.transaction.get(&table, &id)?),
+            6 => drop(self.transaction.get_for_update(&table, &id)?),
+            7..9 => {
                 let is_there = self.transaction.delete(&table, &id)?;
                 self.saw(world, &name, key, sight);
                 if is_there {
@@ -263,7 +259,7 @@ fn run(db: &Database, world: &mut World, random: &mut StdRng, count: usize) -> R
         let chance = random.random_range(0..100);
         let stepped = match chance {
             0..3 if running[at].deed.made.is_none() => running[at].make_table(),
-            0..60 => running[at].step(db, world, random),
+            0..50 => running[at].step(db, world, random),
             _ => {
                 ended += 1;
                 let open = running.swap_remove(at);
@@ -319,8 +315,7 @@ fn check(db: &Database, world: &mut World, name: &str) -> usize {
     assert!(lost.is_empty(), "{name}: {lost:?} were acknowledged and are lost");
     let before = world.committed.len();
     let last = world.committed.iter().rev().find(|(_, deed)| there.contains(&deed.number)).map_or(0, |(at, _)| *at);
-    let lost_before_last =
-        world.committed.range(..last).filter(|(_, deed)| !there.contains(&deed.number)).count();
+    let lost_before_last = world.committed.range(..last).filter(|(_, deed)| !there.contains(&deed.number)).count();
     world.committed.retain(|_, deed| there.contains(&deed.number));
     assert!(there.len() == world.committed.len() && before >= there.len(), "{name}: nobody knows what is there");
     let mut tables = BTreeMap::from([("t".to_string(), BTreeMap::new())]);
@@ -380,7 +375,7 @@ fn lives(seed: u64) -> usize {
 
 #[test]
 fn whatever_survives_has_all_that_it_has_seen_and_what_was_acknowledged_survives() {
-    let seeds = std::env::var("LSTORE_COMMIT_SEEDS").map_or(200, |seeds| seeds.parse().unwrap());
+    let seeds = std::env::var("LSTORE_COMMIT_SEEDS").map_or(120, |seeds| seeds.parse().unwrap());
     let lost: usize = (0..seeds).map(lives).sum();
     println!("{seeds} seeds, 3 crashes each; {lost} transactions were lost from before others that survived");
     assert!(lost > 0, "no gap was survived");
