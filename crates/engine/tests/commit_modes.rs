@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use durability::LogOptions;
 use engine::{
-    Column, DataType, Database, Durability, Error, Isolation, OpenOptions, Schema, Timestamp, Transaction,
-    TransactionOptions, Value,
+    Column, DataType, Database, Durability, Error, Isolation, LockStrength, LockWait, OpenOptions, Schema, Timestamp,
+    Transaction, TransactionOptions, Value,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -53,6 +53,11 @@ impl World {
         let row = (table.to_string(), key);
         let upto = self.committed.range(..=at.0).rev();
         upto.map(|(_, deed)| deed).find(|deed| deed.writes.contains_key(&row)).map(|deed| deed.number)
+    }
+
+    fn has_row(&self, table: &str, key: i64) -> bool {
+        let row = (table.to_string(), key);
+        self.committed.values().rev().find_map(|deed| deed.writes.get(&row)).is_some_and(Option::is_some)
     }
 
     fn maker(&self, table: &str) -> Option<Number> {
@@ -104,8 +109,12 @@ fn schema() -> Schema {
 }
 
 fn open(device: &FaultyDevice) -> Result<Database, Error> {
+    open_with(device, PARTITIONS)
+}
+
+fn open_with(device: &FaultyDevice, partitions: usize) -> Result<Database, Error> {
     let log = LogOptions {
-        partitions: PARTITIONS,
+        partitions,
         segment_bytes: 32 << 10,
         growth_bytes: 4 << 10,
         flush_interval: None,
@@ -171,6 +180,11 @@ impl Open {
                 if is_there {
                     self.deed.writes.insert((name.clone(), key), None);
                 }
+            }
+            9..16 if !world.has_row(&name, key) => {
+                self.transaction.insert(&table, &[Value::from(key), Value::from(number)])?;
+                self.saw(world, &name, key, sight);
+                self.deed.writes.insert((name.clone(), key), Some(number));
             }
             _ => {
                 let is_there = self.transaction.update_columns(&table, &id, &[(1, Value::from(number))])?;
@@ -401,4 +415,131 @@ fn power_loss_at_every_step_of_transactions_of_all_modes() {
         }
     }
     println!("{steps} steps");
+}
+
+/// What a transaction does to the table "t", or to another one.
+type Work = fn(&Database, &mut Transaction) -> Result<(), Error>;
+
+fn set(db: &Database, transaction: &mut Transaction, key: i64, n: i64) -> Result<(), Error> {
+    transaction.update_columns(&db.table("t")?, &[Value::from(key)], &[(1, Value::from(n))]).map(drop)
+}
+
+fn insert(db: &Database, transaction: &mut Transaction, key: i64) -> Result<(), Error> {
+    transaction.insert(&db.table("t")?, &[Value::from(key), Value::from(0i64)]).map(drop)
+}
+
+fn delete(db: &Database, transaction: &mut Transaction, key: i64) -> Result<(), Error> {
+    transaction.delete(&db.table("t")?, &[Value::from(key)]).map(drop)
+}
+
+/// Pairs of transactions: a first one that nobody waits for, a second one that has seen it.
+const DEPENDENT: [(&str, Work, Work); 9] = [
+    ("reads its row", |db, t| set(db, t, 1, 7), |db, t| t.get(&db.table("t")?, &[Value::from(1i64)]).map(drop)),
+    ("writes over its row", |db, t| set(db, t, 1, 7), |db, t| set(db, t, 1, 8)),
+    ("deletes its row", |db, t| insert(db, t, 5), |db, t| delete(db, t, 5)),
+    ("misses the row that it deleted", |db, t| delete(db, t, 1), |db, t| delete(db, t, 1)),
+    (
+        "reads no row where it deleted one",
+        |db, t| delete(db, t, 1),
+        |db, t| t.get(&db.table("t")?, &[Value::from(1i64)]).map(drop),
+    ),
+    ("takes a key that it gave up", |db, t| delete(db, t, 1), |db, t| insert(db, t, 1)),
+    ("scans its table", |db, t| insert(db, t, 5), |db, t| t.scan(&db.table("t")?, &["id"]).map(drop)),
+    (
+        "locks its row",
+        |db, t| set(db, t, 1, 7),
+        |db, t| {
+            let (table, view) = (db.table("t")?, t.view()?);
+            let rid = t.insert(&table, &[Value::from(6i64), Value::from(0i64)])?;
+            t.lock_row(&table, rid.word(), LockStrength::Share, LockWait::NoWait, &view).map(drop)
+        },
+    ),
+    (
+        "writes to a table that it made",
+        |_, t| t.create_table("u", schema()).map(drop),
+        |db, t| t.insert(&db.table("u")?, &[Value::from(1i64), Value::from(0i64)]).map(drop),
+    ),
+];
+
+/// The same where the second one has seen nothing of the first.
+const INDEPENDENT: [(&str, Work, Work); 4] = [
+    ("inserts", |db, t| insert(db, t, 5), |db, t| insert(db, t, 6)),
+    (
+        "reads and writes another row",
+        |db, t| set(db, t, 1, 7),
+        |db, t| {
+            t.get(&db.table("t")?, &[Value::from(2i64)])?;
+            set(db, t, 2, 7)
+        },
+    ),
+    ("deletes another row", |db, t| delete(db, t, 1), |db, t| delete(db, t, 2)),
+    ("does nothing", |db, t| set(db, t, 1, 7), |_, _| Ok(())),
+];
+
+/// Commits `first` without waiting, then `second` by partition, three times on rows of its own before; whether the first was on
+/// disk when the second was acknowledged.
+fn is_waited_for(isolation: Isolation, first: Work, second: Work, is_late: bool) -> bool {
+    let db = open_with(&FaultyDevice::new(0), 64).unwrap();
+    let committers = Committers::start();
+    ["t", "own"].iter().for_each(|name| drop(db.create_table(name, schema()).unwrap()));
+    db.run(TransactionOptions::default(), |t| (0..4).try_for_each(|key| insert(&db, t, key))).unwrap();
+    let run = |durability, thread, work: &dyn Fn(&mut Transaction) -> Result<(), Error>| {
+        let first = if is_late { Durability::Sync } else { durability };
+        let mut transaction =
+            db.begin_with(TransactionOptions { durability: first, ..TransactionOptions::at(isolation) }).unwrap();
+        let done = work(&mut transaction);
+        transaction.set_durability(durability);
+        done.unwrap();
+        committers.commit(transaction, thread).unwrap()
+    };
+    let own = db.table("own").unwrap();
+    let at = run(Durability::Async, 0, &|t| first(&db, t));
+    for n in 0..3i64 {
+        let set = |t: &mut Transaction| match t.update_columns(&own, &[Value::from(1i64)], &[(1, Value::from(n))])? {
+            true => Ok(()),
+            false => t.insert(&own, &[Value::from(1i64), Value::from(n)]).map(drop),
+        };
+        if n > 0 || is_late {
+            run(Durability::Partition, 1, &set);
+        } else {
+            // No row is there, which might be the doing of anybody.
+            run(Durability::Partition, 1, &|t| t.insert(&own, &[Value::from(1i64), Value::from(n)]).map(drop));
+        }
+    }
+    // Whoever writes waits for a change of the catalog, whichever it was.
+    assert!(is_late || db.table("u").is_ok() || !db.is_durable(at), "its own rows are nobody else's");
+    run(Durability::Partition, 1, &|t| {
+        second(&db, t)?;
+        t.update_columns(&own, &[Value::from(1i64)], &[(1, Value::from(9i64))]).map(drop)
+    });
+    db.is_durable(at)
+}
+
+#[test]
+fn a_partition_commit_waits_for_those_that_it_has_seen_and_for_no_other() {
+    for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
+        for (name, first, second) in DEPENDENT {
+            assert!(is_waited_for(isolation, first, second, false), "{isolation}: {name}");
+        }
+        for (name, first, second) in INDEPENDENT {
+            assert!(!is_waited_for(isolation, first, second, false), "{isolation}: {name}");
+            assert!(is_waited_for(isolation, first, second, true), "{isolation}: {name}, and decides late");
+        }
+    }
+}
+
+#[test]
+fn whether_a_commit_is_durable_can_be_waited_for_as_long_as_wanted() {
+    let db = prepared(&FaultyDevice::new(0)).unwrap();
+    let options = TransactionOptions { durability: Durability::Async, ..TransactionOptions::default() };
+    let mut transaction = db.begin_with(options).unwrap();
+    insert(&db, &mut transaction, 1).unwrap();
+    let at = transaction.commit().unwrap();
+    assert_eq!((db.newest_commit(), db.newest_durable_commit().0 < at.0), (at, true));
+    assert!(!db.wait_durable_for(at, Duration::ZERO).unwrap());
+    assert!(matches!(db.wait_durable(Timestamp(at.0 + 1)), Err(Error::Log(_))), "there is no such commit");
+    assert!(db.wait_durable_for(at, Duration::from_secs(60)).unwrap());
+    assert_eq!(db.newest_durable_commit(), at);
+    let memory = Database::in_memory();
+    assert!(memory.wait_durable_for(memory.newest_commit(), Duration::ZERO).unwrap());
 }
