@@ -70,7 +70,8 @@ fn main() {
     let file = OpenOptions::new().write(true).create(true).truncate(true).open(path.join("disk")).unwrap();
     file.write_all_at(&vec![0; FILE_BYTES as usize], 0).unwrap();
     file.sync_all().unwrap();
-    let (mut disk, mut rates, mut batches) = (Vec::new(), [const { Vec::new() }; CLIENTS.len()], [(0, 0); CLIENTS.len()]);
+    let (mut disk, mut rates, mut batches) =
+        (Vec::new(), [const { Vec::new() }; CLIENTS.len()], [(0, 0); CLIENTS.len()]);
     for _ in 0..rounds {
         disk.push(disk_rate(&file, time));
         for (at, clients) in CLIENTS.into_iter().enumerate() {
@@ -86,7 +87,9 @@ fn main() {
     for ((clients, rates), (frames, syncs)) in CLIENTS.into_iter().zip(rates).zip(batches) {
         let ratios = rates.iter().zip(&disk).map(|(rate, disk)| rate / disk).collect();
         let (rate, ratio, batch) = (median(rates), median(ratios), frames as f64 / syncs.max(1) as f64);
-        println!("{clients:2} clients: {rate:8.0} commits/s, {ratio:5.2} times the disk's rate, {batch:.1} commits a flush");
+        println!(
+            "{clients:2} clients: {rate:8.0} commits/s, {ratio:5.2} times the disk's rate, {batch:.1} commits a flush"
+        );
     }
     drop(log);
     std::fs::remove_dir_all(path).unwrap();

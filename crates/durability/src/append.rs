@@ -42,8 +42,9 @@ pub(crate) struct Append {
     is_sealed: bool,
     /// The opening frame, until it was put into a buffer.
     opening: Option<Hole>,
-    /// Bytes appended since the log was opened, and those of them taken by flushes.
-    appended: u64,
+    /// Bytes appended since the log was opened.
+    pub(crate) appended: u64,
+    /// Flushes that took something.
     taken: u64,
     pub(crate) frames: u64,
     /// Nothing stands in the partition that a mark does not testify for.
@@ -116,15 +117,15 @@ pub(crate) struct Taken {
     pub(crate) bytes: Vec<u8>,
     pub(crate) lsns: Vec<Lsn>,
     pub(crate) start: u64,
-    /// The partition's position once this is on disk.
-    pub(crate) position: u64,
+    /// The number of the flush.
+    pub(crate) flush: u64,
 }
 
 /// Whether there is room for a frame, and what would make some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
     Enough,
-    /// The buffer is full: a flush up to this position makes room.
+    /// The buffer is full: this flush makes room.
     InBuffer(u64),
     /// The file ends: it must be extended, or the next segment begun.
     InFile,
@@ -176,8 +177,9 @@ impl Append {
         self.segments.push_back(info);
     }
 
-    pub(crate) fn position(&self) -> u64 {
-        self.appended
+    /// The flush that everything appended so far is on disk with.
+    pub(crate) fn last_flush(&self) -> u64 {
+        self.taken + u64::from(self.has_buffered())
     }
 
     pub(crate) fn has_buffered(&self) -> bool {
@@ -210,7 +212,7 @@ impl Append {
         }
         let buffered = self.buffer.len() as u64 + self.reserved;
         if !self.buffer.is_empty() && buffered + need > options.buffer_bytes as u64 {
-            return Room::InBuffer(self.appended);
+            return Room::InBuffer(self.last_flush());
         }
         Room::Enough
     }
@@ -258,7 +260,7 @@ impl Append {
         Entry { tag, payload_checksum, depends_on, dependencies: None, ..entry }
     }
 
-    /// Puts a frame into the buffer, which has room. Returns the partition's position behind it.
+    /// Puts a frame into the buffer, which has room. Returns the number of the flush that will take it.
     pub(crate) fn push(&mut self, entry: Entry<'_>) -> u64 {
         debug_assert!(entry.dependencies.is_none(), "what it depends on is resolved");
         if self.buffer.is_empty() {
@@ -280,7 +282,7 @@ impl Append {
         self.put(entry, data_frames);
         self.frames += 1;
         self.is_settled = entry.tag == Tag::Mark;
-        self.appended
+        self.taken + 1
     }
 
     /// The frame that begins a flush. Its LSN is filled in by [`Append::take`].
@@ -378,9 +380,9 @@ impl Append {
         let first = Header::decode(&bytes, place).map(|header| Header { lsn: stable, ..header }.encode(place));
         bytes[..frame::HEADER_BYTES].copy_from_slice(&first.expect("a flush begins with a frame"));
         self.buffer_start += bytes.len() as u64;
-        self.taken = self.appended;
+        self.taken += 1;
         self.taken_first = std::mem::replace(&mut self.buffered_first, NO_LSN);
-        Some(Taken { bytes, lsns, start, position: self.taken })
+        Some(Taken { bytes, lsns, start, flush: self.taken })
     }
 
     /// What was taken is on disk.
@@ -393,9 +395,9 @@ impl Append {
         self.buffered_first.min(self.taken_first)
     }
 
-    /// The position up to which the partition must be on disk so that no LSN up to `lsn` is missing because of it.
-    pub(crate) fn position_of(&self, lsn: Lsn) -> Option<u64> {
-        if self.buffered_first <= lsn { Some(self.appended) } else { (self.taken_first <= lsn).then_some(self.taken) }
+    /// The flush that must be on disk so that no LSN up to `lsn` is missing because of the partition.
+    pub(crate) fn flush_of(&self, lsn: Lsn) -> Option<u64> {
+        if self.buffered_first <= lsn { Some(self.taken + 1) } else { (self.taken_first <= lsn).then_some(self.taken) }
     }
 
     /// Takes the segments off the chain that nothing at or after `below` needs.

@@ -101,8 +101,8 @@ pub struct Appended {
     pub lsn: Lsn,
     /// Its partition.
     pub partition: usize,
-    /// The position behind it, for [`Log::wait_partition`].
-    pub position: u64,
+    /// The flush of its partition that takes it to disk, for [`Log::wait_partition`].
+    pub flush: u64,
     /// The mode that it was appended with.
     pub mode: CommitMode,
     /// Of a partition commit, the LSN that it depends on, with all before that one; 0 if on none that could be missing.
@@ -111,8 +111,8 @@ pub struct Appended {
 
 impl Appended {
     fn new(partition: usize, mode: CommitMode, pushed: &Pushed) -> Appended {
-        let Pushed { lsn, position, depends_on } = *pushed;
-        Appended { lsn, partition, position, mode, depends_on }
+        let Pushed { lsn, flush, depends_on } = *pushed;
+        Appended { lsn, partition, flush, mode, depends_on }
     }
 }
 
@@ -324,21 +324,21 @@ impl Log {
         match appended.mode {
             CommitMode::Async => Ok(()),
             CommitMode::Partition => {
-                self.wait_partition(appended.partition, appended.position)?;
+                self.wait_partition(appended.partition, appended.flush)?;
                 self.wait_stable(appended.depends_on)
             }
             CommitMode::Sync => {
                 if !self.is_stable(appended.lsn) {
-                    self.wait_partition(appended.partition, appended.position)?;
+                    self.wait_partition(appended.partition, appended.flush)?;
                 }
                 self.wait_stable(appended.lsn)
             }
         }
     }
 
-    /// Waits until a partition is on disk up to a position. Flushes if nobody else does.
-    pub fn wait_partition(&self, partition: usize, position: u64) -> Result<()> {
-        self.partition(partition)?.wait_written(&self.shared.common, position)
+    /// Waits until a flush of a partition is on disk, and all before it. Flushes if nobody else does.
+    pub fn wait_partition(&self, partition: usize, flush: u64) -> Result<()> {
+        self.partition(partition)?.wait_written(&self.shared.common, flush)
     }
 
     /// Waits until every LSN up to `lsn` is on disk. Flushes if nobody else does.
