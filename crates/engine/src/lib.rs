@@ -44,6 +44,7 @@
 //! | `recovery` | opening what a checkpoint and the log after it describe |
 //! | `checkpoint` | writing checkpoints and restoring them |
 //! | `directory` | directories as devices |
+//! | `durable` | whether a commit is on disk |
 //! | `backup` | a copy in another directory |
 //! | `inspect` | looking at the files of a database, and whether they are whole |
 //! | `merger` | the background merge |
@@ -57,6 +58,7 @@ mod catalog;
 mod checkpoint;
 mod database;
 mod directory;
+mod durable;
 mod error;
 mod inspect;
 mod isolation;

@@ -109,6 +109,7 @@ impl Transaction {
         let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
         let mut taken = None;
         let claimed = primary_key.insert_unique(key.clone(), rid, |other| {
+            self.saw_anything();
             let has_key = |cells: &[Cell<'_>]| primary_key.key(cells) == key;
             match data.storage.newest_writer(newest, other) {
                 Writer::Running(owner) => {
@@ -260,7 +261,9 @@ impl Transaction {
     /// The record that has the key now.
     pub(super) fn find(&self, data: &TableData, key: &Key) -> Option<Rid> {
         let glance = self.glance();
-        data.find(self.transactions().view(glance.snapshot), key)
+        let found = data.find(self.transactions().view(glance.snapshot), key);
+        self.saw_row(data, found, glance.snapshot.at);
+        found
     }
 
     /// Appends a version to a record of the table whose newest version was committed at or before `at`, and enters its key if that
@@ -289,9 +292,13 @@ impl Transaction {
             Ok(appended) => appended,
             Err(_) => match self.append_when_free(data, rid, at, start, change)? {
                 Ok(appended) => appended,
-                Err(without) => return Ok(without),
+                Err(without) => {
+                    self.saw_anything();
+                    return Ok(without);
+                }
             },
         };
+        self.saw_version(data, rid, Timestamp::MAX);
         if (changes_key || data.share_locks.are_any())
             && let Err(error) = self.settle(data, rid, changes_key)
         {
