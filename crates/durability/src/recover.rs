@@ -150,6 +150,25 @@ pub fn read_log<E>(
     if merge.next <= until { Err(merge.missing(until).into()) } else { Ok(()) }
 }
 
+/// Hands over the commits from `from` on up to the first that is missing, of a log that nobody appends to, and returns the last
+/// LSN before that. All up to `proven` is known to have been there: if one of them is missing, it is damage.
+pub fn read_log_to_gap<E>(
+    device: &dyn Device,
+    from: Lsn,
+    proven: Lsn,
+    apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<Lsn, OpenError<E>> {
+    let (chains, stock) = find_chains(device, Access::Read)?;
+    let from = from.max(stock.trim.below).max(1);
+    let recovered = Recovered::default();
+    let (pending, holes, progress) = (BTreeMap::new(), Vec::new(), &mut |_, _| ());
+    let until = Lsn::MAX;
+    let mut merge =
+        Merge { chains, trimmed: from, next: from, until, pending, holes, apply, recovered, progress, reported: 0 };
+    merge.up_to_gap()?;
+    if merge.next <= proven { Err(merge.missing(proven).into()) } else { Ok(merge.next - 1) }
+}
+
 /// Opens all files, checks their headers and sorts them into chains.
 fn find_chains(device: &dyn Device, access: Access) -> Result<(Vec<Chain>, Stock)> {
     let fail = |source| device_error("list the files".to_string(), device.location(), source);
