@@ -54,8 +54,16 @@ const EXTENT_BYTES: usize = 48;
 pub struct SegmentArchive {
     log: Arc<dyn Device>,
     archive: Arc<dyn Device>,
-    /// The ends of copies that were compared or written since this was made.
-    known: Mutex<HashMap<String, u64>>,
+    known: Mutex<Known>,
+}
+
+/// What was learnt since the archive was opened.
+#[derive(Default)]
+struct Known {
+    /// The ends of copies that were compared or written.
+    ends: HashMap<String, u64>,
+    /// The highest LSN that may stand in a segment which is not there, though the one after it is.
+    missing: Lsn,
 }
 
 impl SegmentArchive {
@@ -75,12 +83,16 @@ impl SegmentArchive {
         {
             return Err(io::Error::other(format!("{} is not the segment that the log knows", segment.file)));
         }
-        let place = format!("{:016x}-{:04}-{:08}-", header.log, segment.partition, segment.sequence);
-        let name = format!("{place}{:016x}{SUFFIX}", header.salt);
+        let place = place_of(segment.log, segment.partition, segment.sequence);
+        let name = copy_name(&place, header.salt);
         let mut known = self.known.lock();
+        let known_end = known.ends.get(&name).copied();
+        if known_end.is_none() && !self.has_previous(&header)? {
+            known.missing = known.missing.max(header.link.lsn_before);
+        }
         let (copy, end) = match self.find(&name, &header)? {
             Some((copy, end)) => {
-                if known.get(&name) != Some(&end) {
+                if known_end != Some(end) {
                     compare(&*source, &*copy, end.min(segment.bytes), &name)?;
                 }
                 (copy, end)
@@ -90,17 +102,27 @@ impl SegmentArchive {
         if end > segment.bytes {
             return Err(other_frames(&name));
         }
-        // It may have been read from the page cache only.
-        let is_on_disk = known.get(&name) == Some(&segment.bytes);
         if end < segment.bytes {
             for_each_chunk(&*source, end..segment.bytes, |from, chunk| copy.write_at(chunk, from))?;
             copy.sync()?;
         }
-        if !is_on_disk {
+        // If it was there before, it may have been read from the page cache only.
+        if known_end != Some(segment.bytes) {
             copy.write_durably(&header.encode_copy(segment.bytes), 0)?;
         }
-        known.insert(name, segment.bytes);
+        known.ends.insert(name, segment.bytes);
         Ok(())
+    }
+
+    /// Whether the segment before is in the archive, or there is none.
+    fn has_previous(&self, header: &Header) -> io::Result<bool> {
+        let link = header.link;
+        let name =
+            copy_name(&place_of(header.log, link.partition, link.sequence.saturating_sub(1)), link.previous_salt);
+        match self.archive.open(&name, Access::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(link.sequence <= 1),
+            opened => opened.map(|_| true),
+        }
     }
 
     /// A copy that was made before, with the end of its frames. One that was interrupted at once is removed.
@@ -135,7 +157,8 @@ impl SegmentArchive {
         let Archived { log, from, until } = archived;
         let before = extent_of(&*self.archive, log)?;
         // What was archived before goes on, unless something between was not.
-        let from = before.filter(|before| before.until + 1 >= from).map_or(from, |before| before.from.min(from));
+        let missing = self.known.lock().missing;
+        let from = before.map_or(from, |before| before.from.max(missing + 1));
         let until = before.map_or(until, |before| before.until.max(until));
         let extent = Extent { log, from, until, micros };
         let name = extent_name(log);
@@ -198,6 +221,15 @@ impl Extent {
 
 fn checksum(bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&bytes[..12]), &bytes[16..EXTENT_BYTES])
+}
+
+/// How the names of all copies from one place of a log begin.
+fn place_of(log: u64, partition: u64, sequence: u64) -> String {
+    format!("{log:016x}-{partition:04}-{sequence:08}-")
+}
+
+fn copy_name(place: &str, salt: u64) -> String {
+    format!("{place}{salt:016x}{SUFFIX}")
 }
 
 fn extent_name(log: u64) -> String {

@@ -70,7 +70,10 @@ impl GatheredLog {
                 let place = partitions.entry(link.partition).or_default().entry(link.sequence).or_default();
                 match place.entry(found.header.salt) {
                     Entry::Vacant(free) => drop(free.insert(found)),
-                    Entry::Occupied(mut known) if known.get().end < found.end => drop(known.insert(found)),
+                    // One of them may be older, and room that is not used yet says nothing.
+                    Entry::Occupied(mut known) if frames_end(known.get())? < frames_end(&found)? => {
+                        known.insert(found);
+                    }
                     Entry::Occupied(_) => {}
                 }
             }
@@ -93,6 +96,11 @@ impl GatheredLog {
     /// The number of its segments.
     pub fn segments(&self) -> u64 {
         self.segments.len() as u64
+    }
+
+    /// The number of the log; `None` where there is no segment.
+    pub fn log(&self) -> Option<u64> {
+        self.segments.first().map(|found| found.header.log)
     }
 
     /// The error with the names that files have where they lie.
@@ -178,10 +186,24 @@ fn chain_of(partition: Partition) -> Result<Vec<Found>> {
 }
 
 fn has_frames(found: &Found) -> Result<bool> {
+    let place = Place { salt: found.header.salt, offset: FRAMES_START };
+    Ok(reader(found)?.frame(place)?.is_some())
+}
+
+/// Where the first place is that holds no valid frame.
+fn frames_end(found: &Found) -> Result<u64> {
+    let mut reader = reader(found)?;
+    let mut place = Place { salt: found.header.salt, offset: FRAMES_START };
+    while let Some((header, _)) = reader.frame(place)? {
+        place.offset += header.frame_bytes();
+    }
+    Ok(place.offset)
+}
+
+fn reader(found: &Found) -> Result<Reader> {
     let fail = |source| failed(&format!("read {}", found.file), &*found.device, source);
     let file = found.device.open(&found.file, Access::Read).map_err(fail)?;
-    let mut reader = Reader::new(found.header.number, found.device.location(), file)?;
-    Ok(reader.frame(Place { salt: found.header.salt, offset: FRAMES_START })?.is_some())
+    Reader::new(found.header.number, found.device.location(), file)
 }
 
 /// Copies a segment, which gets a new number.
