@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 
 /// Stands in a directory as long as it is being copied to.
 const UNFINISHED: &str = "copy.unfinished";
+/// A copy takes no more room than it needs.
+const GROWTH_BYTES: u64 = 16 << 10;
 /// Bytes copied at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
 
@@ -79,7 +81,8 @@ impl LogCopy {
     pub(crate) fn begin(to: &Arc<dyn Device>, after: Lsn, until: Lsn) -> Result<LogCopy> {
         begin_log_at(&**to, after + 1)?;
         let nothing = &mut |_: Frame<'_>| Ok::<(), Error>(());
-        let (log, _) = Log::open(to.clone(), LogOptions::default(), nothing, &mut |_, _| ())?;
+        let options = LogOptions { partitions: 1, growth_bytes: GROWTH_BYTES, ..LogOptions::default() };
+        let (log, _) = Log::open(to.clone(), options, nothing, &mut |_, _| ())?;
         Ok(LogCopy { log, next: after + 1, until, commits: 0 })
     }
 

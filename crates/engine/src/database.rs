@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use durability::{Appended, CommitMode, Device, Log, Reservation};
+use durability::{Appended, CommitMode, Device, Log, LogOptions, Reservation};
 use lineage::{Kept, MemoryBudget, TableOptions};
 use parking_lot::Mutex;
 use txn::{Handle, TransactionTable};
@@ -94,6 +94,9 @@ pub struct OpenOptions {
     /// Archives to a device, such as one that fails on purpose; not remembered. For tests.
     #[doc(hidden)]
     pub archive_device: Option<Arc<dyn Device>>,
+    /// The sizes of the log. For tests, in which files are to change hands often.
+    #[doc(hidden)]
+    pub log: Option<LogOptions>,
 }
 
 impl OpenOptions {

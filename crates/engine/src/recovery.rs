@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{Checkpoints, Device, Frame, FrameKind, Log, LogOptions, Manifest, lock_directory, lock_to_read};
+use durability::{Checkpoints, Device, Frame, FrameKind, Log, Manifest, lock_directory, lock_to_read};
 use lineage::{Cell, Change, MemoryBudget, TableOptions};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
@@ -66,7 +66,7 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
     let (log, recovered) = Log::open_locked(
         device.clone(),
         locked,
-        LogOptions::default(),
+        options.log.unwrap_or_default(),
         &mut |frame| replay.frame(frame),
         &mut *progress,
     )?;

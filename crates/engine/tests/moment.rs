@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use durability::Device;
+use durability::{Device, LogOptions};
 use engine::{
     ArchiveSetting, Column, DataType, Database, Error, OpenOptions, RecoveryTarget, Schema, Timestamp, Value,
 };
@@ -33,6 +33,7 @@ fn open_with(log: &FaultyDevice, archive: Option<&FaultyDevice>, merge_threads: 
         range_records: Some(16),
         archive_device: archive.map(device),
         archive_interval: Some(Duration::from_secs(3600)),
+        log: Some(LogOptions { partitions: 3, segment_bytes: 4096, growth_bytes: 1024, ..LogOptions::default() }),
         ..OpenOptions::default()
     };
     Database::open_on(device(log), options)
@@ -265,6 +266,56 @@ fn an_interrupted_restore_is_refused_or_right() {
         }
     }
     assert!(refused as u64 > rehearsal.steps());
+}
+
+#[test]
+fn an_interrupted_backup_is_refused_or_whole() {
+    let (mut random, mut states) = (StdRng::seed_from_u64(6), States::new());
+    let db = open(&FaultyDevice::new(0), None).unwrap();
+    work_on(&db, 20, &mut random, &mut states);
+    let rehearsal = FaultyDevice::new(0);
+    db.backup_on(&device(&rehearsal)).unwrap();
+    for step in 1..=rehearsal.steps() {
+        let target = FaultyDevice::new(step);
+        target.cut_power_at(step);
+        let done = db.backup_on(&device(&target));
+        match open(&target.after_power_loss(step), None) {
+            Ok(copy) if copy.table_names().is_empty() => assert!(done.is_err() && step < 3, "nothing was begun"),
+            Ok(copy) => assert_eq!(contents(&copy), contents(&db), "step {step}"),
+            Err(error) => assert!(matches!(error, Error::Unfinished(_)), "step {step}: {error}"),
+        }
+    }
+}
+
+/// Whatever byte of an archive or a backup is damaged, what is restored is right, or the damage is named.
+#[test]
+fn a_damaged_archive_is_refused_by_name_or_harmless() {
+    let (log, archive) = (FaultyDevice::new(0), FaultyDevice::new(1));
+    let (mut random, mut states) = (StdRng::seed_from_u64(11), States::new());
+    let db = open(&log, Some(&archive)).unwrap();
+    work_on(&db, 5, &mut random, &mut states);
+    let (copy, _) = backup(&db);
+    work_on(&db, 30, &mut random, &mut states);
+    let expected = contents(&db);
+    drop(db);
+    let (mut named, mut harmless) = (0, 0);
+    for name in archive.list().unwrap() {
+        for offset in (0..archive.contents(&name).len() as u64).step_by(101) {
+            let damaged = archive.after_power_loss(0);
+            damaged.flip_bit(&name, offset, (offset % 8) as u32);
+            match restored(&copy, Some(&damaged), RecoveryTarget::Latest) {
+                Ok(target) => {
+                    assert_eq!(contents(&open(&target, None).unwrap()), expected, "{name} at {offset}");
+                    harmless += 1;
+                }
+                Err(error) => {
+                    assert!(error.to_string().contains(&name), "{name} at {offset}: {error}");
+                    named += 1;
+                }
+            }
+        }
+    }
+    assert!(named > 20 && harmless > 0, "{named} named, {harmless} harmless");
 }
 
 /// The archive fails or loses power at every step; the database goes on, and what the archive has is right.
