@@ -99,7 +99,7 @@ impl Lists {
     }
 
     fn append(&self, transaction: &mut Transaction, list: u64, element: u64) -> Result<(), Error> {
-        if matches!(self.storage, Storage::Index(_)) && element % 2 == 0 {
+        if matches!(self.storage, Storage::Index(_)) && element.is_multiple_of(2) {
             transaction.insert(&self.table, &[Value::from(element as i64), Value::from(-1i64)])?;
             let moved = transaction.update(&self.table, &key(element), &[("list", Value::from(list as i64))])?;
             assert!(moved, "a transaction sees what it has inserted");

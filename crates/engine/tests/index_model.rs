@@ -154,9 +154,12 @@ fn check_rows(
     assert_eq!(rows, expected, "{}", definition.name);
 }
 
-/// Ranges to ask for, each with the keys that are in it.
-fn ranges(definition: &IndexDefinition, state: &State) -> Vec<(IndexRange, Box<dyn Fn(&ModelKey) -> bool>)> {
-    let mut ranges: Vec<(IndexRange, Box<dyn Fn(&ModelKey) -> bool>)> = Vec::new();
+/// A range, and the keys that are in it.
+type Asked = (IndexRange, Box<dyn Fn(&ModelKey) -> bool>);
+
+/// Ranges to ask for.
+fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
+    let mut ranges: Vec<Asked> = Vec::new();
     for (id, row) in state.iter().take(3) {
         let key = model_key(definition, (*id, row));
         let values: Vec<Value> = definition.columns.iter().map(|column| value_of((*id, row), *column)).collect();
@@ -422,7 +425,8 @@ impl Running {
     fn create_index(&mut self, i: usize, definition: &IndexDefinition) {
         match self.transaction.create_index("t", definition.clone()) {
             Ok(_) => {
-                assert!(!self.indexes.contains(&i) && !(definition.unique && self.has_duplicates(definition)));
+                assert!(!definition.unique || !self.has_duplicates(definition), "{}", definition.name);
+                assert!(!self.indexes.contains(&i), "{}", definition.name);
                 self.indexes.push(i);
             }
             Err(Error::IndexExists(_)) => assert!(self.indexes.contains(&i)),

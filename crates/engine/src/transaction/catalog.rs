@@ -92,6 +92,7 @@ impl Transaction {
         self.check_read_write()?;
         loop {
             let table = self.table(name)?;
+            table.data.check_is_no_sequence()?;
             match self.enter(&table.data) {
                 Ok(()) if Arc::ptr_eq(&self.table(name)?.data, &table.data) => return Ok(table),
                 Err(Error::NoSuchTable(_)) | Ok(()) => {}
@@ -102,7 +103,11 @@ impl Transaction {
 
     /// The names of the tables that the transaction sees, sorted.
     pub fn table_names(&self) -> Vec<String> {
-        self.anchor.core.catalog.names(self.transactions(), self.sight())
+        self.names(|data| !data.is_sequence())
+    }
+
+    pub(super) fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {
+        self.anchor.core.catalog.names(self.transactions(), self.sight(), of)
     }
 
     /// Whether names may mean something else to this transaction than to others.
@@ -122,6 +127,7 @@ impl Transaction {
 
     /// Makes a table with settings of its own.
     pub fn create_table_with(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
+        let settings = TableSettings { sequence: None, ..settings };
         self.change_catalog(|transaction| {
             transaction.claim_free(name)?;
             let data = transaction.make(name, schema, settings)?;
@@ -132,17 +138,21 @@ impl Transaction {
     /// Removes a table.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
-            let data = transaction.claim_table(name)?;
-            transaction.lock_whole(&data)?;
-            transaction.intend(name, Intent::Nothing);
-            transaction.remove(data)
+            let data = transaction.claim_plain(name)?;
+            transaction.drop_claimed(name, data)
         })
+    }
+
+    pub(super) fn drop_claimed(&mut self, name: &str, data: Arc<TableData>) -> Result<()> {
+        self.lock_whole(&data)?;
+        self.intend(name, Intent::Nothing);
+        self.remove(data)
     }
 
     /// Removes all rows of a table at once, history included, by putting an empty table in its place.
     pub fn truncate_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
-            let old = transaction.claim_table(name)?;
+            let old = transaction.claim_plain(name)?;
             transaction.lock_whole(&old)?;
             let (schema, settings) = (old.schema().clone(), transaction.settings_of(&old));
             let new = transaction.make(name, schema, settings)?;
@@ -168,7 +178,7 @@ impl Transaction {
     /// committed.
     pub fn set_retention(&mut self, name: &str, retention: Retention) -> Result<()> {
         self.change_catalog(|transaction| {
-            let data = transaction.claim_table(name)?;
+            let data = transaction.claim_plain(name)?;
             let settings = TableSettings { retention, ..transaction.settings_of(&data) };
             transaction.log_catalog(|redo| redo::put_settings(redo, data.id, &settings))?;
             transaction.note_step(Step::Set(data, settings));
@@ -203,7 +213,16 @@ impl Transaction {
         }
     }
 
-    /// Claims the name of a table.
+    /// Claims the name of a table that is no sequence.
+    pub(super) fn claim_plain(&mut self, name: &str) -> Result<Arc<TableData>> {
+        let data = self.claim_table(name)?;
+        match data.is_sequence() {
+            true => Err(Error::WrongKind { name: name.into(), expected: "table" }),
+            false => Ok(data),
+        }
+    }
+
+    /// Claims the name of a table or sequence.
     pub(super) fn claim_table(&mut self, name: &str) -> Result<Arc<TableData>> {
         self.claim(name)?;
         let Meanings { now, seen } = self.meanings(name);
@@ -238,7 +257,7 @@ impl Transaction {
         Snapshot::of_transaction(self.newest_allowed(), self.id())
     }
 
-    fn table_of(&self, data: Arc<TableData>) -> Table {
+    pub(super) fn table_of(&self, data: Arc<TableData>) -> Table {
         Table { database: self.anchor.database(), data }
     }
 
@@ -256,7 +275,7 @@ impl Transaction {
     }
 
     /// Makes a table, which is this transaction's alone, under a name that it has claimed.
-    fn make(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Arc<TableData>> {
+    pub(super) fn make(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Arc<TableData>> {
         self.anchor.check_memory()?;
         let core = &self.anchor.core;
         let mut data = TableData::new(core.catalog.next_id(), name, schema, settings, core.table_options, &core.budget);
@@ -268,7 +287,7 @@ impl Transaction {
         Ok(data)
     }
 
-    fn remove(&mut self, data: Arc<TableData>) -> Result<()> {
+    pub(super) fn remove(&mut self, data: Arc<TableData>) -> Result<()> {
         self.log_catalog(|redo| redo::put_drop(redo, data.id))?;
         self.note_step(Step::Dropped(data));
         Ok(())
@@ -397,8 +416,12 @@ impl Database {
 
     /// The names of all tables, sorted.
     pub fn table_names(&self) -> Vec<String> {
+        self.names(|data| !data.is_sequence())
+    }
+
+    pub(super) fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {
         let core = &self.shared.core;
-        core.catalog.names(&core.transactions, Snapshot::at(Timestamp::MAX))
+        core.catalog.names(&core.transactions, Snapshot::at(Timestamp::MAX), of)
     }
 
     pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {

@@ -39,7 +39,7 @@ impl Transaction {
     /// taken; [`Error::BadIndex`] if its method does not take such columns.
     pub fn create_index(&mut self, table: &str, definition: IndexDefinition) -> Result<Index> {
         self.change_catalog(|transaction| {
-            let data = transaction.claim_table(table)?;
+            let data = transaction.claim_plain(table)?;
             transaction.claim_index_name(&definition.name)?;
             let has_changed_keys = data.storage.range_count() > 0;
             let index = transaction.add_index(&data, KeptIndex { definition, has_changed_keys })?;

@@ -154,6 +154,7 @@ impl Transaction {
         let has_key = |cells: &[Cell<'_>]| unique.key_of(cells) == *key;
         let mut taken = None;
         let claimed = unique.insert_unique(key, rid, |other| {
+            self.saw_anything();
             match data.storage.newest_writer(newest, other) {
                 Writer::Running(owner) => {
                     taken = Some(Taken::Undecided(other, Some(owner)));
