@@ -139,7 +139,11 @@ fn an_index_that_is_made_while_others_write_has_every_row_of_every_snapshot() {
                     let view = db.read_view().unwrap();
                     assert_eq!(by_index(&table, &view, &index, 40).unwrap(), by_scan(&table, &view), "{method:?}");
                 }
-                assert_eq!(by_index(&table, &early, &index, 40).unwrap(), by_scan(&table, &early), "{method:?}");
+                match by_index(&table, &early, &index, 40) {
+                    Ok(found) => assert_eq!(found, by_scan(&table, &early), "{method:?}"),
+                    // All that the table kept was given up but for this view.
+                    Err(error) => assert!(matches!(error, Error::NoSuchIndex(_)) && retention == Retention::None),
+                }
                 db.drop_index("t_k").unwrap();
             }
             drop(ending);
@@ -178,6 +182,15 @@ fn an_index_that_was_dropped_serves_what_was_seen_before_and_refuses_what_came_l
         drop(ending);
         assert!(writer.join().unwrap().0 > 0);
     });
+}
+
+/// Ends the threads, also when the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Fails unless no key comes twice.
@@ -219,14 +232,14 @@ fn of_many_who_want_a_key_one_has_it_in_every_snapshot() {
 #[test]
 fn a_unique_index_is_made_only_of_keys_that_stay_unique() {
     // So few rows that mostly no two of them have one of many keys, and mostly some have one of a few.
-    for (keys, wanted) in [(400, true), (9, false)] {
+    for (keys, wanted) in [(1_000, true), (9, false)] {
         let ((db, table), is_over) = (make(Retention::None), &AtomicBool::new(false));
         thread::scope(|scope| {
             let (db, table) = (&db, &table);
             let writers: Vec<_> =
-                (0..3).map(|seed| scope.spawn(move || write(db, table, 10 + seed, (8, keys), is_over))).collect();
+                (0..2).map(|seed| scope.spawn(move || write(db, table, 10 + seed, (8, keys), is_over))).collect();
             let (ending, mut outcomes) = (Ending(is_over), Vec::new());
-            while outcomes.iter().filter(|made| **made == wanted).count() < 3 {
+            while !outcomes.contains(&wanted) {
                 assert!(outcomes.len() < 1_000, "none of {} attempts", outcomes.len());
                 let method = METHODS[outcomes.len() % METHODS.len()];
                 match db.create_index("t", IndexDefinition::new("t_k", &[1]).using(method).unique()) {

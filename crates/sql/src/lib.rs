@@ -23,6 +23,8 @@ mod error;
 mod explain;
 mod functions;
 mod headings;
+mod index_path;
+mod indexes;
 mod insert;
 mod literals;
 mod locking;

@@ -21,7 +21,8 @@ use crate::point::Point;
 use crate::sequences::{Taken, Taking};
 use crate::settings::{Change, Limit, Settings};
 use crate::{
-    Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, sequences, table_options,
+    Progress, activity, change, copy, create_as, ddl, explain, headings, indexes, insert, locking, sequences,
+    table_options,
 };
 
 /// Whether `COPY` and `BACKUP` may touch files.
@@ -239,6 +240,7 @@ impl Session {
                 Ok(create_as::run(self, create, source)?.into())
             }
             Statement::CreateTable(create) => Ok(ddl::create_table(self, &create, source)?.into()),
+            Statement::CreateIndex(create) => Ok(indexes::create(self, &create, source)?.into()),
             Statement::AlterTable(alter) => Ok(table_options::alter(self, &alter, source)?.into()),
             Statement::Drop { .. } => Ok(ddl::drop(self, &statement, source)?.into()),
             Statement::Truncate(truncate) => Ok(ddl::truncate(self, &truncate, source)?.into()),
