@@ -104,7 +104,7 @@ impl Partition {
             number,
             append: CachePadded::new(Mutex::new(append)),
             pending_first: AtomicU64::new(NO_LSN),
-            turn: Turn::new(),
+            turn: Turn::default(),
             writer: Mutex::new(Writer { segment, taken: None, spare: Vec::new(), spare_lsns: Vec::new() }),
             written: CachePadded::new(AtomicU64::new(0)),
             extensions: AtomicU64::new(0),
