@@ -169,7 +169,10 @@ impl Header {
 
     pub(crate) fn encode_at(&self, salt: Salt, offset: u64) -> [u8; HEADER_BYTES] {
         assert_eq!(offset % ALIGN_BYTES as u64, 0, "frames are aligned");
-        let mut bytes = [0; HEADER_BYTES];
+        // The offset stands in front of what is to be checked, where the checksum goes afterwards: one run over both.
+        let mut room = [0; HEADER_BYTES + 4];
+        room[..8].copy_from_slice(&offset.to_le_bytes());
+        let bytes = &mut room[4..];
         bytes[4..8].copy_from_slice(&self.payload_checksum.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.payload_bytes.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.flush_distance.to_le_bytes());
@@ -178,8 +181,9 @@ impl Header {
         bytes[32..36].copy_from_slice(&(salt.salt as u32).to_le_bytes());
         let tag_and_count = self.tag as u32 | self.data_frames.min(DATA_FRAMES_MAX) << 8;
         bytes[36..40].copy_from_slice(&tag_and_count.to_le_bytes());
-        let seed = crc32c::crc32c_append(salt.checksum, &offset.to_le_bytes());
-        let checksum = crc32c::crc32c_append(seed, &bytes[4..]);
+        let checksum = crc32c::crc32c_append(salt.checksum, &room);
+        let mut bytes = [0; HEADER_BYTES];
+        bytes.copy_from_slice(&room[4..]);
         bytes[..4].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
