@@ -267,8 +267,6 @@ impl Session {
         let Some(mut block) = self.block.take() else { return self.write_alone(work) };
         let done = block.transaction(&self.db, &self.token).and_then(|transaction| {
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
-            // What a partition commit depends on is noted from here on.
-            transaction.set_durability(self.settings.durability());
             work(self, &mut Write { transaction, token: &self.token, moment: None })
         });
         self.block = Some(block);
