@@ -111,7 +111,7 @@ pub struct Appended {
 
 impl Appended {
     fn new(partition: usize, mode: CommitMode, pushed: &Pushed) -> Appended {
-        let Pushed { lsn, flush, depends_on } = *pushed;
+        let Pushed { lsn, flush, depends_on, .. } = *pushed;
         Appended { lsn, partition, flush, mode, depends_on }
     }
 }
@@ -314,8 +314,9 @@ impl Log {
         next_lsn: impl FnOnce() -> Lsn,
     ) -> Result<Appended> {
         let number = || self.checked(next_lsn());
+        let entry = Entry { is_unawaited: mode == CommitMode::Async, ..entry };
         let pushed = self.partition(partition)?.append_numbered(&self.shared.common, entry, number)?;
-        self.ring(mode);
+        self.ring(&pushed);
         Ok(Appended::new(partition, mode, &pushed))
     }
 
@@ -454,9 +455,9 @@ impl Log {
         LogStats { bytes, frames, syncs, segments }
     }
 
-    /// Wakes the flusher for a commit that nobody waits for.
-    fn ring(&self, mode: CommitMode) {
-        if mode == CommitMode::Async
+    /// Wakes the flusher for a commit that nobody waits for. The first of a flush does for all.
+    fn ring(&self, pushed: &Pushed) {
+        if pushed.is_first_unawaited
             && let Some(flusher) = &self.flusher
         {
             flusher.ring();
@@ -532,9 +533,10 @@ impl Reservation<'_> {
 
     fn append(mut self, entry: Entry<'_>, mode: CommitMode) -> Appended {
         self.log.checked(entry.lsn);
+        let entry = Entry { is_unawaited: mode == CommitMode::Async, ..entry };
         let (reserved, shared) = (std::mem::take(&mut self.reserved), &self.log.shared);
         let pushed = shared.partitions[self.partition].append_reserved(&shared.common, entry, reserved);
-        self.log.ring(mode);
+        self.log.ring(&pushed);
         Appended::new(self.partition, mode, &pushed)
     }
 }
