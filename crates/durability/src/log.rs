@@ -140,6 +140,8 @@ pub(crate) struct Shared {
 
 struct Trim {
     below: Lsn,
+    /// Everything up to here is known to have been on disk.
+    proven: Lsn,
     /// Of earlier crashes; the trim point never stands within one.
     holes: Vec<Hole>,
     outgoing: Outgoing,
@@ -219,7 +221,12 @@ impl Log {
             appended_to: partitions.len().min(options.partitions),
             partitions,
             alarm: Alarm::default(),
-            trim: Mutex::new(Trim { below: stock.trim.below, holes, outgoing: Outgoing::default() }),
+            trim: Mutex::new(Trim {
+                below: stock.trim.below,
+                proven: stock.trim.proven,
+                holes,
+                outgoing: Outgoing::default(),
+            }),
             _lock: lock,
         });
         let fail = |source| device_error("start the flushing thread".to_string(), location, source);
@@ -356,8 +363,10 @@ impl Log {
         }
         common.poison.watch(|| {
             if below > trim.below {
-                trim::write(&*common.files.device, common.files.log, below)?;
-                trim.below = below;
+                // Whatever is on disk now testifies as well.
+                let proven = self.stable_lsn();
+                trim::write(&*common.files.device, common.files.log, below, proven)?;
+                (trim.below, trim.proven) = (below, proven);
                 trim.holes.retain(|hole| hole.to > below);
             }
             Ok(())
@@ -444,7 +453,14 @@ impl Log {
     fn finish(&mut self) -> Result<()> {
         self.flusher = None;
         self.flush()?;
-        self.shared.partitions.iter().try_for_each(|partition| partition.mark_end(&self.shared.common))
+        let Shared { common, partitions, trim, .. } = &*self.shared;
+        partitions.iter().try_for_each(|partition| partition.mark_end(common))?;
+        let (mut trim, proven) = (trim.lock(), self.stable_lsn());
+        if !self.is_read_only() && proven > trim.proven {
+            trim::write(&*common.files.device, common.files.log, trim.below, proven)?;
+            trim.proven = proven;
+        }
+        Ok(())
     }
 }
 
