@@ -24,6 +24,7 @@
 //! | `frame` | the bytes of a frame |
 //! | `segment`, `files`, `trim` | the bytes of a segment header; which files are free; up to where the log was given up |
 //! | `append`, `partition` | one partition: room, buffer, flush, files |
+//! | `dependency` | [`Dependencies`]: what a partition commit must not survive without |
 //! | `frontier` | up to which LSN everything is on disk |
 //! | `turn`, `pause`, `poison` | who flushes and who waits (group commit); short waits; what follows a failure |
 //! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
@@ -38,8 +39,8 @@
 //!
 //! What is promised, and by which test it is checked:
 //! 1. An acknowledged commit survives power loss (`tests/crash.rs`).
-//! 2. Commits are replayed in LSN order, up to the first that is missing; of those beyond only partition commits
-//!    (`tests/crash.rs`).
+//! 2. Commits are replayed in LSN order, up to the first that is missing; of those beyond only partition commits that depend
+//!    on none of the missing ones (`tests/crash.rs`, `tests/dependencies.rs`).
 //! 3. A transaction is replayed whole or not at all (`tests/crash.rs`, `tests/damage.rs`).
 //! 4. After a failed write or sync nothing more is acknowledged; a full disk fails what does not fit, and the log
 //!    goes on when there is space (`tests/faults.rs`).
@@ -54,6 +55,7 @@ mod archive;
 mod chain;
 mod checkpoint;
 mod copies;
+mod dependency;
 mod device;
 mod error;
 mod files;
@@ -80,6 +82,7 @@ pub use checkpoint::{
     Checkpoints, FoundCheckpoints, MAX_BLOB_BYTES, Manifest, Published,
 };
 pub use copies::{ArchivedLog, Extent, SegmentArchive, archived_logs};
+pub use dependency::Dependencies;
 pub use device::{Access, Device, DeviceFile, DirectoryLock};
 pub use error::{LogError, OpenError, Result};
 pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES};

@@ -9,7 +9,8 @@
 //!     otherwise read on in the chain that is furthest behind
 //!   until every chain is at its end: next is missing, the first gap
 //!   a frame testifies that next was stable once -> damage, refuse
-//!   hand over the partition commits beyond the gap in LSN order; drop the other commits there
+//!   hand over the partition commits beyond the gap that depend on none of the missing LSNs (`dependency.rs`), in LSN
+//!   order; drop the other commits there
 //!   mend the last flush of every chain (`chain.rs`)
 //! ```
 //!
@@ -31,6 +32,8 @@
 //!   mark, testifies that they were stable. (A closed partition ends with a mark that testifies for all of it.)
 //! - Last segments that were removed, or replaced by older copies of themselves, are missed only by the same testimony. What
 //!   was there when the log was closed last testifies as well (`trim.rs`).
+//! - What an interrupted flush testifies to is passed over if its first frame is lost: that may have been an opening frame, with
+//!   the hole that makes it true.
 //! - Damage to the mark itself, or to what follows the last frame, looks like a torn tail; nothing is lost.
 
 use std::collections::BTreeMap;
@@ -270,7 +273,7 @@ impl<E> Merge<'_, '_, E> {
                 match self.behind().filter(|&at| self.chains[at].passed < hole.to) {
                     Some(at) => self.read_on(at)?,
                     None => {
-                        self.partition_commits(hole.to)?;
+                        self.partition_commits(hole)?;
                         self.next = hole.to;
                     }
                 }
@@ -297,7 +300,7 @@ impl<E> Merge<'_, '_, E> {
         let highest = self.chains.iter().map(|chain| chain.lsn_max).max().unwrap_or(0);
         let hole = Hole { from: self.next, to: self.next.max(highest + 1) };
         let before = self.recovered.commits;
-        self.partition_commits(Lsn::MAX)?;
+        self.partition_commits(hole)?;
         self.recovered.commits_beyond_gap = self.recovered.commits - before;
         Ok(hole)
     }
@@ -332,13 +335,15 @@ impl<E> Merge<'_, '_, E> {
         Ok(())
     }
 
-    /// Hands over the partition commits below `to` that were read ahead; drops the others.
-    fn partition_commits(&mut self, to: Lsn) -> std::result::Result<(), OpenError<E>> {
-        let rest = self.pending.split_off(&to);
+    /// Hands over the partition commits in a hole that were read ahead and depend on nothing in it; drops the others.
+    fn partition_commits(&mut self, hole: Hole) -> std::result::Result<(), OpenError<E>> {
+        let rest = self.pending.split_off(&hole.to);
         for (at, numbered) in std::mem::replace(&mut self.pending, rest).into_values() {
             match numbered.tag {
-                Tag::PartitionCommit => self.hand_over(at, &numbered)?,
-                Tag::Commit => self.recovered.dropped_commits += 1,
+                Tag::PartitionCommit | Tag::DependentCommit if numbered.depends_on < hole.from => {
+                    self.hand_over(at, &numbered)?;
+                }
+                Tag::Commit | Tag::PartitionCommit | Tag::DependentCommit => self.recovered.dropped_commits += 1,
                 _ => {}
             }
         }

@@ -11,7 +11,7 @@
 //! ```text
 //!   offset  bytes
 //!        0      8  magic "LSTREDO\0"
-//!        8      4  format version, 2
+//!        8      4  format version, 3
 //!       12      4  checksum: crc32c of the other bytes of the header sector (0..12, 16..512)
 //!       16      8  number of the file, as in its name
 //!       24      8  log: random, the same in all files of a log
@@ -32,7 +32,8 @@
 //! - an interrupted creation leaves a file of zeros, or none, and an interrupted recycling leaves the old header;
 //!   any other invalid header is damage.
 //!
-//! Version 1 was a log of one stream; it is refused.
+//! Version 2 had no commits that name what they depend on (`frame.rs`). Its segments are read, and take no frames. Version 1
+//! was a log of one stream; it is refused.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -45,7 +46,8 @@ use crate::frame::{u32_at, u64_at};
 pub(crate) const FRAMES_START: u64 = 512;
 const HEADER_BYTES: usize = FRAMES_START as usize;
 const MAGIC: [u8; 8] = *b"LSTREDO\0";
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
+const OLDEST_VERSION: u32 = 2;
 const CHECKSUM_OFFSET: usize = 12;
 const COPY_END_OFFSET: usize = 80;
 
@@ -63,6 +65,7 @@ pub(crate) fn parse_name(name: &str) -> Option<u64> {
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
+    pub(crate) version: u32,
     pub(crate) number: u64,
     pub(crate) log: u64,
     pub(crate) salt: u64,
@@ -81,6 +84,15 @@ pub(crate) struct Link {
 }
 
 impl Header {
+    /// Of a segment that is begun now.
+    pub(crate) fn new(number: u64, log: u64, salt: u64, link: Link) -> Header {
+        Header { version: FORMAT_VERSION, number, log, salt, link }
+    }
+
+    pub(crate) fn is_newest_version(&self) -> bool {
+        self.version == FORMAT_VERSION
+    }
+
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         self.encode_copy(0)
     }
@@ -91,7 +103,7 @@ impl Header {
         let words = [self.number, self.log, self.salt, partition, sequence, previous_end, previous_salt, lsn_before];
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
         for (word, place) in words.iter().zip(bytes[16..].chunks_exact_mut(8)) {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -130,7 +142,7 @@ impl Header {
         }
         // The version comes before the checksum, as another format may have another checksum.
         let found = u32_at(bytes, 8);
-        if found != FORMAT_VERSION {
+        if !(OLDEST_VERSION..=FORMAT_VERSION).contains(&found) {
             return Err(LogError::UnknownVersion { file, found, supported: FORMAT_VERSION });
         }
         if u32_at(bytes, CHECKSUM_OFFSET) != checksum(bytes) {
@@ -146,7 +158,7 @@ impl Header {
             previous_salt: u64_at(bytes, 64),
             lsn_before: u64_at(bytes, 72),
         };
-        Ok(Header { number, log: u64_at(bytes, 24), salt: u64_at(bytes, 32), link })
+        Ok(Header { version: found, number, log: u64_at(bytes, 24), salt: u64_at(bytes, 32), link })
     }
 }
 
@@ -190,7 +202,7 @@ mod tests {
     use super::*;
 
     const LINK: Link = Link { partition: 2, sequence: 9, previous_end: 4096, previous_salt: 5, lsn_before: 77 };
-    const HEADER: Header = Header { number: 3, log: 6, salt: 11, link: LINK };
+    const HEADER: Header = Header { version: FORMAT_VERSION, number: 3, log: 6, salt: 11, link: LINK };
 
     #[test]
     fn names() {
@@ -208,6 +220,17 @@ mod tests {
         assert_eq!(Header::decode_copy(&HEADER.encode_copy(5000), "copy").unwrap(), (HEADER, 5000));
         let error = Header::decode_copy(&[7; 100], "copy").unwrap_err();
         assert!(matches!(&error, LogError::Corrupt { file, .. } if file == "copy"), "{error}");
+    }
+
+    #[test]
+    fn the_version_before_is_read_and_takes_no_frames() {
+        let header = Header { version: OLDEST_VERSION, ..HEADER };
+        assert_eq!(Header::decode(&header.encode(), 3).unwrap(), header);
+        assert!(HEADER.is_newest_version() && !header.is_newest_version());
+        for version in [OLDEST_VERSION - 1, FORMAT_VERSION + 1] {
+            let refused = Header::decode(&Header { version, ..HEADER }.encode(), 3);
+            assert!(matches!(refused, Err(LogError::UnknownVersion { found, .. }) if found == version));
+        }
     }
 
     #[test]

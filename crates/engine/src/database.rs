@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use durability::{Appended, CommitMode, Device, Log, LogOptions, Reservation};
+use durability::{Appended, CommitMode, Dependencies, Device, Log, LogOptions, Reservation};
 use lineage::{Kept, MemoryBudget, TableOptions};
 use parking_lot::Mutex;
 use txn::{Handle, TransactionTable};
@@ -94,9 +94,9 @@ pub struct OpenOptions {
     /// Archives to a device, such as one that fails on purpose; not remembered. For tests.
     #[doc(hidden)]
     pub archive_device: Option<Arc<dyn Device>>,
-    /// The sizes of the log. For tests, in which files are to change hands often.
+    /// The sizes of the redo log. For tests.
     #[doc(hidden)]
-    pub log: Option<LogOptions>,
+    pub log: LogOptions,
 }
 
 impl OpenOptions {
@@ -269,20 +269,6 @@ impl Database {
         self.shared.core.clock.time_of(at)
     }
 
-    /// Whether a commit, and every one before it, is on disk; true of every commit of a database in memory. Tells of commits
-    /// that were not waited for.
-    pub fn is_durable(&self, at: Timestamp) -> bool {
-        self.shared.log.as_ref().is_none_or(|log| log.is_stable(at.0))
-    }
-
-    /// Waits until a commit, and every one before it, is on disk.
-    pub fn wait_durable(&self, at: Timestamp) -> Result<()> {
-        match &self.shared.log {
-            Some(log) => Ok(log.wait_stable(at.0)?),
-            None => Ok(()),
-        }
-    }
-
     /// The newest snapshot. It is not held: where a table does not keep its history, what it sees may soon be gone, and
     /// reading it an error; see [`Database::read_view`].
     pub fn snapshot(&self) -> Snapshot {
@@ -357,7 +343,14 @@ impl Shared {
 
     /// Takes the transaction from running to committed; its redo is in the log's buffer then, and its writes are
     /// visible.
-    pub(crate) fn commit_to_log(&self, handle: &Handle, redo: &[u8], place: LogPlace) -> Result<Committed> {
+    #[inline]
+    pub(crate) fn commit_to_log(
+        &self,
+        handle: &Handle,
+        redo: &[u8],
+        place: LogPlace,
+        on: Dependencies<'_>,
+    ) -> Result<Committed> {
         let transactions = &self.core.transactions.0;
         let take_timestamp = || {
             transactions.start_commit(handle);
@@ -369,8 +362,11 @@ impl Shared {
             // while the log waits for the disk.
             Some(log) => {
                 let LogPlace { partition, mode } = place;
-                let lsn = || take_timestamp().0;
-                let appended = log.append_commit(partition, handle.id().number(), redo, mode, lsn)?;
+                let (txn, lsn) = (handle.id().number(), || take_timestamp().0);
+                let appended = match mode {
+                    CommitMode::Partition => log.append_partition_commit(partition, txn, redo, on, lsn),
+                    _ => log.append_commit(partition, txn, redo, mode, lsn),
+                }?;
                 (Timestamp(appended.lsn), Some(appended))
             }
         };
@@ -384,7 +380,7 @@ impl Shared {
         &self,
         handle: &Handle,
         redo: &[u8],
-        place: LogPlace,
+        (place, on): (LogPlace, Dependencies<'_>),
         validate: &dyn Fn(Timestamp) -> Result<()>,
     ) -> Result<Committed> {
         let (transactions, txn) = (&self.core.transactions.0, handle.id().number());
@@ -395,7 +391,10 @@ impl Shared {
         transactions.prepare(handle, at);
         validate(at)?;
         transactions.await_dependencies(handle).map_err(|_| Error::DependencyFailed)?;
-        let appended = number.room.take().map(|room| room.commit(txn, at.0, redo, place.mode));
+        let appended = number.room.take().map(|room| match place.mode {
+            CommitMode::Partition => room.partition_commit(txn, at.0, redo, on),
+            mode => room.commit(txn, at.0, redo, mode),
+        });
         transactions.finish_commit(handle, at);
         Ok(Committed { at, appended })
     }
@@ -413,6 +412,7 @@ impl Shared {
         let mode = match durability {
             Durability::Sync => CommitMode::Sync,
             Durability::Async => CommitMode::Async,
+            Durability::Partition => CommitMode::Partition,
         };
         LogPlace { partition: self.log.as_ref().map_or(0, |log| log.partition_for(mode)), mode }
     }

@@ -31,6 +31,7 @@
 //! | `database` | [`Database`]: opening, tables, snapshots |
 //! | `catalog` | which name means which table, for whom |
 //! | `settings` | [`TableSettings`]: layout and retention |
+//! | `sequence` | [`Sequence`]: numbers that are given out once |
 //! | `wall_clock` | the commit that was the newest at a time |
 //! | `table` | [`Table`]: one table and its scans |
 //! | `table_lock`, `table_name` | who has a table for itself; what it is called |
@@ -43,6 +44,7 @@
 //! | `recovery` | opening what a checkpoint and the log after it describe |
 //! | `checkpoint` | writing checkpoints and restoring them |
 //! | `directory` | directories as devices |
+//! | `durable` | whether a commit is on disk |
 //! | `backup`, `copy` | a copy in another directory |
 //! | `archive`, `moment` | archiving the log; bringing a database to a moment with it |
 //! | `inspect`, `verify` | looking at the files of a database; whether all of it is whole |
@@ -59,6 +61,7 @@ mod checkpoint;
 mod copy;
 mod database;
 mod directory;
+mod durable;
 mod error;
 mod inspect;
 mod isolation;
@@ -74,6 +77,7 @@ mod redo;
 mod retry;
 mod row;
 mod running;
+mod sequence;
 mod settings;
 mod share_locks;
 mod table;
@@ -100,6 +104,7 @@ pub use moment::{RecoveryTarget, RestoreReport};
 pub use past::{ChangeKind, RecordVersion, RowChange};
 pub use read_view::{ReadView, Sight};
 pub use running::{RowWait, RunningState, RunningTransaction, WaitCounts};
+pub use sequence::{Sequence, SequenceOptions, SequencePosition};
 pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableMemory, TableScan};
 pub use transaction::{Interrupter, Savepoint, Transaction};

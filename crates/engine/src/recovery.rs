@@ -63,13 +63,8 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         bytes: 0,
     };
     replay.clock.restore(std::mem::take(&mut replay.base.clock));
-    let (log, recovered) = Log::open_locked(
-        device.clone(),
-        locked,
-        options.log.unwrap_or_default(),
-        &mut |frame| replay.frame(frame),
-        &mut *progress,
-    )?;
+    let (log, recovered) =
+        Log::open_locked(device.clone(), locked, options.log, &mut |frame| replay.frame(frame), &mut *progress)?;
     // What is between the checkpoint and the log is gone.
     if recovered.trimmed_below > replay.base.low.0 + 1 {
         let from = recovered.trimmed_below;

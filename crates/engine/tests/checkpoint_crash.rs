@@ -11,7 +11,7 @@ type Contents = Vec<(String, Vec<(i64, i64)>)>;
 
 fn open(device: &FaultyDevice) -> Result<Database, Error> {
     // What a file was extended by is searched for frames at each opening.
-    let log = Some(LogOptions { growth_bytes: 4096, ..LogOptions::default() });
+    let log = LogOptions { growth_bytes: 4096, ..LogOptions::default() };
     let options = OpenOptions { merge_threads: Some(0), range_records: Some(16), log, ..OpenOptions::default() };
     Database::open_on(Arc::new(device.clone()), options)
 }

@@ -33,7 +33,7 @@ fn open_with(log: &FaultyDevice, archive: Option<&FaultyDevice>, merge_threads: 
         range_records: Some(16),
         archive_device: archive.map(device),
         archive_interval: Some(Duration::from_secs(3600)),
-        log: Some(LogOptions { partitions: 3, segment_bytes: 4096, growth_bytes: 1024, ..LogOptions::default() }),
+        log: LogOptions { partitions: 3, segment_bytes: 4096, growth_bytes: 1024, ..LogOptions::default() },
         ..OpenOptions::default()
     };
     Database::open_on(device(log), options)

@@ -9,7 +9,7 @@ fn open(device: &FaultyDevice) -> Result<Database, engine::Error> {
     let options = OpenOptions {
         merge_threads: Some(0),
         range_records: Some(32),
-        log: Some(LogOptions { partitions: 2, segment_bytes: 4096, growth_bytes: 1024, ..LogOptions::default() }),
+        log: LogOptions { partitions: 2, segment_bytes: 4096, growth_bytes: 1024, ..LogOptions::default() },
         ..OpenOptions::default()
     };
     Database::open_on(Arc::new(device.clone()), options)

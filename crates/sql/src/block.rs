@@ -24,6 +24,8 @@ pub(crate) struct Block {
     /// is parked.
     transaction: Option<Transaction>,
     modes: Modes,
+    /// In microseconds since 1970.
+    started: i64,
     has_failed: bool,
     /// The oldest first.
     savepoints: Vec<Mark>,
@@ -48,10 +50,11 @@ struct Watched {
 }
 
 impl Block {
-    pub(crate) fn new(modes: Modes, settings: Saved, time_limit: Option<Alarm>) -> Block {
+    pub(crate) fn new(modes: Modes, started: i64, settings: Saved, time_limit: Option<Alarm>) -> Block {
         Block {
             transaction: None,
             modes,
+            started,
             has_failed: false,
             savepoints: Vec::new(),
             queries: Vec::new(),
@@ -104,6 +107,11 @@ impl Block {
 
     pub(crate) fn modes(&self) -> Modes {
         self.modes
+    }
+
+    /// When it began, in microseconds since 1970.
+    pub(crate) fn started(&self) -> i64 {
+        self.started
     }
 
     /// The settings before the block, once it is over.

@@ -11,6 +11,7 @@ use crate::moment::Moment;
 use crate::names::{position, table_name};
 use crate::outcome::{Command, Notice};
 use crate::parse::Source;
+use crate::past::wall_time;
 use crate::session::{FileAccess, Session};
 use crate::settings::Limit;
 
@@ -161,7 +162,7 @@ impl Session {
 
     fn begin(&mut self, modes: Modes) -> Result<()> {
         let limit = self.activity.begin_block(self.settings.limit(Limit::Transaction))?;
-        self.block = Some(Block::new(modes, self.settings.save(), limit));
+        self.block = Some(Block::new(modes, wall_time(), self.settings.save(), limit));
         Ok(())
     }
 
