@@ -75,10 +75,13 @@ fn a_killed_program_loses_nothing_that_it_acknowledged() {
         let found = rows(directory.path(), sql);
         let [transfers, sum, moved, unused] = found[..] else { panic!("{found:?}") };
         assert!(transfers >= acknowledged as i64, "round {round}: {transfers} of {acknowledged} acknowledged");
-        assert_eq!((sum, moved), (0, transfers), "round {round}: transfers are whole");
+        assert_eq!((sum, moved, unused), (0, transfers, transfers), "round {round}: transfers are whole, and none is missing");
         // One more may have been committed than was acknowledged, in each round.
         acknowledged = transfers as usize;
         next = unused as usize;
     }
+    let verified = Command::new(env!("CARGO_BIN_EXE_lstore")).arg("verify").arg(directory.path()).output();
+    let verified = verified.expect("the program runs");
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
     println!("{cycles} kills, {acknowledged} transfers");
 }
