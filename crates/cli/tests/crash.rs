@@ -75,7 +75,11 @@ fn a_killed_program_loses_nothing_that_it_acknowledged() {
         let found = rows(directory.path(), sql);
         let [transfers, sum, moved, unused] = found[..] else { panic!("{found:?}") };
         assert!(transfers >= acknowledged as i64, "round {round}: {transfers} of {acknowledged} acknowledged");
-        assert_eq!((sum, moved, unused), (0, transfers, transfers), "round {round}: transfers are whole, and none is missing");
+        assert_eq!(
+            (sum, moved, unused),
+            (0, transfers, transfers),
+            "round {round}: transfers are whole, and none is missing"
+        );
         // One more may have been committed than was acknowledged, in each round.
         acknowledged = transfers as usize;
         next = unused as usize;
