@@ -9,6 +9,7 @@ use lineage::{Cell, View};
 use types::{Rid, Snapshot, Timestamp};
 
 use super::Verification;
+use crate::indexes::{IndexData, IndexKey};
 use crate::outcomes::Transactions;
 use crate::primary_key::{Key, PrimaryKey};
 use crate::table::TableData;
@@ -32,7 +33,10 @@ pub(super) trait CheckedIndex {
     /// Passes on every key with the records that it lists.
     fn for_each(&self, visit: &mut dyn FnMut(&Self::Key, &[Rid]));
 
-    /// Of a unique index, the record that a lookup of the key finds in a view; `None` of an index where keys may repeat.
+    /// Whether no two records may have the key that these cells make.
+    fn is_compared(&self, cells: &[Cell<'_>]) -> bool;
+
+    /// The record that a lookup of the key finds in a view, if lookups are to be compared.
     fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &Self::Key) -> Option<Option<Rid>>;
 }
 
@@ -56,8 +60,41 @@ impl CheckedIndex for PrimaryKey {
         PrimaryKey::for_each(self, visit);
     }
 
+    fn is_compared(&self, _cells: &[Cell<'_>]) -> bool {
+        true
+    }
+
     fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &Key) -> Option<Option<Rid>> {
         Some(table.find(view, key))
+    }
+}
+
+impl CheckedIndex for IndexData {
+    type Key = IndexKey;
+
+    fn name(&self) -> String {
+        format!("index \"{}\"", self.definition.name)
+    }
+
+    fn columns(&self) -> &[usize] {
+        IndexData::columns(self)
+    }
+
+    fn key(&self, cells: &[Cell<'_>]) -> Option<IndexKey> {
+        Some(IndexData::key(self, cells))
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
+        self.entries.for_each(visit);
+    }
+
+    fn is_compared(&self, cells: &[Cell<'_>]) -> bool {
+        IndexData::is_compared(self, cells)
+    }
+
+    fn holder(&self, _table: &TableData, _view: View<'_, Transactions>, _key: &IndexKey) -> Option<Option<Rid>> {
+        // Readers check the key on the version that they see: with the right entries they find the right records.
+        None
     }
 }
 
@@ -124,7 +161,7 @@ fn check_only_holder<I: CheckedIndex>(
     let newest = transactions.0.now();
     let view = transactions.view(Snapshot::at(newest));
     let found = index.holder(table, view, key)?;
-    let expected = has(table, transactions, index, key, rid, newest).then_some(rid);
+    let expected = has(table, transactions, index, key, rid, newest).map(|_| rid);
     (found != expected).then(|| format!("{} of {rid:?}, {key:?}, leads to {found:?}", index.name()))
 }
 
@@ -144,20 +181,23 @@ fn check_holders<I: CheckedIndex>(
     times.dedup();
     for at in times {
         let view = transactions.view(Snapshot::at(at));
-        let found = index.holder(table, view, key)?;
-        let holds = |rid: &&Rid| has(table, transactions, index, key, **rid, at);
-        let holders: Vec<&Rid> = known.iter().filter(holds).collect();
-        if holders.len() > 1 {
-            return Some(format!("{name}: {holders:?} all have {key:?} as of commit {}", at.0));
+        let mut holders: Vec<(Rid, bool)> = Vec::new();
+        for rid in &known {
+            holders.extend(has(table, transactions, index, key, *rid, at).map(|is_compared| (*rid, is_compared)));
         }
-        if found.as_ref() != holders.first().copied() {
-            return Some(format!("{name}: {key:?} leads to {found:?}, not {holders:?}, as of commit {}", at.0));
+        let rids: Vec<Rid> = holders.iter().map(|(rid, _)| *rid).collect();
+        if rids.len() > 1 && holders.iter().any(|(_, is_compared)| *is_compared) {
+            return Some(format!("{name}: {rids:?} all have {key:?} as of commit {}", at.0));
+        }
+        let found = index.holder(table, view, key);
+        if found.is_some_and(|found| found.as_ref() != rids.first()) {
+            return Some(format!("{name}: {key:?} leads to {found:?}, not {rids:?}, as of commit {}", at.0));
         }
     }
     None
 }
 
-/// Whether a record has a key as of a commit.
+/// Whether a record has a key as of a commit, and if so, whether nobody else may.
 fn has<I: CheckedIndex>(
     table: &TableData,
     transactions: &Transactions,
@@ -165,8 +205,8 @@ fn has<I: CheckedIndex>(
     key: &I::Key,
     rid: Rid,
     at: Timestamp,
-) -> bool {
+) -> Option<bool> {
     let view = transactions.view(Snapshot::at(at));
-    let read = table.storage.read(view, rid, index.columns(), |cells| index.key(cells));
-    read.flatten().is_some_and(|found| found == *key)
+    let read = table.storage.read(view, rid, index.columns(), |cells| (index.key(cells), index.is_compared(cells)));
+    read.and_then(|(found, is_compared)| (found.as_ref() == Some(key)).then_some(is_compared))
 }

@@ -126,6 +126,10 @@ impl Verification {
                 let faults = index::check(&table, &db.shared.core.transactions, primary_key, self);
                 self.faults.extend(told_of(&table, faults));
             }
+            for index in table.indexes.all() {
+                let faults = index::check(&table, &db.shared.core.transactions, &*index, self);
+                self.faults.extend(told_of(&table, faults));
+            }
         }
         Ok(())
     }

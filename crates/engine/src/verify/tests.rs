@@ -4,6 +4,7 @@ use types::{Column, DataType, Rid, Schema, Timestamp, Value};
 
 use super::Verification;
 use crate::database::Database;
+use crate::indexes::{IndexData, IndexDefinition, IndexMethod};
 use crate::isolation::TransactionOptions;
 use crate::table::Table;
 
@@ -139,4 +140,70 @@ fn of_very_many_faults_the_first_are_told() {
     }
     let found = look(&db).faults;
     assert_eq!((found.len(), found.last().map(String::as_str)), (21, Some("\"t\": 30 more of this kind")));
+}
+
+/// Secondary indexes of every method, with keys that repeat, NULLs, old keys, and more entries than are looked at together.
+fn indexed(db: &Database) -> Table {
+    let columns = ["id", "n", "m"].map(|name| Column::new(name, DataType::BigInt));
+    let table = db.create_table("t", Schema::new(columns.to_vec(), &["id"]).unwrap()).unwrap();
+    let of = |name: &str, column, method| IndexDefinition::new(name, &[column]).using(method);
+    db.create_index("t", of("b", 1, IndexMethod::Btree)).unwrap();
+    db.create_index("t", of("k", 1, IndexMethod::Kiss)).unwrap();
+    db.create_index("t", of("h", 1, IndexMethod::Hash)).unwrap();
+    db.create_index("t", of("u", 2, IndexMethod::Btree).unique()).unwrap();
+    db.create_index("t", IndexDefinition::new("two", &[1, 2])).unwrap();
+    let null_or = |is_null: bool, n: i64| if is_null { Value::Null } else { Value::from(n) };
+    db.run(TransactionOptions::default(), |transaction| {
+        (0..4500i64).try_for_each(|id| {
+            let row = [Value::from(id), null_or(id % 9 == 0, id % 50), null_or(id % 7 == 0, id)];
+            transaction.insert(&table, &row).map(drop)
+        })
+    })
+    .unwrap();
+    for id in 0..40i64 {
+        let values = [(1, Value::from(1000 + id)), (2, Value::from(10_000 + id))];
+        db.run(TransactionOptions::default(), |t| t.update_columns(&table, &[Value::from(id)], &values)).unwrap();
+    }
+    table
+}
+
+#[test]
+fn secondary_indexes_are_looked_at_both_ways() {
+    let db = Database::in_memory();
+    let table = indexed(&db);
+    let found = look(&db);
+    assert_eq!(found.faults, [""; 0]);
+    // Each of 5 indexes has an entry for each of 4,500 rows, and one more for each of 40 that were changed.
+    assert_eq!((found.rows, found.versions, found.index_entries), (4500, 4540, 4500 + 5 * 4540));
+    // The key that record 1 had before, and one that record 2 never had.
+    let key_of = |index: &IndexData| match index.definition.columns.len() {
+        1 => index.key(&[Cell::Word(1)]),
+        _ => index.key(&[Cell::Word(1), Cell::Word(1)]),
+    };
+    let (all, never) = (table.data.indexes.all(), Rid::base(0, 2));
+    let first = |index: &IndexData| *index.entries.rids(&key_of(index)).iter().min_by_key(|rid| rid.word()).unwrap();
+    let lost: Vec<Rid> = all.iter().map(|index| first(index)).collect();
+    all.iter().zip(&lost).for_each(|(index, rid)| index.entries.remove(&key_of(index), *rid));
+    let found = faults(&db);
+    for (index, rid) in all.iter().zip(lost) {
+        let name = &index.definition.name;
+        assert!(found.contains(&format!("index \"{name}\" does not list {rid:?}")), "{name}: {found}");
+        index.entries.insert(&key_of(index), rid);
+        index.entries.insert(&key_of(index), never);
+    }
+    let found = faults(&db);
+    for index in &all {
+        let name = &index.definition.name;
+        assert!(found.contains(&format!("index \"{name}\" lists {never:?}")), "{name}: {found}");
+        index.entries.remove(&key_of(index), never);
+    }
+    // Two records with one value in the unique column: the old ones of record 3 and of one that is planted.
+    let rid = plant(&table, &[Cell::Word(9999), Cell::Word(1), Cell::Word(3)], 6, true);
+    for index in &all {
+        let of_row = index.key_of_row(&[Cell::Word(9999), Cell::Word(1), Cell::Word(3)]).0;
+        index.entries.insert(&of_row, rid);
+    }
+    let found = look(&db).faults;
+    assert!(found.iter().all(|fault| fault.contains("index \"u\": [") && fault.contains("all have")), "{found:?}");
+    assert_eq!(found.len(), 1, "{found:?}");
 }
