@@ -150,6 +150,8 @@ pub(crate) struct Shared {
 
 struct Trim {
     below: Lsn,
+    /// Everything up to here is known to have been on disk.
+    proven: Lsn,
     /// Of earlier crashes; the trim point never stands within one.
     holes: Vec<Hole>,
     outgoing: Outgoing,
@@ -229,7 +231,12 @@ impl Log {
             appended_to: partitions.len().min(options.partitions),
             partitions,
             alarm: Alarm::default(),
-            trim: Mutex::new(Trim { below: stock.trim.below, holes, outgoing: Outgoing::default() }),
+            trim: Mutex::new(Trim {
+                below: stock.trim.below,
+                proven: stock.trim.proven,
+                holes,
+                outgoing: Outgoing::default(),
+            }),
             _lock: lock,
         });
         let fail = |source| device_error("start the flushing thread".to_string(), location, source);
@@ -400,7 +407,7 @@ impl Log {
         }
         common.poison.watch(|| {
             if below > trim.below {
-                trim::write(&*common.files.device, common.files.log, below)?;
+                trim::write(&*common.files.device, common.files.log, below, trim.proven)?;
                 trim.below = below;
                 trim.holes.retain(|hole| hole.to > below);
             }
@@ -488,7 +495,15 @@ impl Log {
     fn finish(&mut self) -> Result<()> {
         self.flusher = None;
         self.flush()?;
-        self.shared.partitions.iter().try_for_each(|partition| partition.mark_end(&self.shared.common))
+        let Shared { common, partitions, trim, .. } = &*self.shared;
+        partitions.iter().try_for_each(|partition| partition.mark_end(common))?;
+        // A hole that a crash has left is in an opening frame by now: where it is, some partition was not settled.
+        let (mut trim, proven) = (trim.lock(), self.stable_lsn());
+        if !self.is_read_only() && proven > trim.proven {
+            trim::write(&*common.files.device, common.files.log, trim.below, proven)?;
+            trim.proven = proven;
+        }
+        Ok(())
     }
 }
 
