@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use engine::{CheckpointFileKind, Database, Inspection, LogFileContent, OpenOptions};
+use lab::figures::grouped;
 use serde_json::json;
 
-use crate::bench::grouped;
 use crate::output::table::Table;
 use crate::progress;
 
