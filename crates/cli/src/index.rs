@@ -1,4 +1,5 @@
 //! The benchmark of the indexes, which is `lab`'s: here it gets a progress bar and standard output.
+use std::env;
 use std::io;
 
 use lab::index::IndexArgs;
@@ -8,5 +9,7 @@ use crate::progress::BenchProgress;
 
 /// Runs the benchmark and writes its report to standard output.
 pub fn bench(args: &IndexArgs) -> Result<(), BenchError> {
-    Ok(lab::index::bench(args, &BenchProgress::on_stderr(), &mut io::stdout().lock())?)
+    let program = env::current_exe()?.into_os_string();
+    let itself = [program, "bench".into(), "index".into()];
+    Ok(lab::index::bench(args, Some(&itself), &BenchProgress::on_stderr(), &mut io::stdout().lock())?)
 }

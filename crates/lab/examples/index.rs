@@ -35,7 +35,8 @@ impl lab::Progress for Stages {
 
 fn main() -> ExitCode {
     let Command { args } = Command::parse();
-    match lab::index::bench(&args, &Stages, &mut io::stdout().lock()) {
+    let itself = std::env::args_os().take(1).collect::<Vec<_>>();
+    match lab::index::bench(&args, Some(&itself), &Stages, &mut io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

@@ -8,7 +8,7 @@ const EXAMPLES: &str = "\
 Examples:
   lstore bench index                                    everything, a million keys
   lstore bench index --case kiss --keys 16000000 --order uniform
-  lstore bench index --case kiss --keys 64000000 --against congee,prefetched-hash
+  lstore bench index --case kiss --keys 64000000 --among kiss,congee
   lstore bench index --case sizes --keys 65536,1000000,16000000
                                                         KISS figures 5, 7, 9, 10
   lstore bench index --case updates batches             KISS figures 6 and 11
@@ -20,7 +20,8 @@ Keys have 32 bits, values 64. Each turn builds its index anew; reads are of
 keys chosen at random, and the sum of all values read is checked. Whoever pins
 an epoch does so for 512 lookups. What several threads can't do at once with a
 peer (writes to rart, BTreeMap, hashbrown, the arrays) is left out for it.
-Peers without batched reads stand beside ours with their single reads.";
+Peers without batched reads stand beside ours with their single reads. Memory
+is what the process of one index grows by while it is filled by one thread.";
 
 /// How `bench index` runs.
 #[derive(Args, Clone, Debug)]
@@ -40,9 +41,9 @@ pub struct IndexArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2",
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Vec<u32>,
-    /// Beside whom; by default all that the case has
+    /// Who takes part; by default all that the case has. Of ours the first one does where none is named
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
-    pub against: Vec<Peer>,
+    pub among: Vec<Peer>,
     /// How many reads or other operations a run has, over all threads
     #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1000..=1 << 32))]
     pub operations: u64,
@@ -52,6 +53,9 @@ pub struct IndexArgs {
     /// Print one JSON object a line instead of a table
     #[arg(long)]
     pub json: bool,
+    /// Load this one with the first of --keys and --order, print the bytes of memory that it takes, and leave
+    #[arg(long, value_enum, value_name = "NAME", hide = true)]
+    pub memory_of: Option<Peer>,
 }
 
 /// What can be measured.
@@ -81,10 +85,10 @@ impl IndexArgs {
         if self.cases.is_empty() { Case::value_variants() } else { &self.cases }
     }
 
-    /// Those of a case's peers that were asked for.
-    pub(super) fn chosen_peers(&self, peers: &[Peer]) -> Vec<Peer> {
-        let is_chosen = |peer: &&Peer| self.against.is_empty() || self.against.contains(peer);
-        peers.iter().filter(is_chosen).copied().collect()
+    /// Those of a case's participants that were asked for.
+    pub(super) fn chosen(&self, participants: &[Peer]) -> Vec<Peer> {
+        let is_chosen = |peer: &&Peer| self.among.is_empty() || self.among.contains(peer);
+        participants.iter().filter(is_chosen).copied().collect()
     }
 
     /// The operations of one of so many threads.

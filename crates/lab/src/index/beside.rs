@@ -49,7 +49,8 @@ pub(super) fn bplus(bench: &mut Bench<'_, '_>) -> Result<(), LabError> {
 
 fn all(bench: &mut Bench<'_, '_>, ours: &[Peer], peers: &[Peer]) -> Result<(), LabError> {
     let args = bench.args;
-    let peers = args.chosen_peers(peers);
+    let (chosen, peers) = (args.chosen(ours), args.chosen(peers));
+    let ours = if chosen.is_empty() { &ours[..1] } else { &chosen };
     for &count in &args.keys {
         for &order in &args.orders {
             for &threads in &args.threads {
@@ -95,7 +96,8 @@ fn one(bench: &mut Bench<'_, '_>, ours: &[Peer], peers: &[Peer], load: Load) -> 
     let what = format!("{} {} keys, {}", count_name(count), order.name(), threads_name(threads));
     let case = format!("{}, {what}", ours[0].name());
     let measured = in_turns(bench.progress, bench.args.runs, &case, participants.len(), |at, _| {
-        measure(participants[at], load, &work)
+        let memory = if threads == 1 { bench.memory_of(participants[at], order, count)? } else { f64::NAN };
+        measure(participants[at], load, &work, memory)
     })?;
     for (peer, own) in ours.iter().zip(&measured) {
         for (at, (metric, unit, better)) in METRICS.into_iter().enumerate() {
@@ -118,15 +120,9 @@ fn one(bench: &mut Bench<'_, '_>, ours: &[Peer], peers: &[Peer], load: Load) -> 
 }
 
 /// The metrics of one contestant; not a number is what it can't do.
-fn measure(peer: Peer, load: Load, work: &Work) -> Result<Vec<f64>, LabError> {
-    let before = resident_bytes();
+fn measure(peer: Peer, load: Load, work: &Work, memory: f64) -> Result<Vec<f64>, LabError> {
     let mut contestant = peer.make(load.order, load.count)?;
     let inserts = insert_rate(&mut *contestant, load);
-    let after = resident_bytes();
-    let bytes = before.zip(after).map(|(before, after)| after.saturating_sub(before) as f64 / f64::from(load.count));
-    // The memory of a tree filled by one thread is what others can be compared with.
-    // A few keys find room in memory that the process has already.
-    let bytes = bytes.filter(|bytes| load.threads == 1 && *bytes > 0.0).unwrap_or(f64::NAN);
     let contestant = &*contestant;
     let reads = read_rate(peer.name(), &work.picks, contestant, |contestant, keys| contestant.read(keys))?;
     let batched = if contestant.has_batches() {
@@ -135,7 +131,16 @@ fn measure(peer: Peer, load: Load, work: &Work) -> Result<Vec<f64>, LabError> {
         reads
     };
     let mixed = if contestant.has_shared_writes() { mix_rate(peer, contestant, work)? } else { f64::NAN };
-    Ok(vec![inserts, reads, batched, mixed, bytes])
+    Ok(vec![inserts, reads, batched, mixed, memory])
+}
+
+/// How many bytes this process grows by while one thread fills a contestant.
+pub(super) fn grown_bytes(peer: Peer, order: Order, count: u32) -> Result<u64, LabError> {
+    let resident = || resident_bytes().ok_or_else(|| LabError::Failed("the system tells no memory".to_owned()));
+    let before = resident()?;
+    let mut contestant = peer.make(order, count)?;
+    insert_rate(&mut *contestant, Load { order, count, threads: 1 });
+    Ok(resident()?.saturating_sub(before))
 }
 
 /// Inserts all keys; million a second. Whoever can't share writes inserts them alone, and has no rate for several threads.

@@ -29,6 +29,18 @@ struct Lines {
     by_formula: f64,
 }
 
+impl Lines {
+    fn named(&self) -> [(&'static str, f64); 5] {
+        [
+            ("lines", self.all),
+            ("of nodes", self.nodes),
+            ("of dictionaries", self.dictionary),
+            ("most lines", self.most),
+            ("lines, nodes as a whole", self.by_formula),
+        ]
+    }
+}
+
 /// Counts the lines of both forms, loaded in ascending order and in none.
 pub(super) fn lines(bench: &mut Bench<'_, '_>) -> Result<(), LabError> {
     for &count in &bench.args.keys.clone() {
@@ -44,16 +56,9 @@ pub(super) fn lines(bench: &mut Bench<'_, '_>) -> Result<(), LabError> {
             };
             let (original, tuned) = (of_form(NodeSearch::Linear)?, of_form(NodeSearch::Binary)?);
             bench.progress.finish(&what);
-            let figures: [(&str, fn(&Lines) -> f64); 5] = [
-                ("lines", |lines| lines.all),
-                ("of nodes", |lines| lines.nodes),
-                ("of dictionaries", |lines| lines.dictionary),
-                ("most lines", |lines| lines.most),
-                ("lines, nodes as a whole", |lines| lines.by_formula),
-            ];
-            for (metric, of) in figures {
-                let figure = Figure::amount(&what, metric, "a lookup", &[of(&tuned)]);
-                bench.report.push(figure.beside("original form", &[of(&original)]))?;
+            for ((metric, tuned), (_, original)) in tuned.named().into_iter().zip(original.named()) {
+                let figure = Figure::amount(&what, metric, "a lookup", &[tuned]);
+                bench.report.push(figure.beside("original form", &[original]))?;
             }
         }
     }

@@ -10,7 +10,12 @@
 //!
 //! What is compared takes turns, and each turn builds its index anew, so that only one is in memory at a time. Every read is
 //! checked by the sum of the values found.
+use std::ffi::OsString;
 use std::io::Write;
+use std::process::Command;
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
 mod args;
 mod beside;
@@ -21,15 +26,24 @@ mod latches;
 pub use args::{Case, IndexArgs};
 
 use crate::figures::{Report, grouped};
-use crate::peers::Contestant;
-use crate::workload::{Picked, side_by_side};
+use crate::peers::{Contestant, Peer};
+use crate::workload::{Order, Picked, side_by_side};
 use crate::{LabError, Progress};
 
-/// Runs the benchmark and writes its report to `out`.
-pub fn bench(args: &IndexArgs, progress: &dyn Progress, out: &mut dyn Write) -> Result<(), LabError> {
+/// Runs the benchmark and writes its report to `out`. `itself` are the words of the command line before its arguments, the
+/// program first: memory is measured in a process of its own. Without them there are no figures of memory.
+pub fn bench(
+    args: &IndexArgs,
+    itself: Option<&[OsString]>,
+    progress: &dyn Progress,
+    out: &mut dyn Write,
+) -> Result<(), LabError> {
+    if let (Some(peer), [order, ..], [count, ..]) = (args.memory_of, &*args.orders, &*args.keys) {
+        return Ok(writeln!(out, "{}", beside::grown_bytes(peer, *order, *count)?)?);
+    }
     let mut report = Report::new(out, args.json, "index", &[]);
     for case in args.chosen_cases() {
-        let mut bench = Bench { args, progress, report: &mut report };
+        let mut bench = Bench { args, itself, progress, report: &mut report };
         match case {
             Case::Kiss => beside::kiss(&mut bench)?,
             Case::Btree => beside::bplus(&mut bench)?,
@@ -48,8 +62,30 @@ pub fn bench(args: &IndexArgs, progress: &dyn Progress, out: &mut dyn Write) -> 
 /// What every case is given.
 struct Bench<'a, 'w> {
     args: &'a IndexArgs,
+    itself: Option<&'a [OsString]>,
     progress: &'a dyn Progress,
     report: &'a mut Report<'w>,
+}
+
+impl Bench<'_, '_> {
+    /// The memory of a contestant for each key, in bytes. Not a number where it can't be measured.
+    fn memory_of(&self, peer: Peer, order: Order, count: u32) -> Result<f64, LabError> {
+        let Some([program, arguments @ ..]) = self.itself else { return Ok(f64::NAN) };
+        let name_of =
+            |value: Option<PossibleValue>| value.map_or_else(String::new, |value| value.get_name().to_owned());
+        let output = Command::new(program)
+            .args(arguments)
+            .args(["--memory-of", &name_of(peer.to_possible_value())])
+            .args(["--order", &name_of(order.to_possible_value())])
+            .args(["--keys", &count.to_string()])
+            .output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let bytes = text.trim().parse::<f64>().map_err(|_| {
+            let told = String::from_utf8_lossy(&output.stderr);
+            LabError::Failed(format!("the process that measures the memory of {} ended: {told}", peer.name()))
+        })?;
+        Ok(bytes / f64::from(count))
+    }
 }
 
 /// Million operations a second.

@@ -11,10 +11,11 @@ struct Command {
 }
 
 fn told(arguments: &[&str]) -> String {
-    let small = ["index", "--keys", "2000", "--operations", "2000", "--runs", "1"];
-    let Command { args } = Command::parse_from(small.iter().chain(arguments));
+    let small = ["index", "--operations", "2000", "--runs", "1"];
+    let keys: &[&str] = if arguments.contains(&"--keys") { &[] } else { &["--keys", "2000"] };
+    let Command { args } = Command::parse_from(small.iter().chain(keys).chain(arguments));
     let mut out = Vec::new();
-    bench(&args, &Quiet, &mut out).unwrap();
+    bench(&args, None, &Quiet, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -34,12 +35,18 @@ fn every_case_tells_figures_beside_a_baseline() {
 
 #[test]
 fn without_json_there_is_a_table() {
-    let text = told(&["--case", "kiss", "--against", "congee,b-tree-map", "--threads", "1", "--order", "dense"]);
+    let text = told(&["--case", "kiss", "--among", "congee,b-tree-map", "--threads", "1", "--order", "dense"]);
     assert!(text.starts_with("Indexes: keys of 32 bits"), "{text}");
-    for name in ["KISS-Tree, 2000 dense keys, 1 thread", "batched reads", "congee", "BTreeMap", "raw data"] {
+    for name in ["KISS-Tree, 2000 dense keys, 1 thread", "batched reads", "congee", "BTreeMap"] {
         assert!(text.contains(name), "{name} is missing: {text}");
     }
     assert!(!text.contains("rart"), "{text}");
+}
+
+#[test]
+fn the_memory_of_one_is_told_as_a_number() {
+    let text = told(&["--memory-of", "prefetched-hash", "--keys", "1000000"]);
+    assert!(text.trim().parse::<u64>().unwrap() > 0, "{text}");
 }
 
 #[test]
