@@ -37,9 +37,24 @@ pub enum Error {
     /// The columns make no table.
     #[error("{0}")]
     BadSchema(#[from] SchemaError),
-    /// Another record has this primary key.
-    #[error("duplicate key value violates unique constraint \"{table}_pkey\": key {key} already exists")]
-    DuplicateKey { table: String, key: String },
+    /// Another record has this primary key, or this key of a unique index.
+    #[error("duplicate key value violates unique constraint \"{constraint}\": key {key} already exists")]
+    DuplicateKey { table: String, constraint: String, key: String },
+    /// Rows that are there have one key, of which an index is to be unique.
+    #[error("could not create unique index \"{index}\": key {key} is duplicated")]
+    KeysNotUnique { table: String, index: String, key: String },
+    /// No index of this name.
+    #[error("index \"{0}\" does not exist")]
+    NoSuchIndex(String),
+    /// The name is taken by an index.
+    #[error("relation \"{0}\" already exists")]
+    IndexExists(String),
+    /// There can't be such an index.
+    #[error("index \"{index}\" can't be made: {why}")]
+    BadIndex { index: String, why: String },
+    /// The index can't serve what it was asked for.
+    #[error("index \"{index}\" {why}")]
+    BadIndexRange { index: String, why: String },
     /// NULL where it may not stand.
     #[error("null value in column \"{column}\" of table \"{table}\" violates not-null constraint")]
     NullInColumn { table: String, column: String },
@@ -123,6 +138,21 @@ pub enum Error {
     /// The database was opened before with larger update ranges.
     #[error("table \"{table}\" has update ranges of more than {range_records} records; open it with larger ones")]
     RangesTooSmall { table: String, range_records: usize },
+    /// The database has no archive.
+    #[error("the database archives nothing; open it with an archive, as with lstore --archive")]
+    NoArchive,
+    /// The archive can't be used.
+    #[error("can't archive to {archive}: {why}")]
+    Archive { archive: String, why: String },
+    /// What is there does not reach the moment asked for.
+    #[error("can't restore to {target}: what is there goes from {from} to {until}")]
+    OutOfReach { target: String, from: String, until: String },
+    /// A backup that can't be restored from.
+    #[error("can't restore from {backup}: {why}")]
+    BadBackup { backup: String, why: String },
+    /// The directory has the beginning of a copy.
+    #[error("{0} has the beginning of a copy that was interrupted; empty it and copy again")]
+    Unfinished(String),
     /// The database's directory can't be used.
     #[error("can't open the database directory {path}: {source}")]
     Directory { path: String, source: std::io::Error },
@@ -149,7 +179,10 @@ impl Error {
             Error::BadSchema(SchemaError::TooManyColumns(_)) => "54011",
             Error::BadSchema(SchemaError::BadDecimal(..)) => "22023",
             Error::BadSchema(_) => "42P16",
-            Error::DuplicateKey { .. } => "23505",
+            Error::DuplicateKey { .. } | Error::KeysNotUnique { .. } => "23505",
+            Error::NoSuchIndex(_) => "42704",
+            Error::IndexExists(_) => "42P07",
+            Error::BadIndex { .. } | Error::BadIndexRange { .. } => "0A000",
             Error::NullInColumn { .. } => "23502",
             Error::RangesTooSmall { .. } => "22023",
             Error::BadValue { .. } => "22003",
@@ -174,7 +207,10 @@ impl Error {
             Error::Checkpoint(CheckpointError::Corrupt { .. }) | Error::BadCheckpoint(_) => "XX001",
             Error::NoCheckpoint { .. } => "XX001",
             Error::Checkpoint(_) => "58030",
-            Error::NotOnDisk => "55000",
+            Error::NotOnDisk | Error::NoArchive => "55000",
+            Error::OutOfReach { .. } => "22023",
+            Error::BadBackup { .. } | Error::Unfinished(_) => "XX001",
+            Error::Archive { .. } => "58030",
             Error::Log(LogError::Corrupt { .. }) | Error::BadRedo(_) => "XX001",
             Error::Log(_) | Error::Directory { .. } => "58030",
         }

@@ -105,6 +105,8 @@ pub(crate) struct View {
     pub(crate) targets: Vec<RowTarget>,
     /// What the statement may do with sequences.
     pub(crate) taking: Taking,
+    /// What `now()` is, in microseconds since 1970.
+    pub(crate) now: i64,
     /// Whether the statement is to stop.
     pub(crate) token: Arc<Token>,
 }

@@ -11,8 +11,8 @@ struct Command {
 }
 
 fn told(arguments: &[&str]) -> String {
-    let small = ["index", "--operations", "2000", "--runs", "1"];
-    let keys: &[&str] = if arguments.contains(&"--keys") { &[] } else { &["--keys", "2000"] };
+    let small = ["index", "--operations", "1000", "--runs", "1"];
+    let keys: &[&str] = if arguments.contains(&"--keys") { &[] } else { &["--keys", "1000"] };
     let Command { args } = Command::parse_from(small.iter().chain(keys).chain(arguments));
     let mut out = Vec::new();
     bench(&args, None, &Quiet, &mut out).unwrap();
@@ -37,7 +37,7 @@ fn every_case_tells_figures_beside_a_baseline() {
 fn without_json_there_is_a_table() {
     let text = told(&["--case", "kiss", "--among", "congee,b-tree-map", "--threads", "1", "--order", "dense"]);
     assert!(text.starts_with("Indexes: keys of 32 bits"), "{text}");
-    for name in ["KISS-Tree, 2000 dense keys, 1 thread", "batched reads", "congee", "BTreeMap"] {
+    for name in ["KISS-Tree, 1000 dense keys, 1 thread", "batched reads", "congee", "BTreeMap"] {
         assert!(text.contains(name), "{name} is missing: {text}");
     }
     assert!(!text.contains("rart"), "{text}");
