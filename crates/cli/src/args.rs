@@ -3,6 +3,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use lab::index::IndexArgs;
 
 use crate::commit::CommitArgs;
 use crate::heap::HeapArgs;
@@ -106,6 +107,8 @@ pub enum Bench {
     Commit(CommitArgs),
     /// What durability costs a transactional heap, and the ways to commit: the Hathi paper's figures
     Heap(HeapArgs),
+    /// The indexes beside other people's, and the figures of the KISS-Tree's and tsx-index's papers
+    Index(IndexArgs),
 }
 
 /// How `bench tpch` runs.

@@ -6,9 +6,9 @@ use clap::Args;
 use engine::{
     ArchivedLife, CheckpointFileKind, Database, Inspection, LogFileContent, OpenOptions, RecoveryTarget, Value,
 };
+use lab::figures::grouped;
 use serde_json::json;
 
-use crate::bench::grouped;
 use crate::output::table::Table;
 use crate::progress;
 

@@ -135,16 +135,16 @@ impl PrefixTree {
         is_its_own.then(|| self.contents.word(number, 1).load(Ordering::Acquire))
     }
 
-    /// Looks up many keys, one level of several at a time, each step asking for the memory of the next.
-    pub fn get_batch(&self, keys: &[u32], found: &mut Vec<Option<u64>>) {
+    /// Looks up many keys of 32 bits, one level of several at a time, each step asking for the memory of the next.
+    pub fn get_batch(&self, keys: &[u64], found: &mut Vec<Option<u64>>) {
         for group in keys.chunks(BATCH) {
             let mut ends = [Slot::Node(self.root); BATCH];
             for level in 0..LEVELS {
                 let mut is_done = true;
                 for (key, end) in group.iter().zip(&mut ends) {
                     if let Slot::Node(node) = *end {
-                        *end = Slot::of(self.nodes.word(node, fragment(*key, level)).load(Ordering::Acquire));
-                        is_done &= !self.prefetch(*end, *key, level + 1);
+                        *end = Slot::of(self.nodes.word(node, fragment(*key as u32, level)).load(Ordering::Acquire));
+                        is_done &= !self.prefetch(*end, *key as u32, level + 1);
                     }
                 }
                 if is_done {
@@ -152,7 +152,7 @@ impl PrefixTree {
                 }
             }
             found.extend(group.iter().zip(ends).map(|(key, end)| match end {
-                Slot::Content(number) => self.value(number, *key),
+                Slot::Content(number) => self.value(number, *key as u32),
                 _ => None,
             }));
         }
@@ -228,7 +228,8 @@ mod tests {
             }
             let keys: Vec<u32> = steps.iter().flat_map(|step| [step.0, step.0 ^ 1, step.0 ^ 0x8000_0000]).collect();
             let mut found = Vec::new();
-            tree.get_batch(&keys, &mut found);
+            let wide: Vec<u64> = keys.iter().map(|key| u64::from(*key)).collect();
+            tree.get_batch(&wide, &mut found);
             for (key, found) in keys.iter().zip(found) {
                 prop_assert_eq!((tree.get(*key), found), (model.get(key).copied(), model.get(key).copied()));
             }

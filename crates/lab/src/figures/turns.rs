@@ -4,19 +4,19 @@
 //! the machine meets all alike and nobody always follows the same one: the turn after a busy participant is slower.
 use std::time::Instant;
 
-use crate::bench::{BenchError, Progress};
+use crate::Progress;
 
 /// What was measured: for each participant, for each metric, a value for each run.
-pub(crate) type Measured = Vec<Vec<Vec<f64>>>;
+pub type Measured = Vec<Vec<Vec<f64>>>;
 
 /// Has participants measure something in turns: `measure` is told who, and the number of the run, from 1.
-pub(crate) fn in_turns(
+pub fn in_turns<E>(
     progress: &dyn Progress,
     runs: u32,
     case: &str,
     participants: usize,
-    mut measure: impl FnMut(usize, u64) -> Result<Vec<f64>, BenchError>,
-) -> Result<Measured, BenchError> {
+    mut measure: impl FnMut(usize, u64) -> Result<Vec<f64>, E>,
+) -> Result<Measured, E> {
     let start = Instant::now();
     let runs = u64::from(runs);
     progress.start(case, runs * participants as u64);

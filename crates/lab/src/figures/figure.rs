@@ -2,7 +2,7 @@
 
 /// Which way is better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Better {
+pub enum Better {
     /// Rates.
     More,
     /// Times.
@@ -11,32 +11,41 @@ pub(crate) enum Better {
 
 /// What ran beside a figure in the same command.
 #[derive(Clone, Debug)]
-pub(crate) struct Baseline {
-    pub(crate) name: &'static str,
-    /// the median of its runs
-    pub(crate) value: f64,
-    /// ours over it, the median over the runs; above 1 ours is better
-    pub(crate) ratio: f64,
+pub struct Baseline {
+    /// Who that is.
+    pub name: &'static str,
+    /// The median of its runs.
+    pub value: f64,
+    /// Ours over it, the median over the runs; above 1 ours is better.
+    pub ratio: f64,
 }
 
 /// One figure: the median of some runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Figure {
-    pub(crate) case: String,
-    pub(crate) metric: &'static str,
-    pub(crate) unit: &'static str,
-    pub(crate) value: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-    pub(crate) runs: usize,
-    pub(crate) baselines: Vec<Baseline>,
+pub struct Figure {
+    /// What was run.
+    pub case: String,
+    /// What was measured of it.
+    pub metric: &'static str,
+    /// The unit of the values.
+    pub unit: &'static str,
+    /// The median.
+    pub value: f64,
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// How many values there were.
+    pub runs: usize,
+    /// What ran beside it.
+    pub baselines: Vec<Baseline>,
     better: Better,
     values: Vec<f64>,
 }
 
 impl Figure {
     /// A figure from its runs.
-    pub(crate) fn new(case: &str, metric: &'static str, unit: &'static str, better: Better, values: &[f64]) -> Figure {
+    pub fn new(case: &str, metric: &'static str, unit: &'static str, better: Better, values: &[f64]) -> Figure {
         Figure {
             case: case.to_owned(),
             metric,
@@ -52,22 +61,22 @@ impl Figure {
     }
 
     /// A rate.
-    pub(crate) fn rate(case: &str, metric: &'static str, unit: &'static str, values: &[f64]) -> Figure {
+    pub fn rate(case: &str, metric: &'static str, unit: &'static str, values: &[f64]) -> Figure {
         Figure::new(case, metric, unit, Better::More, values)
     }
 
     /// A time in milliseconds.
-    pub(crate) fn time(case: &str, metric: &'static str, values: &[f64]) -> Figure {
+    pub fn time(case: &str, metric: &'static str, values: &[f64]) -> Figure {
         Figure::new(case, metric, "ms", Better::Less, values)
     }
 
     /// A number of something, better if small, if it matters at all.
-    pub(crate) fn amount(case: &str, metric: &'static str, unit: &'static str, values: &[f64]) -> Figure {
+    pub fn amount(case: &str, metric: &'static str, unit: &'static str, values: &[f64]) -> Figure {
         Figure::new(case, metric, unit, Better::Less, values)
     }
 
     /// Puts a baseline beside it; its runs took turns with the figure's, so that each is compared with its neighbour.
-    pub(crate) fn beside(mut self, name: &'static str, values: &[f64]) -> Figure {
+    pub fn beside(mut self, name: &'static str, values: &[f64]) -> Figure {
         let ratio = |(ours, theirs): (&f64, &f64)| match self.better {
             Better::More => ours / theirs,
             Better::Less => theirs / ours,
@@ -79,7 +88,7 @@ impl Figure {
 }
 
 /// The median of at least one value; the upper one of two.
-pub(crate) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     assert!(!values.is_empty(), "a figure has at least one run");
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

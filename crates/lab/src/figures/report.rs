@@ -2,11 +2,11 @@
 use std::io::{self, Write};
 
 use super::figure::{Baseline, Figure};
-use crate::bench::{Line, grouped_signed};
-use crate::output::table::Table;
+use super::line::{Line, grouped_signed};
+use super::table::Table;
 
 /// Where figures go.
-pub(crate) struct Report<'w> {
+pub struct Report<'w> {
     out: &'w mut dyn Write,
     is_json: bool,
     bench: &'static str,
@@ -17,7 +17,7 @@ pub(crate) struct Report<'w> {
 
 impl<'w> Report<'w> {
     /// A report of a benchmark in JSON or as a table, in which these baselines have columns of their own.
-    pub(crate) fn new(
+    pub fn new(
         out: &'w mut dyn Write,
         is_json: bool,
         bench: &'static str,
@@ -27,7 +27,7 @@ impl<'w> Report<'w> {
     }
 
     /// Adds a figure.
-    pub(crate) fn push(&mut self, figure: Figure) -> io::Result<()> {
+    pub fn push(&mut self, figure: Figure) -> io::Result<()> {
         if self.is_json {
             write_json(self.out, self.bench, &figure)?;
             self.out.flush()?;
@@ -37,11 +37,11 @@ impl<'w> Report<'w> {
     }
 
     /// Writes what is held back.
-    pub(crate) fn finish(self, title: &str) -> io::Result<()> {
+    pub fn finish(self, title: &str) -> io::Result<()> {
         if !self.is_json {
             writeln!(self.out, "{title}")?;
             writeln!(self.out, "Medians with their extremes; ratios above 1: lstore is the better.\n")?;
-            table(&self.figures, self.rivals).write(self.out, true, false, false)?;
+            table(&self.figures, self.rivals).write(self.out)?;
         }
         self.out.flush()
     }
@@ -99,7 +99,7 @@ fn table(figures: &[Figure], rivals: &[&'static str]) -> Table {
             row.push(lines(|other| digits(other.value)));
             row.push(lines(|other| digits(other.ratio)));
         }
-        table.push_texts(row);
+        table.push(row);
     }
     table
 }
@@ -149,7 +149,7 @@ mod tests {
         assert!(lines[8].starts_with("| other |"), "{text}");
         let load = table(&figures()[..1], &RIVALS);
         let mut out = Vec::new();
-        load.write(&mut out, true, false, false).unwrap();
+        load.write(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(!text.contains("beside"), "nothing else ran: {text}");
     }
