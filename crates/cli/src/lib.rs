@@ -2,7 +2,7 @@
 //!
 //! [`run`] is all of it. Below stand the rooms: [`args`] reads the command line; [`input`] cuts what comes in into
 //! statements and backslash commands; [`shell`] runs them, [`output`] writes rows and [`diagnostics`] errors;
-//! [`interactive`] is the shell at a terminal, [`inspect`] a look at a directory from outside; [`tpch`], [`micro`],
+//! [`interactive`] is the shell at a terminal, [`serve`] the server, [`inspect`] a look at a directory from outside; [`tpch`], [`micro`],
 //! [`commit`] and [`heap`] are the benchmarks of those names, [`mod@bench`] and `figures` what they share.
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,7 @@ pub mod micro;
 pub mod output;
 mod progress;
 mod run;
+pub mod serve;
 pub mod shell;
 pub mod tpch;
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod activity;
+mod add_key;
 mod block;
 mod cancel;
 mod catalog;
@@ -23,9 +24,11 @@ mod error;
 mod explain;
 mod functions;
 mod headings;
+mod implicit;
 mod insert;
 mod literals;
 mod locking;
+mod maintenance;
 mod memory_limit;
 mod modes;
 mod moment;
@@ -34,6 +37,7 @@ mod outcome;
 mod parse;
 mod past;
 mod planner;
+mod prepared;
 mod progress;
 mod scan;
 mod semantics;
@@ -56,9 +60,13 @@ mod wait;
 mod watcher;
 
 pub use activity::CancelHandle;
+pub use copy::input::{CopyInput, NoInput};
 pub use error::SqlError;
 pub use outcome::{Command, Notice, Outcome, Rows, Severity};
+pub use prepared::Prepared;
 pub use progress::Progress;
 pub use session::{FileAccess, Session, SessionOptions, TransactionStatus};
 pub use split::{Piece, split};
 pub use text::text_value;
+pub use types::type_of_field;
+pub use values::read_value;

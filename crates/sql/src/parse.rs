@@ -9,6 +9,7 @@ use crate::copy::options::{CopyStatement, parse_copy};
 use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
 use crate::locking::clauses::{self, LockClause};
+use crate::maintenance::{Maintenance, parse_maintenance};
 
 /// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
 /// above it.
@@ -24,11 +25,14 @@ pub(crate) struct Source<'a> {
 }
 
 /// What a statement's text turned out to be.
+#[derive(Clone)]
 pub(crate) enum Parsed {
     /// Nothing but blanks and comments.
     Empty,
     /// What begins, ends or divides a transaction.
     Control(Control),
+    /// `VACUUM` or `ANALYZE`.
+    Maintenance(Maintenance),
     /// `COPY`, which has a parser of its own as its options outgrew the library's.
     Copy(CopyStatement),
     /// A query that locks rows.
@@ -119,9 +123,10 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
     let parsed = match parser.peek_token().token {
         Token::EOF => Parsed::Empty,
         Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(&mut parser, &source)?),
-        _ => match parse_control(&mut parser, &source)? {
-            Some(control) => Parsed::Control(control),
-            None => Parsed::Statement(Box::new(parser.parse_statement().map_err(|e| source.parser_error(e))?)),
+        _ => match (parse_control(&mut parser, &source)?, parse_maintenance(&mut parser, &source)?) {
+            (Some(control), _) => Parsed::Control(control),
+            (None, Some(maintenance)) => Parsed::Maintenance(maintenance),
+            (None, None) => Parsed::Statement(Box::new(parser.parse_statement().map_err(|e| source.parser_error(e))?)),
         },
     };
     while parser.consume_token(&Token::SemiColon) {}
