@@ -100,20 +100,25 @@ impl Catalog {
         self.next_table.load(Ordering::Relaxed)
     }
 
-    /// The tables that a snapshot sees, with their names in it, sorted by these.
+    /// The tables and sequences that a snapshot sees, with their names in it, sorted by these.
     pub(crate) fn tables_seen(&self, transactions: &Transactions, seen: Snapshot) -> Vec<(String, Arc<TableData>)> {
-        let names = self.names(transactions, seen).into_iter();
+        let names = self.names(transactions, seen, |_| true).into_iter();
         names.filter_map(|name| self.find(transactions, seen, &name).map(|table| (name, table))).collect()
     }
 
-    /// The names that mean a table in a snapshot, sorted.
-    pub(crate) fn names(&self, transactions: &Transactions, seen: Snapshot) -> Vec<String> {
+    /// The names that mean such a table in a snapshot, sorted.
+    pub(crate) fn names(
+        &self,
+        transactions: &Transactions,
+        seen: Snapshot,
+        of: impl Fn(&TableData) -> bool,
+    ) -> Vec<String> {
         self.decided(transactions, |names| {
             let newest = names.newest.keys().chain(names.claims.keys());
             let all: BTreeSet<&String> = newest.chain(names.past.iter().map(|past| &past.name)).collect();
             let mut found = Vec::with_capacity(all.len());
             for name in all {
-                if names.meaning(transactions, seen, name)?.is_some() {
+                if names.meaning(transactions, seen, name)?.is_some_and(|data| of(data)) {
                     found.push(name.clone());
                 }
             }

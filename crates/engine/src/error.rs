@@ -16,6 +16,21 @@ pub enum Error {
     /// The name is taken.
     #[error("table \"{0}\" already exists")]
     TableExists(String),
+    /// The name is that of something else.
+    #[error("\"{name}\" is not a {expected}")]
+    WrongKind { name: String, expected: &'static str },
+    /// A write to a sequence that is no number taken from it.
+    #[error("cannot change sequence \"{0}\"")]
+    SequenceWritten(String),
+    /// The options of a sequence contradict each other.
+    #[error("{0}")]
+    BadSequence(String),
+    /// A sequence has given out its last number.
+    #[error("nextval: reached {end} value of sequence \"{sequence}\" ({bound})")]
+    SequenceEnd { sequence: String, end: &'static str, bound: i64 },
+    /// A sequence can't give out this number.
+    #[error("setval: value {value} is out of bounds for sequence \"{sequence}\" ({min}..{max})")]
+    SequenceBounds { sequence: String, value: i64, min: i64, max: i64 },
     /// No column of this name.
     #[error("column \"{column}\" of table \"{table}\" does not exist")]
     NoSuchColumn { table: String, column: String },
@@ -124,6 +139,10 @@ impl Error {
         match self {
             Error::NoSuchTable(_) => "42P01",
             Error::TableExists(_) => "42P07",
+            Error::WrongKind { .. } | Error::SequenceWritten(_) => "42809",
+            Error::BadSequence(_) => "22023",
+            Error::SequenceEnd { .. } => "2200H",
+            Error::SequenceBounds { .. } => "22003",
             Error::NoSuchColumn { .. } => "42703",
             Error::BadSchema(SchemaError::DuplicateColumn(_)) => "42701",
             Error::BadSchema(SchemaError::NoSuchKeyColumn(_)) => "42703",

@@ -31,6 +31,7 @@
 //! | `database` | [`Database`]: opening, tables, snapshots |
 //! | `catalog` | which name means which table, for whom |
 //! | `settings` | [`TableSettings`]: layout and retention |
+//! | `sequence` | [`Sequence`]: numbers that are given out once |
 //! | `wall_clock` | the commit that was the newest at a time |
 //! | `table` | [`Table`]: one table and its scans |
 //! | `table_lock`, `table_name` | who has a table for itself; what it is called |
@@ -70,6 +71,7 @@ mod redo;
 mod retry;
 mod row;
 mod running;
+mod sequence;
 mod settings;
 mod share_locks;
 mod table;
@@ -93,6 +95,7 @@ pub use lineage::{
 pub use past::{ChangeKind, RecordVersion, RowChange};
 pub use read_view::{ReadView, Sight};
 pub use running::{RowWait, RunningState, RunningTransaction, WaitCounts};
+pub use sequence::{Sequence, SequenceOptions, SequencePosition};
 pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableMemory, TableScan};
 pub use transaction::{Interrupter, Savepoint, Transaction};

@@ -10,7 +10,7 @@ use lineage::{
 };
 use parking_lot::RwLock;
 use smallvec::SmallVec;
-use types::{Rid, Schema, Snapshot, Timestamp, Value};
+use types::{Rid, Schema, Snapshot, Timestamp, TxnId, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -19,6 +19,7 @@ use crate::primary_key::{Key, PrimaryKey};
 use crate::read_view::{ReadView, Sight};
 use crate::redo::TableId;
 use crate::row::{Cells, Fitted, check_width};
+use crate::sequence::{Numbers, Sequence};
 use crate::settings::TableSettings;
 use crate::share_locks::ShareLocks;
 use crate::table_lock::TableLock;
@@ -53,6 +54,8 @@ pub(crate) struct TableData {
     pub(crate) storage: lineage::Table,
     pub(crate) primary_key: Option<PrimaryKey>,
     pub(crate) share_locks: ShareLocks,
+    /// Those of a sequence.
+    pub(crate) numbers: Option<Numbers>,
     settings: RwLock<TableSettings>,
     has_changed_keys: AtomicBool,
     /// Who may write to it.
@@ -95,6 +98,7 @@ impl TableData {
             storage,
             primary_key,
             share_locks: ShareLocks::default(),
+            numbers: settings.sequence.map(|_| Numbers::default()),
             settings: RwLock::new(settings),
             has_changed_keys: AtomicBool::new(false),
             lock: TableLock::default(),
@@ -103,6 +107,15 @@ impl TableData {
 
     pub(crate) fn index_bytes(&self) -> u64 {
         self.primary_key.as_ref().map_or(0, PrimaryKey::bytes) as u64
+    }
+
+    pub(crate) fn is_sequence(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    /// Refuses sequences, whose row only takes numbers.
+    pub(crate) fn check_is_no_sequence(&self) -> Result<()> {
+        if self.is_sequence() { Err(Error::SequenceWritten(self.name.to_string())) } else { Ok(()) }
     }
 
     pub(crate) fn settings(&self) -> TableSettings {
@@ -259,6 +272,17 @@ impl Table {
     /// What was chosen for it.
     pub fn settings(&self) -> TableSettings {
         self.data.settings()
+    }
+
+    /// The sequence that this is, if it is one. For one that a transaction may have made or changed itself there is
+    /// [`Transaction::sequence`](crate::Transaction::sequence).
+    pub fn sequence(&self) -> Option<Sequence> {
+        Sequence::of(self, None)
+    }
+
+    /// The same for a transaction of this id.
+    pub fn sequence_within(&self, transaction: TxnId) -> Option<Sequence> {
+        Sequence::of(self, Some(transaction))
     }
 
     /// What the table holds now.

@@ -41,6 +41,7 @@ mod prepared;
 mod progress;
 mod scan;
 mod semantics;
+mod sequences;
 mod session;
 mod settings;
 mod split;

@@ -10,6 +10,7 @@ use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
 use crate::locking::clauses::{self, LockClause};
 use crate::maintenance::{Maintenance, parse_maintenance};
+use crate::sequences::{SequenceStatement, parse_sequence};
 
 /// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
 /// above it.
@@ -35,6 +36,8 @@ pub(crate) enum Parsed {
     Maintenance(Maintenance),
     /// `COPY`, which has a parser of its own as its options outgrew the library's.
     Copy(CopyStatement),
+    /// What makes, changes or drops sequences.
+    Sequence(SequenceStatement),
     /// A query that locks rows.
     Locking(Box<Query>, Vec<LockClause>),
     /// Anything else.
@@ -123,11 +126,7 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
     let parsed = match parser.peek_token().token {
         Token::EOF => Parsed::Empty,
         Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(&mut parser, &source)?),
-        _ => match (parse_control(&mut parser, &source)?, parse_maintenance(&mut parser, &source)?) {
-            (Some(control), _) => Parsed::Control(control),
-            (None, Some(maintenance)) => Parsed::Maintenance(maintenance),
-            (None, None) => Parsed::Statement(Box::new(parser.parse_statement().map_err(|e| source.parser_error(e))?)),
-        },
+        _ => other_statement(&mut parser, &source)?,
     };
     while parser.consume_token(&Token::SemiColon) {}
     let next = parser.next_token();
@@ -135,6 +134,20 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
         Token::EOF => with_locks(parsed, locks),
         found => Err(source.syntax_error(source.start(next.span), format!("Expected the end, found {found}."))),
     }
+}
+
+/// A statement that is read from its tokens here, or else by the library.
+fn other_statement(parser: &mut Parser, source: &Source) -> Result<Parsed> {
+    if let Some(control) = parse_control(parser, source)? {
+        return Ok(Parsed::Control(control));
+    }
+    if let Some(maintenance) = parse_maintenance(parser, source)? {
+        return Ok(Parsed::Maintenance(maintenance));
+    }
+    if let Some(statement) = parse_sequence(parser, source)? {
+        return Ok(Parsed::Sequence(statement));
+    }
+    parser.parse_statement().map(|statement| Parsed::Statement(Box::new(statement))).map_err(|e| source.parser_error(e))
 }
 
 /// Only a query can lock rows.

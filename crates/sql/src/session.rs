@@ -18,9 +18,12 @@ use crate::outcome::{Command, Notice, Outcome, Rows};
 use crate::parse::{Parsed, Source, parse};
 use crate::planner::{Plan, Planner};
 use crate::prepared::Statements;
+use crate::sequences::Taken;
+use crate::sequences::Taking;
 use crate::settings::{Change, Limit, Settings};
 use crate::{
-    Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, maintenance, names, table_options,
+    Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, maintenance, names, sequences,
+    table_options,
 };
 
 /// Whether `COPY` and `BACKUP` may touch files.
@@ -67,6 +70,8 @@ pub struct Session {
     pub(crate) block: Option<Block>,
     /// What the statement that runs may name.
     pub(crate) tables: Tables,
+    /// The numbers that it has got from sequences.
+    taken: Taken,
     pub(crate) activity: Arc<Activity>,
     /// Of the statement that runs, or ran last.
     pub(crate) token: Arc<Token>,
@@ -85,6 +90,7 @@ impl Session {
             settings: Settings::new(db),
             block: None,
             tables: Tables::published(db),
+            taken: Taken::default(),
             activity: activity::enter(),
             token: Arc::default(),
             statements: Statements::default(),
@@ -243,6 +249,7 @@ impl Session {
             Parsed::Copy(statement) => copy::run(self, statement, source, input),
             Parsed::Maintenance(asked) => Ok(maintenance::run(self, &asked)?.into()),
             Parsed::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
+            Parsed::Sequence(statement) => Ok(sequences::run(self, &statement)?.into()),
             Parsed::Statement(statement) => match *statement {
                 Statement::Prepare { name, data_types, statement } => {
                     Ok(self.prepare_statement(&name, &data_types, *statement, source)?.into())
@@ -327,7 +334,8 @@ impl Session {
     pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
         let (past, partitions) = (Past::default(), self.planner.partitions());
         let (db, tables, token) = (self.db.clone(), self.tables.clone(), self.token.clone());
-        View { db, tables, moment, past, partitions, targets, token }
+        let taking = Taking { taken: self.taken.clone(), is_read_only: self.modes().is_read_only };
+        View { db, tables, moment, past, partitions, targets, taking, token }
     }
 
     fn set(&mut self, set: &Set) -> Result<Command> {

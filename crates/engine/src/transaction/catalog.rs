@@ -88,6 +88,7 @@ impl Transaction {
         self.check_read_write()?;
         loop {
             let table = self.table(name)?;
+            table.data.check_is_no_sequence()?;
             match self.enter(&table.data) {
                 Ok(()) if Arc::ptr_eq(&self.table(name)?.data, &table.data) => return Ok(table),
                 Err(Error::NoSuchTable(_)) | Ok(()) => {}
@@ -98,7 +99,11 @@ impl Transaction {
 
     /// The names of the tables that the transaction sees, sorted.
     pub fn table_names(&self) -> Vec<String> {
-        self.anchor.core.catalog.names(self.transactions(), self.sight())
+        self.names(|data| !data.is_sequence())
+    }
+
+    pub(super) fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {
+        self.anchor.core.catalog.names(self.transactions(), self.sight(), of)
     }
 
     /// Whether names may mean something else to this transaction than to others.
@@ -118,6 +123,7 @@ impl Transaction {
 
     /// Makes a table with settings of its own.
     pub fn create_table_with(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
+        let settings = TableSettings { sequence: None, ..settings };
         self.change_catalog(|transaction| {
             transaction.claim_free(name)?;
             let data = transaction.make(name, schema, settings)?;
@@ -128,17 +134,21 @@ impl Transaction {
     /// Removes a table.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
-            let data = transaction.claim_table(name)?;
-            transaction.lock_whole(&data)?;
-            transaction.intend(name, Intent::Nothing);
-            transaction.remove(data)
+            let data = transaction.claim_plain(name)?;
+            transaction.drop_claimed(name, data)
         })
+    }
+
+    pub(super) fn drop_claimed(&mut self, name: &str, data: Arc<TableData>) -> Result<()> {
+        self.lock_whole(&data)?;
+        self.intend(name, Intent::Nothing);
+        self.remove(data)
     }
 
     /// Removes all rows of a table at once, history included, by putting an empty table in its place.
     pub fn truncate_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
-            let old = transaction.claim_table(name)?;
+            let old = transaction.claim_plain(name)?;
             transaction.lock_whole(&old)?;
             let (schema, settings) = (old.schema().clone(), transaction.settings_of(&old));
             transaction.remove(old)?;
@@ -163,7 +173,7 @@ impl Transaction {
     /// committed.
     pub fn set_retention(&mut self, name: &str, retention: Retention) -> Result<()> {
         self.change_catalog(|transaction| {
-            let data = transaction.claim_table(name)?;
+            let data = transaction.claim_plain(name)?;
             let settings = TableSettings { retention, ..transaction.settings_of(&data) };
             transaction.log_catalog(|redo| redo::put_settings(redo, data.id, &settings))?;
             transaction.note_step(Step::Set(data, settings));
@@ -180,7 +190,7 @@ impl Transaction {
     }
 
     /// Does one statement, of which nothing stays if it fails.
-    fn change_catalog<T>(&mut self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+    pub(super) fn change_catalog<T>(&mut self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
         self.check_read_write()?;
         // The next write looks again whether its table is still there.
         self.writable = 0;
@@ -188,7 +198,7 @@ impl Transaction {
     }
 
     /// Claims a name that is to mean nothing yet.
-    fn claim_free(&mut self, name: &str) -> Result<()> {
+    pub(super) fn claim_free(&mut self, name: &str) -> Result<()> {
         self.claim(name)?;
         match self.meanings(name) {
             Meanings { now: Some(_), .. } => Err(Error::TableExists(name.into())),
@@ -197,8 +207,17 @@ impl Transaction {
         }
     }
 
-    /// Claims the name of a table.
-    fn claim_table(&mut self, name: &str) -> Result<Arc<TableData>> {
+    /// Claims the name of a table that is no sequence.
+    fn claim_plain(&mut self, name: &str) -> Result<Arc<TableData>> {
+        let data = self.claim_table(name)?;
+        match data.is_sequence() {
+            true => Err(Error::WrongKind { name: name.into(), expected: "table" }),
+            false => Ok(data),
+        }
+    }
+
+    /// Claims the name of a table or sequence.
+    pub(super) fn claim_table(&mut self, name: &str) -> Result<Arc<TableData>> {
         self.claim(name)?;
         let Meanings { now, seen } = self.meanings(name);
         let seen = seen.ok_or_else(|| Error::NoSuchTable(name.into()))?;
@@ -232,7 +251,7 @@ impl Transaction {
         Snapshot::of_transaction(self.newest_allowed(), self.id())
     }
 
-    fn table_of(&self, data: Arc<TableData>) -> Table {
+    pub(super) fn table_of(&self, data: Arc<TableData>) -> Table {
         Table { database: self.anchor.database(), data }
     }
 
@@ -250,7 +269,7 @@ impl Transaction {
     }
 
     /// Makes a table, which is this transaction's alone, under a name that it has claimed.
-    fn make(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Arc<TableData>> {
+    pub(super) fn make(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Arc<TableData>> {
         self.anchor.check_memory()?;
         let core = &self.anchor.core;
         let mut data = TableData::new(core.catalog.next_id(), name, schema, settings, core.table_options, &core.budget);
@@ -262,7 +281,7 @@ impl Transaction {
         Ok(data)
     }
 
-    fn remove(&mut self, data: Arc<TableData>) -> Result<()> {
+    pub(super) fn remove(&mut self, data: Arc<TableData>) -> Result<()> {
         self.log_catalog(|redo| redo::put_drop(redo, data.id))?;
         self.note_step(Step::Dropped(data));
         Ok(())
@@ -386,11 +405,15 @@ impl Database {
 
     /// The names of all tables, sorted.
     pub fn table_names(&self) -> Vec<String> {
-        let core = &self.shared.core;
-        core.catalog.names(&core.transactions, Snapshot::at(Timestamp::MAX))
+        self.names(|data| !data.is_sequence())
     }
 
-    fn alone<T>(&self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+    pub(super) fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {
+        let core = &self.shared.core;
+        core.catalog.names(&core.transactions, Snapshot::at(Timestamp::MAX), of)
+    }
+
+    pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
         let mut transaction = self.begin_with(TransactionOptions::at(Isolation::ReadCommitted))?;
         let done = work(&mut transaction)?;
         transaction.commit()?;

@@ -28,6 +28,9 @@ impl Transaction {
         if self.written.is_empty() && self.catalog.is_none() {
             return Ok(self.at);
         }
+        if self.catalog.is_some() {
+            self.settle_sequences()?;
+        }
         if self.anchor.log.is_some()
             && let Some(time) = self.anchor.core.clock.mark_for_log()
         {

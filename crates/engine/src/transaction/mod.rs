@@ -12,6 +12,7 @@
 //! | `batch` | rows by the batch |
 //! | `tables` | the tables that it writes to, and those that it has for itself |
 //! | `catalog` | making, dropping and changing tables |
+//! | `sequences` | making, changing and dropping sequences |
 //! | `locks` | waiting for other transactions, and locking rows without a change |
 //! | `savepoint` | taking back a part |
 //! | `finish` | commit and rollback |
@@ -40,6 +41,7 @@ mod catalog;
 mod finish;
 mod locks;
 mod savepoint;
+mod sequences;
 mod tables;
 mod write;
 

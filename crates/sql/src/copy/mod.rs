@@ -12,11 +12,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
-use crate::names::{find_table, fold};
+use crate::names::fold;
 use crate::outcome::{Command, Notice, Outcome};
 use crate::parse::Source;
 use crate::session::{FileAccess, Session};
 use crate::target::Target;
+use crate::transactions::Write;
 use crate::{Progress, headings};
 
 use input::CopyInput;
@@ -44,8 +45,8 @@ pub(crate) fn run(
     let command = match copy.is_from {
         false => to_file::run(session, &copy, path, format, source)?,
         true => {
-            let (rows, notices) = session.write("COPY FROM", |session, write| {
-                let target = target(session, &copy, source)?;
+            let (rows, notices) = session.write("COPY FROM", |_, write| {
+                let target = target(write, &copy, source)?;
                 match format {
                     Format::Csv | Format::Text => {
                         from_csv::run(write, &target, path, format, &copy.options, progress.clone())
@@ -75,8 +76,8 @@ fn from_input(
         return Err(SqlError::unsupported("COPY FROM STDIN in Parquet").at(copy.path_position));
     }
     let input = RefCell::new(Some(input));
-    let (rows, notices) = session.write("COPY FROM", |session, write| {
-        let target = target(session, copy, source)?;
+    let (rows, notices) = session.write("COPY FROM", |_, write| {
+        let target = target(write, copy, source)?;
         let Some(input) = input.take() else {
             let message = "could not serialize access due to concurrent update";
             return Err(SqlError::new("40001", message).hint("Send the rows again."));
@@ -86,11 +87,11 @@ fn from_input(
     Ok(copied(rows, notices).into())
 }
 
-fn target(session: &Session, copy: &CopyStatement, source: &Source) -> Result<Target> {
+fn target(write: &mut Write<'_>, copy: &CopyStatement, source: &Source) -> Result<Target> {
     let Subject::Table { name, columns } = &copy.subject else {
         return Err(SqlError::syntax("COPY FROM needs a table"));
     };
-    let table = find_table(&session.tables, name, source)?;
+    let table = write.table(name, source)?;
     let columns: Vec<_> = columns.iter().map(|column| (fold(column), source.start(column.span))).collect();
     Target::new(table, &columns)
 }
