@@ -186,6 +186,11 @@ impl Append {
         !self.buffer.is_empty()
     }
 
+    /// Where the frames end that flushes have taken.
+    pub(crate) fn flushed_end(&self) -> u64 {
+        self.buffer_start
+    }
+
     /// Where the frames end, once everything is on disk.
     pub(crate) fn end(&self) -> u64 {
         self.buffer_start + self.buffer.len() as u64

@@ -28,8 +28,9 @@
 //! | `frontier` | up to which LSN everything is on disk |
 //! | `turn`, `pause`, `poison` | who flushes and who waits (group commit); short waits; what follows a failure |
 //! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
-//! | `archive` | [`SegmentArchive`]: segments are kept elsewhere before the log gives them up |
-//! | `gather` | [`gather_log`]: a log put together again out of archived segments |
+//! | `archive` | handing segments over before the log gives them up, and all that is on disk when asked to |
+//! | `copies` | [`SegmentArchive`]: copies of segments in another place, and from where to where they go |
+//! | `gather` | [`GatheredLog`]: a log put together again out of archived segments, to be read where they lie |
 //! | `lock` | the lock of the directory |
 //! | `log_files` | what the headers of the files say, for inspection |
 //! | `chain`, `recover` | what a crash left: read, merge, tell a torn tail from corruption, mend |
@@ -53,6 +54,7 @@ mod append;
 mod archive;
 mod chain;
 mod checkpoint;
+mod copies;
 mod dependency;
 mod device;
 mod error;
@@ -74,21 +76,22 @@ mod segment;
 mod trim;
 mod turn;
 
-pub use archive::{OldSegment, SegmentArchive};
+pub use archive::{Archived, OldSegment};
 pub use checkpoint::{
     CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats, CheckpointWriter,
     Checkpoints, FoundCheckpoints, MAX_BLOB_BYTES, Manifest, Published,
 };
+pub use copies::{ArchivedLog, Extent, SegmentArchive, archived_logs};
 pub use dependency::Dependencies;
 pub use device::{Access, Device, DeviceFile, DirectoryLock};
 pub use error::{LogError, OpenError, Result};
 pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES};
 pub use fs::FsDevice;
-pub use gather::gather_log;
+pub use gather::{GatheredLog, gather_log};
 pub use lock::{lock_directory, lock_to_read};
 pub use log::{Appended, CommitMode, Log, LogOptions, LogStats, Reservation};
 pub use log_files::{LogFile, LogFileContent, log_files};
-pub use recover::{Recovered, read_log};
+pub use recover::{Recovered, read_log, read_log_to_gap};
 pub use trim::begin_log_at;
 
 /// Log sequence number of a commit: its commit timestamp. Dense, starts at 1; 0 stands for "none".

@@ -36,7 +36,7 @@ use parking_lot::Mutex;
 
 use crate::Lsn;
 use crate::append::{Append, Entry, NO_LSN};
-use crate::archive::{OldSegment, Outgoing};
+use crate::archive::{Archived, OldSegment, Outgoing};
 use crate::dependency::Dependencies;
 use crate::device::{Access, Device, DirectoryLock};
 use crate::error::{LogError, OpenError, Result, device_error};
@@ -420,6 +420,25 @@ impl Log {
     /// ([`SegmentArchive`](crate::SegmentArchive) does), not linked to.
     pub fn archive_with(&self, archive: impl Fn(&OldSegment) -> std::io::Result<()> + Send + Sync + 'static) {
         self.shared.trim.lock().outgoing.archive_with(Box::new(archive));
+    }
+
+    /// Hands all that is on disk to the archive, whether the log needs it or not. What is not stable yet may be among it. No
+    /// segment is given up meanwhile.
+    pub fn archive(&self) -> Result<Archived> {
+        let Shared { common, partitions, trim, .. } = &*self.shared;
+        let mut trim = trim.lock();
+        let archived = Archived { log: common.files.log, from: trim.below.max(1), until: self.stable_lsn() };
+        trim.outgoing.offer_all()?;
+        for (number, partition) in (0..).zip(partitions) {
+            let segments = partition.on_disk().into_iter();
+            trim.outgoing.hand_over_copies(segments.map(|segment| OldSegment::new(archived.log, number, segment)))?;
+        }
+        Ok(archived)
+    }
+
+    /// The number of the log: random, and the same for its whole life.
+    pub fn number(&self) -> u64 {
+        self.shared.common.files.log
     }
 
     /// Flushes, and marks the end of every partition as intended: damage to anything before the mark is told from an

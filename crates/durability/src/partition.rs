@@ -331,6 +331,18 @@ impl Partition {
         Ok(())
     }
 
+    /// The segments that are needed, each with the end of what is on disk.
+    pub(crate) fn on_disk(&self) -> Vec<SegmentInfo> {
+        // Nothing is flushed meanwhile.
+        let writer = self.writer.lock();
+        let append = self.append.lock();
+        let mut segments: Vec<SegmentInfo> = append.segments.iter().copied().collect();
+        if let Some(last) = segments.last_mut() {
+            last.end = writer.taken.as_ref().map_or(append.flushed_end(), |taken| taken.start);
+        }
+        segments
+    }
+
     /// The highest LSN appended here.
     pub(crate) fn lsn_max(&self) -> Lsn {
         self.append.lock().lsn_max

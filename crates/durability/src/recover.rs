@@ -36,6 +36,7 @@
 //! - Damage to the mark itself, or to what follows the last frame, looks like a torn tail; nothing is lost.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use crate::Lsn;
 use crate::chain::{Chain, Numbered, PayloadRef, Reader, SegmentFile, Stop, corrupt};
@@ -151,6 +152,30 @@ pub fn read_log<E>(
         Merge { chains, trimmed: from, next: from, until, pending, holes, apply, recovered, progress, reported: 0 };
     merge.up_to_gap()?;
     if merge.next <= until { Err(merge.missing(until).into()) } else { Ok(()) }
+}
+
+/// Hands over the commits of `range` up to the first that is missing, of a log that nobody appends to, and returns the last LSN of
+/// the range before that. All up to `proven` is known to have been there, or without it all that a frame says to have been:
+/// if one of them is missing, it is damage. `progress` is told the bytes read and the bytes to read.
+///
+/// A partition commit may come that stands a little behind the range.
+pub fn read_log_to_gap<E>(
+    device: &dyn Device,
+    range: RangeInclusive<Lsn>,
+    proven: Option<Lsn>,
+    apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> std::result::Result<Lsn, OpenError<E>> {
+    let (chains, stock) = find_chains(device, Access::Read)?;
+    let (from, until) = ((*range.start()).max(stock.trim.below).max(1), *range.end());
+    let recovered = Recovered::default();
+    let (pending, holes) = (BTreeMap::new(), Vec::new());
+    let mut merge =
+        Merge { chains, trimmed: from, next: from, until, pending, holes, apply, recovered, progress, reported: 0 };
+    merge.up_to_gap()?;
+    let testimony = || merge.chains.iter().map(|chain| chain.testimony).max().unwrap_or(0);
+    let proven = proven.unwrap_or_else(testimony).min(until);
+    if merge.next <= proven { Err(merge.missing(proven).into()) } else { Ok((merge.next - 1).min(until)) }
 }
 
 /// Opens all files, checks their headers and sorts them into chains.

@@ -21,7 +21,8 @@
 //!       56      8  end of the segment before, the offset after its last frame; 0 in the first of a chain
 //!       64      8  salt of the segment before; 0 in the first of a chain
 //!       72      8  the highest LSN in all segments of the chain before this one
-//!       80    432  zeros
+//!       80      8  in a copy in an archive: where its frames end (`copies.rs`); else 0
+//!       88    424  zeros
 //!      512         frames, then zeros or what a recycled file held before
 //! ```
 //!
@@ -48,6 +49,7 @@ const MAGIC: [u8; 8] = *b"LSTREDO\0";
 const FORMAT_VERSION: u32 = 3;
 const OLDEST_VERSION: u32 = 2;
 const CHECKSUM_OFFSET: usize = 12;
+const COPY_END_OFFSET: usize = 80;
 
 /// The file name of a segment.
 pub(crate) fn file_name(number: u64) -> String {
@@ -92,6 +94,11 @@ impl Header {
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        self.encode_copy(0)
+    }
+
+    /// The header of a copy whose frames end at `end`.
+    pub(crate) fn encode_copy(&self, end: u64) -> [u8; HEADER_BYTES] {
         let Link { partition, sequence, previous_end, previous_salt, lsn_before } = self.link;
         let words = [self.number, self.log, self.salt, partition, sequence, previous_end, previous_salt, lsn_before];
         let mut bytes = [0; HEADER_BYTES];
@@ -100,9 +107,30 @@ impl Header {
         for (word, place) in words.iter().zip(bytes[16..].chunks_exact_mut(8)) {
             place.copy_from_slice(&word.to_le_bytes());
         }
+        bytes[COPY_END_OFFSET..COPY_END_OFFSET + 8].copy_from_slice(&end.to_le_bytes());
         let checksum = checksum(&bytes);
         bytes[CHECKSUM_OFFSET..16].copy_from_slice(&checksum.to_le_bytes());
         bytes
+    }
+
+    /// The header in the first bytes of a copy called `file`, with the end of its frames.
+    pub(crate) fn decode_copy(bytes: &[u8], file: &str) -> Result<(Header, u64)> {
+        // A copy has another name than the segment, which knows its number only.
+        let is_short = bytes.len() < HEADER_BYTES;
+        let header = Header::decode(bytes, if is_short { 0 } else { u64_at(bytes, 16) });
+        let header = header.map_err(|error| match error {
+            LogError::Corrupt { offset, detail, .. } => LogError::Corrupt { file: file.to_string(), offset, detail },
+            LogError::UnknownVersion { found, supported, .. } => {
+                LogError::UnknownVersion { file: file.to_string(), found, supported }
+            }
+            other => other,
+        })?;
+        Ok((header, u64_at(bytes, COPY_END_OFFSET)))
+    }
+
+    /// Whether both name the same place of the same life of a log.
+    pub(crate) fn is_same_segment(&self, other: &Header) -> bool {
+        (self.log, self.salt, self.link) == (other.log, other.salt, other.link)
     }
 
     /// The header in the first bytes of file `number`; says what is wrong if it is none.
@@ -189,6 +217,9 @@ mod tests {
     #[test]
     fn round_trip() {
         assert_eq!(Header::decode(&HEADER.encode(), 3).unwrap(), HEADER);
+        assert_eq!(Header::decode_copy(&HEADER.encode_copy(5000), "copy").unwrap(), (HEADER, 5000));
+        let error = Header::decode_copy(&[7; 100], "copy").unwrap_err();
+        assert!(matches!(&error, LogError::Corrupt { file, .. } if file == "copy"), "{error}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use txn::{Handle, TransactionTable};
 use types::{Snapshot, Timestamp};
 
 use crate::anchor::Anchors;
+use crate::archive::{self, ArchiveSetting, Archiver};
 use crate::catalog::Catalog;
 use crate::checkpoint::{Checkpointer, Disk};
 use crate::error::{Error, Result};
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) core: Arc<Core>,
     /// Dropped before the log as well.
     pub(crate) checkpointer: Option<Checkpointer>,
+    /// After it, as it gives segments up, and before the log.
+    pub(crate) archiver: Option<Archiver>,
     pub(crate) log: Option<Arc<Log>>,
     /// See [`Database::set_default_isolation`].
     default_isolation: AtomicU8,
@@ -84,6 +87,13 @@ pub struct OpenOptions {
     pub recovery_time: Option<Duration>,
     /// Threads that merge in the background; by default one for every four processors, and one at least.
     pub merge_threads: Option<usize>,
+    /// Where the log is archived, so that the database can be brought to a moment ([`Database::restore_to`]).
+    pub archive: ArchiveSetting,
+    /// The longest time that a commit waits to be archived while that works; by default ten seconds.
+    pub archive_interval: Option<Duration>,
+    /// Archives to a device, such as one that fails on purpose; not remembered. For tests.
+    #[doc(hidden)]
+    pub archive_device: Option<Arc<dyn Device>>,
     /// The sizes of the redo log. For tests.
     #[doc(hidden)]
     pub log: LogOptions,
@@ -156,7 +166,7 @@ impl Database {
     pub fn in_memory_with(options: &OpenOptions) -> Database {
         let (budget, clock) = Default::default();
         let core = Core::new(Timestamp::ZERO, BTreeMap::new(), 1, options.table_options(), budget, clock);
-        Self::assemble(core, None, options)
+        Self::assemble(core, None, None, options)
     }
 
     /// Opens the database in a directory, which is made if it is missing. One process at a time may have it open.
@@ -168,25 +178,34 @@ impl Database {
 
     /// The same with options.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
-        Ok(Self::on_disk(recovery::open(directory.as_ref(), &mut options)?, &options))
+        Self::on_disk(recovery::open(directory.as_ref(), &mut options)?, &options)
     }
 
     /// Opens the database on a device, such as one that fails on purpose. For tests.
     #[doc(hidden)]
     pub fn open_on(device: Arc<dyn Device>, mut options: OpenOptions) -> Result<Database> {
-        Ok(Self::on_disk(recovery::open_on(device, &mut options)?, &options))
+        Self::on_disk(recovery::open_on(device, &mut options)?, &options)
     }
 
-    fn on_disk(recovered: Recovered, options: &OpenOptions) -> Database {
+    fn on_disk(recovered: Recovered, options: &OpenOptions) -> Result<Database> {
         let Recovered { core, device, log, checkpoints, replayed_bytes } = recovered;
         let log = Arc::new(log);
+        let place = if log.is_read_only() { None } else { archive::place(&*device, options)? };
+        let start =
+            |place| Archiver::start(core.clone(), (device.clone(), log.clone()), place, options.archive_interval);
+        let archiver = place.map(start).transpose()?;
         let disk = Disk { device, log: log.clone(), checkpoints };
         let recovery_time = options.recovery_time.unwrap_or(RECOVERY_TIME);
         let checkpointer = Checkpointer::start(core.clone(), disk, recovery_time, replayed_bytes);
-        Self::assemble(core, Some((log, checkpointer)), options)
+        Ok(Self::assemble(core, Some((log, checkpointer)), archiver, options))
     }
 
-    fn assemble(core: Arc<Core>, disk: Option<(Arc<Log>, Checkpointer)>, options: &OpenOptions) -> Database {
+    fn assemble(
+        core: Arc<Core>,
+        disk: Option<(Arc<Log>, Checkpointer)>,
+        archiver: Option<Archiver>,
+        options: &OpenOptions,
+    ) -> Database {
         core.budget.set_limit_bytes(options.memory_limit_bytes.unwrap_or(u64::MAX));
         let merges = MergePool::start(&core, options.merge_threads());
         let (log, checkpointer) = disk.unzip();
@@ -195,6 +214,7 @@ impl Database {
                 merges,
                 core,
                 checkpointer,
+                archiver,
                 log,
                 default_isolation: AtomicU8::new(Isolation::default() as u8),
                 making_room: Mutex::new(None),

@@ -15,6 +15,7 @@ use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
 use crate::checkpoint::{Base, KeysToOrder, restore};
+use crate::copy;
 use crate::database::{Core, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
@@ -40,6 +41,7 @@ pub(crate) struct Recovered {
 
 /// Builds what the newest checkpoint on a device and the log after it describe.
 pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<Recovered> {
+    copy::check_finished(&*device)?;
     let locked = if options.read_only { lock_to_read(&*device)? } else { lock_directory(&*device)? };
     let (checkpoints, found) = Checkpoints::open(device.clone(), locked.1)?;
     let table_options = options.table_options();

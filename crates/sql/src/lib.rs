@@ -60,6 +60,7 @@ mod watcher;
 pub use activity::CancelHandle;
 pub use error::SqlError;
 pub use outcome::{Command, Notice, Outcome, Rows, Severity};
+pub use past::parse_time;
 pub use progress::Progress;
 pub use session::{FileAccess, Session, SessionOptions, TransactionStatus};
 pub use split::{Piece, split};

@@ -360,8 +360,9 @@ fn durability(name: &str, value: &str) -> Result<Durability> {
     if ["local", "remote_write", "remote_apply"].iter().any(|word| word.eq_ignore_ascii_case(value)) {
         return Ok(Durability::Sync);
     }
-    let is_sync = boolean(name, value)
-        .map_err(|_| invalid(name, value).hint("Available values: local, remote_write, remote_apply, partition, on, off."))?;
+    let is_sync = boolean(name, value).map_err(|_| {
+        invalid(name, value).hint("Available values: local, remote_write, remote_apply, partition, on, off.")
+    })?;
     Ok(if is_sync { Durability::Sync } else { Durability::Async })
 }
 
