@@ -123,6 +123,21 @@ pub enum Error {
     /// The database was opened before with larger update ranges.
     #[error("table \"{table}\" has update ranges of more than {range_records} records; open it with larger ones")]
     RangesTooSmall { table: String, range_records: usize },
+    /// The database has no archive.
+    #[error("the database archives nothing; open it with an archive, as with lstore --archive")]
+    NoArchive,
+    /// The archive can't be used.
+    #[error("can't archive to {archive}: {why}")]
+    Archive { archive: String, why: String },
+    /// What is there does not reach the moment asked for.
+    #[error("can't restore to {target}: what is there goes from {from} to {until}")]
+    OutOfReach { target: String, from: String, until: String },
+    /// A backup that can't be restored from.
+    #[error("can't restore from {backup}: {why}")]
+    BadBackup { backup: String, why: String },
+    /// The directory has the beginning of a copy.
+    #[error("{0} has the beginning of a copy that was interrupted; empty it and copy again")]
+    Unfinished(String),
     /// The database's directory can't be used.
     #[error("can't open the database directory {path}: {source}")]
     Directory { path: String, source: std::io::Error },
@@ -174,7 +189,10 @@ impl Error {
             Error::Checkpoint(CheckpointError::Corrupt { .. }) | Error::BadCheckpoint(_) => "XX001",
             Error::NoCheckpoint { .. } => "XX001",
             Error::Checkpoint(_) => "58030",
-            Error::NotOnDisk => "55000",
+            Error::NotOnDisk | Error::NoArchive => "55000",
+            Error::OutOfReach { .. } => "22023",
+            Error::BadBackup { .. } | Error::Unfinished(_) => "XX001",
+            Error::Archive { .. } => "58030",
             Error::Log(LogError::Corrupt { .. }) | Error::BadRedo(_) => "XX001",
             Error::Log(_) | Error::Directory { .. } => "58030",
         }

@@ -44,23 +44,29 @@
 //! | `recovery` | opening what a checkpoint and the log after it describe |
 //! | `checkpoint` | writing checkpoints and restoring them |
 //! | `directory` | directories as devices |
-//! | `backup` | a copy in another directory |
+//! | `durable` | whether a commit is on disk |
+//! | `backup`, `copy` | a copy in another directory |
+//! | `archive`, `moment` | archiving the log; bringing a database to a moment with it |
 //! | `inspect` | looking at the files of a database, and whether they are whole |
 //! | `merger` | the background merge |
 //! | `outcomes` | the storage's question answered by the transaction table |
 #![forbid(unsafe_code)]
 
 mod anchor;
+mod archive;
 mod backup;
 mod bare;
 mod catalog;
 mod checkpoint;
+mod copy;
 mod database;
 mod directory;
+mod durable;
 mod error;
 mod inspect;
 mod isolation;
 mod merger;
+mod moment;
 mod outcomes;
 mod past;
 mod primary_key;
@@ -80,6 +86,7 @@ mod table_name;
 mod transaction;
 mod wall_clock;
 
+pub use archive::{ArchiveSetting, ArchiveStatus};
 pub use backup::BackupReport;
 #[doc(hidden)]
 pub use bare::{BareStatements, BareTable};
@@ -87,11 +94,12 @@ pub use checkpoint::{CheckpointReport, CheckpointedTable};
 pub use database::{Database, OpenOptions};
 pub use durability::{CheckpointFile, CheckpointFileKind, LogFile, LogFileContent};
 pub use error::{Error, Result};
-pub use inspect::{CheckpointSummary, Inspection, Verification};
+pub use inspect::{ArchivedLife, BackupSummary, CheckpointSummary, Inspection, Verification};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
 pub use lineage::{
     Aggregates, Cell, ColumnStatistics, Comparison, Encoding, Sum, TableStatistics, TableStats, Test, Totals,
 };
+pub use moment::{RecoveryTarget, RestoreReport};
 pub use past::{ChangeKind, RecordVersion, RowChange};
 pub use read_view::{ReadView, Sight};
 pub use running::{RowWait, RunningState, RunningTransaction, WaitCounts};

@@ -9,12 +9,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{Checkpoints, Device, Frame, FrameKind, Log, LogOptions, Manifest, lock_directory, lock_to_read};
+use durability::{Checkpoints, Device, Frame, FrameKind, Log, Manifest, lock_directory, lock_to_read};
 use lineage::{Cell, Change, MemoryBudget, TableOptions};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
 use crate::checkpoint::{Base, KeysToOrder, restore};
+use crate::copy;
 use crate::database::{Core, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
@@ -40,6 +41,7 @@ pub(crate) struct Recovered {
 
 /// Builds what the newest checkpoint on a device and the log after it describe.
 pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<Recovered> {
+    copy::check_finished(&*device)?;
     let locked = if options.read_only { lock_to_read(&*device)? } else { lock_directory(&*device)? };
     let (checkpoints, found) = Checkpoints::open(device.clone(), locked.1)?;
     let table_options = options.table_options();
@@ -61,13 +63,8 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         bytes: 0,
     };
     replay.clock.restore(std::mem::take(&mut replay.base.clock));
-    let (log, recovered) = Log::open_locked(
-        device.clone(),
-        locked,
-        LogOptions::default(),
-        &mut |frame| replay.frame(frame),
-        &mut *progress,
-    )?;
+    let (log, recovered) =
+        Log::open_locked(device.clone(), locked, options.log, &mut |frame| replay.frame(frame), &mut *progress)?;
     // What is between the checkpoint and the log is gone.
     if recovered.trimmed_below > replay.base.low.0 + 1 {
         let from = recovered.trimmed_below;

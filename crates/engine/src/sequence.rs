@@ -20,7 +20,7 @@
 use lineage::Cell;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use types::{Column, DataType, Rid, Schema, TxnId, Value};
+use types::{Column, DataType, Rid, Schema, Timestamp, TxnId, Value};
 
 use crate::error::{Error, Result};
 use crate::isolation::{Durability, Isolation, TransactionOptions};
@@ -84,6 +84,8 @@ struct State {
     is_called: bool,
     /// How many numbers after `last` the row is ahead; negative if the row is behind it.
     ahead: i64,
+    /// The commit of the row.
+    at: Timestamp,
 }
 
 impl Default for SequenceOptions {
@@ -242,6 +244,13 @@ impl Sequence {
         })
     }
 
+    /// Waits until the numbers that were given out do not come again, whatever happens. For those who are not going to wait for
+    /// all commits before theirs.
+    pub fn wait_durable(&self) -> Result<()> {
+        let at = self.with_state(|state| Ok(state.at))?;
+        self.table.database.wait_durable(at)
+    }
+
     /// The next number, and the row moved on.
     fn next_and_move_row(&self) -> Result<i64> {
         let mut given = None;
@@ -288,7 +297,7 @@ impl Sequence {
             let mut changed = *state;
             let row = change(&mut changed)?;
             transaction.write_sequence(&self.table.data, &row)?;
-            transaction.commit()?;
+            changed.at = transaction.commit()?;
             *state = changed;
             Ok(())
         })
@@ -302,7 +311,7 @@ impl Sequence {
             let newest = self.table.database.shared.core.transactions.newest(self.own);
             let row = data.storage.read_values(newest, row(), &[0, 2]).ok_or_else(missing)?;
             let [Value::BigInt(last), Value::Boolean(is_called)] = row[..] else { return Err(missing()) };
-            *state = State { is_known: true, last, is_called, ahead: 0 };
+            *state = State { is_known: true, last, is_called, ..State::default() };
         }
         work(&mut state)
     }

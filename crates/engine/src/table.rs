@@ -264,6 +264,11 @@ impl Table {
         &self.data.name
     }
 
+    /// Tells it from every other table of its database, also from those that had its name or will have it.
+    pub fn id(&self) -> u32 {
+        self.data.id
+    }
+
     /// The columns and the primary key.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.data.schema

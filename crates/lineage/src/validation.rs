@@ -120,7 +120,7 @@ impl Range {
 
     /// When the version of the record at `slot` was committed that others had made at `to`; 0 if there is none, or if it is
     /// so old that it is kept nowhere but in the base pages.
-    fn newest_change<O: Outcomes>(&self, guard: &Guard, slot: usize, asked: Validation<'_, O>) -> Timestamp {
+    pub(crate) fn newest_change<O: Outcomes>(&self, guard: &Guard, slot: usize, asked: Validation<'_, O>) -> Timestamp {
         let (pages, part) = (self.pages.load(guard), self.part_of(slot));
         let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
         let mut sequence = newest;

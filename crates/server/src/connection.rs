@@ -108,14 +108,17 @@ impl<'a> Connection<'a> {
             }
             let message = self.input.message()?;
             self.shared.registry.set_busy(&self.entry);
-            let answered = match frontend::read(message) {
-                Ok(request) => self.answer(request),
-                Err(error) => self.failed(&error, None).map(|()| Next::GoOn),
+            if self.skips && !matches!(message.kind, b'S' | b'X') {
+                continue;
+            }
+            let is_extended = matches!(message.kind, b'P' | b'B' | b'D' | b'E' | b'C' | b'H');
+            let next = match frontend::read(message) {
+                Ok(request) => self.answer(request)?,
+                Err(error) if is_extended => self.failed(&error, None).map(|()| Next::GoOn)?,
+                Err(error) => self.refuse(&error).map(|()| Next::GoOn)?,
             };
-            match answered {
-                Ok(Next::GoOn) => {}
-                Ok(Next::End) => return Ok(()),
-                Err(failure) => return Err(failure),
+            if next == Next::End {
+                return Ok(());
             }
         }
     }
@@ -125,15 +128,13 @@ impl<'a> Connection<'a> {
             Request::Terminate => return Ok(Next::End),
             Request::Sync => self.sync()?,
             Request::Query(text) => {
-                self.skips = false;
                 self.simple(&text)?;
-                self.ready()?;
+                self.sync()?;
             }
-            _ if self.skips => {}
             Request::LateCopy => {}
             Request::Flush => self.output.flush()?,
-            Request::Misplaced(what) => {
-                self.failed(&SqlError::new("08P01", format!("{what} is not expected here")), None)?;
+            Request::FunctionCall => {
+                self.refuse(&SqlError::new("0A000", "function calls by message are not supported"))?;
             }
             request => {
                 let done = self.extended(request);
@@ -141,6 +142,13 @@ impl<'a> Connection<'a> {
             }
         }
         Ok(Next::GoOn)
+    }
+
+    /// Tells of an error in a message that is answered on its own.
+    fn refuse(&mut self, error: &SqlError) -> Answer {
+        self.session.fail_block(error);
+        self.tell(error, None)?;
+        self.sync()
     }
 
     /// Tells of an error in a statement, and passes on that the connection is over.

@@ -1,8 +1,11 @@
 //! From a statement's text to its syntax tree, with errors that point into the text.
+use std::sync::Arc;
+
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
+use engine::Value;
 
 use crate::control::{Control, parse_control};
 use crate::copy::options::{CopyStatement, parse_copy};
@@ -10,6 +13,7 @@ use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
 use crate::locking::clauses::{self, LockClause};
 use crate::maintenance::{Maintenance, parse_maintenance};
+use crate::prepared::Prepared;
 use crate::sequences::{SequenceStatement, parse_sequence};
 
 /// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
@@ -38,6 +42,8 @@ pub(crate) enum Parsed {
     Copy(CopyStatement),
     /// What makes, changes or drops sequences.
     Sequence(SequenceStatement),
+    /// A prepared statement about rows by their keys, with the values of its parameters.
+    Point(Arc<Prepared>, Vec<Value>),
     /// A query that locks rows.
     Locking(Box<Query>, Vec<LockClause>),
     /// Anything else.

@@ -16,10 +16,11 @@ use crate::error::{Result, SqlError};
 use crate::moment::{Moment, Past};
 use crate::outcome::{Command, Notice, Outcome, Rows};
 use crate::parse::{Parsed, Source, parse};
+use crate::past::wall_time;
 use crate::planner::{Plan, Planner};
+use crate::point::Point;
 use crate::prepared::Statements;
-use crate::sequences::Taken;
-use crate::sequences::Taking;
+use crate::sequences::{Taken, Taking};
 use crate::settings::{Change, Limit, Settings};
 use crate::{
     Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, maintenance, names, sequences,
@@ -68,6 +69,8 @@ pub struct Session {
     pub(crate) settings: Settings,
     /// `None` outside of `BEGIN ... COMMIT`, where each statement is its own transaction.
     pub(crate) block: Option<Block>,
+    /// What `now()` is: when the transaction of the statement that runs began, in microseconds since 1970.
+    pub(crate) now: i64,
     /// What the statement that runs may name.
     pub(crate) tables: Tables,
     /// The numbers that it has got from sequences.
@@ -89,6 +92,7 @@ impl Session {
             planner: Planner::new(options.target_partitions),
             settings: Settings::new(db),
             block: None,
+            now: 0,
             tables: Tables::published(db),
             taken: Taken::default(),
             activity: activity::enter(),
@@ -173,6 +177,7 @@ impl Session {
         read: impl FnOnce(&str) -> Result<Parsed>,
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
+        self.now = self.block.as_ref().map_or_else(wall_time, Block::started);
         let parsed = read(statement);
         if let Some(block) = &mut self.block {
             match self.activity.unpark() {
@@ -250,6 +255,7 @@ impl Session {
             Parsed::Maintenance(asked) => Ok(maintenance::run(self, &asked)?.into()),
             Parsed::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
             Parsed::Sequence(statement) => Ok(sequences::run(self, &statement)?.into()),
+            Parsed::Point(prepared, values) => self.execute_bound(&prepared, &values, input),
             Parsed::Statement(statement) => match *statement {
                 Statement::Prepare { name, data_types, statement } => {
                     Ok(self.prepare_statement(&name, &data_types, *statement, source)?.into())
@@ -263,6 +269,11 @@ impl Session {
     }
 
     fn run(&mut self, statement: Statement, source: &Source) -> Result<Outcome> {
+        if let Some(point) = Point::plan(&statement, &self.tables, &[])
+            && let Some(done) = point.run(self, &[])?
+        {
+            return Ok(done);
+        }
         match statement {
             Statement::Query(query) => self.query(query, source),
             Statement::Explain { .. } => {
@@ -308,7 +319,7 @@ impl Session {
     }
 
     /// What a query of this session reads now.
-    fn moment(&mut self) -> Result<Moment> {
+    pub(crate) fn moment(&mut self) -> Result<Moment> {
         match (self.settings.as_of(), &mut self.block) {
             (Some(at), _) => Moment::after(&self.db, at),
             (None, Some(block)) => block.moment(&self.db, &self.token),
@@ -334,8 +345,9 @@ impl Session {
     pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
         let (past, partitions) = (Past::default(), self.planner.partitions());
         let (db, tables, token) = (self.db.clone(), self.tables.clone(), self.token.clone());
-        let taking = Taking { taken: self.taken.clone(), is_read_only: self.modes().is_read_only };
-        View { db, tables, moment, past, partitions, targets, taking, token }
+        let (taken, durability) = (self.taken.clone(), self.settings.durability());
+        let taking = Taking { taken, is_read_only: self.modes().is_read_only, durability };
+        View { db, tables, moment, past, partitions, targets, taking, now: self.now, token }
     }
 
     fn set(&mut self, set: &Set) -> Result<Command> {

@@ -16,9 +16,7 @@ fn open() -> Database {
 }
 
 fn session(db: &Database) -> Session {
-    let options =
-        SessionOptions { files: FileAccess::Allowed, target_partitions: Some(1), ..SessionOptions::default() };
-    Session::new(db, options)
+    Session::new(db, SessionOptions { files: FileAccess::Allowed, target_partitions: Some(1) })
 }
 
 fn run(session: &mut Session, statement: &str) -> Result<String, SqlError> {

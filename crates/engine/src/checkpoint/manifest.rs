@@ -126,6 +126,12 @@ impl Contents {
         Contents { version: VERSION, catalog_at: catalog_at.0, next_table, tables, clock }
     }
 
+    /// The newest commit that anything of it knows of.
+    pub(crate) fn newest(&self) -> u64 {
+        let images = self.tables.iter().flat_map(|table| &table.ranges).map(|range| range.at);
+        images.chain(self.clock.iter().map(|(_, at)| *at)).fold(self.catalog_at, u64::max)
+    }
+
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("names, numbers and settings are plain data")
     }

@@ -20,7 +20,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use durability::{CheckpointError, CheckpointWriter, Checkpoints, Device, Log, Published};
+use durability::{CheckpointError, CheckpointWriter, Checkpoints, Device, Log, LogError, Lsn, Published};
 use lineage::{BlobSink, RangeImage};
 use txn::{State, TransactionTable};
 use types::{BlobRef, Snapshot, Timestamp};
@@ -28,6 +28,7 @@ use types::{BlobRef, Snapshot, Timestamp};
 use crate::database::{Core, Database};
 use crate::error::{Error, Result};
 use crate::table::TableData;
+use crate::wall_clock::{Micros, wall_time};
 
 mod background;
 mod manifest;
@@ -35,8 +36,9 @@ mod restore;
 
 pub(crate) use background::{Checkpointer, Disk};
 pub use manifest::CheckpointedTable;
+pub(crate) use manifest::Contents;
 pub(crate) use manifest::tables_of;
-use manifest::{Contents, RangeContents, TableContents};
+use manifest::{RangeContents, TableContents};
 pub(crate) use restore::{Base, KeysToOrder, restore};
 
 /// What a checkpoint did.
@@ -116,7 +118,11 @@ impl Taking {
         let unchanged_ranges = images.iter().filter(|image| image.is_unchanged).count() as u64;
         images.into_iter().for_each(RangeImage::published);
         if published.trim_below > 0 {
-            self.log.trim(published.trim_below)?;
+            match self.log.trim(published.trim_below) {
+                // The checkpoint is there all the same; the archiver tells, and the log waits for it.
+                Ok(_) | Err(LogError::NotArchived { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(CheckpointReport {
             number: published.number,
@@ -127,6 +133,12 @@ impl Taking {
             live_bytes: published.live_bytes,
             time: started.elapsed(),
         })
+    }
+
+    /// Puts the log on disk. Returns a time and the commit up to which everything is there; all that was committed by then
+    /// is.
+    pub(crate) fn put_on_disk(&self) -> Result<(Micros, Lsn)> {
+        put_on_disk(&self.core, &self.log)
     }
 
     fn write(&self, at: Timestamp) -> Result<(Published, Taken)> {
@@ -149,6 +161,20 @@ impl Taking {
         let published = writer.commit(taken.low.0, &contents.to_bytes())?;
         Ok((published, taken))
     }
+}
+
+/// See [`Taking::put_on_disk`].
+pub(crate) fn put_on_disk(core: &Core, log: &Log) -> Result<(Micros, Lsn)> {
+    let (time, newest) = (wall_time(), core.transactions.0.now());
+    log.flush()?;
+    loop {
+        match log.wait_stable(newest.0) {
+            // Its transaction has its number and is still being validated.
+            Err(LogError::NotAppended { .. }) => std::thread::sleep(Duration::from_millis(1)),
+            outcome => break outcome?,
+        }
+    }
+    Ok((time, log.stable_lsn()))
 }
 
 impl Taken {

@@ -38,6 +38,7 @@ impl Transaction {
             false => self.enter_first(data)?,
         }
         self.writable = Arc::as_ptr(data).addr();
+        self.saw_catalog();
         Ok(())
     }
 

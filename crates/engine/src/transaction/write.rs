@@ -9,7 +9,7 @@ use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 use super::locks::Tried;
 use super::{Transaction, Written};
 use crate::error::{Error, Result};
-use crate::isolation::Isolation;
+use crate::isolation::{Isolation, LockStrength, LockWait};
 use crate::primary_key::Key;
 use crate::redo;
 use crate::row::{Cells, Fitted, check_width, shorten};
@@ -109,6 +109,7 @@ impl Transaction {
         let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
         let mut taken = None;
         let claimed = primary_key.insert_unique(key.clone(), rid, |other| {
+            self.saw_anything();
             let has_key = |cells: &[Cell<'_>]| primary_key.key(cells) == key;
             match data.storage.newest_writer(newest, other) {
                 Writer::Running(owner) => {
@@ -186,6 +187,47 @@ impl Transaction {
         self.change_key(data, key, Change::Update(&values))
     }
 
+    /// Sets columns of the row with this primary key to what `compute` makes of its values in `columns`; returns whether there is
+    /// such a row, or `None` if `compute` gives none, and nothing is changed. Under READ COMMITTED it computes again for a row that
+    /// others have changed meanwhile.
+    pub fn update_computed(
+        &mut self,
+        table: &Table,
+        key: &[Value],
+        columns: &[usize],
+        mut compute: impl FnMut(&[Value]) -> Option<Vec<(usize, Value)>>,
+    ) -> Result<Option<bool>> {
+        self.check_writable(table)?;
+        let data = &table.data;
+        data.check_positions(columns.iter().copied())?;
+        let Some(key) = data.key_of_values(key)? else { return Ok(Some(false)) };
+        loop {
+            let (found, seen) = {
+                let glance = self.glance();
+                let view = self.transactions().view(glance.snapshot);
+                (
+                    data.read(view, &key, columns, |rid, cells| (rid, table.values_of(columns, cells))),
+                    glance.snapshot.at,
+                )
+            };
+            if let Some(reads) = &self.reads {
+                reads.note_key(data, key.clone(), found.as_ref().map(|(rid, _)| *rid));
+            }
+            let Some((rid, values)) = found else { return Ok(Some(false)) };
+            let Some(changes) = compute(&values) else { return Ok(None) };
+            let mut fitted = Fitted::new(&data.name, &data.schema, changes.iter().map(|(at, value)| (*at, value)))?;
+            let cells: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
+            match self.change(data, rid, seen, Change::Update(&cells))? {
+                Done::Changed => return Ok(Some(true)),
+                Done::Gone => return Ok(Some(false)),
+                // Locked, it is not changed again before its values are read.
+                Done::Stale => {
+                    self.lock_found(table, rid.word(), LockStrength::Update, LockWait::Block, seen).map(drop)?
+                }
+            }
+        }
+    }
+
     /// Deletes the row with this primary key; returns whether there was one.
     pub fn delete(&mut self, table: &Table, key: &[Value]) -> Result<bool> {
         self.check_writable(table)?;
@@ -219,7 +261,9 @@ impl Transaction {
     /// The record that has the key now.
     pub(super) fn find(&self, data: &TableData, key: &Key) -> Option<Rid> {
         let glance = self.glance();
-        data.find(self.transactions().view(glance.snapshot), key)
+        let found = data.find(self.transactions().view(glance.snapshot), key);
+        self.saw_row(data, found, glance.snapshot.at);
+        found
     }
 
     /// Appends a version to a record of the table whose newest version was committed at or before `at`, and enters its key if that
@@ -248,9 +292,13 @@ impl Transaction {
             Ok(appended) => appended,
             Err(_) => match self.append_when_free(data, rid, at, start, change)? {
                 Ok(appended) => appended,
-                Err(without) => return Ok(without),
+                Err(without) => {
+                    self.saw_anything();
+                    return Ok(without);
+                }
             },
         };
+        self.saw_version(data, rid, Timestamp::MAX);
         if (changes_key || data.share_locks.are_any())
             && let Err(error) = self.settle(data, rid, changes_key)
         {

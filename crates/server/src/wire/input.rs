@@ -97,7 +97,7 @@ impl<R: Read> Input<R> {
         let kind = self.rest()[0];
         let bytes_max = match kind {
             b'Q' | b'P' | b'B' | b'd' | b'F' => self.bytes_max,
-            b'C' | b'D' | b'E' | b'H' | b'S' | b'X' | b'c' | b'f' | b'p' => SHORT_BYTES_MAX,
+            b'C' | b'D' | b'E' | b'H' | b'S' | b'X' | b'c' | b'f' => SHORT_BYTES_MAX,
             other => return Err(WireError::Fatal(format!("invalid frontend message type {other}"))),
         };
         self.fill(5)?;

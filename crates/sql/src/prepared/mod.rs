@@ -8,7 +8,7 @@
 //! ```
 //!
 //! So parameters mean the same in every statement, whether DataFusion or our own code answers it. Statements that touch a row
-//! by its key do not go this way but a shorter one.
+//! by its key go a shorter way (`point`), unless a value keeps them from it.
 mod infer;
 mod statements;
 mod substitute;
@@ -27,6 +27,7 @@ use crate::headings;
 use crate::moment::Moment;
 use crate::outcome::{Command, Outcome};
 use crate::parse::{Parsed, Source, parse};
+use crate::point::Point;
 use crate::session::Session;
 
 pub(crate) use statements::Statements;
@@ -39,6 +40,8 @@ pub struct Prepared {
     text: String,
     parsed: Parsed,
     parameters: Vec<DataType>,
+    /// The short way, if it may go that.
+    point: Option<Point>,
 }
 
 impl Prepared {
@@ -110,7 +113,11 @@ impl Session {
         let mut known = types.to_vec();
         known.resize(count, None);
         let parameters = infer::types(&parsed, &self.tables, known);
-        Ok(Prepared { text: text.to_owned(), parsed, parameters })
+        let point = match &parsed {
+            Parsed::Statement(statement) => Point::plan(statement, &self.tables, &parameters),
+            _ => None,
+        };
+        Ok(Prepared { text: text.to_owned(), parsed, parameters, point })
     }
 
     /// The tables that a statement would see now.
@@ -141,6 +148,9 @@ impl Session {
     fn describe_rows(&mut self, prepared: &Prepared) -> Result<SchemaRef> {
         self.check_block()?;
         self.look_at_tables();
+        if let Some(schema) = prepared.point.as_ref().and_then(|point| point.schema(&self.tables)) {
+            return Ok(schema);
+        }
         let unknown = vec![Value::Null; prepared.parameters.len()];
         let parsed = substitute::parameters(prepared.parsed.clone(), &prepared.parameters, &unknown);
         let source = Source { text: &prepared.text };
@@ -170,21 +180,29 @@ impl Session {
     /// As [`Session::execute`].
     pub fn execute_prepared(
         &mut self,
-        prepared: &Prepared,
+        prepared: &Arc<Prepared>,
         values: &[Value],
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
-        let parsed = substitute::parameters(prepared.parsed.clone(), &prepared.parameters, values);
+        let parsed = match &prepared.point {
+            Some(_) => Parsed::Point(prepared.clone(), values.to_vec()),
+            None => substitute::parameters(prepared.parsed.clone(), &prepared.parameters, values),
+        };
         self.run_statement(&prepared.text, |_| Ok(parsed), input)
     }
 
-    /// Statements by name: `PREPARE`, `EXECUTE`, `DEALLOCATE`.
-    pub(crate) fn execute_named(
+    /// Runs it within a statement.
+    pub(crate) fn execute_bound(
         &mut self,
         prepared: &Prepared,
         values: &[Value],
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
+        if let Some(point) = &prepared.point
+            && let Some(done) = point.run(self, values)?
+        {
+            return Ok(done);
+        }
         let parsed = substitute::parameters(prepared.parsed.clone(), &prepared.parameters, values);
         self.dispatch(parsed, &Source { text: &prepared.text }, input)
     }

@@ -100,7 +100,7 @@ impl Session {
                 _ => self.compute(argument, *data_type, source)?,
             });
         }
-        self.execute_named(&prepared, &values, input)
+        self.execute_bound(&prepared, &values, input)
     }
 
     /// The value of an expression without columns.
