@@ -37,9 +37,24 @@ pub enum Error {
     /// The columns make no table.
     #[error("{0}")]
     BadSchema(#[from] SchemaError),
-    /// Another record has this primary key.
-    #[error("duplicate key value violates unique constraint \"{table}_pkey\": key {key} already exists")]
-    DuplicateKey { table: String, key: String },
+    /// Another record has this primary key, or this key of a unique index.
+    #[error("duplicate key value violates unique constraint \"{constraint}\": key {key} already exists")]
+    DuplicateKey { table: String, constraint: String, key: String },
+    /// Rows that are there have one key, of which an index is to be unique.
+    #[error("could not create unique index \"{index}\": key {key} is duplicated")]
+    KeysNotUnique { table: String, index: String, key: String },
+    /// No index of this name.
+    #[error("index \"{0}\" does not exist")]
+    NoSuchIndex(String),
+    /// The name is taken by an index.
+    #[error("relation \"{0}\" already exists")]
+    IndexExists(String),
+    /// There can't be such an index.
+    #[error("index \"{index}\" can't be made: {why}")]
+    BadIndex { index: String, why: String },
+    /// The index can't serve what it was asked for.
+    #[error("index \"{index}\" {why}")]
+    BadIndexRange { index: String, why: String },
     /// NULL where it may not stand.
     #[error("null value in column \"{column}\" of table \"{table}\" violates not-null constraint")]
     NullInColumn { table: String, column: String },
@@ -164,7 +179,10 @@ impl Error {
             Error::BadSchema(SchemaError::TooManyColumns(_)) => "54011",
             Error::BadSchema(SchemaError::BadDecimal(..)) => "22023",
             Error::BadSchema(_) => "42P16",
-            Error::DuplicateKey { .. } => "23505",
+            Error::DuplicateKey { .. } | Error::KeysNotUnique { .. } => "23505",
+            Error::NoSuchIndex(_) => "42704",
+            Error::IndexExists(_) => "42P07",
+            Error::BadIndex { .. } | Error::BadIndexRange { .. } => "0A000",
             Error::NullInColumn { .. } => "23502",
             Error::RangesTooSmall { .. } => "22023",
             Error::BadValue { .. } => "22003",

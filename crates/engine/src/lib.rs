@@ -38,6 +38,7 @@
 //! | `transaction` | [`Transaction`]: reading, writing, changing the catalog |
 //! | `past` | the versions of a row, and changes between commits |
 //! | `primary_key` | keys, their index, uniqueness |
+//! | `indexes` | secondary indexes |
 //! | `row` | checking values against a table's columns |
 //! | `redo` | what the log's frames say |
 //! | `read_view` | [`ReadView`]: a snapshot that is held |
@@ -63,6 +64,7 @@ mod database;
 mod directory;
 mod durable;
 mod error;
+mod indexes;
 mod inspect;
 mod isolation;
 mod merger;
@@ -94,6 +96,7 @@ pub use checkpoint::{CheckpointReport, CheckpointedTable};
 pub use database::{Database, OpenOptions};
 pub use durability::{CheckpointFile, CheckpointFileKind, LogFile, LogFileContent};
 pub use error::{Error, Result};
+pub use indexes::{Direction, Index, IndexDefinition, IndexMethod, IndexRange, IndexRows, IndexScan};
 pub use inspect::{ArchivedLife, BackupSummary, CheckpointSummary, Inspection, Verification};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
 pub use lineage::{

@@ -14,6 +14,7 @@ use types::{Rid, Schema, Snapshot, Timestamp, TxnId, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::indexes::{IndexData, IndexList, KeptIndex};
 use crate::outcomes::Transactions;
 use crate::primary_key::{Key, PrimaryKey};
 use crate::read_view::{ReadView, Sight};
@@ -53,6 +54,7 @@ pub(crate) struct TableData {
     pub(crate) schema: Arc<Schema>,
     pub(crate) storage: lineage::Table,
     pub(crate) primary_key: Option<PrimaryKey>,
+    pub(crate) indexes: IndexList,
     pub(crate) share_locks: ShareLocks,
     /// Those of a sequence.
     pub(crate) numbers: Option<Numbers>,
@@ -97,6 +99,7 @@ impl TableData {
             schema: Arc::new(schema),
             storage,
             primary_key,
+            indexes: IndexList::default(),
             share_locks: ShareLocks::default(),
             numbers: settings.sequence.map(|_| Numbers::default()),
             settings: RwLock::new(settings),
@@ -105,8 +108,15 @@ impl TableData {
         }
     }
 
+    /// Puts an index that recovery has found on the list; it is built later.
+    pub(crate) fn add_known_index(&self, kept: KeptIndex) -> Result<()> {
+        self.indexes.add(Arc::new(IndexData::new(&self.schema, kept, None)?));
+        Ok(())
+    }
+
     pub(crate) fn index_bytes(&self) -> u64 {
-        self.primary_key.as_ref().map_or(0, PrimaryKey::bytes) as u64
+        let primary = self.primary_key.as_ref().map_or(0, PrimaryKey::bytes);
+        (primary + self.indexes.all().iter().map(|index| index.entries.bytes()).sum::<usize>()) as u64
     }
 
     pub(crate) fn is_sequence(&self) -> bool {
@@ -241,7 +251,7 @@ impl TableData {
             .ok_or_else(|| Error::NoSuchColumn { table: self.name.to_string(), column: column.into() })
     }
 
-    fn projection(&self, options: &ScanOptions) -> Projection {
+    pub(crate) fn projection(&self, options: &ScanOptions) -> Projection {
         let field = |column: &usize| {
             let column = &self.schema.columns()[*column];
             Field::new(&column.name, column.data_type.to_arrow(), column.nullable)
@@ -453,17 +463,17 @@ impl Table {
 }
 
 /// Rows collected one by one into a batch.
-struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     table: &'a Table,
     options: &'a ScanOptions,
     /// what is read of each row: the columns asked for, then those tested
-    columns: Vec<usize>,
+    pub(crate) columns: Vec<usize>,
     builders: Vec<ColumnBuilder>,
     rids: Vec<u64>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(table: &'a Table, options: &'a ScanOptions) -> Rows<'a> {
+    pub(crate) fn new(table: &'a Table, options: &'a ScanOptions) -> Rows<'a> {
         let type_of = |column: &usize| table.schema().columns()[*column].data_type;
         let tested = options.tests.iter().map(|(column, _)| *column);
         Rows {
@@ -476,7 +486,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Takes a row if it passes the tests.
-    fn push(&mut self, rid: Rid, cells: &[Cell<'_>]) {
+    pub(crate) fn push(&mut self, rid: Rid, cells: &[Cell<'_>]) {
         let (cells, tested) = cells.split_at(self.options.columns.len());
         let type_of = |column: &usize| self.table.schema().columns()[*column].data_type;
         let mut tests = self.options.tests.iter().zip(tested);
@@ -486,7 +496,11 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn finish(mut self, schema: SchemaRef) -> RecordBatch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rids.is_empty()
+    }
+
+    pub(crate) fn finish(mut self, schema: SchemaRef) -> RecordBatch {
         let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rids.len()));
         let mut arrays: Vec<_> = self.builders.iter_mut().map(ColumnBuilder::finish).collect();
         if self.options.with_rid {

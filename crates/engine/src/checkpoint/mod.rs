@@ -145,14 +145,14 @@ impl Taking {
         let core = &*self.core;
         await_published(&core.transactions.0, at);
         let seen = core.catalog.tables_seen(&core.transactions, Snapshot::at(at));
-        let settings: Vec<_> = seen.iter().map(|(_, data)| data.settings()).collect();
+        let settings: Vec<_> = seen.iter().map(|(_, data)| (data.settings(), data.indexes.made_by(at))).collect();
         let clock = core.clock.marks();
         let mut writer = self.checkpoints.begin()?;
         let mut taken = Taken { images: Vec::new(), low: at, high: at };
         let mut tables = Vec::with_capacity(seen.len());
-        for ((name, data), settings) in seen.into_iter().zip(settings) {
+        for ((name, data), (settings, indexes)) in seen.into_iter().zip(settings) {
             let ranges = taken.take(core, &data, &mut Sink(&mut writer))?;
-            tables.push(TableContents::new(name, settings, &data, ranges));
+            tables.push(TableContents::new(name, settings, &data, &indexes, ranges));
         }
         let contents = Contents::new(at, core.catalog.next_table(), tables, clock);
         // Not only up to the newest commit in an image: numbers that an image has passed must never be given again to

@@ -28,10 +28,12 @@ use std::sync::Arc;
 use types::{Schema, Snapshot, Timestamp};
 
 use super::Transaction;
+use super::indexes::publish_indexes;
 use crate::anchor::Anchor;
 use crate::catalog::{Intent, row_of_name};
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::indexes::IndexData;
 use crate::isolation::{Isolation, TransactionOptions};
 use crate::redo;
 use crate::settings::{Retention, TableSettings};
@@ -51,6 +53,8 @@ pub(super) enum Step {
     Dropped(Arc<TableData>),
     Renamed(Arc<TableData>, String),
     Set(Arc<TableData>, TableSettings),
+    IndexMade(Arc<TableData>, Arc<IndexData>),
+    IndexDropped(Arc<TableData>, Arc<IndexData>),
 }
 
 /// What a transaction did to the catalog, step by step.
@@ -151,8 +155,9 @@ impl Transaction {
             let old = transaction.claim_plain(name)?;
             transaction.lock_whole(&old)?;
             let (schema, settings) = (old.schema().clone(), transaction.settings_of(&old));
-            transaction.remove(old)?;
-            transaction.make(name, schema, settings).map(drop)
+            let new = transaction.make(name, schema, settings)?;
+            transaction.copy_indexes(&old, &new)?;
+            transaction.remove(old)
         })
     }
 
@@ -200,6 +205,7 @@ impl Transaction {
     /// Claims a name that is to mean nothing yet.
     pub(super) fn claim_free(&mut self, name: &str) -> Result<()> {
         self.claim(name)?;
+        self.check_no_index(name)?;
         match self.meanings(name) {
             Meanings { now: Some(_), .. } => Err(Error::TableExists(name.into())),
             Meanings { seen: Some(_), .. } => Err(self.lose(Error::Conflict)),
@@ -208,7 +214,7 @@ impl Transaction {
     }
 
     /// Claims the name of a table that is no sequence.
-    fn claim_plain(&mut self, name: &str) -> Result<Arc<TableData>> {
+    pub(super) fn claim_plain(&mut self, name: &str) -> Result<Arc<TableData>> {
         let data = self.claim_table(name)?;
         match data.is_sequence() {
             true => Err(Error::WrongKind { name: name.into(), expected: "table" }),
@@ -228,7 +234,7 @@ impl Transaction {
     }
 
     /// Keeps others from changing what a name means; waits for who does.
-    fn claim(&mut self, name: &str) -> Result<()> {
+    pub(super) fn claim(&mut self, name: &str) -> Result<()> {
         let is_held = |anchor: &Anchor, owner| anchor.core.catalog.is_claimed_by(name, owner);
         self.when_granted(row_of_name(name), &is_held, &mut |transaction| {
             match transaction.anchor.core.catalog.claim(name, transaction.id()) {
@@ -247,7 +253,7 @@ impl Transaction {
     }
 
     /// The catalog that the transaction sees.
-    fn sight(&self) -> Snapshot {
+    pub(super) fn sight(&self) -> Snapshot {
         Snapshot::of_transaction(self.newest_allowed(), self.id())
     }
 
@@ -292,7 +298,7 @@ impl Transaction {
         self.note_step(Step::Intended(name.into(), before));
     }
 
-    fn log_catalog(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+    pub(super) fn log_catalog(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         if self.anchor.log.is_some() {
             put(&mut self.redo);
             self.pass_redo_on()?;
@@ -318,7 +324,11 @@ impl Transaction {
                 Step::Intended(name, before) => drop(catalog.intend(&name, before)),
                 Step::Locked(table) => table.lock.unlock(),
                 Step::Made(table) => table.lock.never_was(),
-                Step::Dropped(_) | Step::Renamed(..) | Step::Set(..) => {}
+                Step::IndexMade(table, index) => {
+                    index.standing.never_was();
+                    table.indexes.remove(&index);
+                }
+                Step::Dropped(_) | Step::Renamed(..) | Step::Set(..) | Step::IndexDropped(..) => {}
             }
         }
         self.writable = 0;
@@ -343,6 +353,7 @@ impl Transaction {
                 _ => {}
             }
         }
+        publish_indexes(self.steps(), at);
         let claimed = self.steps().iter().filter_map(|step| match step {
             Step::Claimed(name) => Some(name.as_str()),
             _ => None,

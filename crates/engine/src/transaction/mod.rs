@@ -8,10 +8,12 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `write` | rows one by one: insert, update, delete, their keys |
+//! | `write` | rows one by one: insert, update, delete |
+//! | `keys` | the keys that they enter |
 //! | `batch` | rows by the batch |
 //! | `tables` | the tables that it writes to, and those that it has for itself |
 //! | `catalog` | making, dropping and changing tables |
+//! | `indexes` | making and dropping indexes, reading through them |
 //! | `sequences` | making, changing and dropping sequences |
 //! | `locks` | waiting for other transactions, and locking rows without a change |
 //! | `savepoint` | taking back a part |
@@ -40,6 +42,8 @@ use crate::table::{ScanOptions, Table, TableData, TableScan};
 mod batch;
 mod catalog;
 mod finish;
+mod indexes;
+mod keys;
 mod locks;
 mod savepoint;
 mod seen;

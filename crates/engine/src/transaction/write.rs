@@ -1,31 +1,22 @@
-//! Rows one by one: insert, update, delete, and the keys that they enter.
+//! Rows one by one: insert, update, delete.
 use std::sync::Arc;
 
-use index::Holder;
-use lineage::{Appended, Cell, Change, WriteError, Writer, word_of_value};
+use lineage::{Appended, Cell, Change, WriteError, word_of_value};
 use smallvec::SmallVec;
-use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
+use types::{Command, Rid, Snapshot, StartTime, Timestamp, Value};
 
 use super::locks::Tried;
 use super::{Transaction, Written};
 use crate::error::{Error, Result};
+use crate::indexes::Indexes;
 use crate::isolation::{Isolation, LockStrength, LockWait};
 use crate::primary_key::Key;
 use crate::redo;
-use crate::row::{Cells, Fitted, check_width, shorten};
+use crate::row::{Cells, Fitted, check_width};
 use crate::table::{Table, TableData};
 
 /// Redo beyond this size goes to the log before the commit.
 const REDO_BYTES_MAX: usize = 1 << 20;
-
-/// Why a record does not get a key.
-enum Taken {
-    /// Another record has it.
-    By(Rid),
-    /// Whether another record keeps it is known once its writer has ended; `None` if it has ended, too late for this
-    /// transaction's snapshot.
-    Undecided(Rid, Option<TxnId>),
-}
 
 /// What became of a change of one record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,10 +42,9 @@ impl Transaction {
     pub(super) fn insert_cells(&mut self, data: &Arc<TableData>, cells: &[Cell<'_>]) -> Result<Rid> {
         self.anchor.check_memory()?;
         let rid = data.storage.insert(cells, self.start()?);
-        if let Some(primary_key) = &data.primary_key
-            && let Err(error) = self.enter_key(data, &primary_key.key_of_row(cells), rid)
-        {
+        if let Err(error) = self.enter_keys(data, cells, rid) {
             data.storage.stamp_insert(&sync::pin(), rid, self.id(), StartTime::TOMBSTONE);
+            self.wake_waiters();
             return Err(error);
         }
         if self.anchor.log.is_some() {
@@ -89,69 +79,12 @@ impl Transaction {
         Ok(self.id().word_of(self.command))
     }
 
-    /// Enters `rid` under its key, unless another record has the key. Waits for who may give it up where the isolation level
-    /// says so.
-    fn enter_key(&mut self, data: &Arc<TableData>, key: &Key, rid: Rid) -> Result<()> {
-        self.when_free(data, |transaction| match transaction.claim_key(data, key.clone(), rid) {
-            Ok(()) => Ok(Tried::Done(())),
-            Err(Taken::By(other)) => {
-                transaction.reads.iter().for_each(|reads| reads.note_record(data, other));
-                Err(transaction.duplicate_key(data, other))
-            }
-            Err(Taken::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
-            Err(Taken::Undecided(_, None)) => Err(transaction.lose(Error::Conflict)),
-        })
-    }
-
-    fn claim_key(&self, data: &TableData, key: Key, rid: Rid) -> Result<(), Taken> {
-        let Some(primary_key) = &data.primary_key else { return Ok(()) };
-        let newest = self.newest();
-        let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
-        let mut taken = None;
-        let claimed = primary_key.insert_unique(key.clone(), rid, |other| {
-            self.saw_anything();
-            let has_key = |cells: &[Cell<'_>]| primary_key.key(cells) == key;
-            match data.storage.newest_writer(newest, other) {
-                Writer::Running(owner) => {
-                    taken = Some(Taken::Undecided(other, Some(owner)));
-                    Holder::Present
-                }
-                Writer::Tombstone => Holder::Void,
-                Writer::Settled => match data.storage.read(newest, other, &primary_key.columns, has_key) {
-                    Some(true) => {
-                        taken = None;
-                        Holder::Present
-                    }
-                    // It gave the key up after this transaction's snapshot, which would have the key twice.
-                    _ if data.storage.read(seen, other, &primary_key.columns, has_key) == Some(true) => {
-                        taken = Some(Taken::Undecided(other, None));
-                        Holder::Present
-                    }
-                    // Deleted with the key that it was inserted with. Once keys have been changed in this table that is no
-                    // longer certain: a merge forgets an update that was rolled back, and the index has its entry.
-                    None if !data.has_changed_keys() => Holder::Former,
-                    Some(false) | None => Holder::Past,
-                },
-            }
-        });
-        claimed.map_err(|other| taken.unwrap_or(Taken::By(other)))
-    }
-
     /// The newest commit whose rows this transaction may write to: under READ COMMITTED all of them.
     pub(super) fn newest_allowed(&self) -> Timestamp {
         match self.options.isolation {
             Isolation::ReadCommitted => Timestamp::MAX,
             Isolation::Snapshot | Isolation::Serializable => self.at,
         }
-    }
-
-    fn duplicate_key(&self, data: &TableData, other: Rid) -> Error {
-        let columns = data.schema.primary_key();
-        let names: Vec<&str> = columns.iter().map(|column| data.schema.columns()[*column].name.as_str()).collect();
-        let values = data.storage.read_values(self.newest(), other, columns).unwrap_or_default();
-        let values: Vec<String> = values.iter().map(Value::to_string).collect();
-        let key = shorten(format!("({})=({})", names.join(", "), values.join(", ")));
-        Error::DuplicateKey { table: data.name.to_string(), key }
     }
 
     /// Sets columns of the row with this primary key; returns whether there is one.
@@ -286,6 +219,11 @@ impl Transaction {
         if changes_key {
             data.note_changed_key();
         }
+        let indexes = data.indexes.which(|index| match change {
+            Change::Update(values) => index.is_among(values.iter().map(|(column, _)| *column)),
+            Change::Delete => false,
+        });
+        indexes.iter().for_each(|index| index.note_changed_key());
         let start = self.start()?;
         let view = self.transactions().view(Snapshot::of_transaction(at, self.id()));
         let appended = match data.storage.append(view, start, rid, change) {
@@ -299,8 +237,8 @@ impl Transaction {
             },
         };
         self.saw_version(data, rid, Timestamp::MAX);
-        if (changes_key || data.share_locks.are_any())
-            && let Err(error) = self.settle(data, rid, changes_key)
+        if (changes_key || !indexes.is_empty() || data.share_locks.are_any())
+            && let Err(error) = self.settle(data, rid, changes_key, &indexes)
         {
             data.storage.stamp_versions(&sync::pin(), rid, appended, self.id(), StartTime::TOMBSTONE);
             self.wake_waiters();
@@ -334,15 +272,23 @@ impl Transaction {
         })
     }
 
-    /// What is left to do once a version is appended: those who share a lock on the row are waited for, and the key is
+    /// What is left to do once a version is appended: those who share a lock on the row are waited for, and the keys are
     /// entered.
-    fn settle(&mut self, data: &Arc<TableData>, rid: Rid, changes_key: bool) -> Result<()> {
+    fn settle(&mut self, data: &Arc<TableData>, rid: Rid, changes_key: bool, indexes: &Indexes) -> Result<()> {
         if data.share_locks.are_any() {
             self.wait_for_sharers(data, rid, crate::isolation::LockWait::Block)?;
         }
-        let Some(primary_key) = data.primary_key.as_ref().filter(|_| changes_key) else { return Ok(()) };
-        let key = data.storage.read(self.newest(), rid, &primary_key.columns, |cells| primary_key.key(cells));
-        key.map_or(Ok(()), |key| self.enter_key(data, &key, rid))
+        if let Some(primary_key) = data.primary_key.as_ref().filter(|_| changes_key) {
+            let key = data.storage.read(self.newest(), rid, &primary_key.columns, |cells| primary_key.key(cells));
+            key.map_or(Ok(()), |key| self.enter_key(data, primary_key, &key, rid))?;
+        }
+        for index in indexes {
+            let of = |cells: &[Cell<'_>]| (index.key(cells), index.is_compared(cells));
+            if let Some((key, is_compared)) = data.storage.read(self.newest(), rid, index.columns(), of) {
+                self.enter_index(data, index, &key, is_compared, rid)?;
+            }
+        }
+        Ok(())
     }
 
     fn note_change(&mut self, data: &Arc<TableData>, rid: Rid, appended: Appended, change: Change<'_>) -> Result<()> {
