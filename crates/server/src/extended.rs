@@ -129,7 +129,8 @@ impl Connection<'_> {
 
     /// Whether running a query now is the same as running it a message later.
     fn may_start_early(&self) -> bool {
-        self.session.transaction_status() == TransactionStatus::InBlock || self.input.next_kinds() == [Some(b'E'), Some(b'S')]
+        self.session.transaction_status() == TransactionStatus::InBlock
+            || self.input.next_kinds() == [Some(b'E'), Some(b'S')]
     }
 
     /// Runs a portal up to where its rows can be read. `None` if it gives none: then it has run, and this is its tag.

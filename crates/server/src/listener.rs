@@ -38,7 +38,13 @@ impl Options {
     /// The usual limits.
     pub fn new(listen: SocketAddr, open: impl Fn() -> Session + Send + Sync + 'static) -> Options {
         let (connections_max, message_bytes_max) = (250, 64 << 20);
-        Options { listen, connections_max, message_bytes_max, startup_time: Duration::from_secs(10), open: Box::new(open) }
+        Options {
+            listen,
+            connections_max,
+            message_bytes_max,
+            startup_time: Duration::from_secs(10),
+            open: Box::new(open),
+        }
     }
 }
 

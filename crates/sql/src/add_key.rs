@@ -50,7 +50,8 @@ pub(crate) fn run(
 fn schema_with_key(table: &Table, key: &[String], source: &Source) -> Result<Schema> {
     let mut columns = table.schema().columns().to_vec();
     for name in key {
-        let missing = |error: SqlError| SqlError { message: format!("column \"{name}\" of the key does not exist"), ..error };
+        let missing =
+            |error: SqlError| SqlError { message: format!("column \"{name}\" of the key does not exist"), ..error };
         let at = find_column(table, name, source.find_word(name)).map_err(missing)?;
         columns[at].nullable = false;
     }
@@ -78,7 +79,8 @@ fn move_rows(write: &mut Write<'_>, from: &Table, to: Table) -> Result<()> {
         write.check()?;
         for (at, column) in target.table.schema().columns().iter().enumerate() {
             if !column.nullable && batch.column(at).null_count() > 0 {
-                let message = format!("column \"{}\" of relation \"{}\" contains null values", column.name, from.name());
+                let message =
+                    format!("column \"{}\" of relation \"{}\" contains null values", column.name, from.name());
                 return Err(SqlError::new("23502", message));
             }
         }

@@ -10,8 +10,8 @@ use engine::{Database, Sequence, Table, Transaction, TxnId};
 
 use crate::cancel::Token;
 use crate::moment::{Moment, Past};
-use crate::sequences::{self, Taking};
 use crate::pg_catalog::{self, CATALOG_SCHEMA};
+use crate::sequences::{self, Taking};
 use crate::system;
 use crate::table::EngineTable;
 

@@ -46,7 +46,9 @@ fn read(parser: &mut Parser) -> Result<Vec<ObjectName>, ParserError> {
             }
         }
     }
-    while parser.parse_one_of_keywords(&[Keyword::FULL, Keyword::FREEZE, Keyword::VERBOSE, Keyword::ANALYZE]).is_some() {}
+    while parser.parse_one_of_keywords(&[Keyword::FULL, Keyword::FREEZE, Keyword::VERBOSE, Keyword::ANALYZE]).is_some()
+    {
+    }
     let mut names = Vec::new();
     if matches!(parser.peek_token().token, Token::Word(_)) {
         loop {

@@ -23,8 +23,8 @@ use crate::prepared::Statements;
 use crate::sequences::{Taken, Taking};
 use crate::settings::{Change, Limit, Settings};
 use crate::{
-    Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, maintenance, names, sequences,
-    table_options,
+    Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, maintenance, names,
+    sequences, table_options,
 };
 
 /// Whether `COPY` and `BACKUP` may touch files.
@@ -234,12 +234,7 @@ impl Session {
         }
     }
 
-    pub(crate) fn dispatch(
-        &mut self,
-        parsed: Parsed,
-        source: &Source,
-        input: &mut dyn CopyInput,
-    ) -> Result<Outcome> {
+    pub(crate) fn dispatch(&mut self, parsed: Parsed, source: &Source, input: &mut dyn CopyInput) -> Result<Outcome> {
         if let Parsed::Control(control) = parsed {
             return Ok(self.control(control)?.into());
         }

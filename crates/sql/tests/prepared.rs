@@ -211,14 +211,12 @@ fn the_catalog_tells_of_tables_columns_and_keys() {
     let columns = "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
         (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid, true) FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid) \
         FROM pg_catalog.pg_attribute a WHERE a.attrelid = 't'::regclass AND a.attnum > 2 ORDER BY a.attnum";
-    assert_eq!(
-        ask(columns),
-        "m,numeric(8,2),f,NULL;at,timestamp without time zone,f,NULL;s,text,f,NULL"
-    );
+    assert_eq!(ask(columns), "m,numeric(8,2),f,NULL;at,timestamp without time zone,f,NULL;s,text,f,NULL");
     let key = "SELECT i.indisprimary, pg_get_indexdef(i.indexrelid, 0, true), pg_get_constraintdef(c.oid, true) \
         FROM pg_index i LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid";
     assert_eq!(ask(key), "t,CREATE UNIQUE INDEX t_pkey ON public.t USING btree (id),PRIMARY KEY (id)");
-    let by_pattern = "SELECT relname FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default";
+    let by_pattern =
+        "SELECT relname FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default";
     assert_eq!(ask(by_pattern), "t");
     assert_eq!(ask("SELECT polname, array(SELECT 1) FROM pg_catalog.pg_policy pol"), "");
     assert_eq!(ask("SELECT count(*) FROM pg_roles"), "1");

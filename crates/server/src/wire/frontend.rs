@@ -244,8 +244,7 @@ mod tests {
         assert_eq!(read(b'P', b"a\0b\0\0\x02\0\0\0\x17\0\0\0\0"), Ok(Request::Parse(parse)));
         assert_eq!(read(b'E', b"\0\xff\xff\xff\xff"), Ok(Request::Execute { portal: String::new(), rows_max: 0 }));
         assert_eq!(read(b'D', b"Pp\0"), Ok(Request::Describe(Named::Portal("p".to_owned()))));
-        let Ok(Request::Bind(bind)) =
-            read(b'B', b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02ab\xff\xff\xff\xff\0\x01\0\x01")
+        let Ok(Request::Bind(bind)) = read(b'B', b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02ab\xff\xff\xff\xff\0\x01\0\x01")
         else {
             panic!("no bind")
         };
@@ -280,7 +279,8 @@ mod tests {
             let kind = b"QPBDECHSXdcfF"[usize::from(bytes.next().unwrap_or(0)) % 13];
             let length = usize::from(bytes.next().unwrap_or(0)) % 64;
             // Small bytes are often lengths and counts that fit.
-            let body: Vec<u8> = bytes.by_ref().take(length).map(|byte| if byte < 200 { byte % 4 } else { byte }).collect();
+            let body: Vec<u8> =
+                bytes.by_ref().take(length).map(|byte| if byte < 200 { byte % 4 } else { byte }).collect();
             let read = super::read(Message { kind, body: body.clone() });
             assert!(read.is_ok() || read.is_err_and(|error| error.sqlstate.len() == 5));
             let _ = (startup_parameters(&body), cancel_key(&body));

@@ -164,7 +164,8 @@ mod tests {
         let mut input = Input::new(&b"Q\x7f\xff\xff\xffabc"[..], usize::MAX);
         assert!(matches!(input.message(), Err(WireError::Closed)));
         assert!(input.buffer.capacity() < 4 * STEP_BYTES);
-        let lengths = [b"Q\xff\xff\xff\xff", b"Q\0\0\0\x03", b"S\0\x01\0\0", b"Q\0\0\0\xff", b"\0\0\0\0\x04", b"z\0\0\0\x04"];
+        let lengths =
+            [b"Q\xff\xff\xff\xff", b"Q\0\0\0\x03", b"S\0\x01\0\0", b"Q\0\0\0\xff", b"\0\0\0\0\x04", b"z\0\0\0\x04"];
         for bytes in lengths {
             assert!(matches!(Input::new(&bytes[..], 100).message(), Err(WireError::Fatal(_))), "{bytes:?}");
         }

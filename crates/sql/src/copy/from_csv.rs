@@ -84,7 +84,9 @@ fn load(
     let null = options.null(format);
     let reader = match format {
         Format::Text => Reader::Text(TextReader::new(input, options.delimiter.unwrap_or(b'\t'), null)),
-        _ => Reader::Csv(CsvReader::new(input, Dialect { delimiter: options.delimiter.unwrap_or(b','), quote, escape })),
+        _ => {
+            Reader::Csv(CsvReader::new(input, Dialect { delimiter: options.delimiter.unwrap_or(b','), quote, escape }))
+        }
     };
     let columns: Vec<&Column> = target.columns().collect();
     let builders = columns.iter().map(|column| ColumnBuilder::new(column.data_type)).collect();
@@ -197,9 +199,8 @@ impl<R: Read> Load<'_, R> {
                 Some(path) => SqlError::io("read", path, &error),
                 None => input_failed(&error),
             },
-            ReadError::TooLong => {
-                SqlError::new("54000", "a row is too long").detail(format!("{}, line {}.", self.origin.place, record.line))
-            }
+            ReadError::TooLong => SqlError::new("54000", "a row is too long")
+                .detail(format!("{}, line {}.", self.origin.place, record.line)),
             ReadError::Unterminated { line } => {
                 let detail = format!("{}, line {line}: the quote that opens there is never closed.", self.origin.place);
                 SqlError::new("22P04", "unterminated CSV quoted field").detail(detail)

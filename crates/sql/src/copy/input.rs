@@ -66,6 +66,9 @@ impl Read for NoInput {
 
 impl CopyInput for NoInput {
     fn begin(&mut self, _: usize, _: bool) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "COPY FROM STDIN is not supported without a client that sends rows"))
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "COPY FROM STDIN is not supported without a client that sends rows",
+        ))
     }
 }

@@ -353,7 +353,10 @@ mod tests {
         let query = copy("COPY (SELECT 1) TO 'x.parquet'").unwrap();
         assert_eq!((query.format().unwrap(), query.is_from), (Format::Parquet, false));
         let input = copy("copy t from stdin with (freeze on)").unwrap();
-        assert_eq!((input.format().unwrap(), input.path.is_none(), input.options.null(Format::Text)), (Format::Text, true, "\\N"));
+        assert_eq!(
+            (input.format().unwrap(), input.path.is_none(), input.options.null(Format::Text)),
+            (Format::Text, true, "\\N")
+        );
         let lenient = copy("COPY t FROM 'x.csv' (ON_ERROR ignore, REJECT_LIMIT 3)").unwrap();
         assert_eq!((lenient.options.ignores_errors, lenient.options.reject_limit), (true, Some(3)));
     }

@@ -84,7 +84,10 @@ fn fields(line: &[u8], delimiter: u8, null: &[u8], record: &mut Record) {
                 let is_last = other.is_none();
                 let field = &line[start.min(line.len())..at.min(line.len())];
                 let is_null = field == null;
-                record.put(|bytes| if is_null { bytes.extend_from_slice(field) } else { unescape(field, bytes) }, !is_null);
+                record.put(
+                    |bytes| if is_null { bytes.extend_from_slice(field) } else { unescape(field, bytes) },
+                    !is_null,
+                );
                 if is_last {
                     return;
                 }
@@ -110,7 +113,8 @@ fn unescape(field: &[u8], out: &mut Vec<u8>) {
 fn escaped(rest: &[u8]) -> (u8, usize) {
     let digits = |bytes: &[u8], radix: u32, most: usize| {
         let is_digit = |byte: &&u8| (**byte as char).is_digit(radix);
-        let found: Vec<u32> = bytes.iter().take(most).take_while(is_digit).filter_map(|b| (*b as char).to_digit(radix)).collect();
+        let found: Vec<u32> =
+            bytes.iter().take(most).take_while(is_digit).filter_map(|b| (*b as char).to_digit(radix)).collect();
         let value = found.iter().fold(0, |value, digit| value * radix + digit) & 0xff;
         (u8::try_from(value).unwrap_or(0), found.len())
     };

@@ -136,7 +136,8 @@ fn key_columns(table: &Table) -> String {
 
 /// A name as it has to be written.
 fn quoted(name: &str) -> String {
-    let is_plain = |(at, byte): (usize, u8)| byte.is_ascii_lowercase() || byte == b'_' || (at > 0 && byte.is_ascii_digit());
+    let is_plain =
+        |(at, byte): (usize, u8)| byte.is_ascii_lowercase() || byte == b'_' || (at > 0 && byte.is_ascii_digit());
     match !name.is_empty() && name.bytes().enumerate().all(is_plain) {
         true => name.to_owned(),
         false => format!("\"{}\"", name.replace('"', "\"\"")),

@@ -2,8 +2,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType as SqlType, Expr, Function, Ident, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem,
-    SetExpr, Statement, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
+    BinaryOperator, DataType as SqlType, Expr, Function, Ident, JoinOperator, ObjectName, ObjectNamePart, Query,
+    SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
 };
 
 use super::{CATALOG_SCHEMA, OWNER, TYPES, oids_of};
@@ -46,8 +46,7 @@ const EMPTY: [&str; 27] = [
 ];
 
 /// Functions that make one row of many.
-const AGGREGATES: [&str; 9] =
-    ["count", "sum", "min", "max", "avg", "array_agg", "string_agg", "bool_and", "bool_or"];
+const AGGREGATES: [&str; 9] = ["count", "sum", "min", "max", "avg", "array_agg", "string_agg", "bool_and", "bool_or"];
 
 /// See [`super::rewrite`].
 pub(super) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<bool> {
@@ -114,7 +113,9 @@ fn has_aggregate(item: &SelectItem) -> bool {
 /// The names of the columns of a query that can't give a row.
 fn nothing(body: &SetExpr) -> Option<Vec<Ident>> {
     match body {
-        SetExpr::Select(select) if select.from.iter().any(gives_nothing) && !select.projection.iter().any(has_aggregate) => {
+        SetExpr::Select(select)
+            if select.from.iter().any(gives_nothing) && !select.projection.iter().any(has_aggregate) =>
+        {
             let name = |item: &SelectItem| match item {
                 SelectItem::UnnamedExpr(expr) => Some(heading(expr).unwrap_or_else(|| "?column?".to_owned())),
                 SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
@@ -192,7 +193,9 @@ impl Rewrite<'_> {
                     *expr = Expr::value(answer);
                 }
             }
-            Expr::Collate { expr: inner, collation } if catalog_name(collation).is_some_and(|name| name == "default") => {
+            Expr::Collate { expr: inner, collation }
+                if catalog_name(collation).is_some_and(|name| name == "default") =>
+            {
                 *expr = std::mem::replace(inner, Expr::value(Value::Null));
             }
             Expr::BinaryOp { op, .. } => {
