@@ -10,6 +10,7 @@ use crate::heap::HeapArgs;
 use crate::inspect::{CopyArgs, InspectArgs, RestoreArgs, VerifyArgs};
 use crate::micro::MicroArgs;
 use crate::output::Format;
+use crate::serve::ServeArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,6 +20,7 @@ Examples:
   lstore data -f a.sql -c '\\dt'     run a script, then list the tables
   lstore data --format csv < a.sql  run standard input, write rows as CSV
   lstore data --archive /mnt/log    archive the log there from now on
+  lstore serve data                 the database in data for psql and drivers
   lstore bench tpch --sf 0.1        TPC-H's queries, idle and under updates
   lstore bench micro                short transactions and SUM beside bounds
 
@@ -83,6 +85,8 @@ pub enum Step {
 /// What else the program can do.
 #[derive(Subcommand, Debug)]
 pub enum Task {
+    /// Serve a database to PostgreSQL's drivers and tools
+    Serve(ServeArgs),
     /// Measure the database
     #[command(subcommand)]
     Bench(Bench),

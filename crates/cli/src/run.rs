@@ -18,6 +18,7 @@ use crate::interactive;
 use crate::micro;
 use crate::output::Style;
 use crate::progress;
+use crate::serve;
 use crate::shell::{Settings, Shell, Stop};
 use crate::tpch;
 
@@ -37,6 +38,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Commit(args))) => end_of_bench(commit::bench(&args)),
         Some(Task::Bench(Bench::Heap(args))) => end_of_bench(heap::bench(&args)),
         Some(Task::Bench(Bench::Index(args))) => end_of_bench(index::bench(&args)),
+        Some(Task::Serve(args)) => told(serve::serve(&args).map(|()| true)),
         Some(Task::Inspect(args)) => told(inspect::inspect(&args).map(|()| true)),
         Some(Task::Verify(args)) => told(inspect::verify(&args)),
         Some(Task::Backup(args)) => told(inspect::backup(&args).map(|()| true)),

@@ -184,15 +184,6 @@ fn an_index_that_was_dropped_serves_what_was_seen_before_and_refuses_what_came_l
     });
 }
 
-/// Ends the threads, also when the test fails.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Fails unless no key comes twice.
 fn check_unique(rows: &[(i64, i64)]) {
     let mut of_key = BTreeMap::new();

@@ -32,7 +32,7 @@ use crate::semantics::{
     physical_rules, using,
 };
 use crate::types::CastTypes;
-use crate::{functions, past};
+use crate::{functions, past, pg_catalog};
 
 /// The stack of the threads that plan and run queries. Expressions are trees that are walked by recursion; the memory
 /// is only touched when a deep one comes.
@@ -138,6 +138,7 @@ impl Planner {
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: Source) -> Result<Plan> {
         past::resolve(self, &mut statement, &mut view, &source)?;
+        let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, &source)?;
         check::query(&statement, &source)?;
         numbers::widen(&mut statement);
         using::qualify(&mut statement);
@@ -147,6 +148,9 @@ impl Planner {
         state.mark_start_execution();
         state.execution_props_mut().query_execution_start_time = DateTime::from_timestamp_micros(view.now);
         functions::register(&mut state, &view).map_err(|error| diagnose(&error, &source))?;
+        if is_about_catalog {
+            pg_catalog::register(&mut state, &view).map_err(|error| diagnose(&error, &source))?;
+        }
         functions::tell_apart(&mut statement, &mut state);
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));
