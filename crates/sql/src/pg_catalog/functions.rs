@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, StringViewArray};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringViewArray};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use datafusion::error::Result;

@@ -121,7 +121,7 @@ fn batch(schema: &SchemaRef, rows: &[Vec<Cell>]) -> Result<RecordBatch> {
                 Arc::new(cells.map(truth).collect::<BooleanArray>())
             }
             ArrowType::Utf8View => {
-                let text = |cell| if let Cell::Text(text) = cell { Some(text.clone()) } else { None };
+                let text = |cell: &Cell| if let Cell::Text(text) = cell { Some(text.clone()) } else { None };
                 Arc::new(cells.map(text).collect::<StringViewArray>())
             }
             other => new_null_array(other, rows.len()),
