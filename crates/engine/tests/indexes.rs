@@ -101,7 +101,7 @@ fn who_wants_a_key_waits_for_the_one_that_may_give_it_up_and_goes_on_as_that_end
             thread::sleep(Duration::from_millis(30));
             assert!(!waiting.is_finished(), "it is not known whether the key is free");
             if commits {
-                drop(first.commit().unwrap())
+                first.commit().map(drop).unwrap();
             } else {
                 first.rollback()
             }
