@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -17,7 +16,8 @@ use rand::{RngExt, SeedableRng};
 
 const METHODS: [IndexMethod; 3] = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash];
 const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
-const TIME: Duration = Duration::from_millis(600);
+/// Commits of one writer.
+const COMMITS_MAX: u64 = 20_000;
 
 fn make(retention: Retention) -> (Database, Table) {
     let options = OpenOptions {
@@ -79,10 +79,20 @@ fn change(transaction: &mut Transaction, table: &Table, random: &mut StdRng, ids
     Ok(())
 }
 
-/// Changes rows until it is over; returns how many transactions committed and how many were refused a key.
+/// Ends the writers, also where an assertion fails.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Changes rows until it is over, or there is more history than a test needs; returns how many transactions committed and how
+/// many were refused a key.
 fn write(db: &Database, table: &Table, seed: u64, (ids, keys): (i64, i64), is_over: &AtomicBool) -> (u64, u64) {
     let (mut random, mut committed, mut refused) = (StdRng::seed_from_u64(seed), 0, 0);
-    while !is_over.load(Ordering::Relaxed) {
+    while !is_over.load(Ordering::Relaxed) && committed < COMMITS_MAX {
         let level = LEVELS[random.random_range(0..LEVELS.len())];
         let mut transaction = db.begin_with(TransactionOptions::at(level)).unwrap();
         let changes = random.random_range(1..4);
@@ -107,7 +117,6 @@ fn an_index_that_is_made_while_others_write_has_every_row_of_every_snapshot() {
     for retention in [Retention::None, Retention::Forever] {
         let ((db, table), is_over) = (make(retention), &AtomicBool::new(false));
         thread::scope(|scope| {
-            let over = Over(is_over);
             let writers: Vec<_> = (0..3)
                 .map(|seed| {
                     let (db, table) = (&db, &table);
@@ -118,11 +127,10 @@ fn an_index_that_is_made_while_others_write_has_every_row_of_every_snapshot() {
                 while !is_over.load(Ordering::Relaxed) {
                     db.merge_now();
                     db.reclaim_now();
-                    thread::sleep(Duration::from_millis(5));
                 }
             });
-            let (started, mut made) = (Instant::now(), 0);
-            while started.elapsed() < TIME || made < METHODS.len() {
+            let ending = Ending(is_over);
+            for made in 0..9 {
                 let method = METHODS[made % METHODS.len()];
                 // A snapshot from before the index was made.
                 let early = db.read_view().unwrap();
@@ -137,9 +145,8 @@ fn an_index_that_is_made_while_others_write_has_every_row_of_every_snapshot() {
                     Err(error) => assert!(matches!(error, Error::NoSuchIndex(_)) && retention == Retention::None),
                 }
                 db.drop_index("t_k").unwrap();
-                made += 1;
             }
-            drop(over);
+            drop(ending);
             let committed: u64 = writers.into_iter().map(|writer| writer.join().unwrap().0).sum();
             merging.join().unwrap();
             assert!(committed > 100, "{committed} commits");
@@ -151,8 +158,8 @@ fn an_index_that_is_made_while_others_write_has_every_row_of_every_snapshot() {
 fn an_index_that_was_dropped_serves_what_was_seen_before_and_refuses_what_came_later() {
     let ((db, table), is_over) = (make(Retention::Forever), &AtomicBool::new(false));
     thread::scope(|scope| {
-        let over = Over(is_over);
         let writer = scope.spawn(|| write(&db, &table, 1, (50, 10), is_over));
+        let ending = Ending(is_over);
         for _ in 0..20 {
             let index = db.create_index("t", IndexDefinition::new("t_k", &[1])).unwrap();
             let (is_dropped, checked) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -172,18 +179,9 @@ fn an_index_that_was_dropped_serves_what_was_seen_before_and_refuses_what_came_l
                 is_dropped.store(true, Ordering::Relaxed);
             });
         }
-        drop(over);
+        drop(ending);
         assert!(writer.join().unwrap().0 > 0);
     });
-}
-
-/// Ends the threads, also when the test fails.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Fails unless no key comes twice.
@@ -200,11 +198,11 @@ fn of_many_who_want_a_key_one_has_it_in_every_snapshot() {
         let ((db, table), is_over) = (make(Retention::None), &AtomicBool::new(false));
         let index = db.create_index("t", IndexDefinition::new("t_k", &[1]).using(method).unique()).unwrap();
         thread::scope(|scope| {
-            let (over, db, table) = (Over(is_over), &db, &table);
+            let (db, table) = (&db, &table);
             let writers: Vec<_> =
                 (0..4).map(|seed| scope.spawn(move || write(db, table, seed, (12, 8), is_over))).collect();
-            let (started, mut checked) = (Instant::now(), 0);
-            while started.elapsed() < TIME {
+            let (ending, mut checked) = (Ending(is_over), 0);
+            while checked < 100 || db.newest_commit().0 < 1_000 {
                 let view = db.read_view().unwrap();
                 let found = by_scan(table, &view);
                 check_unique(&found);
@@ -214,7 +212,7 @@ fn of_many_who_want_a_key_one_has_it_in_every_snapshot() {
                     db.reclaim_now();
                 }
             }
-            drop(over);
+            drop(ending);
             let outcomes: Vec<(u64, u64)> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
             let (committed, refused) = outcomes.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             assert!(committed > 100 && refused > 10, "{committed} commits, {refused} refused");
@@ -224,40 +222,32 @@ fn of_many_who_want_a_key_one_has_it_in_every_snapshot() {
 
 #[test]
 fn a_unique_index_is_made_only_of_keys_that_stay_unique() {
-    let ((db, table), is_over) = (make(Retention::None), &AtomicBool::new(false));
-    thread::scope(|scope| {
-        let (over, db, table) = (Over(is_over), &db, &table);
-        let writers: Vec<_> =
-            (0..3).map(|seed| scope.spawn(move || write(db, table, 10 + seed, (6, 12), is_over))).collect();
-        let alone = |work: &dyn Fn(&mut Transaction) -> Result<(), Error>| {
-            db.run(TransactionOptions::at(Isolation::ReadCommitted), work).unwrap();
-        };
-        let row = |id: i64| [Value::from(id), Value::from(500i64)];
-        alone(&|transaction| transaction.insert(table, &row(1000)).map(drop));
-        let (started, mut made, mut tried) = (Instant::now(), 0, 0);
-        while started.elapsed() < TIME || made == 0 {
-            // Two rows have one key every other time, and keep it; those of the writers may have, and change.
-            let has_two = tried % 2 == 0;
-            match has_two {
-                true => alone(&|transaction| transaction.insert(table, &row(1001)).map(drop)),
-                false => alone(&|transaction| transaction.delete(table, &row(1001)[..1]).map(drop)),
-            }
-            let method = METHODS[tried % METHODS.len()];
-            tried += 1;
-            match db.create_index("t", IndexDefinition::new("t_k", &[1]).using(method).unique()) {
-                Err(error) => assert!(matches!(error, Error::KeysNotUnique { .. }), "{error}"),
-                Ok(_) => {
-                    assert!(!has_two, "{method:?}");
-                    for _ in 0..5 {
-                        check_unique(&by_scan(table, &db.read_view().unwrap()));
+    // So few rows that mostly no two of them have one of many keys, and mostly some have one of a few.
+    for (keys, wanted) in [(1_000, true), (9, false)] {
+        let ((db, table), is_over) = (make(Retention::None), &AtomicBool::new(false));
+        thread::scope(|scope| {
+            let (db, table) = (&db, &table);
+            let writers: Vec<_> =
+                (0..2).map(|seed| scope.spawn(move || write(db, table, 10 + seed, (8, keys), is_over))).collect();
+            let (ending, mut outcomes) = (Ending(is_over), Vec::new());
+            while !outcomes.contains(&wanted) {
+                assert!(outcomes.len() < 1_000, "none of {} attempts", outcomes.len());
+                let method = METHODS[outcomes.len() % METHODS.len()];
+                match db.create_index("t", IndexDefinition::new("t_k", &[1]).using(method).unique()) {
+                    Err(Error::KeysNotUnique { .. }) => outcomes.push(false),
+                    Err(error) => assert!(error.is_retryable(), "{error}"),
+                    Ok(_) => {
+                        for _ in 0..5 {
+                            check_unique(&by_scan(table, &db.read_view().unwrap()));
+                        }
+                        outcomes.push(true);
+                        db.drop_index("t_k").unwrap();
                     }
-                    made += 1;
-                    db.drop_index("t_k").unwrap();
                 }
             }
-        }
-        drop(over);
-        let committed: u64 = writers.into_iter().map(|writer| writer.join().unwrap().0).sum();
-        assert!(committed > 0);
-    });
+            drop(ending);
+            let committed: u64 = writers.into_iter().map(|writer| writer.join().unwrap().0).sum();
+            assert!(committed > 0);
+        });
+    }
 }

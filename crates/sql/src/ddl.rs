@@ -161,7 +161,7 @@ fn check_key(constraint: &PrimaryKeyConstraint, position: Option<usize>) -> Resu
 }
 
 /// The columns of a table-level `PRIMARY KEY`; other constraints are refused.
-fn key_columns(constraint: &TableConstraint, source: &Source) -> Result<Vec<String>> {
+pub(crate) fn key_columns(constraint: &TableConstraint, source: &Source) -> Result<Vec<String>> {
     let refuse = |word: &str| Err(SqlError::unsupported(word).at(source.find_word(word)));
     let constraint = match constraint {
         TableConstraint::PrimaryKey(constraint) => constraint,

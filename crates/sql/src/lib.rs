@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod activity;
+mod add_key;
 mod block;
 mod cancel;
 mod catalog;
@@ -23,11 +24,13 @@ mod error;
 mod explain;
 mod functions;
 mod headings;
+mod implicit;
 mod index_path;
 mod indexes;
 mod insert;
 mod literals;
 mod locking;
+mod maintenance;
 mod memory_limit;
 mod modes;
 mod moment;
@@ -35,8 +38,10 @@ mod names;
 mod outcome;
 mod parse;
 mod past;
+mod pg_catalog;
 mod planner;
 mod point;
+mod prepared;
 mod progress;
 mod scan;
 mod semantics;
@@ -60,10 +65,14 @@ mod wait;
 mod watcher;
 
 pub use activity::CancelHandle;
+pub use copy::input::{CopyInput, NoInput};
 pub use error::SqlError;
 pub use outcome::{Command, Notice, Outcome, Rows, Severity};
 pub use past::parse_time;
+pub use prepared::Prepared;
 pub use progress::Progress;
 pub use session::{FileAccess, Session, SessionOptions, TransactionStatus};
 pub use split::{Piece, split};
 pub use text::text_value;
+pub use types::type_of_field;
+pub use values::read_value;

@@ -171,6 +171,17 @@ impl Rows {
         self.schema.clone()
     }
 
+    /// An error if the statement is to stop, for who takes long over a batch.
+    ///
+    /// # Errors
+    /// 57014 and its like.
+    pub fn check(&self) -> Result<(), SqlError> {
+        match &self.source {
+            Source::Ready(_) => Ok(()),
+            Source::Running { token, .. } => token.check(),
+        }
+    }
+
     pub(crate) fn link(&self) -> Arc<Link> {
         self.link.clone()
     }
