@@ -13,8 +13,7 @@
 //!
 //! An index is not versioned: it serves every snapshot from the table's horizon on, also from before it was made, and a
 //! definition is there for everybody once it is committed, whatever their snapshot. It is not in the log or in
-//! checkpoints but for its definition;
-//! opening a database builds it again.
+//! checkpoints but for its definition; opening a database builds it again.
 //!
 //! **Entries that nobody needs** are those of records that were rolled back, which go at once, and those of versions that
 //! were given up, which stay until the database is opened again, as in the primary key.
