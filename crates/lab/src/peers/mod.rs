@@ -1,7 +1,7 @@
 //! Whoever takes part in a benchmark of indexes, behind one face: our trees, the papers' baselines, and other people's
 //! structures, each in one thin file that says how a key is written and read.
 //!
-//! [`Map`] is what such a file has to say. [`Contestant`] is made of it: loops over many keys that are compiled for each
+//! `Map` is what such a file has to say. [`Contestant`] is made of it: loops over many keys that are compiled for each
 //! map, so that a call through a pointer is paid once for thousands of lookups. Whatever has a guard pins it once for 512.
 mod array;
 mod bplus;
