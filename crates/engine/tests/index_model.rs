@@ -384,7 +384,9 @@ impl Running {
                 let values = [0, 1, 2].map(|column| value_of((*id, row), column));
                 let inserted = self.transaction.insert(&table, &values);
                 if self.state.contains_key(id) {
-                    assert!(matches!(inserted, Err(Error::DuplicateKey { constraint, .. }) if constraint == "t_pkey"));
+                    let is_refused =
+                        matches!(&inserted, Err(Error::DuplicateKey { constraint, .. }) if constraint == "t_pkey");
+                    assert!(is_refused, "{inserted:?}");
                 } else {
                     self.settle(inserted.map(drop), *id, row.clone());
                 }

@@ -3,32 +3,34 @@ use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
 use engine::{DataType, Database, Value};
-use sql::{CopyInput, NoInput, Outcome, Prepared, Session, SessionOptions, TransactionStatus, text_value};
+use sql::{CopyInput, NoInput, Outcome, Prepared, Session, SessionOptions, SqlError, TransactionStatus, text_value};
 
 fn session() -> Session {
     Session::new(&Database::in_memory(), SessionOptions::default())
 }
 
 fn run(session: &mut Session, text: &str) -> Result<String, &'static str> {
-    session.execute(text).map(told).map_err(|error| error.sqlstate)
+    told(session.execute(text))
 }
 
-/// The rows as text, or the tag.
-fn told(outcome: Outcome) -> String {
-    match outcome {
-        Outcome::Done(command) => command.tag,
+/// The rows as text, or the tag; the state of an error, whether it comes at once or among the rows.
+fn told(outcome: Result<Outcome, SqlError>) -> Result<String, &'static str> {
+    let read = |outcome| match outcome {
+        Outcome::Done(command) => Ok(command.tag),
         Outcome::Rows(rows) => {
             let mut lines = Vec::new();
-            for batch in rows.map(Result::unwrap) {
+            for batch in rows {
+                let batch = batch?;
                 for row in 0..batch.num_rows() {
                     let cell = |column| text_value(column, row).unwrap_or_else(|| "NULL".to_owned());
                     let cells: Vec<String> = batch.columns().iter().map(|column| cell(column.as_ref())).collect();
                     lines.push(cells.join(","));
                 }
             }
-            lines.join(";")
+            Ok(lines.join(";"))
         }
-    }
+    };
+    outcome.and_then(read).map_err(|error: SqlError| error.sqlstate)
 }
 
 fn prepare(session: &mut Session, text: &str) -> Arc<Prepared> {
@@ -36,7 +38,7 @@ fn prepare(session: &mut Session, text: &str) -> Arc<Prepared> {
 }
 
 fn execute(session: &mut Session, prepared: &Arc<Prepared>, values: &[Value]) -> Result<String, &'static str> {
-    session.execute_prepared(prepared, values, &mut NoInput).map(told).map_err(|error| error.sqlstate)
+    told(session.execute_prepared(prepared, values, &mut NoInput))
 }
 
 fn with_table() -> Session {
@@ -171,8 +173,7 @@ impl CopyInput for Sends {
 fn rows_come_from_whoever_holds_the_session() {
     let mut session = with_table();
     let mut copy = |text: &str, rows: &'static [u8], gives_up| {
-        let done = session.execute_with_input(text, &mut Sends(Cursor::new(rows), gives_up));
-        done.map(told).map_err(|error| error.sqlstate)
+        told(session.execute_with_input(text, &mut Sends(Cursor::new(rows), gives_up)))
     };
     assert_eq!(copy("COPY t (id, s) FROM STDIN", b"3\tx\\ty\n4\t\\N\n\\.\n", false).as_deref(), Ok("COPY 2"));
     assert_eq!(copy("COPY t (id, s) FROM STDIN (FORMAT csv)", b"5,\"\"\n6,\n", false).as_deref(), Ok("COPY 2"));
@@ -206,7 +207,7 @@ fn a_table_gets_its_key_later() {
 #[test]
 fn the_catalog_tells_of_tables_columns_and_keys() {
     let mut session = with_table();
-    let mut ask = |text: &str| run(&mut session, text).unwrap();
+    let mut ask = |text: &str| told(session.execute(text)).unwrap_or_else(|state| panic!("{state}: {text}"));
     assert_eq!(ask("SELECT relname FROM pg_catalog.pg_class WHERE relkind = 'r'"), "t");
     let columns = "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
         (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid, true) FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid) \

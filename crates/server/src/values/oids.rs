@@ -90,8 +90,10 @@ pub(crate) fn parameter_type(oid: u32) -> Option<DataType> {
 
 /// The number of the type of a query's column.
 pub(crate) fn of_field(field: &Field) -> u32 {
+    // Numbers without a sign come from functions of which PostgreSQL's give a bigint, like row_number().
+    let is_of_no_column = field.data_type().is_null() || field.data_type().is_unsigned_integer();
     if let Some(data_type) = sql::type_of_field(field)
-        && !field.data_type().is_null()
+        && !is_of_no_column
     {
         return of_type(data_type);
     }

@@ -2,8 +2,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType as SqlType, Expr, Function, Ident, JoinOperator, ObjectName, ObjectNamePart, Query,
-    SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
+    BinaryOperator, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
+    Value, VisitMut, VisitorMut,
 };
 
 use super::{CATALOG_SCHEMA, OWNER, TYPES, oids_of};
@@ -206,8 +207,12 @@ impl Rewrite<'_> {
                 }
             }
             Expr::Cast { expr: inner, data_type, .. } => {
-                let SqlType::Custom(name, _) = &*data_type else { return Ok(()) };
-                let Some(name) = catalog_name(name) else { return Ok(()) };
+                let name = match &*data_type {
+                    SqlType::Custom(name, _) => catalog_name(name),
+                    SqlType::Regclass => Some("regclass".to_owned()),
+                    _ => None,
+                };
+                let Some(name) = name else { return Ok(()) };
                 if name.starts_with("reg")
                     && let Some(number) = self.cast(inner, &name)?
                 {
@@ -245,6 +250,16 @@ fn plain_operator(sign: &str) -> Option<BinaryOperator> {
     })
 }
 
+/// Takes the cast off the name of a sequence, as in `nextval('s'::regclass)`: the functions take the name.
+fn bare_sequence_name(function: &mut Function) {
+    let is_of_sequences = matches!(catalog_name(&function.name).as_deref(), Some("nextval" | "currval" | "setval"));
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(name))) = list.args.first_mut() else { return };
+    if is_of_sequences && let Expr::Cast { expr, data_type: SqlType::Regclass, .. } = name {
+        *name = std::mem::replace(&mut **expr, Expr::value(Value::Null));
+    }
+}
+
 impl VisitorMut for Rewrite<'_> {
     type Break = SqlError;
 
@@ -257,6 +272,13 @@ impl VisitorMut for Rewrite<'_> {
             }
             Err(error) => ControlFlow::Break(error),
         }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        if let Expr::Function(function) = expr {
+            bare_sequence_name(function);
+        }
+        ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
