@@ -50,6 +50,7 @@ mod session;
 mod settings;
 mod split;
 mod statistics;
+mod stop;
 mod system;
 mod table;
 mod table_options;

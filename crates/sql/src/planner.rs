@@ -26,12 +26,13 @@ use crate::catalog::{CATALOG, Names, SCHEMA, View};
 use crate::check;
 use crate::diagnose::diagnose;
 use crate::error::{Result, SqlError};
-use crate::outcome::Rows;
+use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, LiteralPlanner, Subqueries, cast_names, duplicates, numbers, optimizer_rules,
     physical_rules, using,
 };
+use crate::stop::{self, StopFlag};
 use crate::types::CastTypes;
 use crate::{functions, past, pg_catalog};
 
@@ -194,16 +195,16 @@ impl Plan {
     pub(crate) fn start(self) -> Result<Rows> {
         let schema = self.schema();
         let (sender, batches) = mpsc::channel(BATCHES_AHEAD);
-        let (runtime, token) = (runtime()?, self.token.clone());
-        let task = runtime.spawn(pump(self, sender.clone()));
-        let abort = task.abort_handle();
+        let (runtime, token, flag) = (runtime()?, self.token.clone(), StopFlag::default());
+        let task = runtime.spawn(pump(self, flag.clone(), sender.clone()));
+        let stop = Stop { task: task.abort_handle(), flag };
         // A panic ends the pump without a word; its watcher says what happened.
         runtime.spawn(async move {
             if let Err(error) = task.await {
                 let _ = sender.send(Err(internal(error))).await;
             }
         });
-        Ok(Rows::running(schema, batches, abort, token))
+        Ok(Rows::running(schema, batches, stop, token))
     }
 
     /// Runs the query to its end.
@@ -213,9 +214,10 @@ impl Plan {
 }
 
 /// Sends a query's batches until it ends, fails, or nobody listens any more.
-async fn pump(plan: Plan, sender: mpsc::Sender<Result<RecordBatch>>) {
+async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
     let source = Source { text: &plan.text };
-    let mut stream = match execute_stream(plan.physical, plan.state.task_ctx()) {
+    let physical = stop::stoppable(plan.physical, &flag);
+    let mut stream = match physical.and_then(|physical| execute_stream(physical, plan.state.task_ctx())) {
         Ok(stream) => stream,
         Err(error) => {
             let _ = sender.send(Err(diagnose(&error, &source))).await;
