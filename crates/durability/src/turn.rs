@@ -218,7 +218,7 @@ mod tests {
                 let number = self.done.load(Ordering::SeqCst) + 1;
                 self.taken.store(number, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_micros(70));
-                if failing > 0 && lead % failing == 0 {
+                if failing > 0 && lead.is_multiple_of(failing) {
                     return Err(lead);
                 }
                 self.done.store(number, Ordering::SeqCst);
@@ -238,7 +238,7 @@ mod tests {
         let flushes = Flushes::default();
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| (0..300).for_each(|_| drop(flushes.commit(0).unwrap())));
+                scope.spawn(|| (0..300).for_each(|_| flushes.commit(0).map(drop).unwrap()));
             }
         });
         let (done, leads) = (flushes.done.into_inner(), flushes.leads.into_inner());
