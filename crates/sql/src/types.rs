@@ -106,6 +106,11 @@ pub fn type_of_field(field: &Field) -> Option<DataType> {
     }
 }
 
+/// Whether a query's column is one of the catalog's vectors of numbers, which are written without braces.
+pub fn is_vector(field: &Field) -> bool {
+    field.metadata().get(TYPE_KEY).is_some_and(|name| name == "int2vector")
+}
+
 /// PostgreSQL's name for the type of a query's column.
 pub(crate) fn type_name(arrow: &arrow_schema::DataType) -> String {
     match DataType::from_arrow(arrow) {

@@ -9,6 +9,7 @@ pub(crate) const BYTEA: u32 = 17;
 pub(crate) const NAME: u32 = 19;
 pub(crate) const INT8: u32 = 20;
 pub(crate) const INT2: u32 = 21;
+pub(crate) const INT2VECTOR: u32 = 22;
 pub(crate) const INT4: u32 = 23;
 pub(crate) const TEXT: u32 = 25;
 pub(crate) const OID: u32 = 26;
@@ -98,6 +99,7 @@ pub(crate) fn of_field(field: &Field) -> u32 {
         return of_type(data_type);
     }
     match field.data_type() {
+        ArrowType::List(_) if sql::is_vector(field) => INT2VECTOR,
         ArrowType::Int8 | ArrowType::UInt8 => INT2,
         ArrowType::UInt16 => INT4,
         ArrowType::UInt32 | ArrowType::UInt64 => INT8,

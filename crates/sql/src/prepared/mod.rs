@@ -29,6 +29,7 @@ use crate::outcome::{Command, Outcome};
 use crate::parse::{Parsed, Source, parse};
 use crate::point::Point;
 use crate::session::Session;
+use crate::set_config;
 
 pub(crate) use statements::Statements;
 
@@ -154,7 +155,7 @@ impl Session {
         let unknown = vec![Value::Null; prepared.parameters.len()];
         let parsed = substitute::parameters(prepared.parsed.clone(), &prepared.parameters, &unknown);
         let source = Source { text: &prepared.text };
-        let query = match parsed {
+        let mut query = match parsed {
             Parsed::Locking(query, _) => query,
             Parsed::Statement(statement) => match *statement {
                 Statement::Query(query) => query,
@@ -169,6 +170,7 @@ impl Session {
             _ => return Err(SqlError::new("XX000", "a statement without rows is described")),
         };
         let names = headings::of(&query);
+        set_config::describe(&mut query)?;
         let view = self.view(Moment::now(&self.db)?, Vec::new());
         let plan = self.planner.plan(Statement::Query(query), view, source)?;
         Ok(headings::apply(&plan.schema(), &names))

@@ -4,6 +4,7 @@ pub(crate) mod cast_names;
 mod casts;
 mod checked;
 pub(crate) mod duplicates;
+pub(crate) mod escapes;
 pub(crate) mod numbers;
 mod pushdown;
 mod subqueries;
