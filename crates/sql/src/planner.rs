@@ -29,8 +29,8 @@ use crate::error::{Result, SqlError};
 use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, LiteralPlanner, Subqueries, cast_names, duplicates, escapes, numbers,
-    optimizer_rules, physical_rules, using,
+    AdaptLiterals, CheckedIntegers, LiteralPlanner, Subqueries, array_literals, cast_names, duplicates, escapes,
+    numbers, optimizer_rules, physical_rules, using,
 };
 use crate::stop::{self, StopFlag};
 use crate::types::CastTypes;
@@ -154,6 +154,7 @@ impl Planner {
         check::query(&statement, &source)?;
         numbers::widen(&mut statement);
         escapes::plain(&mut statement);
+        array_literals::spell_out(&mut statement)?;
         using::qualify(&mut statement);
         cast_names::tell_apart(&mut statement);
         duplicates::rename(&mut statement);

@@ -152,7 +152,7 @@ impl Session {
     ) -> Result<Outcome> {
         let running = self.activity.start(self.time_limit())?;
         self.token = running.token().clone();
-        let done = self.answer(text, read, input).map_err(|error| self.token.explain(error));
+        let done = self.answer(text, read, input).map_err(|error| pointed(self.token.explain(error), text));
         if let Err(error) = &done {
             self.fail(error);
         }
@@ -422,6 +422,19 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.leave_block();
         activity::leave(&self.activity);
+    }
+}
+
+/// An error about a text that stands in the statement points there.
+fn pointed(error: SqlError, text: &str) -> SqlError {
+    let is_about_text = error.position.is_none() && matches!(error.sqlstate, "22P02" | "22007" | "22008");
+    let value = error.message.split_once(": \"").and_then(|(_, value)| value.strip_suffix('"'));
+    match value.filter(|_| is_about_text) {
+        Some(value) => {
+            let place = Source { text }.find_text(value);
+            error.at(place)
+        }
+        None => error,
     }
 }
 

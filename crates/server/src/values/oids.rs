@@ -124,7 +124,7 @@ pub(crate) fn of_field(field: &Field) -> u32 {
 }
 
 /// Arrays of arrays have the type of the inner ones.
-fn array_of(item: u32) -> u32 {
+pub(crate) fn array_of(item: u32) -> u32 {
     ARRAYS.iter().find(|(of, array)| *of == item || *array == item).map_or(TEXT, |(_, array)| *array)
 }
 

@@ -2,9 +2,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByKind, Query, Select,
-    SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, Value, VisitMut, VisitorMut,
+    AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByKind, Query,
+    Select, SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, Value, VisitMut, VisitorMut,
 };
 
 use super::columns::{INFORMATION_PREFIX, columns};
@@ -290,10 +290,14 @@ impl Rewrite<'_> {
             };
             return Ok(());
         }
-        if let SqlType::Custom(name, _) = &*data_type
+        let plain = match data_type {
+            SqlType::Array(ArrayElemTypeDef::SquareBracket(item, _)) => item.as_mut(),
+            plain => plain,
+        };
+        if let SqlType::Custom(name, _) = &*plain
             && let Some(name) = catalog_name(name)
         {
-            *data_type = match name.as_str() {
+            *plain = match name.as_str() {
                 "oid" | "int8" | "xid" => SqlType::BigInt(None),
                 "int2" => SqlType::SmallInt(None),
                 "int4" => SqlType::Integer(None),

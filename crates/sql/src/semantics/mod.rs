@@ -1,5 +1,6 @@
 //! PostgreSQL's semantics where DataFusion's differ: untyped literals, casts, integer overflow, subqueries, `USING`.
 mod adapt;
+pub(crate) mod array_literals;
 pub(crate) mod cast_names;
 mod casts;
 mod checked;
