@@ -76,5 +76,5 @@ pub use progress::Progress;
 pub use session::{FileAccess, Session, SessionOptions, TransactionStatus};
 pub use split::{Piece, split};
 pub use text::text_value;
-pub use types::{is_vector, type_of_field};
+pub use types::{catalog_type, type_of_field};
 pub use values::read_value;

@@ -106,9 +106,9 @@ pub fn type_of_field(field: &Field) -> Option<DataType> {
     }
 }
 
-/// Whether a query's column is one of the catalog's vectors of numbers, which are written without braces.
-pub fn is_vector(field: &Field) -> bool {
-    field.metadata().get(TYPE_KEY).is_some_and(|name| name == "int2vector")
+/// The type of a query's column that only the catalog has: `int2vector`, which is written without braces, or `char`.
+pub fn catalog_type(field: &Field) -> Option<&str> {
+    field.metadata().get(TYPE_KEY).map(String::as_str).filter(|name| ["int2vector", "char"].contains(name))
 }
 
 /// PostgreSQL's name for the type of a query's column.

@@ -1,6 +1,6 @@
 //! The columns of the relations of the catalog, and of those of `information_schema`.
 //!
-//! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `b` a truth, `v` a
+//! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `c` a letter, `b` a truth, `v` a
 //! vector of numbers, `a` an array of numbers, `l` an array of texts.
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -70,8 +70,8 @@ pub(super) const RELATIONS: [(&str, &str); 16] = [
     ("pg_tablespace", "oid n spcname t spcowner n spcacl l spcoptions l"),
     (
         "pg_type",
-        "oid n typname t typnamespace n typowner n typlen n typbyval b typtype t typcategory t typispreferred b \
-         typisdefined b typdelim t typrelid n typsubscript t typelem n typarray n typinput t typoutput t typreceive t \
+        "oid n typname t typnamespace n typowner n typlen n typbyval b typtype c typcategory t typispreferred b \
+         typisdefined b typdelim c typrelid n typsubscript t typelem n typarray n typinput t typoutput t typreceive t \
          typsend t typmodin t typmodout t typanalyze t typalign t typstorage t typnotnull b typbasetype n typtypmod n \
          typndims n typcollation n typdefaultbin t typdefault t typacl l",
     ),
@@ -224,6 +224,8 @@ pub(super) fn schema(columns: &str) -> SchemaRef {
         "a" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true),
         "v" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true)
             .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "int2vector".to_owned())])),
+        "c" => Field::new(pair[0], DataType::Utf8View, true)
+            .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "char".to_owned())])),
         "l" => Field::new(pair[0], DataType::new_list(DataType::Utf8View, true), true),
         _ => Field::new(pair[0], DataType::Utf8View, true),
     };
@@ -239,7 +241,7 @@ mod tests {
         for (name, columns) in RELATIONS.iter().chain(&EMPTY).chain(&INFORMATION) {
             let words: Vec<&str> = columns.split_whitespace().collect();
             assert!(words.len() % 2 == 0, "{name}");
-            assert!(words.chunks(2).all(|pair| "ntbavl".contains(pair[1]) && pair[0].len() > 1), "{name}");
+            assert!(words.chunks(2).all(|pair| "ntcbavl".contains(pair[1]) && pair[0].len() > 1), "{name}");
             let mut names: Vec<&str> = words.iter().step_by(2).copied().collect();
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{name}");

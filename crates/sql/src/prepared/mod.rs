@@ -58,6 +58,11 @@ impl Prepared {
         self.items.get(parameter).copied().flatten()
     }
 
+    /// Whether a parameter is cast to an array of the catalog's numbers, whose items are numbers of 32 bits where they are sent.
+    pub fn is_oid_array(&self, parameter: usize) -> bool {
+        self.text.contains(&format!("${}::oid[]", parameter + 1))
+    }
+
     fn types(&self) -> substitute::Types<'_> {
         substitute::Types { plain: &self.parameters, items: &self.items }
     }
