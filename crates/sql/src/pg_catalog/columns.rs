@@ -240,7 +240,7 @@ mod tests {
     fn every_relation_has_columns_of_known_types() {
         for (name, columns) in RELATIONS.iter().chain(&EMPTY).chain(&INFORMATION) {
             let words: Vec<&str> = columns.split_whitespace().collect();
-            assert!(words.len() % 2 == 0, "{name}");
+            assert!(words.len().is_multiple_of(2), "{name}");
             assert!(words.chunks(2).all(|pair| "ntcbavl".contains(pair[1]) && pair[0].len() > 1), "{name}");
             let mut names: Vec<&str> = words.iter().step_by(2).copied().collect();
             names.sort_unstable();
