@@ -104,8 +104,10 @@ fn the_end_of_a_server_takes_open_transactions_back_and_says_so() {
     let db = Database::in_memory();
     let server = serve(&db);
     let (mut writer, mut runner) = (client(&server), client(&server));
-    ask(&mut writer, "CREATE TABLE t (id int PRIMARY KEY); BEGIN; INSERT INTO t VALUES (1)");
     until(&mut writer, b'Z');
+    ask(&mut writer, "CREATE TABLE t (id int PRIMARY KEY)");
+    until(&mut writer, b'Z');
+    ask(&mut writer, "BEGIN; INSERT INTO t VALUES (1)");
     assert_eq!(until(&mut writer, b'Z'), "T");
     until(&mut runner, b'Z');
     ask(&mut runner, "BEGIN; INSERT INTO t VALUES (1)");

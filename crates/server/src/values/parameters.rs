@@ -50,7 +50,7 @@ fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, S
             0 | oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN => {
                 return Ok(text_of(bytes).and_then(|text| sql::read_value(text, DataType::TEXT)));
             }
-            array if let Some(item) = oids::item_of(array) => return Ok(array_text(bytes, item)?),
+            array if let Some(item) = oids::item_of(array) => return array_text(bytes, item),
             other => {
                 let message = format!("binary input of parameters of type {other} is not supported");
                 return Ok(Err(SqlError::new("0A000", message)));

@@ -1,7 +1,7 @@
 //! The columns of the relations of the catalog, and of those of `information_schema`.
 //!
-//! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `c` a letter, `b` a truth, `v` a
-//! vector of numbers, `a` an array of numbers, `l` an array of texts.
+//! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `c` a letter, `b` a
+//! truth, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
 use std::collections::HashMap;
 use std::sync::Arc;
 

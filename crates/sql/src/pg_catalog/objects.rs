@@ -4,7 +4,7 @@
 //! other relation has, so that it is the same in one query as in the next.
 use std::collections::BTreeSet;
 
-use engine::{Sequence, Table};
+use engine::{Index, Sequence, Table};
 
 use super::{FIRST_OID, quoted};
 use crate::catalog::{SCHEMA, Tables};
@@ -102,37 +102,27 @@ impl TableObject {
             }
             oid
         };
-        let memory = table.memory();
-        let mut indexes = Vec::new();
-        let key = table.schema().primary_key();
-        let secondary = tables.indexes_of(&table);
-        let secondary_bytes: u64 = secondary.iter().map(|index| index.bytes()).sum();
-        if !key.is_empty() {
-            let name = format!("{}_pkey", table.name());
-            indexes.push(IndexObject {
+        let mut object = |index: &Index, name: String, is_primary: bool| {
+            let definition = index.definition();
+            IndexObject {
                 oid: oid_of_index(&name),
                 name,
-                columns: key.to_vec(),
-                is_unique: true,
-                is_primary: true,
-                is_constraint: true,
-                method: "btree",
-                bytes: size(memory.index_bytes.saturating_sub(secondary_bytes)),
-            });
-        }
-        for index in &secondary {
-            let definition = index.definition();
-            indexes.push(IndexObject {
-                oid: oid_of_index(&definition.name),
-                name: definition.name.clone(),
                 columns: definition.columns.clone(),
-                is_unique: definition.unique,
-                is_primary: false,
-                is_constraint: definition.is_constraint,
+                is_unique: definition.unique || is_primary,
+                is_primary,
+                is_constraint: definition.is_constraint || is_primary,
                 method: definition.method.name(),
                 bytes: size(index.bytes()),
-            });
+            }
+        };
+        let mut indexes = Vec::new();
+        if let Some(key) = table.primary_index() {
+            indexes.push(object(&key, format!("{}_pkey", table.name()), true));
         }
+        for index in tables.indexes_of(&table) {
+            indexes.push(object(&index, index.definition().name.clone(), false));
+        }
+        let memory = table.memory();
         let bytes = size(memory.insert_bytes + memory.base_bytes + memory.tail_bytes + memory.history_bytes);
         TableObject { oid: oid_of(&table), table, indexes, bytes }
     }
