@@ -23,6 +23,41 @@ COPY people (id, name) FROM STDIN;
 \di
 \dn
 \l
+CREATE TABLE customers (id int PRIMARY KEY, email varchar(40) NOT NULL UNIQUE, name text, city text, born date, CONSTRAINT one_name UNIQUE (name, city));
+CREATE INDEX customers_city_idx ON customers (city);
+CREATE INDEX by_born ON customers USING hash (born);
+CREATE UNIQUE INDEX "Odd Name" ON customers USING kiss (id);
+CREATE SEQUENCE tickets;
+CREATE SEQUENCE small AS smallint INCREMENT BY -2 MAXVALUE 100 START 50 CYCLE;
+\d
+\d customers
+\d+ customers
+\di customers*
+\d customers_pkey
+\d one_name
+\d "Odd Name"
+\d by_born
+\ds
+\d tickets
+\d small
+\d nothing
+\dp customers
+\du
+\dT
+\df
+\dv
+\dx
+\db
+\dA
+\dconfig server_version_num
+SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'customers' ORDER BY 1;
+SELECT indkey, indoption FROM pg_index WHERE indexrelid = 'one_name'::regclass;
+INSERT INTO customers VALUES (1, 'a@b'), (2, 'a@b');
+\errverbose
+DROP INDEX one_name;
+DROP TABLE customers;
+DROP SEQUENCE tickets, small;
+\d
 PREPARE by_id (int) AS SELECT name FROM people WHERE id = $1;
 EXECUTE by_id(3);
 DEALLOCATE by_id;

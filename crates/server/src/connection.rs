@@ -162,12 +162,13 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Tells of an error outside of a simple query: what follows is thrown away up to `Sync`.
+    /// Tells of an error outside of a simple query: what follows is thrown away up to `Sync`. It is sent at once, as a
+    /// `Flush` is thrown away as well, and its client may wait.
     fn failed(&mut self, error: &SqlError, position: Option<usize>) -> Answer {
         self.session.fail_block(error);
         self.tell(error, position)?;
         self.skips = true;
-        Ok(())
+        Ok(self.output.flush()?)
     }
 
     /// Sends an error. Some end the connection.

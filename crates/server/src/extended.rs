@@ -48,7 +48,12 @@ impl Connection<'_> {
         if name == UNNAMED {
             self.session.forget_statement(UNNAMED);
         }
-        let prepared = self.session.prepare(&text, &known).map_err(|error| counted(error, &text))?;
+        let mut prepared = self.session.prepare(&text, &known).map_err(|error| counted(error, &text))?;
+        for (at, oid) in types.iter().enumerate() {
+            if let Some(item) = oids::item_of(*oid).and_then(oids::parameter_type) {
+                prepared = prepared.with_items(at, item);
+            }
+        }
         let prepared = self.session.keep_statement(&name, prepared)?;
         self.declared.insert(name, (prepared, types));
         self.output.bare(b'1');
@@ -81,7 +86,7 @@ impl Connection<'_> {
         let declared = self.declared(&bind.statement, &prepared);
         let mut values = Vec::with_capacity(wanted.len());
         for (at, data_type) in wanted.iter().enumerate() {
-            let oid = declared.get(at).copied().unwrap_or(0);
+            let oid = sent_type(&prepared, declared, at);
             values.push(match bind.value(at) {
                 (None, _) => types::Value::Null,
                 (Some(bytes), format) => parameters::read(bytes, format, *data_type, oid, at)?,
@@ -97,9 +102,9 @@ impl Connection<'_> {
         let prepared = self.session.kept_statement(name)?;
         let columns = self.session.describe(&prepared).map_err(|error| counted(error, prepared.text()))?;
         let declared = self.declared(name, &prepared);
-        let oid = |(at, data_type): (usize, &DataType)| match declared.get(at) {
-            None | Some(&(0 | oids::UNKNOWN)) => oids::of_type(*data_type),
-            Some(oid) => *oid,
+        let oid = |(at, data_type): (usize, &DataType)| match sent_type(&prepared, declared, at) {
+            0 => oids::of_type(*data_type),
+            oid => oid,
         };
         let oids: Vec<u32> = prepared.parameters().iter().enumerate().map(oid).collect();
         self.output.parameter_description(&oids);
@@ -162,6 +167,8 @@ impl Connection<'_> {
         let mut tag = match portal.state {
             State::New => self.start(&mut portal)?,
             State::Open(_) => None,
+            // The rows of a query are all there were.
+            State::Done if portal.prepared.gives_rows() => Some(tag_of_rows(portal.prepared.text(), 0)),
             State::Done => {
                 return Err(SqlError::new("55000", format!("portal \"{name}\" cannot be run")).into());
             }
@@ -181,6 +188,16 @@ impl Connection<'_> {
         }
         self.portals.put_back(name, portal);
         Ok(self.output.flush_if_full()?)
+    }
+}
+
+/// The number of the type in which a parameter is sent if its client has said it, or it is an array; else 0.
+fn sent_type(prepared: &Prepared, declared: &[u32], at: usize) -> u32 {
+    match (declared.get(at), prepared.items(at)) {
+        (None | Some(&(0 | oids::UNKNOWN)), Some(_)) if prepared.is_oid_array(at) => oids::array_of(oids::OID),
+        (None | Some(&(0 | oids::UNKNOWN)), Some(item)) => oids::array_of(oids::of_type(item)),
+        (None | Some(&oids::UNKNOWN), None) => 0,
+        (Some(oid), _) => *oid,
     }
 }
 

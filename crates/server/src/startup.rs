@@ -19,15 +19,18 @@ const GSS: u32 = 80_877_104;
 const VERSION: u32 = 3 << 16;
 
 /// The settings that a client is told at the start and when they change.
-pub(crate) const REPORTED: [&str; 10] = [
+pub(crate) const REPORTED: [&str; 13] = [
     "application_name",
     "client_encoding",
     "DateStyle",
     "default_transaction_read_only",
+    "in_hot_standby",
     "integer_datetimes",
     "IntervalStyle",
+    "is_superuser",
     "server_encoding",
     "server_version",
+    "session_authorization",
     "standard_conforming_strings",
     "TimeZone",
 ];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::error::Result;
-use engine::{Database, Sequence, Table, Transaction, TxnId};
+use engine::{Database, Index, Sequence, Table, Transaction, TxnId};
 
 use crate::cancel::Token;
 use crate::moment::{Moment, Past};
@@ -43,11 +43,13 @@ pub(crate) struct Tables {
     own: Option<Own>,
 }
 
-/// The tables and sequences of a transaction.
+/// The tables, sequences and indexes of a transaction.
 #[derive(Clone)]
 struct Own {
     id: TxnId,
     named: Arc<BTreeMap<String, Table>>,
+    /// by the id of their table
+    indexes: Arc<BTreeMap<u32, Vec<Index>>>,
 }
 
 impl Tables {
@@ -63,8 +65,10 @@ impl Tables {
         }
         let named = |name: String| transaction.table(&name).ok().map(|table| (name, table));
         let names = [transaction.table_names(), transaction.sequence_names()];
-        let named = Arc::new(names.into_iter().flatten().filter_map(named).collect());
-        Tables { db: db.clone(), own: Some(Own { id: transaction.id(), named }) }
+        let named: BTreeMap<String, Table> = names.into_iter().flatten().filter_map(named).collect();
+        let indexes = named.values().map(|table| (table.id(), transaction.indexes(table))).collect();
+        let (named, indexes) = (Arc::new(named), Arc::new(indexes));
+        Tables { db: db.clone(), own: Some(Own { id: transaction.id(), named, indexes }) }
     }
 
     /// The table or sequence of this name.
@@ -80,6 +84,23 @@ impl Tables {
         match &self.own {
             None => table.sequence(),
             Some(own) => table.sequence_within(own.id),
+        }
+    }
+
+    /// The indexes of a table, other than that of its key.
+    pub(crate) fn indexes_of(&self, table: &Table) -> Vec<Index> {
+        match &self.own {
+            None => table.indexes(),
+            Some(own) => own.indexes.get(&table.id()).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The names of the sequences, sorted.
+    pub(crate) fn sequence_names(&self) -> Vec<String> {
+        let is_sequence = |(name, table): (&String, &Table)| table.sequence().is_some().then(|| name.clone());
+        match &self.own {
+            None => self.db.sequence_names(),
+            Some(own) => own.named.iter().filter_map(is_sequence).collect(),
         }
     }
 
@@ -106,6 +127,8 @@ pub(crate) struct View {
     pub(crate) targets: Vec<RowTarget>,
     /// What the statement may do with sequences.
     pub(crate) taking: Taking,
+    /// The values of the session's settings.
+    pub(crate) settings: Arc<BTreeMap<&'static str, String>>,
     /// What `now()` is, in microseconds since 1970.
     pub(crate) now: i64,
     /// Whether the statement is to stop.
@@ -226,7 +249,7 @@ impl SchemaProvider for Names {
             return Ok(target.map(|(at, target)| Arc::new(EngineTable::with_rids(target.clone(), at, partitions)) as _));
         }
         if self.part == Part::Catalog {
-            return pg_catalog::relation(name, &self.view.tables);
+            return pg_catalog::relation(name, &self.view);
         }
         match (self.find(name), self.moment()) {
             (Some(table), _) if let Some(sequence) = self.view.tables.sequence_of(&table) => {
@@ -235,7 +258,7 @@ impl SchemaProvider for Names {
             (Some(table), Some(moment)) => Ok(Some(Arc::new(EngineTable::new(table, moment, partitions)))),
             _ if self.part == Part::Present => match system::view(name, &self.view.db)? {
                 Some(view) => Ok(Some(view)),
-                None => pg_catalog::relation(name, &self.view.tables),
+                None => pg_catalog::relation(name, &self.view),
             },
             _ => Ok(None),
         }

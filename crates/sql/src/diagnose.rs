@@ -118,7 +118,8 @@ fn schema(error: &SchemaError, source: &Source) -> SqlError {
             };
             let names: Vec<String> = valid_fields.iter().map(|valid| valid.name.clone()).collect();
             let error = SqlError::new("42703", format!("column {name} does not exist"));
-            with_suggestion(error, &field.name, &names).at(source.find_word(&field.name))
+            let place = field.relation.as_ref().and_then(|table| source.find_column(table.table(), &field.name));
+            with_suggestion(error, &field.name, &names).at(place.or_else(|| source.find_word(&field.name)))
         }
         SchemaError::AmbiguousReference { field } => {
             let message = format!("column reference \"{}\" is ambiguous", field.name);
@@ -177,6 +178,9 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     {
         return Some(SqlError::new("42883", clean(text)).hint("You might need to add explicit type casts."));
     }
+    if text.contains("Aggregate functions are not allowed in the WHERE clause") {
+        return Some(SqlError::new("42803", "aggregate functions are not allowed in WHERE"));
+    }
     if text.contains("must be in the GROUP BY") || text.contains("must appear in the GROUP BY") {
         return Some(SqlError::new("42803", clean(text)));
     }
@@ -230,7 +234,8 @@ fn by_text(text: &str) -> Option<SqlError> {
 }
 
 fn bad_text(data_type: &str, value: &str) -> SqlError {
-    SqlError::new("22P02", format!("invalid input syntax for type {data_type}: \"{value}\""))
+    let code = crate::values::syntax_code(data_type);
+    SqlError::new(code, format!("invalid input syntax for type {data_type}: \"{value}\""))
 }
 
 fn sql_name(arrow: &str) -> &str {

@@ -14,6 +14,19 @@ pub struct SqlError {
     pub hint: Option<String>,
     /// More about the case at hand.
     pub detail: Option<String>,
+    /// What the error is about, where that is known.
+    pub about: Option<Box<About>>,
+}
+
+/// The names of what an error is about, for programs that look at it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The table.
+    pub table: String,
+    /// A column of it.
+    pub column: Option<String>,
+    /// A constraint of it.
+    pub constraint: Option<String>,
 }
 
 /// What most functions here return.
@@ -22,7 +35,7 @@ pub(crate) type Result<T, E = SqlError> = std::result::Result<T, E>;
 impl SqlError {
     /// An error with this SQLSTATE and message.
     pub fn new(sqlstate: &'static str, message: impl Into<String>) -> SqlError {
-        SqlError { message: message.into(), sqlstate, position: None, hint: None, detail: None }
+        SqlError { message: message.into(), sqlstate, position: None, hint: None, detail: None, about: None }
     }
 
     /// `feature_not_supported`: "... is not supported".
@@ -68,6 +81,12 @@ impl SqlError {
         self.detail = Some(detail.into());
         self
     }
+
+    /// The same error with the names of what it is about.
+    pub(crate) fn about(mut self, about: About) -> SqlError {
+        self.about = Some(Box::new(about));
+        self
+    }
 }
 
 impl fmt::Display for SqlError {
@@ -80,22 +99,26 @@ impl std::error::Error for SqlError {}
 
 impl From<engine::Error> for SqlError {
     fn from(error: engine::Error) -> SqlError {
-        let message = match &error {
-            engine::Error::NoSuchTable(name) => format!("relation \"{name}\" does not exist"),
-            engine::Error::TableExists(name) => format!("relation \"{name}\" already exists"),
-            engine::Error::DuplicateKey { constraint, key, .. } => {
-                return SqlError::new(
-                    error.sqlstate(),
-                    format!("duplicate key value violates unique constraint \"{constraint}\""),
-                )
-                .detail(format!("Key {key} already exists."));
+        let sqlstate = error.sqlstate();
+        match error {
+            engine::Error::NoSuchTable(name) => SqlError::new(sqlstate, format!("relation \"{name}\" does not exist")),
+            engine::Error::TableExists(name) => SqlError::new(sqlstate, format!("relation \"{name}\" already exists")),
+            engine::Error::DuplicateKey { table, constraint, key } => {
+                let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
+                let about = About { table, column: None, constraint: Some(constraint) };
+                SqlError::new(sqlstate, message).detail(format!("Key {key} already exists.")).about(about)
             }
-            engine::Error::KeysNotUnique { index, key, .. } => {
-                return SqlError::new(error.sqlstate(), format!("could not create unique index \"{index}\""))
-                    .detail(format!("Key {key} is duplicated."));
+            engine::Error::KeysNotUnique { table, index, key } => {
+                let message = format!("could not create unique index \"{index}\"");
+                let about = About { table, column: None, constraint: Some(index) };
+                SqlError::new(sqlstate, message).detail(format!("Key {key} is duplicated.")).about(about)
             }
-            other => other.to_string(),
-        };
-        SqlError::new(error.sqlstate(), message)
+            engine::Error::NullInColumn { table, column } => {
+                let message =
+                    format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");
+                SqlError::new(sqlstate, message).about(About { table, column: Some(column), constraint: None })
+            }
+            other => SqlError::new(sqlstate, other.to_string()),
+        }
     }
 }

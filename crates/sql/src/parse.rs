@@ -78,6 +78,25 @@ impl Source<'_> {
         })
     }
 
+    /// Where `table.column` stands.
+    pub(crate) fn find_column(&self, table: &str, column: &str) -> Option<usize> {
+        let tokens = tokenize(self).ok()?;
+        let is =
+            |token: &Token, name: &str| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(name));
+        let found = tokens
+            .windows(3)
+            .find(|three| is(&three[0].token, table) && three[1].token == Token::Period && is(&three[2].token, column));
+        found.and_then(|three| self.start(three[0].span))
+    }
+
+    /// Where the only text of this value stands.
+    pub(crate) fn find_text(&self, value: &str) -> Option<usize> {
+        let tokens = tokenize(self).ok()?;
+        let mut found =
+            tokens.iter().filter(|token| matches!(&token.token, Token::SingleQuotedString(text) if text == value));
+        found.next().filter(|_| found.next().is_none()).and_then(|token| self.start(token.span))
+    }
+
     /// PostgreSQL's syntax error for what stands at a place.
     fn syntax_error(&self, position: Option<usize>, why: String) -> SqlError {
         let rest = position.map_or("", |at| &self.text[at..]);

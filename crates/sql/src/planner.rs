@@ -29,8 +29,8 @@ use crate::error::{Result, SqlError};
 use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, LiteralPlanner, Subqueries, cast_names, duplicates, numbers, optimizer_rules,
-    physical_rules, using,
+    AdaptLiterals, CheckedIntegers, LiteralPlanner, Subqueries, array_literals, cast_names, duplicates, escapes,
+    numbers, optimizer_rules, physical_rules, using,
 };
 use crate::stop::{self, StopFlag};
 use crate::types::CastTypes;
@@ -97,7 +97,6 @@ fn build_template(partitions: usize) -> SessionState {
     let mut config = SessionConfig::new()
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
-        .with_information_schema(true)
         .with_target_partitions(partitions);
     let options = config.options_mut();
     options.sql_parser.parse_float_as_decimal = true;
@@ -154,6 +153,8 @@ impl Planner {
         let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, &source)?;
         check::query(&statement, &source)?;
         numbers::widen(&mut statement);
+        escapes::plain(&mut statement);
+        array_literals::spell_out(&mut statement)?;
         using::qualify(&mut statement);
         cast_names::tell_apart(&mut statement);
         duplicates::rename(&mut statement);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema};
-use datafusion::sql::sqlparser::ast::{Query, Set, Statement};
+use datafusion::sql::sqlparser::ast::{CloseCursor, Query, Set, Statement};
 use engine::Database;
 
 use crate::activity::{Activity, CancelHandle};
@@ -24,7 +24,7 @@ use crate::sequences::{Taken, Taking};
 use crate::settings::{Change, Limit, Settings};
 use crate::{
     Progress, activity, change, copy, create_as, ddl, explain, headings, indexes, insert, locking, maintenance, names,
-    sequences, table_options,
+    sequences, set_config, table_options,
 };
 
 /// Whether `COPY` and `BACKUP` may touch files.
@@ -152,7 +152,7 @@ impl Session {
     ) -> Result<Outcome> {
         let running = self.activity.start(self.time_limit())?;
         self.token = running.token().clone();
-        let done = self.answer(text, read, input).map_err(|error| self.token.explain(error));
+        let done = self.answer(text, read, input).map_err(|error| pointed(self.token.explain(error), text));
         if let Err(error) = &done {
             self.fail(error);
         }
@@ -290,6 +290,9 @@ impl Session {
                 Ok(self.deallocate(Some(&*name).filter(|name| *name != "all"))?.into())
             }
             Statement::Discard { object_type } => Ok(self.discard(&object_type)?.into()),
+            // There are no cursors, and nothing is listened to.
+            Statement::Close { cursor: CloseCursor::All } => Ok(Command::new("CLOSE CURSOR ALL").into()),
+            Statement::UNLISTEN { .. } => Ok(Command::new("UNLISTEN").into()),
             Statement::ShowTables { .. } => Ok(Outcome::Rows(texts(&["table_name"], vec![self.tables.names()])?)),
             Statement::CreateTable(create) if create.query.is_some() => {
                 Ok(create_as::run(self, create, source)?.into())
@@ -303,8 +306,9 @@ impl Session {
         }
     }
 
-    fn query(&mut self, query: Box<Query>, source: &Source) -> Result<Outcome> {
+    fn query(&mut self, mut query: Box<Query>, source: &Source) -> Result<Outcome> {
         let names = headings::of(&query);
+        set_config::apply(self, &mut query)?;
         let plan = self.plan(Statement::Query(query), source)?;
         let schema = headings::apply(&plan.schema(), &names);
         let outcome = self.start(plan)?;
@@ -343,7 +347,18 @@ impl Session {
         let (db, tables, token) = (self.db.clone(), self.tables.clone(), self.token.clone());
         let (taken, durability) = (self.taken.clone(), self.settings.durability());
         let taking = Taking { taken, is_read_only: self.modes().is_read_only, durability };
-        View { db, tables, moment, past, partitions, targets, taking, now: self.now, token }
+        let settings = Arc::new(self.settings.all(self.modes()));
+        View { db, tables, moment, past, partitions, targets, taking, settings, now: self.now, token }
+    }
+
+    /// Sets a setting by its name, for the block only if that is asked.
+    pub(crate) fn set_named(&mut self, name: &str, value: &str, is_local: bool) -> Result<()> {
+        let change = self.settings.assign_named(name, value, is_local)?;
+        self.finish_set(change)?;
+        if is_local && self.block.is_none() {
+            self.settings.end_local();
+        }
+        Ok(())
     }
 
     fn set(&mut self, set: &Set) -> Result<Command> {
@@ -392,7 +407,7 @@ impl Session {
     /// # Errors
     /// If there is no such setting, or not with this value.
     pub fn set_setting(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
-        let change = self.settings.assign_session(name, value)?;
+        let change = self.settings.assign_named(name, value, false)?;
         self.finish_set(change)
     }
 
@@ -407,6 +422,19 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.leave_block();
         activity::leave(&self.activity);
+    }
+}
+
+/// An error about a text that stands in the statement points there.
+fn pointed(error: SqlError, text: &str) -> SqlError {
+    let is_about_text = error.position.is_none() && matches!(error.sqlstate, "22P02" | "22007" | "22008");
+    let value = error.message.split_once(": \"").and_then(|(_, value)| value.strip_suffix('"'));
+    match value.filter(|_| is_about_text) {
+        Some(value) => {
+            let place = Source { text }.find_text(value);
+            error.at(place)
+        }
+        None => error,
     }
 }
 

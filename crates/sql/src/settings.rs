@@ -5,6 +5,7 @@
 //! Each session has its values twice: those of the session, and those in use, in which `SET LOCAL` may have put others
 //! for the rest of the block. The end of a block puts the session's values in use again; a rollback brings back both as
 //! they were at the block's begin, or at the savepoint.
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Ident, Reset, Set, Value};
@@ -39,6 +40,8 @@ enum Allowed {
     Time(Limit),
     /// When commits are acknowledged.
     Durability,
+    /// How texts are sent: in one way, that has many names.
+    Encoding,
 }
 
 /// Which transactions a mode is of.
@@ -64,25 +67,34 @@ pub(crate) enum Limit {
 }
 
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, Allowed); 26] = [
+const KNOWN: [(&str, &str, Allowed); 35] = [
     ("application_name", "", Allowed::Any),
     ("bytea_output", "hex", Allowed::Only(&["hex"])),
-    ("client_encoding", "UTF8", Allowed::Only(&["UTF8", "utf-8", "unicode", "sql_ascii"])),
+    ("client_encoding", "UTF8", Allowed::Encoding),
     ("client_min_messages", "notice", Allowed::Only(&["notice", "warning", "error"])),
     ("datestyle", "ISO, YMD", Allowed::Only(&["ISO, YMD", "iso", "iso, mdy", "iso, dmy", "ymd"])),
+    ("default_table_access_method", "heap", Allowed::Only(&["heap"])),
+    ("default_tablespace", "", Allowed::Only(&[""])),
     ("default_transaction_deferrable", "off", Allowed::Deferrable(Whose::Default)),
     ("default_transaction_isolation", "read committed", Allowed::Isolation(Whose::Default)),
     ("default_transaction_read_only", "off", Allowed::ReadOnly(Whose::Default)),
     ("extra_float_digits", "1", Allowed::Only(&["1", "2", "3"])),
     ("idle_in_transaction_session_timeout", "0", Allowed::Time(Limit::Idle)),
+    ("in_hot_standby", "off", Allowed::Fixed),
     ("integer_datetimes", "on", Allowed::Fixed),
     ("intervalstyle", "postgres", Allowed::Only(&["postgres"])),
+    ("is_superuser", "on", Allowed::Fixed),
+    ("lc_collate", "C", Allowed::Fixed),
+    ("lc_ctype", "C", Allowed::Fixed),
     ("lock_timeout", "0", Allowed::Time(Limit::Lock)),
     ("lstore.as_of", "", Allowed::Past),
+    ("max_identifier_length", "63", Allowed::Fixed),
     ("memory_limit", "none", Allowed::Memory),
     ("search_path", "public", Allowed::Only(&["public", "\"$user\", public", "$user, public"])),
     ("server_encoding", "UTF8", Allowed::Fixed),
     ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), Allowed::Fixed),
+    ("server_version_num", "160000", Allowed::Fixed),
+    ("session_authorization", "lstore", Allowed::Fixed),
     ("standard_conforming_strings", "on", Allowed::Only(&["on", "true", "1"])),
     ("statement_timeout", "0", Allowed::Time(Limit::Statement)),
     ("synchronous_commit", "on", Allowed::Durability),
@@ -190,6 +202,11 @@ impl Settings {
         time_limit::limit(self.values.in_use.limits[limit as usize])
     }
 
+    /// The values of all.
+    pub(crate) fn all(&self, current: Modes) -> BTreeMap<&'static str, String> {
+        KNOWN.iter().map(|known| (known.0, self.value(*known, current))).collect()
+    }
+
     /// `SHOW name`: the canonical name and the value. `current` are the modes of the running transaction.
     pub(crate) fn show(&self, words: &[Ident], current: Modes) -> Result<Vec<(&'static str, String)>> {
         let words: Vec<String> = words.iter().map(fold).collect();
@@ -220,7 +237,7 @@ impl Settings {
                 Durability::Partition => "partition".to_owned(),
                 durability => on(durability == Durability::Sync),
             },
-            Allowed::Only(_) | Allowed::Fixed => default.to_owned(),
+            Allowed::Only(_) | Allowed::Fixed | Allowed::Encoding => default.to_owned(),
         }
     }
 
@@ -268,9 +285,9 @@ impl Settings {
         }
     }
 
-    /// Sets a value of the session by its name.
-    pub(crate) fn assign_session(&mut self, name: &str, value: &str) -> Result<Change> {
-        self.assign(&name.to_lowercase(), value, false)
+    /// Sets a value by its name.
+    pub(crate) fn assign_named(&mut self, name: &str, value: &str, is_local: bool) -> Result<Change> {
+        self.assign(&name.to_lowercase(), value, is_local)
     }
 
     fn assign(&mut self, name: &str, value: &str, is_local: bool) -> Result<Change> {
@@ -337,12 +354,15 @@ impl Settings {
             Allowed::Time(limit) => Ok(Assigned::Limit(limit, milliseconds(name, value)?)),
             Allowed::Durability => Ok(Assigned::Durability(durability(name, value)?)),
             Allowed::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
+            Allowed::Encoding if is_utf8(value) => Ok(Assigned::Nothing),
             Allowed::Only(_) if is_default => Ok(Assigned::Nothing),
             Allowed::Only(values) if values.iter().any(|allowed| allowed.eq_ignore_ascii_case(value)) => {
                 Ok(Assigned::Nothing)
             }
-            Allowed::Only(_) => Err(SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""))
-                .hint(format!("It is always \"{default}\"."))),
+            Allowed::Only(_) | Allowed::Encoding => {
+                Err(SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""))
+                    .hint(format!("It is always \"{default}\".")))
+            }
         }
     }
 }
@@ -390,6 +410,12 @@ fn boolean(name: &str, value: &str) -> Result<bool> {
     } else {
         Err(SqlError::new("22023", format!("parameter \"{name}\" requires a Boolean value")))
     }
+}
+
+/// Whether an encoding's name is one of UTF-8's. As in PostgreSQL only its letters and digits count.
+fn is_utf8(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    ["utf8", "unicode", "sqlascii"].contains(&plain.to_ascii_lowercase().as_str())
 }
 
 fn find(name: &str) -> Result<(&'static str, &'static str, Allowed)> {

@@ -106,6 +106,11 @@ pub fn type_of_field(field: &Field) -> Option<DataType> {
     }
 }
 
+/// The type of a query's column that only the catalog has: `int2vector`, which is written without braces, or `char`.
+pub fn catalog_type(field: &Field) -> Option<&str> {
+    field.metadata().get(TYPE_KEY).map(String::as_str).filter(|name| ["int2vector", "char"].contains(name))
+}
+
 /// PostgreSQL's name for the type of a query's column.
 pub(crate) fn type_name(arrow: &arrow_schema::DataType) -> String {
     match DataType::from_arrow(arrow) {

@@ -33,8 +33,10 @@ pub(crate) fn insert(
     source: &Source,
 ) -> Result<u64> {
     let width = values.rows.first().map_or(0, |row| row.content.len());
-    let first = values.rows.first().and_then(|row| row.content.first());
-    check_width(width, &target, is_named, first.and_then(|expr| source.start(expr.span())))?;
+    // The first expression that is too much, or where they begin.
+    let row = values.rows.first().map_or(&[][..], |row| &row.content);
+    let wrong = row.get(target.columns().len()).or(row.first());
+    check_width(width, &target, is_named, wrong.and_then(|expr| source.start(expr.span())))?;
     let target = target.first(width);
     if let Some(row) = values.rows.iter().find(|row| row.content.len() != width) {
         let at = row.content.first().and_then(|expr| source.start(expr.span()));

@@ -17,7 +17,7 @@ struct Shown(SqlError);
 
 impl std::fmt::Display for Shown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let SqlError { message, sqlstate, position, hint, detail } = &self.0;
+        let SqlError { message, sqlstate, position, hint, detail, .. } = &self.0;
         write!(f, "{sqlstate}: {message}")?;
         let notes = [("DETAIL", detail), ("HINT", hint)];
         notes

@@ -6,9 +6,11 @@ use crate::wire::output::ColumnDescription;
 
 pub(crate) const BOOL: u32 = 16;
 pub(crate) const BYTEA: u32 = 17;
+pub(crate) const CHAR: u32 = 18;
 pub(crate) const NAME: u32 = 19;
 pub(crate) const INT8: u32 = 20;
 pub(crate) const INT2: u32 = 21;
+pub(crate) const INT2VECTOR: u32 = 22;
 pub(crate) const INT4: u32 = 23;
 pub(crate) const TEXT: u32 = 25;
 pub(crate) const OID: u32 = 26;
@@ -27,7 +29,8 @@ pub(crate) const RECORD: u32 = 2249;
 pub(crate) const UUID: u32 = 2950;
 
 /// Types and the types of their arrays.
-const ARRAYS: [(u32, u32); 17] = [
+const ARRAYS: [(u32, u32); 18] = [
+    (OID, 1028),
     (BOOL, 1000),
     (BYTEA, 1001),
     (INT8, 1016),
@@ -90,6 +93,11 @@ pub(crate) fn parameter_type(oid: u32) -> Option<DataType> {
 
 /// The number of the type of a query's column.
 pub(crate) fn of_field(field: &Field) -> u32 {
+    match sql::catalog_type(field) {
+        Some("char") => return CHAR,
+        Some(_) => return INT2VECTOR,
+        None => {}
+    }
     // Numbers without a sign come from functions of which PostgreSQL's give a bigint, like row_number().
     let is_of_no_column = field.data_type().is_null() || field.data_type().is_unsigned_integer();
     if let Some(data_type) = sql::type_of_field(field)
@@ -122,7 +130,7 @@ pub(crate) fn of_field(field: &Field) -> u32 {
 }
 
 /// Arrays of arrays have the type of the inner ones.
-fn array_of(item: u32) -> u32 {
+pub(crate) fn array_of(item: u32) -> u32 {
     ARRAYS.iter().find(|(of, array)| *of == item || *array == item).map_or(TEXT, |(_, array)| *array)
 }
 
@@ -133,7 +141,7 @@ pub(crate) fn item_of(array: u32) -> Option<u32> {
 
 fn size_of(oid: u32) -> i16 {
     match oid {
-        BOOL => 1,
+        BOOL | CHAR => 1,
         INT2 => 2,
         INT4 | FLOAT4 | DATE | OID => 4,
         INT8 | FLOAT8 | TIME | TIMESTAMP | TIMESTAMPTZ => 8,

@@ -50,12 +50,56 @@ fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, S
             0 | oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN => {
                 return Ok(text_of(bytes).and_then(|text| sql::read_value(text, DataType::TEXT)));
             }
+            array if let Some(item) = oids::item_of(array) => return array_text(bytes, item),
             other => {
                 let message = format!("binary input of parameters of type {other} is not supported");
                 return Ok(Err(SqlError::new("0A000", message)));
             }
         },
     }))
+}
+
+/// The text of an array of one dimension: `{"1","2",NULL}`.
+fn array_text(bytes: &[u8], item: u32) -> Result<Result<Value, SqlError>, Wrong> {
+    let mut rest = bytes;
+    let mut number = || -> Result<u32, Wrong> {
+        let (number, others) = rest.split_at_checked(4).ok_or(Wrong::Form)?;
+        rest = others;
+        Ok(u32::from_be_bytes(exactly(number)?))
+    };
+    let (dimensions, _has_null, sent_item) = (number()?, number()?, number()?);
+    let count = match dimensions {
+        0 => 0,
+        1 => (number()?, number()?).0,
+        _ => return Ok(Err(SqlError::new("0A000", "arrays of more than one dimension are not supported"))),
+    };
+    let data_type = oids::parameter_type(item).unwrap_or(DataType::TEXT);
+    if sent_item != item {
+        return Err(Wrong::Form);
+    }
+    let mut text = String::from("{");
+    for at in 0..count {
+        let (length, others) = rest.split_at_checked(4).ok_or(Wrong::Form)?;
+        rest = others;
+        text.push_str(if at > 0 { "," } else { "" });
+        let length = u32::from_be_bytes(exactly(length)?);
+        if length == u32::MAX {
+            text.push_str("NULL");
+            continue;
+        }
+        let length = usize::try_from(length).map_err(|_| Wrong::Form)?;
+        let (value, others) = rest.split_at_checked(length).ok_or(Wrong::Form)?;
+        rest = others;
+        match binary(value, data_type, item)? {
+            Ok(value) => {
+                let shown = value.to_string().replace('\\', "\\\\").replace('"', "\\\"");
+                text.extend(["\"", &shown, "\""]);
+            }
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    text.push('}');
+    if rest.is_empty() { Ok(Ok(Value::Text(text))) } else { Err(Wrong::Form) }
 }
 
 fn micros(bytes: &[u8]) -> Result<i64, Wrong> {
@@ -84,6 +128,10 @@ mod tests {
         assert_eq!(read(b"12", 0, DataType::SmallInt, 0, 0), Ok(Value::SmallInt(12)));
         assert_eq!(read(b"x", 0, DataType::SmallInt, 0, 0).unwrap_err().sqlstate, "22P02");
         assert_eq!(read(b"\0\0\0\x07", 1, DataType::BigInt, oids::OID, 0), Ok(Value::BigInt(7)));
+        let array = b"\0\0\0\x01\0\0\0\x01\0\0\0\x19\0\0\0\x02\0\0\0\x01\0\0\0\x03a\"\\\xff\xff\xff\xff";
+        assert_eq!(read(array, 1, DataType::TEXT, 1009, 0), Ok(Value::Text(r#"{"a\"\\",NULL}"#.to_owned())));
+        assert_eq!(read(&array[..30], 1, DataType::TEXT, 1009, 0).unwrap_err().sqlstate, "22P03");
+        assert_eq!(read(&[0; 12], 1, DataType::TEXT, 1009, 0).unwrap_err().sqlstate, "22P03");
         assert_eq!(read(b"{}", 1, DataType::TEXT, 114, 0).unwrap_err().sqlstate, "0A000");
     }
 }

@@ -85,6 +85,10 @@ impl<'a> Column<'a> {
             Values::Int64(values) => write!(out, "{}", values.value(row)),
             Values::Boolean(values) => out.write_all(if values.value(row) { b"t" } else { b"f" }),
             Values::Text(values) | Values::Uuid(values) => out.write_all(values.value(row).as_bytes()),
+            Values::Other if self.oid == oids::INT2VECTOR => {
+                let text = text_value(self.array, row).unwrap_or_default();
+                out.write_all(text.trim_matches(['{', '}']).replace(',', " ").as_bytes())
+            }
             _ => out.write_all(text_value(self.array, row).unwrap_or_default().as_bytes()),
         };
     }

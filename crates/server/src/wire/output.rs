@@ -174,6 +174,12 @@ impl<W: Write> Output<W> {
             put_field(body, b'D', error.detail.as_deref());
             put_field(body, b'H', error.hint.as_deref());
             put_field(body, b'P', position.map(|position| position.to_string()).as_deref());
+            if let Some(about) = &error.about {
+                put_field(body, b's', Some("public"));
+                put_field(body, b't', Some(&about.table));
+                put_field(body, b'c', about.column.as_deref());
+                put_field(body, b'n', about.constraint.as_deref());
+            }
             body.push(0);
         });
     }

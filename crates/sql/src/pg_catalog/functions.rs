@@ -1,18 +1,25 @@
-//! The functions of the catalog: texts by the number of what they are about, and answers that are the same for everything.
+//! The functions of the catalog: texts by the number of what they are about, sizes, settings, and answers that are the same for
+//! everything.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow_array::builder::{Int64Builder, ListBuilder, StructBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringViewArray};
+use arrow_array::types::{Int16Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, StringViewArray};
 use arrow_cast::cast;
-use arrow_schema::DataType;
-use datafusion::error::Result;
+use arrow_schema::{DataType, Field, Fields};
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 
-use super::{OWNER, format_type};
+use super::objects::Objects;
+use super::{OWNER, format_type, size_text, type_oid};
+use crate::catalog::View;
+use crate::error::SqlError;
+use crate::names::name_in_text;
+use crate::types::type_name;
 
 /// What a function answers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,8 +29,28 @@ enum Answer {
     Null,
     /// The text of the number that is the first argument.
     ByNumber(BTreeMap<i64, String>),
+    /// The definition of an index, or of its column of the number that is the second argument.
+    Index(BTreeMap<i64, Vec<String>>),
+    /// The number of the relation that the first argument names.
+    Relation(BTreeMap<String, i64>),
+    /// The number of the type that the first argument names.
+    Type,
     /// The name of the type that the first argument is, made with the second.
     TypeName,
+    /// The name of the type that the first argument has.
+    TypeOf,
+    /// The bytes that the relation takes whose number is the first argument.
+    Size(BTreeMap<i64, i64>),
+    /// The bytes that everything takes.
+    Total(i64),
+    /// A number of bytes as people read it.
+    SizeText,
+    /// The value of a setting; an error where there is none, unless the second argument allows that.
+    Setting(BTreeMap<&'static str, String>),
+    /// The items of a vector with their positions.
+    Expanded,
+    /// The positions of a vector, from 0.
+    Positions,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -34,7 +61,7 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 21] = [
+const ALWAYS: [(&str, Answer); 30] = [
     ("pg_table_is_visible", Answer::Truth(true)),
     ("pg_type_is_visible", Answer::Truth(true)),
     ("pg_function_is_visible", Answer::Truth(true)),
@@ -43,6 +70,12 @@ const ALWAYS: [(&str, Answer); 21] = [
     ("pg_get_expr", Answer::Null),
     ("pg_get_viewdef", Answer::Null),
     ("pg_get_serial_sequence", Answer::Null),
+    ("pg_get_function_result", Answer::Null),
+    ("pg_get_function_arguments", Answer::Null),
+    ("pg_get_function_identity_arguments", Answer::Null),
+    ("pg_get_functiondef", Answer::Null),
+    ("pg_get_triggerdef", Answer::Null),
+    ("pg_get_ruledef", Answer::Null),
     ("obj_description", Answer::Null),
     ("col_description", Answer::Null),
     ("shobj_description", Answer::Null),
@@ -56,18 +89,199 @@ const ALWAYS: [(&str, Answer); 21] = [
     ("has_any_column_privilege", Answer::Truth(true)),
     ("has_sequence_privilege", Answer::Truth(true)),
     ("pg_get_partkeydef", Answer::Null),
+    ("pg_tablespace_location", Answer::Text("")),
+    ("pg_stat_get_numscans", Answer::Null),
+    // There are none to be unlocked.
+    ("pg_advisory_unlock_all", Answer::Null),
 ];
 
-/// All functions, with the definitions of the indexes and constraints that there are.
-pub(super) fn all(indexes: BTreeMap<i64, String>, constraints: BTreeMap<i64, String>) -> Vec<ScalarUDF> {
+/// All functions, with what they know of what the statement sees.
+pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
+    let objects = Objects::of(&view.tables);
+    let names: BTreeMap<String, i64> = objects.names().map(|(name, oid)| (name.to_owned(), oid)).collect();
+    let shown = objects.names().map(|(name, oid)| (oid, super::quoted(name))).collect();
+    let constraints = objects.indexes().filter(|(_, index)| index.is_constraint);
+    let constraints = constraints.map(|(table, index)| (index.oid, table.constraint(index))).collect();
+    let definition = |(table, index): (&super::objects::TableObject, &super::objects::IndexObject)| {
+        let columns = table.column_names(&index.columns);
+        (index.oid, [vec![table.definition(index)], columns].concat())
+    };
     let own = [
-        ("pg_get_indexdef", Answer::ByNumber(indexes)),
+        ("pg_get_indexdef", Answer::Index(objects.indexes().map(definition).collect())),
         ("pg_get_constraintdef", Answer::ByNumber(constraints)),
+        ("regclassout", Answer::ByNumber(shown)),
+        ("to_regclass", Answer::Relation(names)),
+        ("to_regtype", Answer::Type),
         ("format_type", Answer::TypeName),
+        ("pg_typeof", Answer::TypeOf),
+        ("pg_relation_size", Answer::Size(sizes(&objects, [true, false]))),
+        ("pg_table_size", Answer::Size(sizes(&objects, [true, false]))),
+        ("pg_indexes_size", Answer::Size(sizes(&objects, [false, true]))),
+        ("pg_total_relation_size", Answer::Size(sizes(&objects, [true, true]))),
+        ("pg_database_size", Answer::Total(objects.tables.iter().map(|table| table.bytes).sum())),
+        ("pg_size_pretty", Answer::SizeText),
+        ("current_setting", Answer::Setting((*view.settings).clone())),
+        ("_pg_expandarray", Answer::Expanded),
+        ("generate_subscripts", Answer::Positions),
     ];
     let signature = || Signature::one_of(vec![TypeSignature::Nullary, TypeSignature::VariadicAny], Volatility::Stable);
     let function = |(name, answer)| ScalarUDF::from(Function { name, answer, signature: signature() });
     ALWAYS.into_iter().chain(own).map(function).collect()
+}
+
+/// What relations take: of tables their rows, their indexes or both, of others all.
+fn sizes(objects: &Objects, [with_rows, with_indexes]: [bool; 2]) -> BTreeMap<i64, i64> {
+    let mut sizes: BTreeMap<i64, i64> = objects.indexes().map(|(_, index)| (index.oid, index.bytes)).collect();
+    for table in &objects.tables {
+        let indexes: i64 = table.indexes.iter().map(|index| index.bytes).sum();
+        sizes.insert(table.oid, if with_rows { table.bytes } else { 0 } + if with_indexes { indexes } else { 0 });
+    }
+    sizes.extend(objects.sequences.iter().map(|sequence| (sequence.oid, 0)));
+    sizes
+}
+
+/// The arguments of a call.
+struct Arguments {
+    arrays: Vec<ArrayRef>,
+    rows: usize,
+}
+
+impl Arguments {
+    /// An argument as numbers; NULL where it is missing.
+    fn numbers(&self, at: usize) -> Result<Int64Array> {
+        match self.arrays.get(at) {
+            Some(array) => Ok(cast(array, &DataType::Int64)?.as_primitive::<Int64Type>().clone()),
+            None => Ok(Int64Array::new_null(self.rows)),
+        }
+    }
+
+    fn texts(&self, at: usize) -> Result<StringViewArray> {
+        match self.arrays.get(at) {
+            Some(array) => Ok(cast(array, &DataType::Utf8View)?.as_string_view().clone()),
+            None => Ok(StringViewArray::new_null(self.rows)),
+        }
+    }
+}
+
+impl Answer {
+    fn data_type(&self) -> DataType {
+        match self {
+            Answer::Truth(_) => DataType::Boolean,
+            Answer::Relation(_) | Answer::Type | Answer::Size(_) | Answer::Total(_) => DataType::Int64,
+            Answer::Expanded => DataType::new_list(DataType::Struct(expanded_fields()), true),
+            Answer::Positions => DataType::new_list(DataType::Int64, true),
+            _ => DataType::Utf8View,
+        }
+    }
+
+    fn answer(&self, arguments: &Arguments, types: &[DataType]) -> Result<ArrayRef> {
+        let rows = arguments.rows;
+        Ok(match self {
+            Answer::Text(text) => Arc::new(StringViewArray::from(vec![Some(*text); rows])),
+            Answer::Truth(truth) => Arc::new(BooleanArray::from(vec![Some(*truth); rows])),
+            Answer::Null => Arc::new(StringViewArray::new_null(rows)),
+            Answer::ByNumber(texts) => {
+                let text = |number: Option<i64>| number.and_then(|number| texts.get(&number)).map(String::as_str);
+                Arc::new(arguments.numbers(0)?.iter().map(text).collect::<StringViewArray>())
+            }
+            Answer::Index(known) => {
+                let (numbers, columns) = (arguments.numbers(0)?, arguments.numbers(1)?);
+                let text = |(oid, column): (Option<i64>, Option<i64>)| {
+                    known.get(&oid?)?.get(usize::try_from(column.unwrap_or(0)).ok()?).map(String::as_str)
+                };
+                Arc::new(numbers.iter().zip(&columns).map(text).collect::<StringViewArray>())
+            }
+            Answer::Relation(known) => {
+                let number = |name: Option<&str>| known.get(&name_in_text(name?).ok()?).copied();
+                Arc::new(arguments.texts(0)?.iter().map(number).collect::<Int64Array>())
+            }
+            Answer::Type => Arc::new(arguments.texts(0)?.iter().map(|name| type_oid(name?)).collect::<Int64Array>()),
+            Answer::TypeName => {
+                let (numbers, modifiers) = (arguments.numbers(0)?, arguments.numbers(1)?);
+                let texts = numbers.iter().zip(&modifiers).map(|(oid, modifier)| Some(format_type(oid?, modifier)));
+                Arc::new(texts.collect::<StringViewArray>())
+            }
+            Answer::TypeOf => {
+                let name = types.first().map_or_else(|| "unknown".to_owned(), type_name);
+                Arc::new(StringViewArray::from(vec![Some(name.as_str()); rows]))
+            }
+            Answer::Size(sizes) => {
+                let size = |oid: Option<i64>| sizes.get(&oid?).copied();
+                Arc::new(arguments.numbers(0)?.iter().map(size).collect::<Int64Array>())
+            }
+            Answer::Total(bytes) => Arc::new(Int64Array::from(vec![*bytes; rows])),
+            Answer::SizeText => {
+                Arc::new(arguments.numbers(0)?.iter().map(|bytes| bytes.map(size_text)).collect::<StringViewArray>())
+            }
+            Answer::Setting(settings) => setting(arguments, settings)?,
+            Answer::Expanded => expanded(&arguments.arrays, rows),
+            Answer::Positions => positions(&arguments.arrays, rows),
+        })
+    }
+}
+
+fn setting(arguments: &Arguments, settings: &BTreeMap<&'static str, String>) -> Result<ArrayRef> {
+    let may_miss = arguments.arrays.get(1).map(|array| cast(array, &DataType::Boolean)).transpose()?;
+    let names = arguments.texts(0)?;
+    let value = |(row, name): (usize, Option<&str>)| -> Result<Option<&str>> {
+        let Some(name) = name else { return Ok(None) };
+        let may_miss = may_miss.as_ref().is_some_and(|truths| truths.as_boolean().value(row));
+        match settings.get(name.to_lowercase().as_str()) {
+            Some(value) => Ok(Some(value.as_str())),
+            None if may_miss => Ok(None),
+            None => {
+                let message = format!("unrecognized configuration parameter \"{name}\"");
+                Err(DataFusionError::External(Box::new(SqlError::new("42704", message))))
+            }
+        }
+    };
+    Ok(Arc::new(names.iter().enumerate().map(value).collect::<Result<StringViewArray>>()?))
+}
+
+fn expanded_fields() -> Fields {
+    Fields::from(vec![Field::new("x", DataType::Int64, true), Field::new("n", DataType::Int64, true)])
+}
+
+/// The items of the vector in a row.
+fn items(arrays: &[ArrayRef], row: usize) -> Option<Vec<i64>> {
+    let lists = arrays.first()?.as_list_opt::<i32>().filter(|lists| lists.is_valid(row))?;
+    let items = lists.value(row);
+    let items = items.as_primitive_opt::<Int16Type>()?;
+    Some(items.iter().map(|item| item.unwrap_or(0).into()).collect())
+}
+
+fn expanded(arrays: &[ArrayRef], rows: usize) -> ArrayRef {
+    let pairs =
+        StructBuilder::new(expanded_fields(), vec![Box::new(Int64Builder::new()), Box::new(Int64Builder::new())]);
+    let mut lists = ListBuilder::new(pairs);
+    for row in 0..rows {
+        let items = items(arrays, row);
+        for (number, item) in (1..).zip(items.iter().flatten()) {
+            let pair = lists.values();
+            let mut put = |at, value| {
+                if let Some(column) = pair.field_builder::<Int64Builder>(at) {
+                    column.append_value(value);
+                }
+            };
+            put(0, *item);
+            put(1, number);
+            pair.append(true);
+        }
+        lists.append(items.is_some());
+    }
+    Arc::new(lists.finish())
+}
+
+fn positions(arrays: &[ArrayRef], rows: usize) -> ArrayRef {
+    let mut lists = ListBuilder::new(Int64Builder::new());
+    for row in 0..rows {
+        let items = items(arrays, row);
+        for (number, _) in (0..).zip(items.iter().flatten()) {
+            lists.values().append_value(number);
+        }
+        lists.append(items.is_some());
+    }
+    Arc::new(lists.finish())
 }
 
 impl ScalarUDFImpl for Function {
@@ -80,33 +294,13 @@ impl ScalarUDFImpl for Function {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(if matches!(self.answer, Answer::Truth(_)) { DataType::Boolean } else { DataType::Utf8View })
+        Ok(self.answer.data_type())
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let rows = args.number_rows;
-        let number = |at: usize| -> Result<Option<ArrayRef>> {
-            let array = args.args.get(at).map(|value| value.to_array(rows)).transpose()?;
-            Ok(array.map(|array| cast(&array, &DataType::Int64)).transpose()?)
-        };
-        let none: ArrayRef = Arc::new(Int64Array::new_null(rows));
-        let answer: ArrayRef = match &self.answer {
-            Answer::Text(text) => Arc::new(StringViewArray::from(vec![Some(*text); rows])),
-            Answer::Truth(truth) => Arc::new(BooleanArray::from(vec![Some(*truth); rows])),
-            Answer::Null => Arc::new(StringViewArray::new_null(rows)),
-            Answer::ByNumber(texts) => {
-                let numbers = number(0)?.unwrap_or(none);
-                let text = |number: Option<i64>| number.and_then(|number| texts.get(&number)).map(String::as_str);
-                Arc::new(numbers.as_primitive::<Int64Type>().iter().map(text).collect::<StringViewArray>())
-            }
-            Answer::TypeName => {
-                let (numbers, modifiers) = (number(0)?.unwrap_or_else(|| none.clone()), number(1)?.unwrap_or(none));
-                let modifiers = modifiers.as_primitive::<Int64Type>();
-                let pairs = numbers.as_primitive::<Int64Type>().iter().zip(modifiers);
-                let texts = pairs.map(|(oid, modifier)| oid.map(|oid| format_type(oid, modifier)));
-                Arc::new(texts.collect::<StringViewArray>())
-            }
-        };
-        Ok(ColumnarValue::Array(answer))
+        let arrays = args.args.into_iter().map(|value| value.into_array(rows)).collect::<Result<Vec<_>>>()?;
+        Ok(ColumnarValue::Array(self.answer.answer(&Arguments { arrays, rows }, &types)?))
     }
 }

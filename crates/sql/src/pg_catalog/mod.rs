@@ -3,16 +3,27 @@
 //!
 //! ```text
 //! query ──rewrite──▶ names without "pg_catalog", casts to regclass as numbers, empty queries as such (`rewrite`)
-//!                    relations made for the statement from the tables that it sees (`relations`), functions (`functions`)
+//!                    relations made for the statement from what it sees (`objects`, `relations`), functions (`functions`)
 //! ```
 //!
 //! What PostgreSQL has and this database has not (policies, publications, triggers, ...) is not made up: a query whose FROM needs
 //! a row of such a relation gives none, whatever else it says, and need not be planned.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `objects` | the tables, indexes and sequences with their numbers |
+//! | `columns` | the columns of all relations |
+//! | `relations`, `information` | the rows of those that have any |
+//! | `functions` | `pg_get_indexdef` and its like |
+//! | `rewrite`, `nothing` | queries in other words |
+mod columns;
 mod functions;
+mod information;
+mod nothing;
+mod objects;
 mod relations;
 mod rewrite;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
@@ -20,10 +31,11 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
 use datafusion::sql::sqlparser::ast::Statement;
-use engine::{DataType, Table};
+use engine::DataType;
 
 use crate::catalog::{Tables, View};
-use crate::error::Result;
+use crate::error::{Result, SqlError};
+use crate::names::name_in_text;
 use crate::parse::Source;
 
 /// The schema of the catalog.
@@ -34,14 +46,69 @@ const OWNER: &str = "lstore";
 const OWNER_OID: i64 = 10;
 const CATALOG_OID: i64 = 11;
 const PUBLIC_OID: i64 = 2200;
+const INFORMATION_OID: i64 = 13_000;
 const DATABASE_OID: i64 = 5;
 /// The first number that PostgreSQL gives to what users make.
 const FIRST_OID: i64 = 16_384;
 
-/// The number of a table, and that of its key's index.
-fn oids_of(table: &Table) -> (i64, i64) {
-    let oid = FIRST_OID + 2 * i64::from(table.id());
-    (oid, oid + 1)
+/// The numbers of the catalog's own relations that clients ask for by name.
+const CATALOG_OIDS: [(&str, i64); 15] = [
+    ("pg_am", 2601),
+    ("pg_attrdef", 2604),
+    ("pg_attribute", 1249),
+    ("pg_authid", 1260),
+    ("pg_class", 1259),
+    ("pg_constraint", 2606),
+    ("pg_database", 1262),
+    ("pg_extension", 3079),
+    ("pg_index", 2610),
+    ("pg_namespace", 2615),
+    ("pg_proc", 1255),
+    ("pg_rewrite", 2618),
+    ("pg_tablespace", 1213),
+    ("pg_trigger", 2620),
+    ("pg_type", 1247),
+];
+
+/// The number of the relation that a text names.
+fn relation_oid(tables: &Tables, text: &str) -> Result<i64> {
+    let name = name_in_text(text.strip_prefix("pg_catalog.").unwrap_or(text))?;
+    if let Some((_, oid)) = CATALOG_OIDS.iter().find(|known| known.0 == name) {
+        return Ok(*oid);
+    }
+    let objects = objects::Objects::of(tables);
+    let found = objects.names().find(|known| known.0 == name).map(|known| known.1);
+    found.ok_or_else(|| SqlError::new("42P01", format!("relation \"{text}\" does not exist")))
+}
+
+/// The number of the type that a text names.
+fn type_oid(text: &str) -> Option<i64> {
+    let name = text.strip_prefix("pg_catalog.").unwrap_or(text).trim_matches('"');
+    let plain = TYPES.iter().find(|known| known.name == name || known.shown == name).map(|known| known.oid);
+    let item = name.strip_suffix("[]").or_else(|| name.strip_prefix('_'));
+    let array = || TYPES.iter().find(|known| Some(known.name) == item || Some(known.shown) == item);
+    let short = || match name {
+        "int" => Some(23),
+        "decimal" => Some(1700),
+        _ => None,
+    };
+    plain.or_else(|| array().map(|known| known.array)).or_else(short)
+}
+
+/// A number of bytes as `pg_size_pretty` shows it.
+fn size_text(bytes: i64) -> String {
+    if bytes.unsigned_abs() < 10 * 1024 {
+        return format!("{bytes} bytes");
+    }
+    // Twice the number of units, so that it can be rounded.
+    let mut double = bytes >> 9;
+    let mut units = ["kB", "MB", "GB", "TB"].into_iter();
+    let unit = units.find(|_| {
+        let fits = double.unsigned_abs() < 20 * 1024 - 1;
+        double = if fits { double } else { double >> 10 };
+        fits
+    });
+    format!("{} {}", (double + double.signum()) / 2, unit.unwrap_or("PB"))
 }
 
 /// A type as the catalog has it: number, name, length, category, and the number of its arrays.
@@ -121,19 +188,6 @@ fn format_type(oid: i64, modifier: Option<i64>) -> String {
     }
 }
 
-/// The tables that a statement sees.
-fn seen(tables: &Tables) -> Vec<Table> {
-    // One may be dropped between its name and itself.
-    tables.names().iter().filter_map(|name| tables.find(name).ok()).collect()
-}
-
-/// The columns of a table's key, as they are written in a definition.
-fn key_columns(table: &Table) -> String {
-    let columns = table.schema().columns();
-    let names: Vec<String> = table.schema().primary_key().iter().map(|at| quoted(&columns[*at].name)).collect();
-    names.join(", ")
-}
-
 /// A name as it has to be written.
 fn quoted(name: &str) -> String {
     let is_plain =
@@ -151,29 +205,20 @@ pub(crate) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Sourc
 
 /// Makes the functions of the catalog known to the plan of a statement.
 pub(crate) fn register(state: &mut SessionState, view: &View) -> DataFusionResult<()> {
-    let mut indexes = BTreeMap::new();
-    let mut constraints = BTreeMap::new();
-    for table in seen(&view.tables).iter().filter(|table| !table.schema().primary_key().is_empty()) {
-        let (_, index) = oids_of(table);
-        let (name, columns) = (quoted(table.name()), key_columns(table));
-        let key = quoted(&format!("{}_pkey", table.name()));
-        indexes.insert(index, format!("CREATE UNIQUE INDEX {key} ON public.{name} USING btree ({columns})"));
-        constraints.insert(index, format!("PRIMARY KEY ({columns})"));
-    }
-    for function in functions::all(indexes, constraints) {
+    for function in functions::all(view) {
         state.register_udf(Arc::new(function))?;
     }
     Ok(())
 }
 
 /// The relation of the catalog that has this name.
-pub(crate) fn relation(name: &str, tables: &Tables) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
-    relations::relation(name, tables)
+pub(crate) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
+    relations::relation(name, view)
 }
 
 /// Whether there is one.
 pub(crate) fn is_relation(name: &str) -> bool {
-    relations::NAMES.contains(&name)
+    columns::columns(name).is_some()
 }
 
 #[cfg(test)]
@@ -190,6 +235,9 @@ mod tests {
         assert_eq!(shown(DataType::Text { max_chars: Some(22) }), "character varying(22)");
         assert_eq!((shown(DataType::TEXT), shown(DataType::Integer)), ("text".into(), "integer".into()));
         assert_eq!((format_type(1007, None), format_type(1, None)), ("integer[]".into(), "???".into()));
+        assert_eq!((type_oid("int4[]"), type_oid("_text"), type_oid("hstore")), (Some(1007), Some(1009), None));
+        let sizes = [0, 10_239, 10_240, 1 << 20, 20 << 20, i64::MAX].map(size_text);
+        assert_eq!(sizes, ["0 bytes", "10239 bytes", "10 kB", "1024 kB", "20 MB", "8192 PB"]);
         assert_eq!((quoted("a_1"), quoted("1a"), quoted("A\"b")), ("a_1".into(), "\"1a\"".into(), "\"A\"\"b\"".into()));
     }
 }

@@ -1,248 +1,344 @@
-//! The relations of the catalog, made from the tables that a statement sees.
+//! The rows of the catalog's relations, made from the objects that a statement sees.
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow_array::builder::{Int16Builder, ListBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArray, new_null_array};
-use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use engine::Table;
+use engine::Schema;
 
-use super::{CATALOG_OID, DATABASE_OID, OWNER, OWNER_OID, PUBLIC_OID, TYPES, oids_of, seen, type_of};
-use crate::catalog::{CATALOG, SCHEMA, Tables};
+use super::columns::{self, INFORMATION_PREFIX};
+use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
+use super::{CATALOG_OID, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, TYPES, information, type_of};
+use crate::catalog::{CATALOG, SCHEMA, View};
 use crate::computed;
 use crate::error::{Result, SqlError};
 
 /// A value of a row.
-enum Cell {
+pub(super) enum Cell {
     Number(i64),
     Text(String),
     Truth(bool),
-    Null,
+    Numbers(Vec<i64>),
 }
-use Cell::{Null, Number, Truth};
+use Cell::{Number, Numbers, Truth};
 
-fn text(text: &str) -> Cell {
+/// The columns of a row that are not NULL, by their names.
+pub(super) type Row = Vec<(&'static str, Cell)>;
+
+pub(super) fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
 }
 
-/// The names of all relations.
-pub(super) const NAMES: [&str; 10] = [
-    "pg_am",
-    "pg_attribute",
-    "pg_class",
-    "pg_constraint",
-    "pg_database",
-    "pg_index",
-    "pg_namespace",
-    "pg_roles",
-    "pg_tables",
-    "pg_type",
-];
+/// A count as a number of the catalog.
+pub(super) fn count(count: usize) -> Cell {
+    Number(i64::try_from(count).unwrap_or(i64::MAX))
+}
 
-/// The columns of a relation: `n` is a number, `t` a text, `b` a truth, `l` a list of texts.
-fn columns(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "pg_am" => "oid n amname t amtype t",
-        "pg_attribute" => {
-            "attrelid n attname t atttypid n attlen n attnum n attndims n atttypmod n attnotnull b atthasdef b \
-             atthasmissing b attidentity t attgenerated t attisdropped b attislocal b attcollation n attcompression t \
-             attstorage t attstattarget n attacl l"
-        }
-        "pg_class" => {
-            "oid n relname t relnamespace n reltype n reloftype n relowner n relam n relfilenode n reltablespace n \
-             relpages n reltuples n reltoastrelid n relhasindex b relisshared b relpersistence t relkind t relnatts n \
-             relchecks n relhasrules b relhastriggers b relhassubclass b relrowsecurity b relforcerowsecurity b \
-             relispopulated b relreplident t relispartition b relpartbound t relacl l reloptions l"
-        }
-        "pg_constraint" => {
-            "oid n conname t connamespace n contype t condeferrable b condeferred b convalidated b conrelid n \
-             contypid n conindid n conparentid n confrelid n conkey t confkey t"
-        }
-        "pg_database" => {
-            "oid n datname t datdba n encoding n datlocprovider t datistemplate b datallowconn b datconnlimit n \
-             dattablespace n datcollate t datctype t daticulocale t datacl l"
-        }
-        "pg_index" => {
-            "indexrelid n indrelid n indnatts n indnkeyatts n indisunique b indisprimary b indisexclusion b \
-             indimmediate b indisclustered b indisvalid b indisready b indislive b indisreplident b indkey t \
-             indexprs t indpred t"
-        }
-        "pg_namespace" => "oid n nspname t nspowner n nspacl l",
-        "pg_roles" => {
-            "oid n rolname t rolsuper b rolinherit b rolcreaterole b rolcreatedb b rolcanlogin b rolreplication b \
-             rolconnlimit n rolbypassrls b"
-        }
-        "pg_tables" => {
-            "schemaname t tablename t tableowner t tablespace t hasindexes b hasrules b hastriggers b rowsecurity b"
-        }
-        "pg_type" => {
-            "oid n typname t typnamespace n typowner n typlen n typbyval b typtype t typcategory t typispreferred b \
-             typisdefined b typdelim t typrelid n typelem n typarray n typnotnull b typbasetype n typtypmod n \
-             typndims n typcollation n typdefault t"
-        }
-        _ => return None,
-    })
+/// The access methods: name, number, and whether it is of an index.
+const METHODS: [(&str, i64, bool); 4] =
+    [("heap", 2, false), ("btree", 403, true), ("hash", 405, true), ("kiss", 9_405, true)];
+
+fn method_oid(name: &str) -> i64 {
+    METHODS.iter().find(|method| method.0 == name).map_or(0, |method| method.1)
 }
 
 /// See [`super::relation`].
-pub(super) fn relation(name: &str, tables: &Tables) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
-    let (Some(columns), Some(known)) = (columns(name), NAMES.into_iter().find(|known| *known == name)) else {
-        return Ok(None);
+pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
+    let Some((known, columns)) = columns::columns(name) else { return Ok(None) };
+    let is_information = name.starts_with(INFORMATION_PREFIX);
+    let schema = columns::schema(columns);
+    let (made, tables, settings) = (schema.clone(), view.tables.clone(), view.settings.clone());
+    let rows = move || {
+        let objects = || Objects::of(&tables);
+        match is_information {
+            true => information::rows(known, &objects()),
+            false => rows(known, objects, &settings),
+        }
     };
-    let schema = schema(columns);
-    let (made, tables) = (schema.clone(), tables.clone());
-    computed::table(known, schema, move || batch(&made, &rows(known, &tables))).map(Some)
+    computed::table(known, schema, move || batch(&made, &rows())).map(Some)
 }
 
-fn schema(columns: &str) -> SchemaRef {
-    let words: Vec<&str> = columns.split_whitespace().collect();
-    let field = |pair: &[&str]| {
-        let data_type = match pair[1] {
-            "n" => ArrowType::Int64,
-            "b" => ArrowType::Boolean,
-            "l" => ArrowType::new_list(ArrowType::Utf8, true),
-            _ => ArrowType::Utf8View,
-        };
-        Field::new(pair[0], data_type, true)
-    };
-    Arc::new(Schema::new(words.chunks_exact(2).map(field).collect::<Vec<_>>()))
-}
-
-fn batch(schema: &SchemaRef, rows: &[Vec<Cell>]) -> Result<RecordBatch> {
-    let column = |(at, field): (usize, &Arc<Field>)| -> ArrayRef {
-        let cells = rows.iter().map(|row| row.get(at).unwrap_or(&Null));
+fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
+    let column = |field: &Arc<Field>| -> ArrayRef {
+        let cells = rows.iter().map(|row| row.iter().find(|(name, _)| name == field.name()).map(|(_, cell)| cell));
         match field.data_type() {
             ArrowType::Int64 => {
-                let number = |cell: &Cell| if let Number(number) = cell { Some(*number) } else { None };
+                let number = |cell: Option<&Cell>| if let Some(Number(number)) = cell { Some(*number) } else { None };
                 Arc::new(cells.map(number).collect::<Int64Array>())
             }
             ArrowType::Boolean => {
-                let truth = |cell: &Cell| if let Truth(truth) = cell { Some(*truth) } else { None };
+                let truth = |cell: Option<&Cell>| if let Some(Truth(truth)) = cell { Some(*truth) } else { None };
                 Arc::new(cells.map(truth).collect::<BooleanArray>())
             }
             ArrowType::Utf8View => {
-                let text = |cell: &Cell| if let Cell::Text(text) = cell { Some(text.clone()) } else { None };
+                let text =
+                    |cell: Option<&'a Cell>| if let Some(Cell::Text(text)) = cell { Some(text.as_str()) } else { None };
                 Arc::new(cells.map(text).collect::<StringViewArray>())
+            }
+            ArrowType::List(item) if *item.data_type() == ArrowType::Int16 => {
+                let mut lists = ListBuilder::new(Int16Builder::new()).with_field(item.clone());
+                for cell in cells {
+                    match cell {
+                        Some(Numbers(numbers)) => {
+                            lists.append_value(numbers.iter().map(|number| i16::try_from(*number).ok()));
+                        }
+                        _ => lists.append_null(),
+                    }
+                }
+                Arc::new(lists.finish())
             }
             other => new_null_array(other, rows.len()),
         }
     };
-    let columns = schema.fields().iter().enumerate().map(column).collect();
+    let columns = schema.fields().iter().map(column).collect();
     RecordBatch::try_new(schema.clone(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
-fn rows(name: &str, tables: &Tables) -> Vec<Vec<Cell>> {
-    let seen = || seen(tables);
-    let has_key = |table: &&Table| !table.schema().primary_key().is_empty();
+fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<&'static str, String>) -> Vec<Row> {
     match name {
-        "pg_am" => vec![vec![Number(2), text("heap"), text("t")], vec![Number(403), text("btree"), text("i")]],
-        "pg_attribute" => seen().iter().flat_map(attributes).collect(),
-        "pg_class" => {
-            let tables = seen();
-            let indexes = tables.iter().filter(has_key).map(class_of_index);
-            tables.iter().map(class_of_table).chain(indexes).collect()
+        "pg_am" => METHODS.iter().map(|method| access_method(*method)).collect(),
+        "pg_attribute" => attributes(&objects()),
+        "pg_class" => classes(&objects()),
+        "pg_constraint" => {
+            let objects = objects();
+            let of_table = |table| TableObject::constraints(table).map(move |index| constraint(table, index));
+            objects.tables.iter().flat_map(of_table).collect()
         }
-        "pg_constraint" => seen().iter().filter(has_key).map(constraint).collect(),
         "pg_database" => vec![database()],
-        "pg_index" => seen().iter().filter(has_key).map(index).collect(),
+        "pg_index" => objects().indexes().map(|(table, index)| index_row(table, index)).collect(),
+        "pg_indexes" => objects().indexes().map(|(table, index)| index_view(table, index)).collect(),
         "pg_namespace" => {
-            let row = |oid, name| vec![Number(oid), text(name), Number(OWNER_OID)];
-            vec![row(CATALOG_OID, super::CATALOG_SCHEMA), row(PUBLIC_OID, SCHEMA)]
+            let names =
+                [(CATALOG_OID, super::CATALOG_SCHEMA), (INFORMATION_OID, "information_schema"), (PUBLIC_OID, SCHEMA)];
+            let row =
+                |(oid, name)| vec![("oid", Number(oid)), ("nspname", text(name)), ("nspowner", Number(OWNER_OID))];
+            names.into_iter().map(row).collect()
         }
-        "pg_roles" => {
-            let rights = [true, true, true, true, true, false].map(Truth);
-            let head = [Number(OWNER_OID), text(OWNER)].into_iter();
-            vec![head.chain(rights).chain([Number(-1), Truth(true)]).collect()]
+        "pg_roles" => vec![role()],
+        "pg_sequence" => objects().sequences.iter().map(sequence).collect(),
+        "pg_sequences" => objects().sequences.iter().map(sequence_view).collect(),
+        "pg_settings" => settings.iter().map(|(name, value)| setting(name, value)).collect(),
+        "pg_tables" => objects().tables.iter().map(table_view).collect(),
+        "pg_tablespace" => {
+            vec![vec![("oid", Number(1663)), ("spcname", text("pg_default")), ("spcowner", Number(OWNER_OID))]]
         }
-        "pg_tables" => seen().iter().map(table_row).collect(),
-        _ => types(),
+        "pg_type" => types(),
+        "pg_user" => vec![user()],
+        _ => Vec::new(),
     }
 }
 
-fn table_row(table: &Table) -> Vec<Cell> {
-    let flags = [!table.schema().primary_key().is_empty(), false, false, false].map(Truth);
-    [text(SCHEMA), text(table.name()), text(OWNER), Null].into_iter().chain(flags).collect()
+fn access_method((name, oid, is_index): (&str, i64, bool)) -> Row {
+    let kind = if is_index { "i" } else { "t" };
+    vec![("oid", Number(oid)), ("amname", text(name)), ("amhandler", text("-")), ("amtype", text(kind))]
 }
 
-fn class_of_table(table: &Table) -> Vec<Cell> {
-    let (oid, _) = oids_of(table);
-    let rows = i64::try_from(table.statistics().rows).unwrap_or(i64::MAX);
-    let has_index = !table.schema().primary_key().is_empty();
-    class(oid, table.name(), ("r", 2), rows, has_index, table.schema().columns().len())
-}
-
-fn class_of_index(table: &Table) -> Vec<Cell> {
-    let (_, oid) = oids_of(table);
-    class(oid, &format!("{}_pkey", table.name()), ("i", 403), 0, false, table.schema().primary_key().len())
-}
-
-fn class(oid: i64, name: &str, (kind, method): (&str, i64), rows: i64, has_index: bool, width: usize) -> Vec<Cell> {
-    let width = i64::try_from(width).unwrap_or(0);
-    let numbers = |numbers: &[i64]| numbers.iter().map(|number| Number(*number)).collect::<Vec<_>>();
-    let mut row = vec![Number(oid), text(name)];
-    row.extend(numbers(&[PUBLIC_OID, 0, 0, OWNER_OID, method, oid, 0, 0, rows, 0]));
-    row.extend([Truth(has_index), Truth(false), text("p"), text(kind), Number(width), Number(0)]);
-    row.extend([false, false, false, false, false, true].map(Truth));
-    row.extend([text("d"), Truth(false), Null]);
+fn table_view(table: &TableObject) -> Row {
+    let mut row = vec![("schemaname", text(SCHEMA)), ("tablename", text(table.table.name()))];
+    row.extend([("tableowner", text(OWNER)), ("hasindexes", Truth(!table.indexes.is_empty()))]);
+    row.extend(["hasrules", "hastriggers", "rowsecurity"].map(|name| (name, Truth(false))));
     row
 }
 
-fn attributes(table: &Table) -> Vec<Vec<Cell>> {
-    let (relation, index) = oids_of(table);
-    let (columns, key) = (table.schema().columns(), table.schema().primary_key());
-    let attribute = |relation: i64, number: usize, at: usize| {
-        let column = &columns[at];
-        let (oid, modifier) = type_of(column.data_type);
-        let length = TYPES.iter().find(|known| known.oid == oid).map_or(-1, |known| known.length);
-        let is_not_null = !column.nullable || key.contains(&at);
-        let number = i64::try_from(number + 1).unwrap_or(0);
-        let mut row = vec![Number(relation), text(&column.name), Number(oid), Number(length), Number(number)];
-        row.extend([Number(0), Number(modifier), Truth(is_not_null), Truth(false), Truth(false), text(""), text("")]);
-        row.extend([Truth(false), Truth(true), Number(0), text(""), text("p"), Number(-1)]);
+fn index_view(table: &TableObject, index: &IndexObject) -> Row {
+    let definition = Cell::Text(table.definition(index));
+    vec![
+        ("schemaname", text(SCHEMA)),
+        ("tablename", text(table.table.name())),
+        ("indexname", text(&index.name)),
+        ("indexdef", definition),
+    ]
+}
+
+fn classes(objects: &Objects) -> Vec<Row> {
+    let table = |table: &TableObject| {
+        let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
+        let width = table.table.schema().columns().len();
+        let mut row = class(table.oid, table.table.name(), "r", method_oid("heap"), width);
+        row.extend([("reltuples", Number(records)), ("relhasindex", Truth(!table.indexes.is_empty()))]);
         row
     };
-    let of_table = (0..columns.len()).map(|at| attribute(relation, at, at));
-    let of_index = key.iter().enumerate().map(|(number, at)| attribute(index, number, *at));
-    of_table.chain(of_index).collect()
-}
-
-/// The positions of the key's columns, from 1.
-fn key_numbers(table: &Table, between: &str) -> String {
-    let numbers: Vec<String> = table.schema().primary_key().iter().map(|at| (at + 1).to_string()).collect();
-    numbers.join(between)
-}
-
-fn constraint(table: &Table) -> Vec<Cell> {
-    let (relation, index) = oids_of(table);
-    let mut row = vec![Number(index), text(&format!("{}_pkey", table.name())), Number(PUBLIC_OID), text("p")];
-    row.extend([false, false, true].map(Truth));
-    row.extend([relation, 0, index, 0, 0].map(Number));
-    row.push(Cell::Text(format!("{{{}}}", key_numbers(table, ","))));
-    row
-}
-
-fn index(table: &Table) -> Vec<Cell> {
-    let (relation, index) = oids_of(table);
-    let width = i64::try_from(table.schema().primary_key().len()).unwrap_or(0);
-    let mut row: Vec<Cell> = [index, relation, width, width].map(Number).into();
-    row.extend([true, true, false, true, false, true, true, true, false].map(Truth));
-    row.push(Cell::Text(key_numbers(table, " ")));
-    row
-}
-
-fn database() -> Vec<Cell> {
-    let mut row = vec![Number(DATABASE_OID), text(CATALOG), Number(OWNER_OID), Number(6), text("c")];
-    row.extend([Truth(false), Truth(true), Number(-1), Number(0), text("C"), text("C")]);
-    row
-}
-
-fn types() -> Vec<Vec<Cell>> {
-    let row = |known: &super::Type| {
-        let mut row = vec![Number(known.oid), text(known.name), Number(CATALOG_OID), Number(OWNER_OID)];
-        row.extend([Number(known.length), Truth((1..=8).contains(&known.length)), text("b"), text(known.category)]);
-        row.extend([Truth(false), Truth(true), text(","), Number(0), Number(0), Number(known.array), Truth(false)]);
-        row.extend([0, -1, 0, 0].map(Number));
+    let index = |(table, index): (&TableObject, &IndexObject)| {
+        let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
+        let mut row = class(index.oid, &index.name, "i", method_oid(index.method), index.columns.len());
+        row.extend([("reltuples", Number(records)), ("relhasindex", Truth(false))]);
         row
     };
-    TYPES.iter().map(row).collect()
+    let sequence = |sequence: &SequenceObject| {
+        let width = sequence.table.schema().columns().len();
+        let mut row = class(sequence.oid, sequence.table.name(), "S", 0, width);
+        row.extend([("reltuples", Number(1)), ("relhasindex", Truth(false))]);
+        row
+    };
+    let tables = objects.tables.iter().map(table);
+    tables.chain(objects.indexes().map(index)).chain(objects.sequences.iter().map(sequence)).collect()
+}
+
+/// What all relations have in `pg_class`.
+fn class(oid: i64, name: &str, kind: &str, method: i64, width: usize) -> Row {
+    let mut row = vec![("oid", Number(oid)), ("relname", text(name)), ("relkind", text(kind))];
+    row.extend([("relnamespace", Number(PUBLIC_OID)), ("relowner", Number(OWNER_OID)), ("relam", Number(method))]);
+    row.extend([("relfilenode", Number(oid)), ("relnatts", count(width)), ("relpersistence", text("p"))]);
+    row.extend([("relispopulated", Truth(true)), ("relreplident", text(if kind == "r" { "d" } else { "n" }))]);
+    let zeros = ["reltype", "reloftype", "reltablespace", "relpages", "relallvisible", "reltoastrelid", "relchecks"];
+    row.extend(zeros.into_iter().chain(["relrewrite", "relfrozenxid", "relminmxid"]).map(|name| (name, Number(0))));
+    let no = ["relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity"];
+    row.extend(no.into_iter().chain(["relforcerowsecurity", "relispartition"]).map(|name| (name, Truth(false))));
+    row
+}
+
+fn attributes(objects: &Objects) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for table in &objects.tables {
+        let schema = table.table.schema();
+        let key = schema.primary_key();
+        let of = |relation, number, at: usize| {
+            let is_not_null = relation == table.oid && (!schema.columns()[at].nullable || key.contains(&at));
+            attribute(relation, number, schema, at, is_not_null)
+        };
+        rows.extend((0..schema.columns().len()).map(|at| of(table.oid, at, at)));
+        for index in &table.indexes {
+            rows.extend(index.columns.iter().enumerate().map(|(number, at)| of(index.oid, number, *at)));
+        }
+    }
+    for sequence in &objects.sequences {
+        let schema = sequence.table.schema();
+        rows.extend((0..schema.columns().len()).map(|at| attribute(sequence.oid, at, schema, at, true)));
+    }
+    rows
+}
+
+/// Column `at` of a schema as the column of this number, from 0, of a relation.
+fn attribute(relation: i64, number: usize, schema: &Schema, at: usize, is_not_null: bool) -> Row {
+    let column = &schema.columns()[at];
+    let (oid, modifier) = type_of(column.data_type);
+    let length = TYPES.iter().find(|known| known.oid == oid).map_or(-1, |known| known.length);
+    let storage = match oid {
+        1700 => "m",
+        _ if length < 0 => "x",
+        _ => "p",
+    };
+    let collation = if matches!(oid, 25 | 1043) { 100 } else { 0 };
+    let mut row = vec![("attrelid", Number(relation)), ("attname", text(&column.name)), ("atttypid", Number(oid))];
+    row.extend([("attlen", Number(length)), ("attnum", count(number + 1)), ("attcacheoff", Number(-1))]);
+    row.extend([("atttypmod", Number(modifier)), ("attndims", Number(0)), ("attbyval", Truth(length > 0))]);
+    row.extend([("attalign", text("i")), ("attstorage", text(storage)), ("attcompression", text(""))]);
+    row.extend([("attnotnull", Truth(is_not_null)), ("attidentity", text("")), ("attgenerated", text(""))]);
+    row.extend(["atthasdef", "atthasmissing", "attisdropped"].map(|name| (name, Truth(false))));
+    row.extend([("attislocal", Truth(true)), ("attinhcount", Number(0)), ("attcollation", Number(collation))]);
+    row.push(("attstattarget", Number(-1)));
+    row
+}
+
+/// Positions as they are counted in the catalog, from 1.
+fn numbers(positions: &[usize]) -> Cell {
+    Numbers(positions.iter().map(|at| i64::try_from(at + 1).unwrap_or(0)).collect())
+}
+
+fn constraint(table: &TableObject, index: &IndexObject) -> Row {
+    let kind = if index.is_primary { "p" } else { "u" };
+    let mut row = vec![("oid", Number(index.oid)), ("conname", text(&index.name)), ("contype", text(kind))];
+    row.extend([
+        ("connamespace", Number(PUBLIC_OID)),
+        ("conrelid", Number(table.oid)),
+        ("conindid", Number(index.oid)),
+    ]);
+    row.extend(["contypid", "conparentid", "confrelid", "coninhcount"].map(|name| (name, Number(0))));
+    row.extend(["condeferrable", "condeferred"].map(|name| (name, Truth(false))));
+    row.extend(["convalidated", "conislocal", "connoinherit"].map(|name| (name, Truth(true))));
+    row.extend(["confupdtype", "confdeltype", "confmatchtype"].map(|name| (name, text(" "))));
+    row.push(("conkey", numbers(&index.columns)));
+    row
+}
+
+fn index_row(table: &TableObject, index: &IndexObject) -> Row {
+    let (width, none) = (index.columns.len(), || Numbers(vec![0; index.columns.len()]));
+    let mut row = vec![("indexrelid", Number(index.oid)), ("indrelid", Number(table.oid))];
+    row.extend([("indnatts", count(width)), ("indnkeyatts", count(width)), ("indkey", numbers(&index.columns))]);
+    row.extend([("indcollation", none()), ("indclass", none()), ("indoption", none())]);
+    row.extend([("indisunique", Truth(index.is_unique)), ("indisprimary", Truth(index.is_primary))]);
+    row.extend(["indimmediate", "indisvalid", "indisready", "indislive"].map(|name| (name, Truth(true))));
+    let no = ["indnullsnotdistinct", "indisexclusion", "indisclustered", "indcheckxmin", "indisreplident"];
+    row.extend(no.map(|name| (name, Truth(false))));
+    row
+}
+
+fn sequence(sequence: &SequenceObject) -> Row {
+    let options = sequence.sequence.options();
+    vec![
+        ("seqrelid", Number(sequence.oid)),
+        ("seqtypid", Number(type_of(options.data_type).0)),
+        ("seqstart", Number(options.start)),
+        ("seqincrement", Number(options.increment)),
+        ("seqmax", Number(options.max)),
+        ("seqmin", Number(options.min)),
+        ("seqcache", Number(1)),
+        ("seqcycle", Truth(options.cycle)),
+    ]
+}
+
+fn sequence_view(sequence: &SequenceObject) -> Row {
+    let options = sequence.sequence.options();
+    let mut row = vec![("schemaname", text(SCHEMA)), ("sequencename", text(sequence.table.name()))];
+    row.extend([("sequenceowner", text(OWNER)), ("data_type", Cell::Text(options.data_type.to_string()))]);
+    row.extend([("start_value", Number(options.start)), ("min_value", Number(options.min))]);
+    row.extend([("max_value", Number(options.max)), ("increment_by", Number(options.increment))]);
+    row.extend([("cycle", Truth(options.cycle)), ("cache_size", Number(1))]);
+    // NULL until it has given a number.
+    let last = sequence.sequence.position().ok().filter(|stands| stands.is_called);
+    row.extend(last.map(|stands| ("last_value", Number(stands.last_value))));
+    row
+}
+
+fn setting(name: &str, value: &str) -> Row {
+    let mut row = vec![("name", text(name)), ("setting", text(value)), ("vartype", text("string"))];
+    row.extend([("context", text("user")), ("source", text("session")), ("reset_val", text(value))]);
+    row.push(("pending_restart", Truth(false)));
+    row
+}
+
+fn role() -> Row {
+    let mut row = vec![("oid", Number(OWNER_OID)), ("rolname", text(OWNER)), ("rolconnlimit", Number(-1))];
+    let may = ["rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolbypassrls"];
+    row.extend(may.map(|name| (name, Truth(true))));
+    row.push(("rolreplication", Truth(false)));
+    row
+}
+
+fn user() -> Row {
+    let mut row = vec![("usename", text(OWNER)), ("usesysid", Number(OWNER_OID)), ("userepl", Truth(false))];
+    row.extend(["usecreatedb", "usesuper", "usebypassrls"].map(|name| (name, Truth(true))));
+    row
+}
+
+fn database() -> Row {
+    let mut row = vec![("oid", Number(DATABASE_OID)), ("datname", text(CATALOG)), ("datdba", Number(OWNER_OID))];
+    row.extend([("encoding", Number(6)), ("datlocprovider", text("c")), ("datistemplate", Truth(false))]);
+    row.extend([("datallowconn", Truth(true)), ("datconnlimit", Number(-1)), ("dattablespace", Number(1663))]);
+    row.extend(["datcollate", "datctype"].map(|name| (name, text("C"))));
+    row.extend(["datfrozenxid", "datminmxid"].map(|name| (name, Number(0))));
+    row
+}
+
+fn types() -> Vec<Row> {
+    let row = |oid, name: String, length: i64, category: &str, [element, array]: [i64; 2]| {
+        let mut row = vec![("oid", Number(oid)), ("typname", Cell::Text(name)), ("typlen", Number(length))];
+        row.extend([("typnamespace", Number(CATALOG_OID)), ("typowner", Number(OWNER_OID))]);
+        row.extend([("typbyval", Truth((1..=8).contains(&length))), ("typtype", text("b")), ("typdelim", text(","))]);
+        row.extend([("typcategory", text(category)), ("typispreferred", Truth(false)), ("typisdefined", Truth(true))]);
+        row.extend([("typelem", Number(element)), ("typarray", Number(array)), ("typnotnull", Truth(false))]);
+        row.extend(["typrelid", "typbasetype", "typndims", "typcollation"].map(|name| (name, Number(0))));
+        row.extend([("typtypmod", Number(-1)), ("typalign", text("i"))]);
+        row.push(("typstorage", text(if length < 0 { "x" } else { "p" })));
+        row.push(("typinput", text(if element > 0 { "array_in" } else { "" })));
+        row
+    };
+    let plain =
+        TYPES.iter().map(|known| row(known.oid, known.name.to_owned(), known.length, known.category, [0, known.array]));
+    let arrays = TYPES.iter().filter(|known| known.array > 0);
+    let arrays = arrays.map(|known| row(known.array, format!("_{}", known.name), -1, "A", [known.oid, 0]));
+    plain.chain(arrays).collect()
 }

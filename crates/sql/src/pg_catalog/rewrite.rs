@@ -2,56 +2,23 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
-    Value, VisitMut, VisitorMut,
+    AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByKind, Query,
+    Select, SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, Value, VisitMut, VisitorMut,
 };
 
-use super::{CATALOG_SCHEMA, OWNER, TYPES, oids_of};
+use super::columns::{INFORMATION_PREFIX, columns};
+use super::nothing::{empty_query, has_aggregate, nothing};
+use super::{CATALOG_SCHEMA, OWNER, relation_oid, type_oid};
 use crate::catalog::{CATALOG, SCHEMA, Tables};
 use crate::error::{Result, SqlError};
-use crate::headings::heading;
 use crate::names::fold;
 use crate::parse::Source;
 use crate::values_list::template;
 
-/// Relations that PostgreSQL has and that never have a row here.
-const EMPTY: [&str; 27] = [
-    "pg_attrdef",
-    "pg_auth_members",
-    "pg_cast",
-    "pg_collation",
-    "pg_db_role_setting",
-    "pg_default_acl",
-    "pg_depend",
-    "pg_description",
-    "pg_enum",
-    "pg_event_trigger",
-    "pg_extension",
-    "pg_foreign_data_wrapper",
-    "pg_foreign_server",
-    "pg_foreign_table",
-    "pg_inherits",
-    "pg_partitioned_table",
-    "pg_policy",
-    "pg_publication",
-    "pg_publication_namespace",
-    "pg_publication_rel",
-    "pg_range",
-    "pg_rewrite",
-    "pg_shdescription",
-    "pg_statistic_ext",
-    "pg_subscription",
-    "pg_trigger",
-    "pg_user_mapping",
-];
-
-/// Functions that make one row of many.
-const AGGREGATES: [&str; 9] = ["count", "sum", "min", "max", "avg", "array_agg", "string_agg", "bool_and", "bool_or"];
-
 /// See [`super::rewrite`].
 pub(super) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<bool> {
-    let mut rewrite = Rewrite { tables, source, is_about_catalog: false };
+    let mut rewrite = Rewrite { tables, source, depth: 0, is_about_catalog: false };
     match statement.visit(&mut rewrite) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(rewrite.is_about_catalog),
@@ -61,11 +28,13 @@ pub(super) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Sourc
 struct Rewrite<'a> {
     tables: &'a Tables,
     source: &'a Source<'a>,
+    /// How many queries are around.
+    depth: usize,
     is_about_catalog: bool,
 }
 
 /// The last part of a name that is one of the catalog's, or has no schema.
-fn catalog_name(name: &ObjectName) -> Option<String> {
+pub(super) fn catalog_name(name: &ObjectName) -> Option<String> {
     let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
     match &parts[..] {
         [name] => Some(name.clone()),
@@ -74,130 +43,220 @@ fn catalog_name(name: &ObjectName) -> Option<String> {
     }
 }
 
-fn is_empty(factor: &TableFactor) -> bool {
-    match factor {
-        TableFactor::Table { name, args: None, .. } => {
-            catalog_name(name).is_some_and(|name| EMPTY.contains(&name.as_str()))
+/// A function of the catalog or, under the name that it has there, of `information_schema`.
+fn function_name(name: &ObjectName) -> Option<String> {
+    match &name.0[..] {
+        [schema, _] if schema.as_ident().is_some_and(|schema| fold(schema) == "information_schema") => {
+            name.0[1].as_ident().map(fold)
         }
-        _ => false,
+        _ => catalog_name(name),
     }
 }
 
-/// Whether a part of FROM can't give a row: it is empty itself, or joined to what is.
-fn gives_nothing(table: &TableWithJoins) -> bool {
-    let needs_right = |operator: &JoinOperator| {
-        matches!(operator, JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_))
-    };
-    let keeps_left = |operator: &JoinOperator| {
-        needs_right(operator) || matches!(operator, JoinOperator::Left(_) | JoinOperator::LeftOuter(_))
-    };
-    let joins = &table.joins;
-    let is_plain = joins.iter().all(|join| keeps_left(&join.join_operator));
-    is_plain
-        && (is_empty(&table.relation)
-            || joins.iter().any(|join| needs_right(&join.join_operator) && is_empty(&join.relation)))
-}
-
-fn has_aggregate(item: &SelectItem) -> bool {
-    let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { return false };
-    match expr {
-        Expr::Function(function) => {
-            catalog_name(&function.name).is_some_and(|name| AGGREGATES.contains(&name.as_str()))
-        }
-        Expr::Value(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Cast { .. } | Expr::Case { .. } => {
-            false
-        }
-        _ => false,
-    }
-}
-
-/// The names of the columns of a query that can't give a row.
-fn nothing(body: &SetExpr) -> Option<Vec<Ident>> {
-    match body {
-        SetExpr::Select(select)
-            if select.from.iter().any(gives_nothing) && !select.projection.iter().any(has_aggregate) =>
-        {
-            let name = |item: &SelectItem| match item {
-                SelectItem::UnnamedExpr(expr) => Some(heading(expr).unwrap_or_else(|| "?column?".to_owned())),
-                SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
-                _ => None,
-            };
-            let names: Option<Vec<String>> = select.projection.iter().map(name).collect();
-            Some(names?.into_iter().map(|name| Ident::with_quote('"', name)).collect())
-        }
-        SetExpr::SetOperation { left, right, .. } => nothing(right).and(nothing(left)),
-        SetExpr::Query(query) => nothing(&query.body),
+/// The type whose values stand for numbers of the catalog that a cast is to.
+fn reg_type(data_type: &SqlType) -> Option<String> {
+    match data_type {
+        SqlType::Custom(name, _) => catalog_name(name).filter(|name| name.starts_with("reg")),
+        SqlType::Regclass => Some("regclass".to_owned()),
         _ => None,
     }
 }
 
-/// A query of these columns and no rows.
-fn empty_query(names: Vec<Ident>) -> Result<Query> {
-    let mut query = *template("SELECT CAST(NULL AS TEXT) WHERE FALSE")?;
-    if let SetExpr::Select(select) = query.body.as_mut()
-        && let Some(SelectItem::UnnamedExpr(null)) = select.projection.pop()
-    {
-        let item = |(at, mut alias): (usize, Ident)| {
-            // Two columns of one name are no matter to who asks, but to the planner.
-            alias.value = format!("{}\0{at}", alias.value);
-            SelectItem::ExprWithAlias { expr: null.clone(), alias }
-        };
-        select.projection = names.into_iter().enumerate().map(item).collect();
+fn quoted_text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
     }
-    Ok(query)
+}
+
+fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::value(Value::Null))
+}
+
+fn text(text: &str) -> Expr {
+    Expr::value(Value::SingleQuotedString(text.to_owned()))
+}
+
+/// A call of a function with these arguments.
+fn call(name: &str, args: Vec<Expr>) -> Result<Expr> {
+    let query = template(&format!("SELECT {name}()"))?;
+    let SetExpr::Select(mut select) = *query.body else { return Ok(Expr::value(Value::Null)) };
+    match select.projection.pop() {
+        Some(SelectItem::UnnamedExpr(Expr::Function(mut function))) => {
+            if let FunctionArguments::List(list) = &mut function.args {
+                list.args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+            }
+            Ok(Expr::Function(function))
+        }
+        _ => Ok(Expr::value(Value::Null)),
+    }
+}
+
+/// The arguments of a call.
+fn arguments(function: &mut Function) -> Vec<&mut Expr> {
+    let FunctionArguments::List(list) = &mut function.args else { return Vec::new() };
+    fn plain(arg: &mut FunctionArg) -> Option<&mut Expr> {
+        match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+            _ => None,
+        }
+    }
+    list.args.iter_mut().filter_map(plain).collect()
+}
+
+/// `ARRAY(query)` as a query that makes one array.
+fn array_of(mut query: Box<Query>) -> Result<Expr> {
+    let order = query.order_by.take();
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
+            &mut select.projection[..]
+    {
+        let mut array = call("array_agg", vec![take(item)])?;
+        if let Expr::Function(function) = &mut array
+            && let FunctionArguments::List(list) = &mut function.args
+            && let Some(OrderByKind::Expressions(keys)) = order.map(|order| order.kind)
+        {
+            list.clauses.push(FunctionArgumentClause::OrderBy(keys));
+        }
+        *item = array;
+    }
+    Ok(Expr::Subquery(query))
 }
 
 impl Rewrite<'_> {
-    fn function(&mut self, function: &mut Function) -> Option<Value> {
-        let name = catalog_name(&function.name)?;
-        let text = |text: &str| Some(Value::SingleQuotedString(text.to_owned()));
+    fn function(&mut self, function: &mut Function) -> Result<Option<Expr>> {
+        let Some(name) = function_name(&function.name) else { return Ok(None) };
         let answer = match name.as_str() {
-            "version" => text(concat!("PostgreSQL 16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")")),
-            "current_database" | "current_catalog" => text(CATALOG),
-            "current_schema" => text(SCHEMA),
-            "current_user" | "session_user" | "user" | "current_role" => text(OWNER),
+            "version" => Some(text(concat!("PostgreSQL 16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"))),
+            "current_database" | "current_catalog" => Some(text(CATALOG)),
+            "current_schema" => Some(text(SCHEMA)),
+            "current_user" | "session_user" | "user" | "current_role" => Some(text(OWNER)),
+            "current_schemas" => {
+                let with_catalog = arguments(function).first().is_some_and(|arg| arg.to_string() == "true");
+                let names = if with_catalog { vec![CATALOG_SCHEMA, SCHEMA] } else { vec![SCHEMA] };
+                Some(call("make_array", names.into_iter().map(text).collect())?)
+            }
+            "array_upper" => {
+                let array = arguments(function).into_iter().next().map(take);
+                Some(call("array_length", array.into_iter().collect())?)
+            }
+            "_pg_expandarray" | "generate_subscripts" => {
+                let arg = arguments(function).into_iter().next().map(take);
+                Some(call("unnest", vec![call(&name, arg.into_iter().collect())?])?)
+            }
             _ => None,
         };
-        self.is_about_catalog |= name.starts_with("pg_")
-            || name.starts_with("has_")
-            || matches!(name.as_str(), "format_type" | "obj_description" | "col_description" | "shobj_description");
+        self.is_about_catalog |= ["pg_", "has_", "to_reg", "_pg_", "generate_sub"].iter().any(|p| name.starts_with(p))
+            || matches!(
+                name.as_str(),
+                "format_type" | "obj_description" | "col_description" | "shobj_description" | "current_setting"
+            );
+        if name.starts_with("pg_")
+            && name.ends_with("_size")
+            && name != "pg_database_size"
+            && let Some(relation) = arguments(function).into_iter().next()
+            && let Some(number) = self.number(relation, "regclass")?
+        {
+            *relation = number;
+        }
         if answer.is_none() && function.name.0.len() == 2 {
             function.name.0.remove(0);
         }
-        answer
+        Ok(answer)
     }
 
-    /// A cast to one of the types that stand for numbers of the catalog: a text becomes the number that it names, a number a
-    /// text.
-    fn cast(&mut self, expr: &Expr, to: &str) -> Result<Option<Expr>> {
+    /// The number that a text stands for as one of the types of such numbers.
+    fn number(&self, expr: &Expr, to: &str) -> Result<Option<Expr>> {
+        let Some(text) = quoted_text(expr) else { return Ok(None) };
         let Expr::Value(value) = expr else { return Ok(None) };
-        let Value::SingleQuotedString(text) = &value.value else { return Ok(None) };
-        let bare = text.strip_prefix("public.").or_else(|| text.strip_prefix("pg_catalog.")).unwrap_or(text);
-        let bare = bare.trim_matches('"');
         let oid = match to {
             _ if text.parse::<u32>().is_ok() => text.parse().ok(),
             "regclass" => {
-                let table = self.tables.find(bare).map_err(SqlError::from);
-                Some(table.map(|table| oids_of(&table).0).map_err(|e| e.at(self.source.start(value.span)))?)
+                let oid = relation_oid(self.tables, text);
+                Some(oid.map_err(|error| error.at(self.source.start(value.span)))?)
             }
-            "regtype" => TYPES.iter().find(|known| known.name == bare || known.shown == bare).map(|known| known.oid),
-            "regnamespace" => (bare == SCHEMA).then_some(super::PUBLIC_OID),
+            "regtype" => {
+                let missing = || SqlError::new("42704", format!("type \"{text}\" does not exist"));
+                Some(type_oid(text).ok_or_else(|| missing().at(self.source.start(value.span)))?)
+            }
+            "regnamespace" => (text == SCHEMA).then_some(super::PUBLIC_OID),
             _ => None,
         };
         Ok(oid.map(|oid| Expr::value(Value::Number(oid.to_string(), false))))
     }
 
+    /// A number of the catalog as its name, for a cast to one of those types.
+    fn name(&mut self, expr: Expr, to: &str) -> Result<Expr> {
+        self.is_about_catalog = true;
+        match to {
+            "regclass" => call("regclassout", vec![expr]),
+            "regtype" => call("format_type", vec![expr]),
+            "regrole" => call("pg_get_userbyid", vec![expr]),
+            _ => Ok(expr),
+        }
+    }
+
+    /// Casts, before what is within them is looked at.
+    fn outer_cast(&mut self, expr: &mut Expr) -> Result<()> {
+        match expr {
+            // The text of a relation's or type's name is the name.
+            Expr::Cast { expr: inner, data_type: SqlType::Text | SqlType::Varchar(None), .. } => {
+                if let Expr::Cast { expr: name, data_type, .. } = inner.as_mut()
+                    && let Some(to) = reg_type(data_type)
+                    && self.number(name, &to)?.is_some()
+                {
+                    *expr = take(name);
+                }
+            }
+            // Numbers are compared as such.
+            Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::NotEq, right } => {
+                for side in [left, right] {
+                    if let Expr::Cast { expr: inner, data_type, .. } = side.as_mut()
+                        && reg_type(data_type).is_some_and(|to| to != "regproc")
+                        && quoted_text(inner).is_none()
+                    {
+                        let inner = take(inner);
+                        **side = inner;
+                    }
+                }
+            }
+            // There are no domains and no types of rows.
+            Expr::Case { operand: None, conditions, else_result, .. } if asks_for_rare_types(conditions) => {
+                *expr = else_result.as_mut().map_or_else(|| Expr::value(Value::Null), |other| take(other));
+            }
+            Expr::Exists { subquery, negated } if nothing(&subquery.body).is_some() => {
+                *expr = Expr::value(Value::Boolean(*negated));
+            }
+            Expr::Subquery(query) if nothing(&query.body).is_none() => one_row(query)?,
+            Expr::Function(function) => {
+                bare_sequence_name(function);
+                let is_array = function.name.0.len() == 1 && catalog_name(&function.name).is_some_and(|n| n == "array");
+                if is_array && let FunctionArguments::Subquery(query) = &mut function.args {
+                    *expr = match nothing(&query.body) {
+                        Some(_) => no_texts()?,
+                        None => array_of(query.clone())?,
+                    };
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn expr(&mut self, expr: &mut Expr) -> Result<()> {
         match expr {
             Expr::Function(function) => {
-                if let Some(answer) = self.function(function) {
-                    *expr = Expr::value(answer);
+                if let Some(answer) = self.function(function)? {
+                    *expr = answer;
                 }
             }
             Expr::Collate { expr: inner, collation }
                 if catalog_name(collation).is_some_and(|name| name == "default") =>
             {
-                *expr = std::mem::replace(inner, Expr::value(Value::Null));
+                *expr = take(inner);
             }
             Expr::BinaryOp { op, .. } => {
                 if let BinaryOperator::PGCustomBinaryOperator(parts) = op
@@ -206,35 +265,147 @@ impl Rewrite<'_> {
                     *op = plain;
                 }
             }
-            Expr::Cast { expr: inner, data_type, .. } => {
-                let name = match &*data_type {
-                    SqlType::Custom(name, _) => catalog_name(name),
-                    SqlType::Regclass => Some("regclass".to_owned()),
-                    _ => None,
-                };
-                let Some(name) = name else { return Ok(()) };
-                if name.starts_with("reg")
-                    && let Some(number) = self.cast(inner, &name)?
-                {
-                    *expr = number;
-                    return Ok(());
+            Expr::CompoundIdentifier(parts) => {
+                let is_of_information = parts.len() == 3 && fold(&parts[0]) == "information_schema";
+                if is_of_information {
+                    parts.remove(0);
                 }
-                let plain = match name.as_str() {
-                    "oid" => SqlType::BigInt(None),
-                    "int2" => SqlType::SmallInt(None),
-                    "int4" => SqlType::Integer(None),
-                    "int8" => SqlType::BigInt(None),
-                    "bool" => SqlType::Boolean,
-                    "text" | "name" | "char" | "regclass" | "regtype" | "regproc" | "regnamespace" | "regrole" => {
-                        SqlType::Text
-                    }
-                    _ => return Ok(()),
-                };
-                *data_type = plain;
             }
+            Expr::CompoundFieldAccess { root, access_chain } => fields_of(root, access_chain),
+            Expr::Cast { .. } => return self.cast(expr),
             _ => {}
         }
         Ok(())
+    }
+
+    fn cast(&mut self, expr: &mut Expr) -> Result<()> {
+        let Expr::Cast { expr: inner, data_type, .. } = expr else { return Ok(()) };
+        if let Some(to) = reg_type(data_type) {
+            *expr = match self.number(inner, &to)? {
+                Some(number) => number,
+                None => {
+                    let inner = take(inner);
+                    self.name(inner, &to)?
+                }
+            };
+            return Ok(());
+        }
+        let plain = match data_type {
+            SqlType::Array(ArrayElemTypeDef::SquareBracket(item, _)) => item.as_mut(),
+            plain => plain,
+        };
+        if let SqlType::Custom(name, _) = &*plain
+            && let Some(name) = catalog_name(name)
+        {
+            *plain = match name.as_str() {
+                "oid" | "int8" | "xid" => SqlType::BigInt(None),
+                "int2" => SqlType::SmallInt(None),
+                "int4" => SqlType::Integer(None),
+                "bool" => SqlType::Boolean,
+                "text" | "name" | "char" => SqlType::Text,
+                _ => return Ok(()),
+            };
+        }
+        Ok(())
+    }
+
+    /// A name that a query as a whole shows is shown as such, not as the number that it stands for.
+    fn shown(&mut self, select: &mut Select) -> Result<()> {
+        for item in &mut select.projection {
+            let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { continue };
+            if let Expr::Cast { expr: inner, data_type, .. } = expr
+                && let Some(to) = reg_type(data_type)
+                && let Some(number) = self.number(inner, &to)?
+            {
+                *expr = self.name(number, &to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names in FROM: one schema holds the relations of both.
+    fn factor(&mut self, factor: &mut TableFactor) {
+        let TableFactor::Table { name, args, alias, .. } = factor else { return };
+        let [schema, relation] = &name.0[..] else { return };
+        let (Some(schema), Some(relation)) = (schema.as_ident().map(fold), relation.as_ident().cloned()) else {
+            return;
+        };
+        let own = format!("{INFORMATION_PREFIX}{}", fold(&relation));
+        match schema.as_str() {
+            CATALOG_SCHEMA if args.is_some() => name.0 = vec![ObjectNamePart::Identifier(relation)],
+            "information_schema" if args.is_none() && columns(&own).is_some() => {
+                self.is_about_catalog = true;
+                alias.get_or_insert_with(|| TableAlias {
+                    explicit: true,
+                    name: Ident::with_quote('"', fold(&relation)),
+                    columns: Vec::new(),
+                    at: None,
+                });
+                let own = Ident { span: relation.span, ..Ident::with_quote('"', own) };
+                name.0 = [Ident::new(CATALOG_SCHEMA), own].map(ObjectNamePart::Identifier).into();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a `CASE` asks whether a type is a domain or one of rows, and for nothing else.
+fn asks_for_rare_types(conditions: &[CaseWhen]) -> bool {
+    let [CaseWhen { condition: Expr::BinaryOp { left, op: BinaryOperator::Eq, right }, .. }] = conditions else {
+        return false;
+    };
+    let is_kind =
+        matches!(&**left, Expr::CompoundIdentifier(parts) if parts.last().is_some_and(|l| fold(l) == "typtype"));
+    is_kind && quoted_text(right).is_some_and(|kind| kind == "d" || kind == "c")
+}
+
+/// `(row).field` as the planner has it; `table.column[1]`, which looks like it, is of a column.
+fn fields_of(root: &mut Expr, chain: &mut Vec<AccessExpr>) {
+    let mut parts = match root {
+        Expr::Identifier(ident) => vec![ident.clone()],
+        Expr::CompoundIdentifier(parts) => parts.clone(),
+        _ => Vec::new(),
+    };
+    while let (false, Some(AccessExpr::Dot(Expr::Identifier(field)))) = (parts.is_empty(), chain.first()) {
+        parts.push(field.clone());
+        chain.remove(0);
+    }
+    if parts.len() > 1 {
+        *root = Expr::CompoundIdentifier(parts);
+    }
+    for access in chain {
+        if let AccessExpr::Dot(Expr::Identifier(field)) = access {
+            *access = AccessExpr::Subscript(Subscript::Index { index: text(&fold(field)) });
+        }
+    }
+}
+
+/// A query that is a value and reads a relation of the catalog gives one row at most, which the planner does not know.
+fn one_row(query: &mut Query) -> Result<()> {
+    let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
+    let is_of_catalog = select.from.iter().all(|from| match &from.relation {
+        TableFactor::Table { name, args: None, .. } => catalog_name(name).is_some_and(|name| columns(&name).is_some()),
+        _ => false,
+    });
+    if let [item] = &mut select.projection[..]
+        && is_of_catalog
+        && !select.from.is_empty()
+        && query.limit_clause.is_none()
+        && !has_aggregate(item)
+        && let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+    {
+        *expr = call("first_value", vec![take(expr)])?;
+    }
+    Ok(())
+}
+
+/// An array of texts without any.
+fn no_texts() -> Result<Expr> {
+    let query = template("SELECT CAST(make_array() AS TEXT[])")?;
+    let SetExpr::Select(mut select) = *query.body else { return Ok(Expr::value(Value::Null)) };
+    match select.projection.pop() {
+        Some(SelectItem::UnnamedExpr(expr)) => Ok(expr),
+        _ => Ok(Expr::value(Value::Null)),
     }
 }
 
@@ -253,10 +424,18 @@ fn plain_operator(sign: &str) -> Option<BinaryOperator> {
 /// Takes the cast off the name of a sequence, as in `nextval('s'::regclass)`: the functions take the name.
 fn bare_sequence_name(function: &mut Function) {
     let is_of_sequences = matches!(catalog_name(&function.name).as_deref(), Some("nextval" | "currval" | "setval"));
-    let FunctionArguments::List(list) = &mut function.args else { return };
-    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(name))) = list.args.first_mut() else { return };
-    if is_of_sequences && let Expr::Cast { expr, data_type: SqlType::Regclass, .. } = name {
-        *name = std::mem::replace(&mut **expr, Expr::value(Value::Null));
+    if is_of_sequences
+        && let Some(name) = arguments(function).into_iter().next()
+        && let Expr::Cast { expr, data_type: SqlType::Regclass, .. } = name
+    {
+        *name = take(expr);
+    }
+}
+
+fn flow(done: Result<()>) -> ControlFlow<SqlError> {
+    match done {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
     }
 }
 
@@ -264,27 +443,31 @@ impl VisitorMut for Rewrite<'_> {
     type Break = SqlError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
-        let Some(names) = nothing(&query.body) else { return ControlFlow::Continue(()) };
-        match empty_query(names) {
-            Ok(empty) => {
-                *query = empty;
-                ControlFlow::Continue(())
-            }
-            Err(error) => ControlFlow::Break(error),
+        self.depth += 1;
+        if let Some(names) = nothing(&query.body) {
+            return flow(empty_query(names).map(|empty| *query = empty));
+        }
+        match query.body.as_mut() {
+            SetExpr::Select(select) if self.depth == 1 => flow(self.shown(select)),
+            _ => ControlFlow::Continue(()),
         }
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        if let Expr::Function(function) = expr {
-            bare_sequence_name(function);
-        }
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<SqlError> {
+        self.depth -= 1;
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
+        self.factor(factor);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        flow(self.outer_cast(expr))
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        match self.expr(expr) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        flow(self.expr(expr))
     }
 }

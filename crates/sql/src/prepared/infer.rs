@@ -19,6 +19,7 @@ use crate::catalog::Tables;
 use crate::error::{Result, SqlError};
 use crate::names::{fold, table_name};
 use crate::parse::{Parsed, Source};
+use crate::semantics::array_literals::item_type;
 use crate::types::column_type;
 
 /// The number of a parameter, counted from 0.
@@ -63,9 +64,15 @@ pub(super) fn count(parsed: &mut Parsed, source: &Source) -> Result<usize> {
     }
 }
 
-/// The types of all parameters; `known` are those that were given.
-pub(super) fn types(parsed: &Parsed, tables: &Tables, known: Vec<Option<DataType>>) -> Vec<DataType> {
-    let mut finder = Finder { tables, scope: Vec::new(), types: known };
+/// The types of all parameters, and of their items for those that are arrays, which travel as text; `known` are the types that
+/// were given.
+pub(super) fn types(
+    parsed: &Parsed,
+    tables: &Tables,
+    known: Vec<Option<DataType>>,
+) -> (Vec<DataType>, Vec<Option<DataType>>) {
+    let items = vec![None; known.len()];
+    let mut finder = Finder { tables, scope: Vec::new(), types: known, items };
     if finder.types.iter().any(Option::is_none) {
         // Twice, as what one place says may tell what stands beside it in another.
         for _ in 0..2 {
@@ -79,7 +86,7 @@ pub(super) fn types(parsed: &Parsed, tables: &Tables, known: Vec<Option<DataType
             };
         }
     }
-    finder.types.into_iter().map(|data_type| data_type.unwrap_or(DataType::TEXT)).collect()
+    (finder.types.into_iter().map(|data_type| data_type.unwrap_or(DataType::TEXT)).collect(), finder.items)
 }
 
 struct Finder<'a> {
@@ -87,6 +94,8 @@ struct Finder<'a> {
     /// The tables that were met so far, each under the name by which its columns may be called.
     scope: Vec<(String, Arc<Schema>)>,
     types: Vec<Option<DataType>>,
+    /// What the items are of those that are arrays.
+    items: Vec<Option<DataType>>,
 }
 
 impl Finder<'_> {
@@ -162,6 +171,22 @@ impl Finder<'_> {
             Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
                 self.set(inner, data_type);
             }
+            _ => {}
+        }
+    }
+
+    /// A parameter that nothing is known of yet is an array.
+    fn set_array(&mut self, expr: &Expr, item: Option<DataType>) {
+        match expr {
+            Expr::Value(value) => {
+                if let (Some(at), Some(item)) = (number_of(&value.value), item)
+                    && let (Some(known @ None), Some(items)) = (self.types.get_mut(at), self.items.get_mut(at))
+                {
+                    *known = Some(DataType::TEXT);
+                    *items = Some(plain(item));
+                }
+            }
+            Expr::Nested(inner) => self.set_array(inner, item),
             _ => {}
         }
     }
@@ -269,6 +294,14 @@ impl Visitor for Finder<'_> {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         match expr {
+            Expr::Cast { expr, data_type, .. } if let Some(item) = item_type(data_type) => {
+                let item = column_type(&item).map_or(DataType::BigInt, |(item, _)| item);
+                self.set_array(expr, Some(item));
+            }
+            Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
+                let item = self.type_of(left);
+                self.set_array(right, item);
+            }
             Expr::Cast { expr, data_type, .. } => {
                 let data_type = column_type(data_type).ok().map(|(data_type, _)| data_type);
                 self.set(expr, data_type);

@@ -29,6 +29,7 @@ use crate::outcome::{Command, Outcome};
 use crate::parse::{Parsed, Source, parse};
 use crate::point::Point;
 use crate::session::Session;
+use crate::set_config;
 
 pub(crate) use statements::Statements;
 
@@ -40,6 +41,8 @@ pub struct Prepared {
     text: String,
     parsed: Parsed,
     parameters: Vec<DataType>,
+    /// What the items are of parameters that are arrays.
+    items: Vec<Option<DataType>>,
     /// The short way, if it may go that.
     point: Option<Point>,
 }
@@ -48,6 +51,28 @@ impl Prepared {
     /// The types of `$1`, `$2`, ...
     pub fn parameters(&self) -> &[DataType] {
         &self.parameters
+    }
+
+    /// The type of a parameter's items if it is an array, which is given as PostgreSQL's text of it: `{1,2}`.
+    pub fn items(&self, parameter: usize) -> Option<DataType> {
+        self.items.get(parameter).copied().flatten()
+    }
+
+    /// Whether a parameter is cast to an array of the catalog's numbers, whose items are numbers of 32 bits where they are sent.
+    pub fn is_oid_array(&self, parameter: usize) -> bool {
+        self.text.contains(&format!("${}::oid[]", parameter + 1))
+    }
+
+    fn types(&self) -> substitute::Types<'_> {
+        substitute::Types { plain: &self.parameters, items: &self.items }
+    }
+
+    /// The same with a parameter that its client has called an array of this.
+    pub fn with_items(mut self, parameter: usize, item: DataType) -> Prepared {
+        if let Some(known) = self.items.get_mut(parameter) {
+            *known = Some(item);
+        }
+        self
     }
 
     /// The text that it was made of.
@@ -112,12 +137,12 @@ impl Session {
         }
         let mut known = types.to_vec();
         known.resize(count, None);
-        let parameters = infer::types(&parsed, &self.tables, known);
+        let (parameters, items) = infer::types(&parsed, &self.tables, known);
         let point = match &parsed {
             Parsed::Statement(statement) => Point::plan(statement, &self.tables, &parameters),
             _ => None,
         };
-        Ok(Prepared { text: text.to_owned(), parsed, parameters, point })
+        Ok(Prepared { text: text.to_owned(), parsed, parameters, items, point })
     }
 
     /// The tables that a statement would see now.
@@ -152,9 +177,9 @@ impl Session {
             return Ok(schema);
         }
         let unknown = vec![Value::Null; prepared.parameters.len()];
-        let parsed = substitute::parameters(prepared.parsed.clone(), &prepared.parameters, &unknown);
+        let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), &unknown);
         let source = Source { text: &prepared.text };
-        let query = match parsed {
+        let mut query = match parsed {
             Parsed::Locking(query, _) => query,
             Parsed::Statement(statement) => match *statement {
                 Statement::Query(query) => query,
@@ -169,6 +194,7 @@ impl Session {
             _ => return Err(SqlError::new("XX000", "a statement without rows is described")),
         };
         let names = headings::of(&query);
+        set_config::describe(&mut query)?;
         let view = self.view(Moment::now(&self.db)?, Vec::new());
         let plan = self.planner.plan(Statement::Query(query), view, source)?;
         Ok(headings::apply(&plan.schema(), &names))
@@ -186,7 +212,7 @@ impl Session {
     ) -> Result<Outcome> {
         let parsed = match &prepared.point {
             Some(_) => Parsed::Point(prepared.clone(), values.to_vec()),
-            None => substitute::parameters(prepared.parsed.clone(), &prepared.parameters, values),
+            None => substitute::parameters(prepared.parsed.clone(), prepared.types(), values),
         };
         self.run_statement(&prepared.text, |_| Ok(parsed), input)
     }
@@ -203,7 +229,7 @@ impl Session {
         {
             return Ok(done);
         }
-        let parsed = substitute::parameters(prepared.parsed.clone(), &prepared.parameters, values);
+        let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), values);
         self.dispatch(parsed, &Source { text: &prepared.text }, input)
     }
 

@@ -5,8 +5,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType as SqlType, ExactNumberInfo, Expr, LimitClause, Query, SetExpr, Statement, TimezoneInfo,
-    Value as SqlValue, VisitMut, VisitorMut,
+    ArrayElemTypeDef, CastKind, DataType as SqlType, ExactNumberInfo, Expr, LimitClause, Query, SetExpr, Statement,
+    TimezoneInfo, Value as SqlValue, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 use engine::{DataType, Value};
@@ -14,9 +14,17 @@ use engine::{DataType, Value};
 use super::infer::number_of;
 use crate::parse::Parsed;
 
+/// The types of parameters.
+#[derive(Clone, Copy)]
+pub(super) struct Types<'a> {
+    pub(super) plain: &'a [DataType],
+    /// Those of their items where they are arrays.
+    pub(super) items: &'a [Option<DataType>],
+}
+
 /// A statement with values for its parameters.
-pub(super) fn parameters(mut parsed: Parsed, types: &[DataType], values: &[Value]) -> Parsed {
-    if types.is_empty() {
+pub(super) fn parameters(mut parsed: Parsed, types: Types<'_>, values: &[Value]) -> Parsed {
+    if types.plain.is_empty() {
         return parsed;
     }
     let mut substitute = Substitute { types, values };
@@ -32,7 +40,7 @@ pub(super) fn parameters(mut parsed: Parsed, types: &[DataType], values: &[Value
 }
 
 struct Substitute<'a> {
-    types: &'a [DataType],
+    types: Types<'a>,
     values: &'a [Value],
 }
 
@@ -41,7 +49,13 @@ impl Substitute<'_> {
     fn parameter(&self, expr: &Expr) -> Option<(DataType, &Value, Span)> {
         let Expr::Value(value) = expr else { return None };
         let at = number_of(&value.value)?;
-        Some((*self.types.get(at)?, self.values.get(at)?, value.span))
+        Some((*self.types.plain.get(at)?, self.values.get(at)?, value.span))
+    }
+
+    /// The type of the items of a parameter that is an array.
+    fn item(&self, expr: &Expr) -> Option<DataType> {
+        let Expr::Value(value) = expr else { return None };
+        self.types.items.get(number_of(&value.value)?).copied().flatten()
     }
 
     /// NULL needs no type where it goes straight into a column, and numbers need no planner there.
@@ -91,9 +105,27 @@ impl VisitorMut for Substitute<'_> {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Some((data_type, value, span)) = self.parameter(expr) {
-            *expr = literal(value, data_type, span);
+            *expr = match self.item(expr) {
+                Some(item) => array(value, item, span),
+                None => literal(value, data_type, span),
+            };
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// The text of an array as an expression.
+fn array(value: &Value, item: DataType, span: Span) -> Expr {
+    let text = match value {
+        Value::Text(text) => SqlValue::SingleQuotedString(text.clone()),
+        _ => SqlValue::Null,
+    };
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(Expr::Value(text.with_span(span))),
+        data_type: SqlType::Array(ArrayElemTypeDef::SquareBracket(Box::new(sql_type(item)), None)),
+        array: false,
+        format: None,
     }
 }
 

@@ -48,7 +48,7 @@ impl Misfit {
         let error = match self {
             Misfit::Syntax => {
                 let name = name.split(" with").next().unwrap_or(&name);
-                SqlError::new("22P02", format!("invalid input syntax for type {name}: \"{shown}\""))
+                SqlError::new(syntax_code(name), format!("invalid input syntax for type {name}: \"{shown}\""))
             }
             Misfit::Range => match data_type {
                 DataType::Decimal { precision, scale } => {
@@ -70,6 +70,12 @@ impl Misfit {
         };
         error.detail(format!("Column \"{column}\", value \"{shown}\"."))
     }
+}
+
+/// The code of a text that is no value of a type.
+pub(crate) fn syntax_code(type_name: &str) -> &'static str {
+    let is_time = ["date", "time", "interval"].iter().any(|word| type_name.starts_with(word));
+    if is_time { "22007" } else { "22P02" }
 }
 
 /// Long values are cut in messages.

@@ -1,0 +1,250 @@
+//! The columns of the relations of the catalog, and of those of `information_schema`.
+//!
+//! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `c` a letter, `b` a
+//! truth, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use crate::table::TYPE_KEY;
+
+/// Relations that have rows.
+pub(super) const RELATIONS: [(&str, &str); 16] = [
+    ("pg_am", "oid n amname t amhandler t amtype t"),
+    (
+        "pg_attribute",
+        "attrelid n attname t atttypid n attlen n attnum n attcacheoff n atttypmod n attndims n attbyval b attalign t \
+         attstorage t attcompression t attnotnull b atthasdef b atthasmissing b attidentity t attgenerated t \
+         attisdropped b attislocal b attinhcount n attcollation n attstattarget n attacl l attoptions l attfdwoptions l \
+         attmissingval l",
+    ),
+    (
+        "pg_class",
+        "oid n relname t relnamespace n reltype n reloftype n relowner n relam n relfilenode n reltablespace n \
+         relpages n reltuples n relallvisible n reltoastrelid n relhasindex b relisshared b relpersistence t relkind t \
+         relnatts n relchecks n relhasrules b relhastriggers b relhassubclass b relrowsecurity b relforcerowsecurity b \
+         relispopulated b relreplident t relispartition b relrewrite n relfrozenxid n relminmxid n relacl l reloptions l \
+         relpartbound t",
+    ),
+    (
+        "pg_constraint",
+        "oid n conname t connamespace n contype t condeferrable b condeferred b convalidated b conrelid n contypid n \
+         conindid n conparentid n confrelid n confupdtype t confdeltype t confmatchtype t conislocal b coninhcount n \
+         connoinherit b conkey a confkey a conpfeqop a conppeqop a conffeqop a confdelsetcols a conexclop a conbin t",
+    ),
+    (
+        "pg_database",
+        "oid n datname t datdba n encoding n datlocprovider t datistemplate b datallowconn b datconnlimit n \
+         datfrozenxid n datminmxid n dattablespace n datcollate t datctype t daticulocale t daticurules t datcollversion t \
+         datacl l",
+    ),
+    (
+        "pg_index",
+        "indexrelid n indrelid n indnatts n indnkeyatts n indisunique b indnullsnotdistinct b indisprimary b \
+         indisexclusion b indimmediate b indisclustered b indisvalid b indcheckxmin b indisready b indislive b \
+         indisreplident b indkey v indcollation v indclass v indoption v indexprs t indpred t",
+    ),
+    ("pg_indexes", "schemaname t tablename t indexname t tablespace t indexdef t"),
+    ("pg_namespace", "oid n nspname t nspowner n nspacl l"),
+    (
+        "pg_roles",
+        "rolname t rolsuper b rolinherit b rolcreaterole b rolcreatedb b rolcanlogin b rolreplication b rolconnlimit n \
+         rolpassword t rolvaliduntil t rolbypassrls b rolconfig l oid n",
+    ),
+    ("pg_sequence", "seqrelid n seqtypid n seqstart n seqincrement n seqmax n seqmin n seqcache n seqcycle b"),
+    (
+        "pg_sequences",
+        "schemaname t sequencename t sequenceowner t data_type t start_value n min_value n max_value n increment_by n \
+         cycle b cache_size n last_value n",
+    ),
+    (
+        "pg_settings",
+        "name t setting t unit t category t short_desc t extra_desc t context t vartype t source t min_val t max_val t \
+         enumvals l boot_val t reset_val t sourcefile t sourceline n pending_restart b",
+    ),
+    (
+        "pg_tables",
+        "schemaname t tablename t tableowner t tablespace t hasindexes b hasrules b hastriggers b rowsecurity b",
+    ),
+    ("pg_tablespace", "oid n spcname t spcowner n spcacl l spcoptions l"),
+    (
+        "pg_type",
+        "oid n typname t typnamespace n typowner n typlen n typbyval b typtype c typcategory t typispreferred b \
+         typisdefined b typdelim c typrelid n typsubscript t typelem n typarray n typinput t typoutput t typreceive t \
+         typsend t typmodin t typmodout t typanalyze t typalign t typstorage t typnotnull b typbasetype n typtypmod n \
+         typndims n typcollation n typdefaultbin t typdefault t typacl l",
+    ),
+    (
+        "pg_user",
+        "usename t usesysid n usecreatedb b usesuper b userepl b usebypassrls b passwd t valuntil t useconfig l",
+    ),
+];
+
+/// Relations that PostgreSQL has and that never have a row here.
+pub(super) const EMPTY: [(&str, &str); 46] = [
+    ("pg_aggregate", "aggfnoid n aggkind t"),
+    ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
+    ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
+    ("pg_available_extensions", "name t default_version t installed_version t comment t"),
+    ("pg_cast", "oid n castsource n casttarget n castfunc n castcontext t castmethod t"),
+    (
+        "pg_collation",
+        "oid n collname t collnamespace n collowner n collprovider t collisdeterministic b collencoding n collcollate t \
+         collctype t colliculocale t collversion t",
+    ),
+    (
+        "pg_conversion",
+        "oid n conname t connamespace n conowner n conforencoding n contoencoding n conproc t condefault b",
+    ),
+    ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b"),
+    ("pg_db_role_setting", "setdatabase n setrole n setconfig l"),
+    ("pg_default_acl", "oid n defaclrole n defaclnamespace n defaclobjtype t defaclacl l"),
+    ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
+    ("pg_description", "objoid n classoid n objsubid n description t"),
+    ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
+    ("pg_event_trigger", "oid n evtname t evtevent t evtowner n evtfoid n evtenabled t evttags l"),
+    ("pg_extension", "oid n extname t extowner n extnamespace n extrelocatable b extversion t"),
+    ("pg_foreign_data_wrapper", "oid n fdwname t fdwowner n fdwhandler n fdwvalidator n fdwacl l fdwoptions l"),
+    ("pg_foreign_server", "oid n srvname t srvowner n srvfdw n srvtype t srvversion t srvacl l srvoptions l"),
+    ("pg_foreign_table", "ftrelid n ftserver n ftoptions l"),
+    ("pg_inherits", "inhrelid n inhparent n inhseqno n inhdetachpending b"),
+    ("pg_language", "oid n lanname t lanowner n lanispl b lanpltrusted b"),
+    ("pg_matviews", "schemaname t matviewname t matviewowner t tablespace t hasindexes b ispopulated b definition t"),
+    (
+        "pg_opclass",
+        "oid n opcmethod n opcname t opcnamespace n opcowner n opcfamily n opcintype n opcdefault b opckeytype n",
+    ),
+    ("pg_operator", "oid n oprname t oprnamespace n oprowner n oprkind t oprleft n oprright n oprresult n"),
+    ("pg_opfamily", "oid n opfmethod n opfname t opfnamespace n opfowner n"),
+    ("pg_partitioned_table", "partrelid n partstrat t partnatts n partdefid n partattrs v partexprs t"),
+    ("pg_policies", "schemaname t tablename t policyname t permissive t roles l cmd t qual t with_check t"),
+    ("pg_policy", "oid n polname t polrelid n polcmd t polpermissive b polroles a polqual t polwithcheck t"),
+    ("pg_prepared_xacts", "transaction n gid t prepared t owner t database t"),
+    (
+        "pg_proc",
+        "oid n proname t pronamespace n proowner n prolang n procost n prorows n provariadic n prokind t prosecdef b \
+         proleakproof b proisstrict b proretset b provolatile t proparallel t pronargs n prorettype n proargtypes v \
+         prosrc t proacl l",
+    ),
+    ("pg_publication", "oid n pubname t pubowner n puballtables b pubinsert b pubupdate b pubdelete b pubtruncate b"),
+    ("pg_publication_namespace", "oid n pnpubid n pnnspid n"),
+    ("pg_publication_rel", "oid n prpubid n prrelid n prqual t prattrs v"),
+    ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
+    ("pg_rewrite", "oid n rulename t ev_class n ev_type t ev_enabled t is_instead b ev_qual t ev_action t"),
+    ("pg_rules", "schemaname t tablename t rulename t definition t"),
+    ("pg_shdescription", "objoid n classoid n description t"),
+    ("pg_statistic_ext", "oid n stxrelid n stxname t stxnamespace n stxowner n stxkeys v stxkind l"),
+    ("pg_subscription", "oid n subdbid n subname t subowner n subenabled b subconninfo t subslotname t"),
+    ("pg_trigger", "oid n tgrelid n tgparentid n tgname t tgfoid n tgtype n tgenabled t tgisinternal b tgconstraint n"),
+    ("pg_ts_config", "oid n cfgname t cfgnamespace n cfgowner n cfgparser n"),
+    ("pg_ts_dict", "oid n dictname t dictnamespace n dictowner n dicttemplate n dictinitoption t"),
+    ("pg_ts_parser", "oid n prsname t prsnamespace n"),
+    ("pg_ts_template", "oid n tmplname t tmplnamespace n"),
+    ("pg_user_mapping", "oid n umuser n umserver n umoptions l"),
+    ("pg_views", "schemaname t viewname t viewowner t definition t"),
+    ("pg_seclabels", "objoid n classoid n objsubid n provider t label t"),
+];
+
+/// The relations of `information_schema`.
+pub(super) const INFORMATION: [(&str, &str); 11] = [
+    (
+        "columns",
+        "table_catalog t table_schema t table_name t column_name t ordinal_position n column_default t is_nullable t \
+         data_type t character_maximum_length n character_octet_length n numeric_precision n numeric_precision_radix n \
+         numeric_scale n datetime_precision n interval_type t interval_precision n character_set_catalog t \
+         character_set_schema t character_set_name t collation_catalog t collation_schema t collation_name t \
+         domain_catalog t domain_schema t domain_name t udt_catalog t udt_schema t udt_name t scope_catalog t \
+         scope_schema t scope_name t maximum_cardinality n dtd_identifier t is_self_referencing t is_identity t \
+         identity_generation t identity_start t identity_increment t identity_maximum t identity_minimum t \
+         identity_cycle t is_generated t generation_expression t is_updatable t",
+    ),
+    (
+        "constraint_column_usage",
+        "table_catalog t table_schema t table_name t column_name t constraint_catalog t constraint_schema t \
+         constraint_name t",
+    ),
+    (
+        "key_column_usage",
+        "constraint_catalog t constraint_schema t constraint_name t table_catalog t table_schema t table_name t \
+         column_name t ordinal_position n position_in_unique_constraint n",
+    ),
+    (
+        "referential_constraints",
+        "constraint_catalog t constraint_schema t constraint_name t unique_constraint_catalog t \
+         unique_constraint_schema t unique_constraint_name t match_option t update_rule t delete_rule t",
+    ),
+    (
+        "routines",
+        "specific_catalog t specific_schema t specific_name t routine_catalog t routine_schema t routine_name t",
+    ),
+    (
+        "schemata",
+        "catalog_name t schema_name t schema_owner t default_character_set_catalog t default_character_set_schema t \
+         default_character_set_name t sql_path t",
+    ),
+    (
+        "sequences",
+        "sequence_catalog t sequence_schema t sequence_name t data_type t numeric_precision n numeric_precision_radix n \
+         numeric_scale n start_value t minimum_value t maximum_value t increment t cycle_option t",
+    ),
+    (
+        "table_constraints",
+        "constraint_catalog t constraint_schema t constraint_name t table_catalog t table_schema t table_name t \
+         constraint_type t is_deferrable t initially_deferred t enforced t nulls_distinct t",
+    ),
+    (
+        "tables",
+        "table_catalog t table_schema t table_name t table_type t self_referencing_column_name t reference_generation t \
+         user_defined_type_catalog t user_defined_type_schema t user_defined_type_name t is_insertable_into t is_typed t \
+         commit_action t",
+    ),
+    ("triggers", "trigger_catalog t trigger_schema t trigger_name t event_manipulation t event_object_table t"),
+    ("views", "table_catalog t table_schema t table_name t view_definition t check_option t is_updatable t"),
+];
+
+/// What relations of `information_schema` are called where all relations have one schema.
+pub(super) const INFORMATION_PREFIX: &str = "information_schema.";
+
+/// The columns of a relation, if there is one of this name.
+pub(super) fn columns(name: &str) -> Option<(&'static str, &'static str)> {
+    let found = match name.strip_prefix(INFORMATION_PREFIX) {
+        Some(name) => INFORMATION.iter().find(|known| known.0 == name),
+        None => RELATIONS.iter().chain(&EMPTY).find(|known| known.0 == name),
+    };
+    found.copied()
+}
+
+/// The schema that such a list of columns means.
+pub(super) fn schema(columns: &str) -> SchemaRef {
+    let words: Vec<&str> = columns.split_whitespace().collect();
+    let field = |pair: &[&str]| match pair[1] {
+        "n" => Field::new(pair[0], DataType::Int64, true),
+        "b" => Field::new(pair[0], DataType::Boolean, true),
+        "a" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true),
+        "v" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true)
+            .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "int2vector".to_owned())])),
+        "c" => Field::new(pair[0], DataType::Utf8View, true)
+            .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "char".to_owned())])),
+        "l" => Field::new(pair[0], DataType::new_list(DataType::Utf8View, true), true),
+        _ => Field::new(pair[0], DataType::Utf8View, true),
+    };
+    Arc::new(Schema::new(words.chunks_exact(2).map(field).collect::<Vec<_>>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_relation_has_columns_of_known_types() {
+        for (name, columns) in RELATIONS.iter().chain(&EMPTY).chain(&INFORMATION) {
+            let words: Vec<&str> = columns.split_whitespace().collect();
+            assert!(words.len().is_multiple_of(2), "{name}");
+            assert!(words.chunks(2).all(|pair| "ntcbavl".contains(pair[1]) && pair[0].len() > 1), "{name}");
+            let mut names: Vec<&str> = words.iter().step_by(2).copied().collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{name}");
+        }
+    }
+}

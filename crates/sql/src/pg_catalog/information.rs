@@ -1,0 +1,139 @@
+//! The rows of `information_schema`.
+use engine::{DataType, SequenceOptions};
+
+use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
+use super::relations::{Cell, Row, count, text};
+use super::{OWNER, TYPES, format_type, type_of};
+use crate::catalog::{CATALOG, SCHEMA};
+use Cell::Number;
+
+/// The rows of one relation.
+pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
+    let constraints = || {
+        let of_table = |table| TableObject::constraints(table).map(move |index| (table, index));
+        objects.tables.iter().flat_map(of_table)
+    };
+    match name {
+        "columns" => objects.tables.iter().flat_map(columns).collect(),
+        "constraint_column_usage" => {
+            constraints().flat_map(|(table, index)| key_columns(table, index, false)).collect()
+        }
+        "key_column_usage" => constraints().flat_map(|(table, index)| key_columns(table, index, true)).collect(),
+        "schemata" => [super::CATALOG_SCHEMA, "information_schema", SCHEMA].map(schema).into(),
+        "sequences" => objects.sequences.iter().map(sequence).collect(),
+        "table_constraints" => constraints().map(|(table, index)| constraint(table, index)).collect(),
+        "tables" => objects.tables.iter().map(table).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn yes(is_so: bool) -> Cell {
+    text(if is_so { "YES" } else { "NO" })
+}
+
+/// The names that most rows begin with.
+fn of_table(table: &TableObject) -> Row {
+    let names = [("table_catalog", CATALOG), ("table_schema", SCHEMA), ("table_name", table.table.name())];
+    names.map(|(column, name)| (column, text(name))).into()
+}
+
+fn of_constraint(index: &IndexObject) -> Row {
+    let names = [("constraint_catalog", CATALOG), ("constraint_schema", SCHEMA), ("constraint_name", &*index.name)];
+    names.map(|(column, name)| (column, text(name))).into()
+}
+
+fn table(table: &TableObject) -> Row {
+    let mut row = of_table(table);
+    row.extend([("table_type", text("BASE TABLE")), ("is_insertable_into", yes(true)), ("is_typed", yes(false))]);
+    row
+}
+
+fn columns(table: &TableObject) -> Vec<Row> {
+    let schema = table.table.schema();
+    let column = |(at, column): (usize, &engine::Column)| {
+        let (oid, _) = type_of(column.data_type);
+        let internal = TYPES.iter().find(|known| known.oid == oid).map_or("", |known| known.name);
+        let is_nullable = column.nullable && !schema.primary_key().contains(&at);
+        let mut row = of_table(table);
+        row.extend([("column_name", text(&column.name)), ("ordinal_position", count(at + 1))]);
+        row.extend([("is_nullable", yes(is_nullable)), ("data_type", Cell::Text(format_type(oid, None)))]);
+        row.extend([("udt_catalog", text(CATALOG)), ("udt_schema", text(super::CATALOG_SCHEMA))]);
+        row.extend([("udt_name", text(internal)), ("dtd_identifier", Cell::Text((at + 1).to_string()))]);
+        row.extend(["is_self_referencing", "is_identity", "identity_cycle"].map(|name| (name, yes(false))));
+        row.extend([("is_generated", text("NEVER")), ("is_updatable", yes(true))]);
+        row.extend(measures(column.data_type));
+        row
+    };
+    schema.columns().iter().enumerate().map(column).collect()
+}
+
+/// What a type's length or precision is.
+fn measures(data_type: DataType) -> Row {
+    let number = |bits: i64, scale: Option<i64>| {
+        let mut row = vec![("numeric_precision", Number(bits)), ("numeric_precision_radix", Number(2))];
+        row.extend(scale.map(|scale| ("numeric_scale", Number(scale))));
+        row
+    };
+    match data_type {
+        DataType::SmallInt => number(16, Some(0)),
+        DataType::Integer => number(32, Some(0)),
+        DataType::BigInt => number(64, Some(0)),
+        DataType::Real => number(24, None),
+        DataType::Double => number(53, None),
+        DataType::Decimal { precision, scale } => vec![
+            ("numeric_precision", Number(precision.into())),
+            ("numeric_precision_radix", Number(10)),
+            ("numeric_scale", Number(scale.into())),
+        ],
+        DataType::Text { max_chars: Some(max) } => vec![
+            ("character_maximum_length", Number(max.into())),
+            ("character_octet_length", Number(i64::from(max) * 4)),
+        ],
+        DataType::Text { max_chars: None } => vec![("character_octet_length", Number(1 << 30))],
+        DataType::Date => vec![("datetime_precision", Number(0))],
+        DataType::Timestamp | DataType::TimestampTz => vec![("datetime_precision", Number(6))],
+        DataType::Boolean | DataType::Bytea | DataType::Uuid => Vec::new(),
+    }
+}
+
+fn constraint(table: &TableObject, index: &IndexObject) -> Row {
+    let kind = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+    let mut row = of_constraint(index);
+    row.extend(of_table(table));
+    row.extend([("constraint_type", text(kind)), ("enforced", yes(true))]);
+    row.extend(["is_deferrable", "initially_deferred"].map(|name| (name, yes(false))));
+    if !index.is_primary {
+        row.push(("nulls_distinct", yes(true)));
+    }
+    row
+}
+
+fn key_columns(table: &TableObject, index: &IndexObject, is_numbered: bool) -> Vec<Row> {
+    let columns = table.table.schema().columns();
+    let column = |(number, at): (usize, &usize)| {
+        let mut row = of_constraint(index);
+        row.extend(of_table(table));
+        row.push(("column_name", text(&columns[*at].name)));
+        if is_numbered {
+            row.push(("ordinal_position", count(number + 1)));
+        }
+        row
+    };
+    index.columns.iter().enumerate().map(column).collect()
+}
+
+fn schema(name: &str) -> Row {
+    vec![("catalog_name", text(CATALOG)), ("schema_name", text(name)), ("schema_owner", text(OWNER))]
+}
+
+fn sequence(sequence: &SequenceObject) -> Row {
+    let SequenceOptions { data_type, start, increment, min, max, cycle } = *sequence.sequence.options();
+    let names = [("sequence_catalog", CATALOG), ("sequence_schema", SCHEMA), ("sequence_name", sequence.table.name())];
+    let mut row: Row = names.map(|(column, name)| (column, text(name))).into();
+    row.push(("data_type", Cell::Text(data_type.to_string())));
+    row.extend(measures(data_type));
+    let numbers = [("start_value", start), ("minimum_value", min), ("maximum_value", max), ("increment", increment)];
+    row.extend(numbers.map(|(column, number)| (column, Cell::Text(number.to_string()))));
+    row.push(("cycle_option", yes(cycle)));
+    row
+}

@@ -1,0 +1,154 @@
+//! What the catalog tells of: the tables, indexes and sequences that a statement sees, each with the number that stands for it.
+//!
+//! Tables and sequences have their own numbers, which never change. An index has none: its number comes from its name, which no
+//! other relation has, so that it is the same in one query as in the next.
+use std::collections::BTreeSet;
+
+use engine::{Index, Sequence, Table};
+
+use super::{FIRST_OID, quoted};
+use crate::catalog::{SCHEMA, Tables};
+
+/// Numbers of indexes start here, above those of tables.
+const FIRST_INDEX_OID: i64 = 1 << 30;
+
+/// See the module.
+pub(super) struct Objects {
+    pub(super) tables: Vec<TableObject>,
+    pub(super) sequences: Vec<SequenceObject>,
+}
+
+/// A table with its indexes, that of its key first.
+pub(super) struct TableObject {
+    pub(super) oid: i64,
+    pub(super) table: Table,
+    pub(super) indexes: Vec<IndexObject>,
+    /// What it takes without its indexes.
+    pub(super) bytes: i64,
+}
+
+/// An index.
+pub(super) struct IndexObject {
+    pub(super) oid: i64,
+    pub(super) name: String,
+    pub(super) columns: Vec<usize>,
+    pub(super) is_unique: bool,
+    pub(super) is_primary: bool,
+    /// Whether it stands for a constraint, be it the key.
+    pub(super) is_constraint: bool,
+    pub(super) method: &'static str,
+    pub(super) bytes: i64,
+}
+
+/// A sequence.
+pub(super) struct SequenceObject {
+    pub(super) oid: i64,
+    pub(super) table: Table,
+    pub(super) sequence: Sequence,
+}
+
+/// The number of a table or sequence.
+fn oid_of(table: &Table) -> i64 {
+    FIRST_OID + 2 * i64::from(table.id())
+}
+
+/// The number that a name leads to (FNV-1a), of 30 bits.
+fn number_of(name: &str) -> i64 {
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    i64::try_from((hash ^ (hash >> 30)) & ((1 << 30) - 1)).unwrap_or(0)
+}
+
+fn size(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+impl Objects {
+    /// Those that a statement sees.
+    pub(super) fn of(tables: &Tables) -> Objects {
+        // One may be dropped between its name and itself.
+        let find = |names: Vec<String>| names.into_iter().filter_map(|name| tables.find(&name).ok());
+        let mut taken = BTreeSet::new();
+        let sequences = find(tables.sequence_names()).filter_map(|table| {
+            let sequence = tables.sequence_of(&table)?;
+            Some(SequenceObject { oid: oid_of(&table), table, sequence })
+        });
+        let sequences = sequences.collect();
+        let tables = find(tables.names()).map(|table| TableObject::new(table, tables, &mut taken)).collect();
+        Objects { tables, sequences }
+    }
+
+    /// All indexes, each with its table.
+    pub(super) fn indexes(&self) -> impl Iterator<Item = (&TableObject, &IndexObject)> {
+        self.tables.iter().flat_map(|table| table.indexes.iter().map(move |index| (table, index)))
+    }
+
+    /// The names of all relations with their numbers.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&str, i64)> {
+        let tables = self.tables.iter().map(|table| (table.table.name(), table.oid));
+        let sequences = self.sequences.iter().map(|sequence| (sequence.table.name(), sequence.oid));
+        let indexes = self.indexes().map(|(_, index)| (index.name.as_str(), index.oid));
+        tables.chain(sequences).chain(indexes)
+    }
+}
+
+impl TableObject {
+    fn new(table: Table, tables: &Tables, taken: &mut BTreeSet<i64>) -> TableObject {
+        let mut oid_of_index = |name: &str| {
+            let mut oid = FIRST_INDEX_OID + number_of(name);
+            while !taken.insert(oid) {
+                oid += 1;
+            }
+            oid
+        };
+        let mut object = |index: &Index, name: String, is_primary: bool| {
+            let definition = index.definition();
+            IndexObject {
+                oid: oid_of_index(&name),
+                name,
+                columns: definition.columns.clone(),
+                is_unique: definition.unique || is_primary,
+                is_primary,
+                is_constraint: definition.is_constraint || is_primary,
+                method: definition.method.name(),
+                bytes: size(index.bytes()),
+            }
+        };
+        let mut indexes = Vec::new();
+        if let Some(key) = table.primary_index() {
+            indexes.push(object(&key, format!("{}_pkey", table.name()), true));
+        }
+        for index in tables.indexes_of(&table) {
+            indexes.push(object(&index, index.definition().name.clone(), false));
+        }
+        let memory = table.memory();
+        let bytes = size(memory.insert_bytes + memory.base_bytes + memory.tail_bytes + memory.history_bytes);
+        TableObject { oid: oid_of(&table), table, indexes, bytes }
+    }
+
+    /// The names of columns, as they are written in a definition.
+    pub(super) fn column_names(&self, positions: &[usize]) -> Vec<String> {
+        let columns = self.table.schema().columns();
+        positions.iter().map(|at| quoted(&columns[*at].name)).collect()
+    }
+
+    /// The statement that would make an index.
+    pub(super) fn definition(&self, index: &IndexObject) -> String {
+        let unique = if index.is_unique { "UNIQUE " } else { "" };
+        let (name, table) = (quoted(&index.name), quoted(self.table.name()));
+        let columns = self.column_names(&index.columns).join(", ");
+        format!("CREATE {unique}INDEX {name} ON {SCHEMA}.{table} USING {} ({columns})", index.method)
+    }
+
+    /// The definition of the constraint that an index stands for.
+    pub(super) fn constraint(&self, index: &IndexObject) -> String {
+        let kind = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+        format!("{kind} ({})", self.column_names(&index.columns).join(", "))
+    }
+
+    /// The constraints: the key and what is UNIQUE.
+    pub(super) fn constraints(&self) -> impl Iterator<Item = &IndexObject> {
+        self.indexes.iter().filter(|index| index.is_constraint)
+    }
+}

@@ -1,0 +1,221 @@
+"""Values of every type on their way to a server and back, in text and binary; what errors tell a program. The same tests pass against
+PostgreSQL. The server's address is in the environment of libpq."""
+import datetime as dt
+import math
+import struct
+import unittest
+import uuid
+from decimal import Decimal
+
+import psycopg
+from psycopg import sql
+from psycopg.types.numeric import Float4, Int2, Int4, Int8
+
+INFINITY, NAN = float("inf"), float("nan")
+
+# The ends of each type's range, and what lies between.
+EXTREMES = {
+    "boolean": [True, False],
+    "smallint": [Int2(-32768), Int2(-1), Int2(0), Int2(32767)],
+    "int": [Int4(-(2**31)), Int4(-1), Int4(0), Int4(2**31 - 1)],
+    "bigint": [Int8(-(2**63)), Int8(-1), Int8(0), Int8(2**63 - 1)],
+    "real": [Float4(3.4028234663852886e38), Float4(1.401298464324817e-45), Float4(-INFINITY), Float4(INFINITY), Float4(NAN)],
+    "double precision": [1.7976931348623157e308, 5e-324, -0.0, 0.1, -INFINITY, INFINITY, NAN],
+    "numeric(38,10)": [
+        Decimal("9999999999999999999999999999.9999999999"),
+        Decimal("-9999999999999999999999999999.9999999999"),
+        Decimal("0.0000000001"),
+        Decimal("-0.0000000001"),
+        Decimal("0E-10"),
+        Decimal("10000.0000000000"),
+    ],
+    "numeric(38,0)": [Decimal("9" * 38), Decimal("-" + "9" * 38), Decimal(0)],
+    "text": ["", " ", "NULL", "\\N", "'\"\\\t\r\n", "\u00e4\u20ac\U0001f600", "x" * 1_000_000],
+    "varchar(3)": ["", "abc", "\u00e4\u20ac\U0001f600"],
+    "bytea": [b"", b"\x00", bytes(range(256)), bytes(range(256)) * 1_000],
+    "date": [dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(2000, 2, 29), dt.date(9999, 12, 31)],
+    "timestamp": [
+        dt.datetime(1, 1, 1),
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999999),
+        dt.datetime(2000, 1, 1),
+        dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
+    ],
+    "timestamptz": [
+        dt.datetime(1, 1, 1, tzinfo=dt.timezone.utc),
+        dt.datetime(2026, 11, 22, 1, 2, 3, 4, tzinfo=dt.timezone(dt.timedelta(hours=-5, minutes=-30))),
+        dt.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=dt.timezone.utc),
+    ],
+    "uuid": [uuid.UUID(int=0), uuid.UUID(int=2**128 - 1), uuid.UUID("550e8400-e29b-41d4-a716-446655440000")],
+}
+
+
+def connect(**options):
+    return psycopg.connect(autocommit=True, **options)
+
+
+def same(one, other):
+    if isinstance(one, float) and isinstance(other, float):
+        return (math.isnan(one) and math.isnan(other)) or (one == other and math.copysign(1, one) == math.copysign(1, other))
+    return type(one) is type(other) and one == other
+
+
+class Values(unittest.TestCase):
+    def check(self, name, given, found):
+        if isinstance(given, Float4):
+            given, found = (struct.unpack("f", struct.pack("f", value))[0] for value in (given, found))
+        elif isinstance(given, int) and not isinstance(given, bool):
+            given = int(given)
+        with self.subTest(name):
+            self.assertTrue(same(found, given), f"{name}: {given!r} came back as {found!r}")
+
+    def test_the_ends_of_each_type_go_both_ways_in_both_formats(self):
+        # A plan of the table of another type would be no good.
+        with connect(prepare_threshold=None) as connection:
+            for name, values in EXTREMES.items():
+                connection.execute("DROP TABLE IF EXISTS extremes")
+                connection.execute(f"CREATE TABLE extremes (id int PRIMARY KEY, v {name})")
+                for binary in (False, True):
+                    mark = sql.SQL("%b" if binary else "%t")
+                    insert = sql.SQL("INSERT INTO extremes VALUES ({}, {})").format(mark, mark)
+                    for at, value in enumerate([*values, None]):
+                        connection.execute("DELETE FROM extremes")
+                        connection.execute(insert, (Int4(at), value))
+                        for binary_result in (False, True):
+                            cursor = connection.cursor(binary=binary_result)
+                            found = cursor.execute("SELECT v FROM extremes WHERE id = %s", (at,)).fetchone()[0]
+                            self.check(name, value, found) if value is not None else self.assertIsNone(found)
+
+    def test_parameters_are_values_of_queries_too(self):
+        with connect() as connection:
+            for name, values in EXTREMES.items():
+                # Numbers of a type without digits after the point need more than that type has here.
+                if name == "numeric(38,0)":
+                    continue
+                for mark, value in ((mark, value) for mark in ("%t", "%b") for value in values):
+                    cursor = connection.cursor(binary=mark == "%b")
+                    cursor.execute(f"SELECT {mark}::{name.split('(')[0]}", (value,))
+                    found = cursor.fetchone()[0]
+                    if isinstance(value, Decimal):
+                        self.assertEqual(found, value, name)
+                    else:
+                        self.check(name, value, found)
+
+    def test_values_out_of_range_are_told_with_the_right_code(self):
+        with connect() as connection:
+            connection.execute("DROP TABLE IF EXISTS narrow")
+            connection.execute(
+                "CREATE TABLE narrow (s smallint, i int, l bigint, n numeric(5,2), v varchar(3), d date, u uuid, b boolean)"
+            )
+            cases = [
+                ("s", "32768", "22003"),
+                ("i", "-2147483649", "22003"),
+                ("l", "9223372036854775808", "22003"),
+                ("n", "1000", "22003"),
+                ("v", "abcd", "22001"),
+                ("d", "2021-02-29", "22008"),
+                ("d", "soon", "22007"),
+                ("u", "550e8400", "22P02"),
+                ("b", "perhaps", "22P02"),
+                ("i", "1.5", "22P02"),
+                ("i", "", "22P02"),
+            ]
+            for column, value, code in cases:
+                with self.assertRaises(psycopg.Error, msg=(column, value)) as caught:
+                    connection.execute(f"INSERT INTO narrow ({column}) VALUES (%s)", (value,))
+                with self.subTest(column, value=value):
+                    self.assertEqual(caught.exception.sqlstate, code, str(caught.exception))
+            self.assertEqual(connection.execute("SELECT count(*) FROM narrow").fetchone(), (0,))
+
+    def test_arrays_come_back_and_are_taken_in_any(self):
+        with connect() as connection:
+            connection.execute("DROP TABLE IF EXISTS many")
+            connection.execute("CREATE TABLE many (id int PRIMARY KEY, t text)")
+            connection.execute("INSERT INTO many VALUES (1, 'a'), (2, 'b,\"'), (3, NULL)")
+            for binary in (False, True):
+                cursor = connection.cursor(binary=binary)
+                self.assertEqual(cursor.execute("SELECT ARRAY['a', NULL, 'b,c']").fetchone(), (["a", None, "b,c"],))
+                mark = "%b" if binary else "%t"
+                ids = [Int4(1), Int4(3), Int4(7)]
+                query = f"SELECT id FROM many WHERE id = ANY({mark}) ORDER BY id"
+                self.assertEqual(cursor.execute(query, (ids,)).fetchall(), [(1,), (3,)])
+                self.assertEqual(cursor.execute(query, ([2**40, 2],)).fetchall(), [(2,)])
+                query = f"SELECT id FROM many WHERE t = ANY({mark}) ORDER BY id"
+                self.assertEqual(cursor.execute(query, (["b,\"", "z"],)).fetchall(), [(2,)])
+                query = f"SELECT id FROM many WHERE id <> ALL({mark}::int[]) ORDER BY id"
+                self.assertEqual(cursor.execute(query, (ids,)).fetchall(), [(2,)])
+            self.assertEqual(connection.execute("SELECT id FROM many WHERE id = ANY('{2,3}') ORDER BY 1").fetchall(), [(2,), (3,)])
+
+
+class Errors(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with connect() as connection:
+            connection.execute("DROP TABLE IF EXISTS strict")
+            connection.execute("CREATE TABLE strict (id int PRIMARY KEY, name text NOT NULL, mail text UNIQUE)")
+            connection.execute("INSERT INTO strict VALUES (1, 'a', 'm')")
+
+    def diagnosis(self, statement, values=None):
+        with connect() as connection, self.assertRaises(psycopg.Error, msg=statement) as caught:
+            connection.execute(statement, values)
+        return caught.exception.diag
+
+    def test_violations_name_their_table_column_and_constraint(self):
+        cases = [
+            ("INSERT INTO strict VALUES (1, 'b', 'n')", "23505", "strict_pkey", None, "Key (id)=(1) already exists."),
+            ("INSERT INTO strict VALUES (2, 'b', 'm')", "23505", "strict_mail_key", None, "Key (mail)=(m) already exists."),
+            ("INSERT INTO strict VALUES (2, NULL, 'n')", "23502", None, "name", None),
+            ("UPDATE strict SET name = NULL", "23502", None, "name", None),
+        ]
+        for statement, code, constraint, column, detail in cases:
+            found = self.diagnosis(statement)
+            self.assertEqual((found.sqlstate, found.schema_name, found.table_name), (code, "public", "strict"), statement)
+            self.assertEqual((found.constraint_name, found.column_name), (constraint, column), statement)
+            if detail:
+                self.assertEqual(found.message_detail, detail)
+
+    def test_errors_have_postgresqls_codes_and_places(self):
+        cases = [
+            ("SELECT * FROM nowhere", "42P01", 15),
+            ("SELECT \u00e4 FROM strict", "42703", 8),
+            ("SELECT strict.x FROM strict", "42703", 8),
+            ("SELECT x.id FROM strict", "42P01", 8),
+            ("SELEC 1", "42601", 1),
+            ("SELECT 1 +", "42601", 11),
+            ("SELECT nosuch(1)", "42883", 8),
+            ("SELECT 1 / 0", "22012", None),
+            ("SELECT 'x'::int", "22P02", 8),
+            ("SELECT 2147483647::int + 1::int", "22003", None),
+            ("SELECT 'a' FROM strict WHERE id = 'x'", "22P02", 35),
+            ("INSERT INTO strict (id, nope) VALUES (1, 2)", "42703", 25),
+            ("INSERT INTO strict VALUES (1, 2, 3, 4)", "42601", 37),
+            ("CREATE TABLE strict (id int)", "42P07", None),
+            ("DROP TABLE nowhere", "42P01", None),
+            ("SELECT count(*) FROM strict WHERE count(*) > 1", "42803", None),
+            ("SELECT name, count(*) FROM strict", "42803", 8),
+            ("SELECT id FROM strict a, strict b", "42702", 8),
+            ("EXECUTE nothing", "26000", None),
+            ("SAVEPOINT s", "25P01", None),
+            ("SET nothing.at_all TO", "42601", 22),
+            ("SHOW nothing", "42704", None),
+        ]
+        for statement, code, place in cases:
+            with self.subTest(statement):
+                found = self.diagnosis(statement)
+                self.assertEqual(found.sqlstate, code, found.message_primary)
+                if place is not None:
+                    self.assertEqual(found.statement_position, str(place), found.message_primary)
+
+    def test_a_failed_block_takes_nothing_but_its_end(self):
+        with connect() as connection:
+            connection.execute("BEGIN")
+            with self.assertRaises(psycopg.errors.DivisionByZero):
+                connection.execute("SELECT 1/0")
+            for statement, values in (("SELECT 1", None), ("SELECT %s", (1,)), ("SET application_name = 'x'", None)):
+                with self.assertRaises(psycopg.errors.InFailedSqlTransaction):
+                    connection.execute(statement, values)
+            self.assertEqual(connection.execute("COMMIT").statusmessage, "ROLLBACK")
+            self.assertEqual(connection.execute("SELECT 1").fetchone(), (1,))
+
+
+if __name__ == "__main__":
+    unittest.main()
