@@ -130,7 +130,8 @@ impl Table {
         let scan = ScanOptions { columns: (0..columns.len()).collect(), with_rid: true, ..ScanOptions::default() };
         let storage = self.database.shared.core.transactions.view(view.snapshot());
         let mut faults = Vec::new();
-        for batch in self.scan(&view, scan)?.flatten() {
+        for batch in self.scan(&view, scan)?.batches() {
+            let batch = batch?;
             verification.rows += batch.num_rows() as u64;
             for (at, column) in columns.iter().enumerate().filter(|(_, column)| !column.nullable) {
                 let nulls = batch.column(at).null_count();
@@ -141,8 +142,9 @@ impl Table {
             let Some(primary_key) = &self.data.primary_key else { continue };
             for word in batch.column(columns.len()).as_primitive::<UInt64Type>().values() {
                 let rid = Rid::from_word(*word);
-                let read = self.data.storage.read(storage, rid, &primary_key.columns, |cells| primary_key.key(cells));
-                let found = read.and_then(|key| self.data.find(storage, &key));
+                let read =
+                    self.data.storage.read(storage, rid, &primary_key.columns, |cells| primary_key.key(cells))?;
+                let found = read.map(|key| self.data.find(storage, &key)).transpose()?.flatten();
                 if found != Some(rid) {
                     faults.push(format!("\"{}\": the primary key of {rid:?} leads to {found:?}", self.name()));
                 }

@@ -18,7 +18,7 @@
 //! transaction.rollback();
 //!
 //! let transaction = db.begin()?;
-//! let rows: usize = transaction.scan(&people, &["id", "name"])?.flatten().map(|batch| batch.num_rows()).sum();
+//! let rows: usize = transaction.scan(&people, &["id", "name"])?.batches().map(|batch| batch.unwrap().num_rows()).sum();
 //! assert_eq!(rows, 1);
 //! # Ok::<(), engine::Error>(())
 //! ```

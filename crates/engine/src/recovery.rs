@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use durability::{Checkpoints, Device, Frame, FrameKind, Log, LogOptions, Manifest, lock_directory, lock_to_read};
-use lineage::{Cell, Change, MemoryBudget, TableOptions};
+use lineage::{Cell, Change, MemoryBudget, TableOptions, WriteError};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
@@ -73,7 +73,7 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         let from = recovered.trimmed_below;
         return Err(Error::NoCheckpoint { from, damaged: damaged.iter().map(Error::to_string).collect() });
     }
-    replay.keys.order(&replay.tables);
+    replay.keys.order(&replay.tables)?;
     let mut tables = BTreeMap::new();
     for table in replay.tables.into_values() {
         table.storage.finish_recovery();
@@ -190,15 +190,15 @@ impl Replay {
             return Ok(());
         };
         let view = self.transactions.view(Snapshot::at(at));
-        table
-            .storage
-            .append(view, at.0, rid, change)
-            .map_err(|error| Error::BadRedo(format!("record {rid:?} of \"{}\": {error:?}", table.name)))?;
+        table.storage.append(view, at.0, rid, change).map_err(|error| match error {
+            WriteError::Page(error) => Error::Page(error),
+            error => Error::BadRedo(format!("record {rid:?} of \"{}\": {error:?}", table.name)),
+        })?;
         if let (Some(primary_key), Change::Update(values)) = (&table.primary_key, change)
             && primary_key.is_among(values.iter().map(|(column, _)| *column))
         {
             table.note_changed_key();
-            let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells));
+            let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells))?;
             key.into_iter().for_each(|key| self.keys.enter(table, primary_key, key, rid));
         }
         Ok(())

@@ -72,7 +72,7 @@ impl Lists {
         };
         let scan = self.table.scan(&transaction.view()?, ScanOptions { columns, tests, with_rid: false })?;
         let mut elements = Vec::new();
-        for batch in scan.flatten() {
+        for batch in scan.batches().map(Result::unwrap) {
             match self.storage {
                 Storage::Texts => {
                     let texts = batch.column(0).as_string_view();

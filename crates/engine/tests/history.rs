@@ -109,7 +109,7 @@ fn rows_of(batches: impl Iterator<Item = RecordBatch>) -> State {
 fn scan_at(table: &Table, at: Timestamp) -> Option<State> {
     let options = engine::ScanOptions { columns: vec![0, 1, 2, 3], ..Default::default() };
     match table.scan(Snapshot::at(at), options) {
-        Ok(scan) => Some(rows_of(scan.flatten())),
+        Ok(scan) => Some(rows_of(scan.batches().map(Result::unwrap))),
         Err(error) => {
             assert!(is_too_old(&error, at), "{error}");
             None
@@ -128,7 +128,7 @@ fn check_tests(table: &Table, at: Timestamp, state: &State) {
     let passing = state.iter().filter(|(_, (a, b, _))| a.is_some() && *b < bound);
     let passing: State = passing.map(|(key, row)| (*key, row.clone())).collect();
     let options = engine::ScanOptions { columns: vec![0, 1, 2, 3], tests: tests.clone(), ..Default::default() };
-    let found = rows_of(table.scan(Snapshot::at(at), options).unwrap().flatten());
+    let found = rows_of(table.scan(Snapshot::at(at), options).unwrap().batches().map(Result::unwrap));
     assert_eq!(found, passing, "filtered scan at {at:?}");
     for (tests, rows) in [(&tests[..], &passing), (&[], state)] {
         let totals = table.aggregate(Snapshot::at(at), tests, &[2]).unwrap();
@@ -201,7 +201,7 @@ fn random_transaction(db: &Database, table: &Table, rng: &mut StdRng, journal: &
         }
     }
     if rng.random_bool(0.3) {
-        let state = rows_of(transaction.scan(table, &COLUMNS).unwrap().flatten());
+        let state = rows_of(transaction.scan(table, &COLUMNS).unwrap().batches().map(Result::unwrap));
         for key in 0..KEYS {
             let read = transaction.get(table, &[Value::from(key)]).unwrap().map(row_of);
             assert_eq!(read.as_ref(), state.get(&key), "a transaction reads by key what it scans");

@@ -84,7 +84,7 @@ impl Range {
         let types: Arc<[DataType]> = schema.columns().iter().map(|column| column.data_type).collect();
         let page_records = page_records(options.update_range_records);
         let part = |_| {
-            let history = History::empty(types.clone());
+            let history = History::empty(types.clone(), meter.clone());
             let charge = Charge::new(meter, MemoryKind::History, 0);
             UpdateRange {
                 tails: TailPages::new(schema, options.layout, page_records, options.workers, meter),

@@ -144,7 +144,10 @@ impl ScanExec {
                 let mut ready = VecDeque::new();
                 Box::new(std::iter::from_fn(move || {
                     while ready.is_empty() {
-                        ready.extend(scan.next_range()?);
+                        match scan.next_range()? {
+                            Ok(batches) => ready.extend(batches),
+                            Err(error) => return Some(Err(DataFusionError::External(error.into()))),
+                        }
                     }
                     ready.pop_front().map(Ok)
                 }))

@@ -61,7 +61,7 @@ impl KeysToOrder {
     }
 
     /// Puts the records of each key in the order in which they were inserted.
-    pub(crate) fn order(self, tables: &HashMap<TableId, Arc<TableData>>) {
+    pub(crate) fn order(self, tables: &HashMap<TableId, Arc<TableData>>) -> Result<()> {
         for (table, keys) in self.0.into_inner() {
             let Some(data) = tables.get(&table) else { continue };
             let Some(primary_key) = &data.primary_key else { continue };
@@ -71,11 +71,14 @@ impl KeysToOrder {
                     rids.push(rid);
                     None
                 });
-                rids.sort_by_key(|rid| data.storage.inserted_at(*rid));
-                rids.iter().for_each(|rid| primary_key.remove(&key, *rid));
-                rids.iter().for_each(|rid| primary_key.insert(key.clone(), *rid));
+                let inserted = |rid: Rid| Ok((data.storage.inserted_at(rid)?, rid));
+                let mut rids = rids.into_iter().map(inserted).collect::<Result<Vec<_>>>()?;
+                rids.sort_by_key(|(at, _)| *at);
+                rids.iter().for_each(|(_, rid)| primary_key.remove(&key, *rid));
+                rids.iter().for_each(|(_, rid)| primary_key.insert(key.clone(), *rid));
             }
         }
+        Ok(())
     }
 }
 
@@ -182,7 +185,7 @@ impl Piece {
         if let Some(primary_key) = &data.primary_key {
             data.storage.for_each_version_of_columns(*range, &primary_key.columns, |rid, cells| {
                 keys.enter(data, primary_key, primary_key.key(cells), rid);
-            });
+            })?;
         }
         Ok(())
     }

@@ -272,10 +272,10 @@ impl Transaction {
         data.check_positions(columns.iter().copied())?;
         let Some(key) = data.key_of_values(key)? else { return Ok(None) };
         if self.options.isolation != Isolation::Snapshot {
-            return Ok(self.read_otherwise(data, key, columns, take));
+            return self.read_otherwise(data, key, columns, take);
         }
         let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
-        Ok(data.read(view, &key, columns, |_, cells| take(cells)))
+        data.read(view, &key, columns, |_, cells| take(cells))
     }
 
     /// The same for transactions that take a snapshot for each read, or note what they read.
@@ -286,13 +286,13 @@ impl Transaction {
         key: Key,
         columns: &[usize],
         take: impl FnOnce(&[Cell<'_>]) -> R,
-    ) -> Option<R> {
+    ) -> Result<Option<R>> {
         let glance = self.glance();
         let view = self.transactions().view(glance.snapshot);
         let Some(reads) = &self.reads else { return data.read(view, &key, columns, |_, cells| take(cells)) };
-        let found = data.read(view, &key, columns, |rid, cells| (rid, take(cells)));
+        let found = data.read(view, &key, columns, |rid, cells| (rid, take(cells)))?;
         reads.note_key(data, key, found.as_ref().map(|(rid, _)| *rid));
-        found.map(|(_, taken)| taken)
+        Ok(found.map(|(_, taken)| taken))
     }
 
     /// Asks for the memory of the rows with these keys, each with the columns that will be read, so that the reads and

@@ -143,7 +143,9 @@ impl Transaction {
             let data = &self.tables[*table as usize];
             let Some(primary_key) = &data.primary_key else { continue };
             for rid in neighbours(*first, *count) {
-                if let Some(key) = data.storage.read(own, rid, &primary_key.columns, |cells| primary_key.key(cells)) {
+                // Where the own records are nothing is evicted.
+                let key = data.storage.read(own, rid, &primary_key.columns, |cells| primary_key.key(cells));
+                if let Ok(Some(key)) = key {
                     primary_key.remove(&key, rid);
                 }
             }

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use index::Holder;
-use lineage::{Appended, Cell, Change, WriteError, Writer, word_of_value};
+use lineage::{Appended, Cell, Change, PageError, WriteError, Writer, word_of_value};
 use smallvec::SmallVec;
 use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
@@ -25,6 +25,8 @@ enum Taken {
     /// Whether another record keeps it is known once its writer has ended; `None` if it has ended, too late for this
     /// transaction's snapshot.
     Undecided(Rid, Option<TxnId>),
+    /// It can't be told, as a page can't be read back.
+    Unknown(PageError),
 }
 
 /// What became of a change of one record.
@@ -100,6 +102,7 @@ impl Transaction {
             }
             Err(Taken::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
             Err(Taken::Undecided(_, None)) => Err(transaction.lose(Error::Conflict)),
+            Err(Taken::Unknown(error)) => Err(error.into()),
         })
     }
 
@@ -110,28 +113,30 @@ impl Transaction {
         let mut taken = None;
         let claimed = primary_key.insert_unique(key.clone(), rid, |other| {
             let has_key = |cells: &[Cell<'_>]| primary_key.key(cells) == key;
-            match data.storage.newest_writer(newest, other) {
-                Writer::Running(owner) => {
-                    taken = Some(Taken::Undecided(other, Some(owner)));
-                    Holder::Present
+            let look = || {
+                match data.storage.newest_writer(newest, other)? {
+                    Writer::Running(owner) => return Ok((Holder::Present, Some(Taken::Undecided(other, Some(owner))))),
+                    Writer::Tombstone => return Ok((Holder::Void, None)),
+                    Writer::Settled => {}
                 }
-                Writer::Tombstone => Holder::Void,
-                Writer::Settled => match data.storage.read(newest, other, &primary_key.columns, has_key) {
-                    Some(true) => {
-                        taken = None;
-                        Holder::Present
-                    }
-                    // It gave the key up after this transaction's snapshot, which would have the key twice.
-                    _ if data.storage.read(seen, other, &primary_key.columns, has_key) == Some(true) => {
-                        taken = Some(Taken::Undecided(other, None));
-                        Holder::Present
-                    }
-                    // Deleted with the key that it was inserted with. Once keys have been changed in this table that is no
-                    // longer certain: a merge forgets an update that was rolled back, and the index has its entry.
-                    None if !data.has_changed_keys() => Holder::Former,
-                    Some(false) | None => Holder::Past,
-                },
+                let has_now = data.storage.read(newest, other, &primary_key.columns, has_key)?;
+                if has_now == Some(true) {
+                    return Ok((Holder::Present, None));
+                }
+                // It gave the key up after this transaction's snapshot, which would have the key twice.
+                if data.storage.read(seen, other, &primary_key.columns, has_key)? == Some(true) {
+                    return Ok((Holder::Present, Some(Taken::Undecided(other, None))));
+                }
+                // Deleted with the key that it was inserted with. Once keys have been changed in this table that is no
+                // longer certain: a merge forgets an update that was rolled back, and the index has its entry.
+                let is_former = has_now.is_none() && !data.has_changed_keys();
+                Ok((if is_former { Holder::Former } else { Holder::Past }, None))
+            };
+            let (holder, why) = look().unwrap_or_else(|error| (Holder::Present, Some(Taken::Unknown(error))));
+            if holder == Holder::Present {
+                taken = why;
             }
+            holder
         });
         claimed.map_err(|other| taken.unwrap_or(Taken::By(other)))
     }
@@ -147,7 +152,10 @@ impl Transaction {
     fn duplicate_key(&self, data: &TableData, other: Rid) -> Error {
         let columns = data.schema.primary_key();
         let names: Vec<&str> = columns.iter().map(|column| data.schema.columns()[*column].name.as_str()).collect();
-        let values = data.storage.read_values(self.newest(), other, columns).unwrap_or_default();
+        let values = match data.storage.read_values(self.newest(), other, columns) {
+            Ok(values) => values.unwrap_or_default(),
+            Err(error) => return error.into(),
+        };
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         let key = shorten(format!("({})=({})", names.join(", "), values.join(", ")));
         Error::DuplicateKey { table: data.name.to_string(), key }
@@ -204,7 +212,7 @@ impl Transaction {
             return Ok(true);
         }
         // There is no record, or an older one has the key in this snapshot.
-        let found = self.find(data, &key);
+        let found = self.find(data, &key)?;
         if let Some(reads) = &self.reads {
             reads.note_key(data, key.clone(), found);
         }
@@ -217,7 +225,7 @@ impl Transaction {
     }
 
     /// The record that has the key now.
-    pub(super) fn find(&self, data: &TableData, key: &Key) -> Option<Rid> {
+    pub(super) fn find(&self, data: &TableData, key: &Key) -> Result<Option<Rid>> {
         let glance = self.glance();
         data.find(self.transactions().view(glance.snapshot), key)
     }
@@ -282,6 +290,7 @@ impl Transaction {
                     Ok(Tried::Done(Err(Done::Stale)))
                 }
                 Err(WriteError::Changed(_)) => Err(transaction.lose(Error::Conflict)),
+                Err(WriteError::Page(error)) => Err(error.into()),
             }
         })
     }
@@ -293,7 +302,7 @@ impl Transaction {
             self.wait_for_sharers(data, rid, crate::isolation::LockWait::Block)?;
         }
         let Some(primary_key) = data.primary_key.as_ref().filter(|_| changes_key) else { return Ok(()) };
-        let key = data.storage.read(self.newest(), rid, &primary_key.columns, |cells| primary_key.key(cells));
+        let key = data.storage.read(self.newest(), rid, &primary_key.columns, |cells| primary_key.key(cells))?;
         key.map_or(Ok(()), |key| self.enter_key(data, &key, rid))
     }
 

@@ -8,6 +8,7 @@ use sync::atomic::Ordering;
 use types::{Rid, Snapshot, StartTime, Timestamp, TxnId};
 
 use crate::cell::Cell;
+use crate::evict::{Lent, PageError};
 use crate::range::Range;
 use crate::table::Table;
 use crate::tail::Kind;
@@ -37,24 +38,33 @@ impl Table {
         range: usize,
         columns: &[usize],
         mut visit: impl FnMut(Rid, &[Cell<'_>]),
-    ) {
+    ) -> Result<(), PageError> {
         let visit = |slot: usize, cells: &[Cell<'_>]| visit(Rid::base(range, slot), cells);
-        self.range(range).for_each_version_of_columns(&sync::pin(), columns, visit);
+        self.range(range).for_each_version_of_columns(&sync::pin(), columns, visit)
     }
 }
 
 impl Range {
-    fn for_each_version_of_columns(&self, guard: &Guard, columns: &[usize], mut visit: impl FnMut(usize, &[Cell<'_>])) {
-        let pages = self.pages.load(guard);
+    fn for_each_version_of_columns(
+        &self,
+        guard: &Guard,
+        columns: &[usize],
+        mut visit: impl FnMut(usize, &[Cell<'_>]),
+    ) -> Result<(), PageError> {
+        let (pages, lent) = (self.pages.load(guard), Lent::new(columns.len()));
         let mut cells = vec![Cell::Null; columns.len()];
-        let inserted = |slot: usize| pages.meta.inserted_at(slot);
+        let starts = lent.starts(guard, &pages.meta)?;
+        let base = |(i, column): (usize, &usize)| lent.values(guard, &pages.columns[*column], (i, *column));
+        let base = columns.iter().enumerate().map(base).collect::<Result<Vec<_>, PageError>>()?;
+        let inserted = |slot: usize| match StartTime::from_word(starts.word(slot).load(Ordering::Acquire)) {
+            StartTime::Committed(at) => Some(at),
+            StartTime::Pending(_) | StartTime::Tombstone | StartTime::Unwritten => None,
+        };
         for slot in (0..self.len()).filter(|slot| inserted(*slot).is_some()) {
-            for (cell, column) in cells.iter_mut().zip(columns) {
-                *cell = pages.columns[*column].cell(*column, slot);
-            }
+            cells.iter_mut().zip(&base).for_each(|(cell, base)| *cell = base.cell(slot));
             visit(slot, &cells);
         }
-        let mut changes = self.changes_of(guard, columns);
+        let mut changes = self.changes_of(guard, columns)?;
         changes.sort_unstable();
         changes.dedup();
         for changes in changes.chunk_by(|left, right| left.0 == right.0) {
@@ -62,15 +72,16 @@ impl Range {
             let times = changes.iter().map(|(_, at)| *at).chain(inserted(slot));
             for at in times {
                 let view = View { snapshot: Snapshot::at(at), outcomes: &Stamped };
-                if self.read(guard, view, slot, columns, &mut cells) {
+                if self.read(guard, view, slot, columns, &mut cells)? {
                     visit(slot, &cells);
                 }
             }
         }
+        Ok(())
     }
 
     /// Slot and start of the versions that have a value for one of these columns.
-    fn changes_of(&self, guard: &Guard, columns: &[usize]) -> Vec<(usize, Timestamp)> {
+    fn changes_of(&self, guard: &Guard, columns: &[usize]) -> Result<Vec<(usize, Timestamp)>, PageError> {
         let mut changes = Vec::new();
         for part in &self.parts {
             part.tails.each_live(guard, |record| {
@@ -83,6 +94,7 @@ impl Range {
                 }
             });
             for page in part.archive.load(guard).history.pages() {
+                let page = &*page.hold(guard)?;
                 let versions = page.slots().flat_map(|slot| page.versions(slot).map(move |version| (slot, version)));
                 let changing = versions.filter(|(_, version)| {
                     version.kind() == Kind::Update && columns.iter().any(|column| version.is_explicit(*column))
@@ -90,6 +102,6 @@ impl Range {
                 changes.extend(changing.map(|(slot, version)| (slot, Timestamp(version.start()))));
             }
         }
-        changes
+        Ok(changes)
     }
 }

@@ -372,7 +372,11 @@ impl World {
                 let record = record.index(self.records.len());
                 self.check_writer(by, record);
                 let locked = self.table.lock(view, start, self.records[record].rid);
-                assert_eq!(locked.map(|_| ()), self.allowed(by, record).map(|_| ()), "lock of record {record}");
+                assert_eq!(
+                    locked.as_ref().map(|_| ()),
+                    self.allowed(by, record).as_ref().map(|_| ()),
+                    "lock of record {record}"
+                );
                 if let Ok(appended) = locked {
                     assert_eq!(appended.is_none(), by.has(record), "what is its own needs no lock");
                     appended.iter().for_each(|appended| self.note(by, record, Some(*appended), Wrote::Lock));
@@ -389,8 +393,8 @@ impl World {
             _ if by.has(record) || self.records[record].is_inserted => Writer::Settled,
             _ => Writer::Tombstone,
         };
-        assert_eq!(self.table.newest_writer(view, rid), expected);
-        assert_eq!(self.table.newest_writer_latched(view, rid), expected);
+        assert_eq!(self.table.newest_writer(view, rid), Ok(expected));
+        assert_eq!(self.table.newest_writer_latched(view, rid), Ok(expected));
     }
 
     fn note(&self, by: &mut Open, record: usize, appended: Option<Appended>, wrote: Wrote) {
@@ -407,7 +411,7 @@ impl World {
         change: impl Fn(Row) -> Option<Row>,
     ) {
         let expected = self.allowed(by, record);
-        assert_eq!(appended.map(|_| ()), expected.map(|_| ()), "write to record {record}");
+        assert_eq!(appended.as_ref().map(|_| ()), expected.as_ref().map(|_| ()), "write to record {record}");
         if let (Ok(appended), Ok(old)) = (appended, expected) {
             self.note(by, record, Some(appended), Wrote::Row(change(old)));
         }
