@@ -74,7 +74,7 @@ mod turn;
 
 pub use archive::{OldSegment, SegmentArchive};
 pub use checkpoint::{
-    CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats, CheckpointWriter,
+    BlobHold, CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats, CheckpointWriter,
     Checkpoints, FoundCheckpoints, MAX_BLOB_BYTES, Manifest, Published,
 };
 pub use device::{Access, Device, DeviceFile, DirectoryLock};
