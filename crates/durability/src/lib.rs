@@ -74,8 +74,8 @@ mod turn;
 
 pub use archive::{OldSegment, SegmentArchive};
 pub use checkpoint::{
-    BlobHold, CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats, CheckpointWriter,
-    Checkpoints, FoundCheckpoints, MAX_BLOB_BYTES, Manifest, Published,
+    BlobHold, CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats,
+    CheckpointWriter, Checkpoints, FoundCheckpoints, MAX_BLOB_BYTES, Manifest, Published,
 };
 pub use device::{Access, Device, DeviceFile, DirectoryLock};
 pub use error::{LogError, OpenError, Result};

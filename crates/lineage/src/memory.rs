@@ -128,12 +128,18 @@ impl MemoryBudget {
     /// If too much is in use, evicts pages until that is no longer so; returns how many bytes. For whoever is about to read
     /// pages back: the memory of each is made room for by who needs it.
     pub fn help_to_evict(&self) -> u64 {
-        if self.is_crowded() { self.evict(self.used_soon_bytes() - self.part_of_limit(HIGH)) } else { 0 }
+        self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(HIGH)))
+    }
+
+    /// The same for scans, which may go up to the limit with what they keep to themselves: nothing that others use has to go
+    /// for it before.
+    pub(crate) fn help_a_scan(&self) -> u64 {
+        self.evict(self.used_soon_bytes().saturating_sub(self.limit_bytes()))
     }
 
     /// The same with a reserve, so that nobody has to help for a while. For a background thread, and who can't go on.
     pub fn evict_to_reserve(&self) -> u64 {
-        if self.is_crowded() { self.evict(self.used_soon_bytes() - self.part_of_limit(LOW)) } else { 0 }
+        if self.is_crowded() { self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(LOW))) } else { 0 }
     }
 
     /// Evicts pages of at least so many bytes, those first that were not used for the longest time, as far as there are any
@@ -229,6 +235,11 @@ impl Charge {
     /// The bytes charged.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Gives all of it back before it is dropped.
+    pub(crate) fn give_back(&self) {
+        self.meter.add(self.kind, -(self.bytes.swap(0, Ordering::Relaxed) as i64));
     }
 
     /// Notes that this is given back as soon as no reader is left.

@@ -135,7 +135,7 @@ impl Clock {
         if wanted == 0 || self.in_vain.load(Ordering::Relaxed) == changes + 1 {
             return 0;
         }
-        let (mut evicted, mut unstored) = (0, 0);
+        let (mut evicted, mut unstored, mut has_chances) = (0, 0, false);
         // Each page may have its second chance.
         let mut turns = 2 * self.row().len();
         while evicted < wanted && turns > 0 {
@@ -149,18 +149,21 @@ impl Clock {
                     self.evicted_bytes.fetch_add(bytes, Ordering::Relaxed);
                 }
                 Turn::Away => {}
-                Turn::Recent | Turn::Busy => self.row().push_back(first),
+                Turn::Recent | Turn::Busy => {
+                    has_chances = true;
+                    self.row().push_back(first);
+                }
                 Turn::Unstored(bytes) => {
                     unstored += bytes;
                     self.row().push_back(first);
                 }
             }
         }
-        if evicted < wanted {
+        if evicted < wanted && !has_chances {
             self.in_vain.store(changes + 1, Ordering::Relaxed);
-            if unstored > 0 {
-                self.lacks_blobs.store(true, Ordering::Relaxed);
-            }
+        }
+        if evicted < wanted && unstored > 0 {
+            self.lacks_blobs.store(true, Ordering::Relaxed);
         }
         evicted
     }

@@ -80,7 +80,7 @@ impl<T> Deref for Resident<T> {
 enum State<T> {
     Here(Resident<T>),
     /// with what it would take, on the account of what is away
-    Away(#[expect(dead_code, reason = "it is given back when the state is dropped")] Charge),
+    Away(Charge),
 }
 
 /// See the module.
@@ -186,7 +186,7 @@ impl<T: Content> Evictable<T> {
         if self.meter.budget().has_room() {
             return self.read_back(guard, End::Front).map(Held::Here);
         }
-        self.meter.budget().help_to_evict();
+        self.meter.budget().help_a_scan();
         let place = self.stored.lock();
         match self.here(guard) {
             Some(content) => Ok(Held::Here(content)),
@@ -199,17 +199,18 @@ impl<T: Content> Evictable<T> {
     fn read_back<'g>(self: &'g Arc<Self>, guard: &'g Guard, end: End) -> Result<&'g T, PageError> {
         // Before the latch is taken: those who are to make room may look at this page too.
         self.meter.budget().help_to_evict();
-        let place = self.stored.lock();
-        if let Some(content) = self.here(guard) {
-            return Ok(content);
-        }
+        let mut place = self.stored.lock();
+        let away = match self.state.load(guard) {
+            State::Here(resident) => return Ok(&resident.content),
+            State::Away(away) => away,
+        };
         // The latch is kept: who comes now waits, and finds it in place.
         let resident = self.fetch_held(&place)?;
         self.state.replace(State::Here(resident), guard);
+        away.give_back();
+        place.hold = None;
         // Looked at under the latch, as it may go again at once; it stays for this reader.
         let content = self.here(guard);
-        let mut place = place;
-        place.hold = None;
         drop(place);
         self.enter(end);
         Ok(content.expect("nobody evicts a page whose latch another holds"))
