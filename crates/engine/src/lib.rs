@@ -46,6 +46,7 @@
 //! | `backup` | a copy in another directory |
 //! | `inspect` | looking at the files of a database, and whether they are whole |
 //! | `merger` | the background merge |
+//! | `evictor` | more data than memory |
 //! | `outcomes` | the storage's question answered by the transaction table |
 #![forbid(unsafe_code)]
 
@@ -57,6 +58,7 @@ mod checkpoint;
 mod database;
 mod directory;
 mod error;
+mod evictor;
 mod inspect;
 mod isolation;
 mod merger;
@@ -88,7 +90,8 @@ pub use error::{Error, Result};
 pub use inspect::{CheckpointSummary, Inspection, Verification};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
 pub use lineage::{
-    Aggregates, Cell, ColumnStatistics, Comparison, Encoding, Sum, TableStatistics, TableStats, Test, Totals,
+    Aggregates, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats, Sum, TableStatistics, TableStats, Test,
+    Totals,
 };
 pub use past::{ChangeKind, RecordVersion, RowChange};
 pub use read_view::{ReadView, Sight};

@@ -18,6 +18,7 @@ use crate::checkpoint::{Base, KeysToOrder, restore};
 use crate::database::{Core, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
+use crate::evictor;
 use crate::outcomes::Transactions;
 use crate::redo::{self, Operation, TableId};
 use crate::table::TableData;
@@ -33,7 +34,7 @@ pub(crate) struct Recovered {
     pub(crate) core: Arc<Core>,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) log: Log,
-    pub(crate) checkpoints: Checkpoints,
+    pub(crate) checkpoints: Arc<Checkpoints>,
     /// Bytes of the log that were replayed.
     pub(crate) replayed_bytes: u64,
 }
@@ -42,11 +43,11 @@ pub(crate) struct Recovered {
 pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<Recovered> {
     let locked = if options.read_only { lock_to_read(&*device)? } else { lock_directory(&*device)? };
     let (checkpoints, found) = Checkpoints::open(device.clone(), locked.1)?;
+    let checkpoints = Arc::new(checkpoints);
     let table_options = options.table_options();
     let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
     let mut damaged: Vec<Error> = found.damaged.into_iter().map(Error::Checkpoint).collect();
-    let (mut base, keys, budget) =
-        best_base(&found.manifests, &checkpoints, table_options, &mut *progress, &mut damaged);
+    let (mut base, keys, budget) = best_base(&found.manifests, &checkpoints, options, &mut *progress, &mut damaged);
     let mut replay = Replay {
         earlier: Vec::new(),
         table_options,
@@ -88,14 +89,16 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
 /// What the newest checkpoint gives that can be restored, or nothing. What is wrong with newer ones is added to `damaged`.
 fn best_base(
     manifests: &[Manifest],
-    checkpoints: &Checkpoints,
-    options: TableOptions,
+    checkpoints: &Arc<Checkpoints>,
+    options: &OpenOptions,
     progress: &mut dyn FnMut(u64, u64),
     damaged: &mut Vec<Error>,
 ) -> (Base, KeysToOrder, Arc<MemoryBudget>) {
+    // While it is filled pages go already, so that it may be larger than memory.
+    let budget = || evictor::budget_of(checkpoints, options.memory_limit_bytes);
     for manifest in manifests {
-        let (keys, budget) = (KeysToOrder::default(), Arc::default());
-        match restore(manifest, checkpoints, options, &budget, &keys, progress) {
+        let (keys, budget) = (KeysToOrder::default(), budget());
+        match restore(manifest, checkpoints, options.table_options(), &budget, &keys, progress) {
             Ok(base) => return (base, keys, budget),
             Err(error) => {
                 // The one before it is the one to keep now.
@@ -104,7 +107,7 @@ fn best_base(
             }
         }
     }
-    (Base::default(), KeysToOrder::default(), Arc::default())
+    (Base::default(), KeysToOrder::default(), budget())
 }
 
 /// The database as far as the log was read.
@@ -132,6 +135,7 @@ impl Replay {
             FrameKind::Commit if frame.lsn <= self.base.low.0 => self.earlier.clear(),
             FrameKind::Commit => {
                 let at = Timestamp(frame.lsn);
+                self.budget.evict_to_reserve();
                 self.bytes += (frame.payload.len() + self.earlier.len()) as u64;
                 if self.earlier.is_empty() {
                     return redo::read(frame.payload, |operation| self.apply(operation, at));

@@ -1,5 +1,5 @@
 //! The engine against a simple model of versions: random transactions by several threads, merges of all columns or some
-//! at random points, every past timestamp read again on every path. Checks invariants 3 (no committed version is lost)
+//! at random points, pages evicted in between, every past timestamp read again on every path. Checks invariants 3 (no committed version is lost)
 //! and 4 (a reader at t sees exactly what was committed at or before t) of ARCHITECTURE.md, and through the storage's
 //! assertions 1 and 2.
 //!
@@ -254,11 +254,13 @@ impl Held {
     }
 }
 
-/// Merges of all kinds, until it is done.
+/// Merges of all kinds, and on disk checkpoints and evictions, until it is done.
 fn merge_until(db: &Database, seed: u64, done: &AtomicBool) {
     let mut rng = StdRng::seed_from_u64(seed ^ 0xfeed);
     while !done.load(Ordering::Relaxed) {
         match rng.random_range(0..20) {
+            8 => drop(db.evict_now(1 << rng.random_range(6..20))),
+            9 if rng.random_bool(0.1) => drop(db.checkpoint()),
             0..=3 => drop(db.merge_now()),
             4..=6 => {
                 let columns: Vec<usize> = (0..COLUMNS.len()).filter(|_| rng.random_bool(0.5)).collect();
@@ -446,6 +448,10 @@ proptest! {
         check(&db, &table, &journal, first);
         let again = run_threads(&db, &table, seed ^ 1, 1, 5);
         journal.commits.lock().unwrap().append(&mut again.commits.lock().unwrap());
+        check(&db, &table, &journal, first);
+        db.merge_now();
+        db.checkpoint().unwrap();
+        db.evict_now(u64::MAX);
         check(&db, &table, &journal, first);
     }
 }

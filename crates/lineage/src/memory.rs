@@ -5,6 +5,7 @@
 //! together, are touched seldom.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::evict::{Clock, EvictionStats, PageSource};
 
@@ -90,6 +91,8 @@ impl MemoryBudget {
     }
 }
 
+/// How long a reader waits for other readers to be done with what was evicted for it.
+const READERS_MAX: Duration = Duration::from_millis(20);
 /// From this part of the limit on pages are evicted, in hundredths.
 const HIGH: u128 = 85;
 /// And until no more than this is in use.
@@ -140,6 +143,19 @@ impl MemoryBudget {
     /// The same with a reserve, so that nobody has to help for a while. For a background thread, and who can't go on.
     pub fn evict_to_reserve(&self) -> u64 {
         if self.is_crowded() { self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(LOW))) } else { 0 }
+    }
+
+    /// Waits a little for memory that is to come back, if so many bytes more would be beyond the limit: whoever reads pages back
+    /// faster than others are done with those that went for them waits for these others.
+    pub(crate) fn await_memory(&self, bytes: u64) {
+        let mut begun: Option<Instant> = None;
+        while self.used_bytes().saturating_add(bytes) > self.limit_bytes() && self.awaits_memory() {
+            if begun.get_or_insert_with(Instant::now).elapsed() > READERS_MAX {
+                return;
+            }
+            sync::pin().flush();
+            std::thread::yield_now();
+        }
     }
 
     /// Evicts pages of at least so many bytes, those first that were not used for the longest time, as far as there are any

@@ -206,10 +206,14 @@ impl Transaction {
         let at = self.newest_allowed();
         if let Some(primary_key) = &data.primary_key
             && !data.has_changed_keys()
-            && let Some(newest) = primary_key.find(&sync::pin(), &key, Some)
-            && self.change(data, newest, at, change)? == Done::Changed
         {
-            return Ok(true);
+            // Nothing is pinned while the change waits for memory: what others give up would not come back.
+            let newest = primary_key.find(&sync::pin(), &key, Some);
+            if let Some(newest) = newest
+                && self.change(data, newest, at, change)? == Done::Changed
+            {
+                return Ok(true);
+            }
         }
         // There is no record, or an older one has the key in this snapshot.
         let found = self.find(data, &key)?;

@@ -159,6 +159,10 @@ impl Clock {
                 }
             }
         }
+        if evicted > 0 {
+            // What a thread has put away waits with it for more of the kind; here it is large, and others wait for it.
+            sync::pin().flush();
+        }
         if evicted < wanted && !has_chances {
             self.in_vain.store(changes + 1, Ordering::Relaxed);
         }

@@ -187,6 +187,7 @@ impl<T: Content> Evictable<T> {
             return self.read_back(guard, End::Front).map(Held::Here);
         }
         self.meter.budget().help_a_scan();
+        self.await_memory();
         let place = self.stored.lock();
         match self.here(guard) {
             Some(content) => Ok(Held::Here(content)),
@@ -199,6 +200,7 @@ impl<T: Content> Evictable<T> {
     fn read_back<'g>(self: &'g Arc<Self>, guard: &'g Guard, end: End) -> Result<&'g T, PageError> {
         // Before the latch is taken: those who are to make room may look at this page too.
         self.meter.budget().help_to_evict();
+        self.await_memory();
         let mut place = self.stored.lock();
         let away = match self.state.load(guard) {
             State::Here(resident) => return Ok(&resident.content),
@@ -214,6 +216,10 @@ impl<T: Content> Evictable<T> {
         drop(place);
         self.enter(end);
         Ok(content.expect("nobody evicts a page whose latch another holds"))
+    }
+
+    fn await_memory(&self) {
+        self.meter.budget().await_memory(self.stored.get().map_or(0, |blob| u64::from(blob.len)));
     }
 
     /// Reads the content without keeping the latch meanwhile.
