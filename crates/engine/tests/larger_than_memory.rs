@@ -11,15 +11,15 @@ use engine::{
     Table, TableSettings, Test, Timestamp, Value,
 };
 
-const ROWS: i64 = 30_000;
-const LIMIT: u64 = 3 << 20;
-/// What may be beyond the limit: the pages of some 250 KB that each thread has in hand, and those evicted that may have
-/// been in somebody's hand a moment ago.
+const ROWS: i64 = 16_000;
+const LIMIT: u64 = 2 << 20;
+/// What may be beyond the limit: the pages of some 200 KB that each thread has in hand, and as a quarter of the limit those
+/// that were evicted while somebody may have had them in hand.
 const SLACK: u64 = 2 << 20;
 
 fn options() -> OpenOptions {
     OpenOptions {
-        range_records: Some(1_024),
+        range_records: Some(512),
         memory_limit_bytes: Some(LIMIT),
         merge_threads: Some(1),
         ..OpenOptions::default()
@@ -45,9 +45,9 @@ fn noise(id: i64) -> i64 {
     id.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ id << 17
 }
 
-/// A row that no encoding makes much shorter: some 250 bytes.
+/// A row that no encoding makes much shorter: some 400 bytes.
 fn row(id: i64, version: i64) -> Vec<Value> {
-    let text: String = (0..14).map(|part| format!("{:016x}", noise(id * 31 + part) as u64)).collect();
+    let text: String = (0..24).map(|part| format!("{:016x}", noise(id * 31 + part) as u64)).collect();
     vec![Value::from(id), Value::from(noise(id)), Value::from(version), Value::from(text)]
 }
 
@@ -206,8 +206,9 @@ fn readers_and_writers_go_on_while_pages_come_and_go() {
                     id = (id + 7_919) % ROWS;
                     let before = written.load(Ordering::Acquire);
                     let (version, _) = get(table, db.snapshot().at, id).expect("the row is there");
-                    assert!(version >= version_of(id, before) && version <= version_of(id, before + 2).max(version));
-                    check_memory(db);
+                    assert!(version >= version_of(id, before), "row {id} has version {version}");
+                    // All of it would take more; each thread has pages in hand, and may be kept waiting with them.
+                    assert!(db.memory_used_bytes() < 3 * LIMIT, "{:?}", db.memory());
                 }
             });
         }
@@ -215,7 +216,7 @@ fn readers_and_writers_go_on_while_pages_come_and_go() {
             assert_eq!(table.aggregate(&db.read_view().unwrap(), &[], &[1]).unwrap().rows, ROWS as u64);
         }
     });
-    check_memory(&db);
+    assert!(db.memory().iter().any(|memory| memory.evicted_bytes > LIMIT), "{:?}", db.memory());
 }
 
 /// At the limit statements fail as before where nothing is left to evict: indexes and Indirection stay in memory.
@@ -243,12 +244,12 @@ fn a_damaged_page_is_an_error_and_other_pages_go_on() {
     let directory = tempfile::tempdir().unwrap();
     let db = Database::open_with(directory.path(), OpenOptions { memory_limit_bytes: None, ..options() }).unwrap();
     let table = create(&db, LayoutSetting::Column);
-    load_without_limit(&db, &table, 9_000);
+    load_without_limit(&db, &table, 4_500);
     db.merge_now();
     db.checkpoint().unwrap();
     db.evict_now(u64::MAX);
     let at = db.snapshot().at;
-    assert_eq!(get(&table, at, 8_000).map(|(version, _)| version), Some(0), "its range is in memory again");
+    assert_eq!(get(&table, at, 4_000).map(|(version, _)| version), Some(0), "its range is in memory again");
     for file in std::fs::read_dir(directory.path()).unwrap().map(Result::unwrap) {
         if file.file_name().to_string_lossy().ends_with(".blobs") {
             let bytes = vec![0x55; file.metadata().unwrap().len() as usize];
@@ -264,9 +265,9 @@ fn a_damaged_page_is_an_error_and_other_pages_go_on() {
     assert_eq!((whole.len(), failed.len()), (1, 8), "each range for itself");
     let mut transaction = db.begin().unwrap();
     assert!(transaction.update(&table, &[Value::from(5i64)], &[("version", Value::from(1i64))]).is_err());
-    assert!(transaction.update(&table, &[Value::from(8_000i64)], &[("version", Value::from(1i64))]).unwrap());
+    assert!(transaction.update(&table, &[Value::from(4_000i64)], &[("version", Value::from(1i64))]).unwrap());
     transaction.commit().unwrap();
-    assert_eq!(get(&table, db.snapshot().at, 8_000).map(|(version, _)| version), Some(1));
+    assert_eq!(get(&table, db.snapshot().at, 4_000).map(|(version, _)| version), Some(1));
     assert!(db.evictions().failures >= 4, "{:?}", db.evictions());
 }
 
@@ -284,7 +285,7 @@ fn evicted_pages_are_read_after_checkpoints_have_moved_or_forgotten_their_blobs(
     let directory = tempfile::tempdir().unwrap();
     let db = Database::open_with(directory.path(), OpenOptions { memory_limit_bytes: None, ..options() }).unwrap();
     let (table, other) = (create(&db, LayoutSetting::Column), "other");
-    load_without_limit(&db, &table, 9_000);
+    load_without_limit(&db, &table, 4_500);
     db.merge_now();
     db.checkpoint().unwrap();
     db.evict_now(u64::MAX);
@@ -299,5 +300,5 @@ fn evicted_pages_are_read_after_checkpoints_have_moved_or_forgotten_their_blobs(
         db.checkpoint().unwrap();
     }
     let totals = table.aggregate(&view, &[], &[3]).unwrap();
-    assert_eq!((totals.rows, totals.columns[0].count), (9_000, 9_000), "a reader of a dropped table");
+    assert_eq!((totals.rows, totals.columns[0].count), (4_500, 4_500), "a reader of a dropped table");
 }

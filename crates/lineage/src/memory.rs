@@ -91,8 +91,8 @@ impl MemoryBudget {
     }
 }
 
-/// How long a reader waits for other readers to be done with what was evicted for it.
-const READERS_MAX: Duration = Duration::from_millis(20);
+/// So much of the limit may be what was evicted and has not come back, before readers wait for it.
+const RETIRED_PART: u64 = 4;
 /// From this part of the limit on pages are evicted, in hundredths.
 const HIGH: u128 = 85;
 /// And until no more than this is in use.
@@ -145,12 +145,22 @@ impl MemoryBudget {
         if self.is_crowded() { self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(LOW))) } else { 0 }
     }
 
-    /// Waits a little for memory that is to come back, if so many bytes more would be beyond the limit: whoever reads pages back
-    /// faster than others are done with those that went for them waits for these others.
-    pub(crate) fn await_memory(&self, bytes: u64) {
+    /// Whether no more will be in use than may be, once what is evicted has come back.
+    pub fn is_within_limit_soon(&self) -> bool {
+        self.used_soon_bytes() <= self.limit_bytes()
+    }
+
+    /// Waits, but not longer than this, while so many bytes more would be beyond the limit and much of what is in use is
+    /// evicted and still read by somebody: whoever needs memory faster than others are done with what went for it waits for
+    /// these others.
+    pub fn await_readers(&self, bytes: u64, wait_max: Duration) {
         let mut begun: Option<Instant> = None;
-        while self.used_bytes().saturating_add(bytes) > self.limit_bytes() && self.awaits_memory() {
-            if begun.get_or_insert_with(Instant::now).elapsed() > READERS_MAX {
+        let is_too_much = || {
+            let (used, limit) = (self.used_bytes().saturating_add(bytes), self.limit_bytes());
+            used > limit && self.clock.retired_bytes() > limit / RETIRED_PART
+        };
+        while is_too_much() {
+            if begun.get_or_insert_with(Instant::now).elapsed() > wait_max {
                 return;
             }
             sync::pin().flush();
@@ -170,7 +180,8 @@ impl MemoryBudget {
     }
 
     /// Whether evicted pages are still read by somebody, so that their memory is to come back.
-    pub fn awaits_memory(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn awaits_memory(&self) -> bool {
         self.clock.retired_bytes() > 0
     }
 

@@ -30,6 +30,7 @@ mod tests;
 use std::cell::OnceCell;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use sync::atomic::{AtomicBool, Ordering};
 use sync::blocking::{Mutex, MutexGuard};
@@ -45,6 +46,9 @@ pub use source::{HeldBlob, PageError, PageSource};
 
 use crate::codec::Damage;
 use crate::memory::{Charge, MemoryKind, Meter};
+
+/// How long a reader waits for other readers to be done with what was evicted for it.
+const READERS_MAX: Duration = Duration::from_millis(20);
 
 /// What can be evicted.
 pub(crate) trait Content: Sized + Send + Sync + 'static {
@@ -219,7 +223,8 @@ impl<T: Content> Evictable<T> {
     }
 
     fn await_memory(&self) {
-        self.meter.budget().await_memory(self.stored.get().map_or(0, |blob| u64::from(blob.len)));
+        let bytes = self.stored.get().map_or(0, |blob| u64::from(blob.len));
+        self.meter.budget().await_readers(bytes, READERS_MAX);
     }
 
     /// Reads the content without keeping the latch meanwhile.
