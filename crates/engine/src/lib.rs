@@ -46,7 +46,7 @@
 //! | `backup` | a copy in another directory |
 //! | `inspect` | looking at the files of a database, and whether they are whole |
 //! | `merger` | the background merge |
-//! | `evictor` | more data than memory |
+//! | `evictor`, `read_ahead` | more data than memory |
 //! | `outcomes` | the storage's question answered by the transaction table |
 #![forbid(unsafe_code)]
 
@@ -65,6 +65,7 @@ mod merger;
 mod outcomes;
 mod past;
 mod primary_key;
+mod read_ahead;
 mod read_set;
 mod read_view;
 mod recovery;

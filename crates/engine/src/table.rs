@@ -16,6 +16,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::outcomes::Transactions;
 use crate::primary_key::{Key, PrimaryKey};
+use crate::read_ahead::ReadAhead;
 use crate::read_view::{ReadView, Sight};
 use crate::redo::TableId;
 use crate::row::{Cells, Fitted, check_width};
@@ -281,6 +282,10 @@ impl Table {
         }
         let view = self.hold(snapshot)?;
         Ok(TableScan {
+            ahead: ReadAhead::new(
+                &self.data,
+                Request { columns: options.columns.clone(), tests: options.tests.clone() },
+            ),
             projection: self.data.projection(&options),
             ranges: self.data.storage.range_count(),
             next: AtomicUsize::new(0),
@@ -480,6 +485,7 @@ pub struct TableScan {
     projection: Projection,
     ranges: usize,
     next: AtomicUsize,
+    ahead: ReadAhead,
 }
 
 impl TableScan {
@@ -503,7 +509,13 @@ impl TableScan {
             return None;
         }
         let view = self.table.database.shared.core.transactions.view(self.view.snapshot());
-        Some(self.table.data.storage.scan_range(range, view, &self.projection).map_err(Error::from))
+        let (storage, ahead) = (&self.table.data.storage, self.ahead.take(range));
+        self.ahead.begin(self.next.load(Ordering::Relaxed));
+        let batches = match ahead {
+            Some(ahead) => storage.scan_range_after(range, view, &self.projection, ahead),
+            None => storage.scan_range(range, view, &self.projection),
+        };
+        Some(batches.map_err(Error::from))
     }
 
     /// All batches that are left, one by one.

@@ -43,7 +43,7 @@ impl Totals {
 impl Range {
     /// Aggregates of the requested columns over the rows of this range that `view` sees.
     pub(crate) fn aggregate<O: Outcomes>(&self, view: View<'_, O>, request: &Request) -> Result<Totals, PageError> {
-        self.view_for(view, request, |seen, len| {
+        self.view_for(view, request, None, |seen, len| {
             let mut totals = Totals::new(request.columns.iter().map(|column| self.types[*column]));
             for from in (0..len).step_by(BLOCK_ROWS) {
                 add_block(seen, request, (from, len.min(from + BLOCK_ROWS)), &mut totals)?;

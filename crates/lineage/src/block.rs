@@ -13,7 +13,7 @@ use sync::Guard;
 use crate::base::{MetaPage, Page, Pages, Values};
 use crate::cell::Cell;
 use crate::encoding::{Mask, Test};
-use crate::evict::{BaseValues, Lent, PageError};
+use crate::evict::{Ahead, BaseValues, Lent, PageError};
 use crate::fold::{Delta, Pending};
 use crate::range::Range;
 use crate::read::Interrupted;
@@ -26,6 +26,19 @@ pub struct Request {
     pub columns: Vec<usize>,
     /// predicates that rows must pass, with the positions of their columns
     pub tests: Vec<(usize, Test)>,
+}
+
+impl Request {
+    /// The columns to read: those of the output first, then others that tests need.
+    fn all_columns(&self) -> Vec<usize> {
+        let mut columns = self.columns.clone();
+        for (column, _) in &self.tests {
+            if !columns.contains(column) {
+                columns.push(*column);
+            }
+        }
+        columns
+    }
 }
 
 /// The pages of one range as one scan sees them.
@@ -63,24 +76,55 @@ pub(crate) struct BlockRows<'g> {
 }
 
 impl Range {
+    /// Whether some page that a scan is likely to need is evicted.
+    pub(crate) fn is_away(&self, request: &Request) -> bool {
+        let guard = &sync::pin();
+        let pages = self.pages.load(guard);
+        let is_away = |column: &usize| match &pages.columns[*column].values {
+            Values::Column(encoded) => encoded.here(guard).is_none(),
+            Values::Rows(rows) => rows.here(guard).is_none(),
+            Values::Insert(_) => false,
+        };
+        request.all_columns().iter().any(is_away) && !self.passes_none(pages, request)
+    }
+
+    /// Whether the outlines of the pages tell that no row of theirs passes the tests.
+    fn passes_none(&self, pages: &Pages, request: &Request) -> bool {
+        request.tests.iter().any(|(column, test)| {
+            let values = &pages.columns[*column].values;
+            matches!(values, Values::Column(encoded) if encoded.outline.passes_none(0, encoded.outline.len, test))
+        })
+    }
+
+    /// Reads back what a scan is likely to need. What can't be read is left to the scan.
+    pub(crate) fn read_ahead(&self, request: &Request) -> Ahead {
+        let guard = &sync::pin();
+        let (pages, columns) = (self.pages.load(guard), request.all_columns());
+        let lent = Lent::new(columns.len());
+        if !self.passes_none(pages, request) {
+            for (i, column) in columns.iter().enumerate() {
+                let _ = lent.values(guard, &pages.columns[*column], (i, *column));
+            }
+        }
+        lent.into_ahead()
+    }
+
     /// Looks at the range for a scan, and passes what it sees on.
     pub(crate) fn view_for<O: Outcomes, R>(
         &self,
         view: View<'_, O>,
         request: &Request,
+        ahead: Option<Ahead>,
         scan: impl FnOnce(&RangeView<'_, '_, O>, usize) -> Result<R, PageError>,
     ) -> Result<R, PageError> {
         let guard = &sync::pin();
-        let mut columns = request.columns.clone();
-        for (column, _) in &request.tests {
-            if !columns.contains(column) {
-                columns.push(*column);
-            }
-        }
+        let columns = request.all_columns();
         let position = |column: usize| columns.iter().position(|other| *other == column).unwrap_or_default();
         let tests: Vec<_> = request.tests.iter().map(|(column, test)| (position(*column), test)).collect();
+        let mut ahead = ahead;
         loop {
-            let (pages, len, lent) = (self.pages.load(guard), self.len(), &Lent::new(columns.len()));
+            let (pages, len) = (self.pages.load(guard), self.len());
+            let lent = &Lent::after(ahead.take(), columns.len());
             match self.fold(guard, (pages, lent), &columns, view, len) {
                 Ok(delta) => {
                     let columns = &columns;

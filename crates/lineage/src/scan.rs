@@ -16,7 +16,7 @@ use types::Rid;
 
 use crate::block::{BlockRows, RangeView, Request};
 use crate::cell::{Cell, ColumnBuilder};
-use crate::evict::{BaseValues, PageError};
+use crate::evict::{Ahead, BaseValues, PageError};
 use crate::overlay::overlay;
 use crate::range::Range;
 use crate::view::{Outcomes, View};
@@ -41,8 +41,9 @@ impl Range {
         range_index: usize,
         view: View<'_, O>,
         projection: &Projection,
+        ahead: Option<Ahead>,
     ) -> Result<Vec<RecordBatch>, PageError> {
-        self.view_for(view, &projection.request, |seen, len| {
+        self.view_for(view, &projection.request, ahead, |seen, len| {
             let block = |from| batch(seen, range_index, projection, from, len.min(from + BLOCK_ROWS));
             (0..len).step_by(BLOCK_ROWS).filter_map(|from| block(from).transpose()).collect()
         })

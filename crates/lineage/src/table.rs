@@ -14,7 +14,7 @@ use crate::aggregate::Totals;
 use crate::block::Request;
 use crate::cell::{Cell, value_of_cell};
 use crate::encoding::{Encoding, Test};
-use crate::evict::PageError;
+use crate::evict::{Ahead, PageError};
 use crate::kept::{Horizon, Kept, KeptFrom};
 use crate::memory::{MemoryBudget, MemoryUse, Meter};
 use crate::merge::MergeReport;
@@ -334,7 +334,29 @@ impl Table {
         view: View<'_, O>,
         projection: &Projection,
     ) -> Result<Vec<RecordBatch>, PageError> {
-        self.range(index).scan(index, view, projection)
+        self.range(index).scan(index, view, projection, None)
+    }
+
+    /// The same with pages that were read ahead for it.
+    pub fn scan_range_after<O: Outcomes>(
+        &self,
+        index: usize,
+        view: View<'_, O>,
+        projection: &Projection,
+        ahead: Ahead,
+    ) -> Result<Vec<RecordBatch>, PageError> {
+        self.range(index).scan(index, view, projection, Some(ahead))
+    }
+
+    /// Whether it would pay to read ahead for a scan of range `index`: pages that it is likely to need are evicted.
+    pub fn is_away(&self, index: usize, request: &Request) -> bool {
+        self.range(index).is_away(request)
+    }
+
+    /// Reads evicted pages of range `index` back, for a scan that comes there next. Where memory is short they are in what is
+    /// returned, and nowhere else.
+    pub fn read_ahead(&self, index: usize, request: &Request) -> Ahead {
+        self.range(index).read_ahead(request)
     }
 
     /// Aggregates of the requested columns over the rows of range `index` that `view` sees.

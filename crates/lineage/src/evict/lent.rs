@@ -1,10 +1,11 @@
 //! The pages of a range that one scan looks at: in place where they are in memory, and kept by the scan itself where they
 //! are not and memory is short.
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use sync::Guard;
 
-use super::{PageError, Resident, Times};
+use super::{Content, Evictable, Loan, PageError, Times};
 use crate::base::{MetaColumns, MetaPage, Page, StartTimes, Starts, UpdateColumns, Values};
 use crate::cell::Cell;
 use crate::encoding::EncodedColumn;
@@ -14,11 +15,16 @@ use crate::row_page::RowPage;
 /// What a scan keeps for itself, as long as it is in a range.
 pub(crate) struct Lent {
     /// by their place among the columns of the scan
-    columns: Box<[OnceCell<Resident<EncodedColumn>>]>,
-    rows: OnceCell<Resident<RowPage>>,
-    updates: OnceCell<Resident<UpdateColumns>>,
-    starts: OnceCell<Resident<Times>>,
+    columns: Box<[OnceCell<Loan<EncodedColumn>>]>,
+    rows: OnceCell<Loan<RowPage>>,
+    updates: OnceCell<Loan<UpdateColumns>>,
+    starts: OnceCell<Loan<Times>>,
+    /// what was read before the scan came here
+    ahead: Option<Box<Lent>>,
 }
+
+/// Pages of a range that were read back before a scan comes there; see [`crate::Table::read_ahead`].
+pub struct Ahead(Lent);
 
 /// The base values of a column.
 #[derive(Clone, Copy)]
@@ -49,6 +55,32 @@ impl Lent {
             rows: OnceCell::new(),
             updates: OnceCell::new(),
             starts: OnceCell::new(),
+            ahead: None,
+        }
+    }
+
+    /// The same for a scan to which some pages were lent before. If they are no longer those of the range, they don't matter.
+    pub(crate) fn after(ahead: Option<Ahead>, columns: usize) -> Lent {
+        Lent { ahead: ahead.map(|Ahead(lent)| Box::new(lent)), ..Lent::new(columns) }
+    }
+
+    pub(crate) fn into_ahead(self) -> Ahead {
+        Ahead(self)
+    }
+
+    /// A page that is at `place` here, or was there before.
+    #[inline]
+    fn lend<'g, T: Content>(
+        &'g self,
+        guard: &'g Guard,
+        page: &'g Arc<Evictable<T>>,
+        place: impl Fn(&'g Lent) -> Option<&'g OnceCell<Loan<T>>>,
+    ) -> Result<&'g T, PageError> {
+        let before = self.ahead.as_deref().and_then(|ahead| page.lent(place(ahead)?));
+        match (before, place(self)) {
+            (Some(content), _) => Ok(content),
+            (None, Some(place)) => page.lend(guard, place),
+            (None, None) => page.get(guard),
         }
     }
 
@@ -61,8 +93,8 @@ impl Lent {
         (i, column): (usize, usize),
     ) -> Result<BaseValues<'g>, PageError> {
         Ok(match &page.values {
-            Values::Column(encoded) => BaseValues::Column(encoded.lend(guard, &self.columns[i])?),
-            Values::Rows(rows) => BaseValues::Rows(rows.lend(guard, &self.rows)?, column),
+            Values::Column(encoded) => BaseValues::Column(self.lend(guard, encoded, |lent| lent.columns.get(i))?),
+            Values::Rows(rows) => BaseValues::Rows(self.lend(guard, rows, |lent| Some(&lent.rows))?, column),
             Values::Insert(pages) => BaseValues::Insert(pages, column),
         })
     }
@@ -73,7 +105,8 @@ impl Lent {
         guard: &'g Guard,
         meta: &'g MetaColumns,
     ) -> Result<Option<&'g UpdateColumns>, PageError> {
-        meta.updates.as_ref().map(|updates| updates.lend(guard, &self.updates)).transpose()
+        let lend = |updates| self.lend(guard, updates, |lent| Some(&lent.updates));
+        meta.updates.as_ref().map(lend).transpose()
     }
 
     /// When the records of a range were inserted.
@@ -82,7 +115,7 @@ impl Lent {
             MetaPage::Insert { pages, .. } => Starts::Insert(pages),
             MetaPage::Base(meta) => match &*meta.start {
                 StartTimes::One(start) => Starts::One(start),
-                StartTimes::Each(starts) => Starts::Each(&starts.lend(guard, &self.starts)?.0),
+                StartTimes::Each(starts) => Starts::Each(&self.lend(guard, starts, |lent| Some(&lent.starts))?.0),
             },
         })
     }

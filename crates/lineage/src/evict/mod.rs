@@ -41,6 +41,7 @@ pub(crate) use clock::Clock;
 pub use clock::EvictionStats;
 use clock::{End, Evict, Turn};
 pub(crate) use contents::{HistoryEntry, RowsOutline, Times};
+pub use lent::Ahead;
 pub(crate) use lent::{BaseValues, Lent};
 pub use source::{HeldBlob, PageError, PageSource};
 
@@ -79,6 +80,12 @@ impl<T> Deref for Resident<T> {
     fn deref(&self) -> &T {
         &self.content
     }
+}
+
+/// Content that somebody keeps to himself, and the page whose it is.
+pub(crate) struct Loan<T: Content> {
+    page: Arc<Evictable<T>>,
+    resident: Resident<T>,
 }
 
 enum State<T> {
@@ -171,15 +178,22 @@ impl<T: Content> Evictable<T> {
     pub(crate) fn lend<'g>(
         self: &'g Arc<Self>,
         guard: &'g Guard,
-        place: &'g OnceCell<Resident<T>>,
+        place: &'g OnceCell<Loan<T>>,
     ) -> Result<&'g T, PageError> {
-        if let Some(lent) = place.get() {
-            return Ok(&lent.content);
+        if let Some(content) = self.lent(place) {
+            return Ok(content);
         }
         match self.hold(guard)? {
             Held::Here(content) => Ok(content),
-            Held::Own(resident) => Ok(&place.get_or_init(|| resident).content),
+            Held::Own(resident) => Ok(&place.get_or_init(|| Loan { page: self.clone(), resident }).resident.content),
         }
+    }
+
+    /// The content, where it is this page's that is there.
+    #[inline]
+    pub(crate) fn lent<'g>(self: &Arc<Self>, place: &'g OnceCell<Loan<T>>) -> Option<&'g T> {
+        let loan = place.get().filter(|loan| Arc::ptr_eq(&loan.page, self))?;
+        Some(&loan.resident.content)
     }
 
     /// The same for whoever keeps it where he likes.

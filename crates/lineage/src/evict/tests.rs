@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as StdOrdering};
 
-use arrow_schema::{Field, Schema as ArrowSchema};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
 use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use crate::cell::Cell;
@@ -276,6 +278,39 @@ fn a_scan_of_more_than_memory_leaves_in_memory_what_is_read_by_key() {
     let read_backs = fixture.read_backs();
     assert!(hot(&fixture));
     assert_eq!(fixture.read_backs(), read_backs, "the scan's pages went");
+}
+
+/// What was read ahead serves the scan that it was read for, as far as it is still what the range has.
+#[test]
+fn what_was_read_ahead_is_not_read_again_and_counts_only_for_the_pages_it_is_from() {
+    let mut fixture = Fixture::new(Layout::Column);
+    fixture.merge();
+    fixture.image();
+    fixture.evict_all();
+    fixture.budget.set_limit_bytes(0);
+    let request = || Request { columns: vec![0, 1], tests: vec![] };
+    let fields = vec![Field::new("n", ArrowType::Int64, true), Field::new("few", ArrowType::Int64, true)];
+    let projection = Projection { request: request(), with_rid: false, schema: Arc::new(ArrowSchema::new(fields)) };
+    let scan = |fixture: &Fixture, ahead| {
+        let batches = fixture.table.scan_range_after(0, Fixture::view(fixture.now), &projection, ahead).unwrap();
+        let sums = batches.iter().map(|batch| batch.column(1).as_primitive::<Int64Type>().values().iter().sum::<i64>());
+        sums.sum::<i64>()
+    };
+    let few: i64 = (0..1_024).map(|number| number % 5).sum();
+    assert!(fixture.table.is_away(0, &request()));
+    let ahead = fixture.table.read_ahead(0, &request());
+    assert_eq!(fixture.read_backs(), 2);
+    assert_eq!((scan(&fixture, ahead), fixture.read_backs()), (few, 2));
+    let ahead = fixture.table.read_ahead(0, &request());
+    fixture.update(5, 1_000);
+    fixture.merge();
+    assert_eq!(scan(&fixture, ahead), few + 1_000, "the page of one column is another one now");
+    let none = Request { columns: vec![0], tests: vec![below(1, -1)] };
+    assert!(!fixture.table.is_away(1, &none), "no row of it is asked for");
+    fixture.shelf.is_broken.store(true, StdOrdering::Relaxed);
+    fixture.evict_all();
+    let ahead = fixture.table.read_ahead(1, &request());
+    assert!(fixture.table.scan_range_after(1, Fixture::view(1), &projection, ahead).is_err(), "the scan is told");
 }
 
 #[test]
