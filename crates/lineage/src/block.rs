@@ -185,7 +185,9 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
             (0..len).filter(|at| updates.is_deleted(from + at)).for_each(|at| rows.base.clear(at));
             rows.is_whole = false;
         }
-        let are_in_time = |meta: &MetaPage| matches!(meta, MetaPage::Base(meta) if meta.inserted <= self.view.snapshot.at && meta.tombstones == 0);
+        let at = self.view.snapshot.at;
+        let are_in_time =
+            |meta: &MetaPage| matches!(meta, MetaPage::Base(meta) if meta.inserted <= at && meta.tombstones == 0);
         if !are_in_time(&self.pages.meta) {
             let starts = self.lent.starts(self.guard, &self.pages.meta)?;
             for at in 0..len {
