@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 
 use crate::commit::CommitArgs;
 use crate::heap::HeapArgs;
-use crate::inspect::{CopyArgs, InspectArgs, VerifyArgs};
+use crate::inspect::{CopyArgs, InspectArgs, RestoreArgs, VerifyArgs};
 use crate::micro::MicroArgs;
 use crate::output::Format;
 
@@ -17,6 +17,7 @@ Examples:
   lstore data -c 'select 1'         run a statement and leave
   lstore data -f a.sql -c '\\dt'     run a script, then list the tables
   lstore data --format csv < a.sql  run standard input, write rows as CSV
+  lstore data --archive /mnt/log    archive the log there from now on
   lstore bench tpch --sf 0.1        TPC-H's queries, idle and under updates
   lstore bench micro                short transactions and SUM beside bounds
 
@@ -46,6 +47,12 @@ pub struct Cli {
 pub struct SqlArgs {
     /// The directory of the database, made if it is missing; without it the database lives in memory
     pub dir: Option<PathBuf>,
+    /// Archive the log of the database to this directory from now on, so that it can be restored to any moment
+    #[arg(long, value_name = "DIR", requires = "dir", conflicts_with = "no_archive")]
+    pub archive: Option<PathBuf>,
+    /// Archive the log no longer
+    #[arg(long, requires = "dir")]
+    pub no_archive: bool,
     /// Run this SQL or backslash command and leave (may be repeated, in order with -f)
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     pub commands: Vec<String>,
@@ -84,8 +91,8 @@ pub enum Task {
     Verify(VerifyArgs),
     /// Copy a database to another directory
     Backup(CopyArgs),
-    /// Copy a backup to a new directory, and verify it there
-    Restore(CopyArgs),
+    /// Bring a backup back in a new directory, as it was or at a later moment, and verify it there
+    Restore(RestoreArgs),
 }
 
 /// The benchmarks.
@@ -170,6 +177,25 @@ mod tests {
         let file = |name: &str| Step::File(PathBuf::from(name));
         assert_eq!(cli.sql.steps, [file("a.sql"), Step::Command("select 1".into()), file("b.sql")]);
         assert_eq!(cli.sql.dir, Some(PathBuf::from("data")));
+    }
+
+    #[test]
+    fn a_moment_is_a_commit_or_a_time() {
+        let restore = |moment: &[&str]| {
+            let args = ["lstore", "restore", "a", "b", "--archive", "c"].iter().chain(moment).copied();
+            match parse(args)?.task {
+                Some(Task::Restore(args)) => Ok((args.to_lsn, args.to_time)),
+                other => panic!("{other:?}"),
+            }
+        };
+        let moment = |args: &[&str]| restore(args).map_err(|error: clap::Error| error.kind());
+        assert_eq!(moment(&[]), Ok((None, None)));
+        assert_eq!(moment(&["--to-lsn", "7"]), Ok((Some(7), None)));
+        assert_eq!(moment(&["--to-time", "1970-01-01 02:00:00+01"]), Ok((None, Some(3_600_000_000))));
+        assert!(moment(&["--to-time", "noon"]).is_err() && moment(&["--to-lsn", "x"]).is_err());
+        assert!(moment(&["--to-lsn", "7", "--to-time", "2026-11-22"]).is_err());
+        assert!(parse(["lstore", "--archive", "c"]).is_err(), "a database in memory has no archive");
+        assert!(parse(["lstore", "d", "--archive", "c", "--no-archive"]).is_err());
     }
 
     #[test]

@@ -3,7 +3,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use engine::{CheckpointFileKind, Database, Inspection, LogFileContent, OpenOptions};
+use engine::{
+    ArchivedLife, CheckpointFileKind, Database, Inspection, LogFileContent, OpenOptions, RecoveryTarget, Value,
+};
 use serde_json::json;
 
 use crate::bench::grouped;
@@ -13,7 +15,8 @@ use crate::progress;
 const INSPECT_EXAMPLES: &str = "\
 Examples:
   lstore inspect mydata              checkpoints, their tables, and all files
-  lstore inspect mydata --json       the same, one JSON object a line";
+  lstore inspect mydata --json       the same, one JSON object a line
+  lstore inspect /mnt/archive        the lives of databases in an archive";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -27,12 +30,13 @@ const BACKUP_EXAMPLES: &str = "\
 Examples:
   lstore backup mydata /mnt/backups/monday
   lstore restore /mnt/backups/monday mydata
+  lstore mydata --archive /mnt/archive      keep the log, for moments in between
 
 `backup` opens the database; while a shell or program has it open, say
 BACKUP TO '/mnt/backups/monday' there: nobody waits for it. A backup is a
 database like any other: it can be opened, read and verified where it is.";
 
-/// How `backup` and `restore` run.
+/// How `backup` runs.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = BACKUP_EXAMPLES)]
 pub struct CopyArgs {
@@ -42,11 +46,51 @@ pub struct CopyArgs {
     pub to: PathBuf,
 }
 
+const RESTORE_EXAMPLES: &str = "\
+Examples:
+  lstore restore /mnt/backups/monday mydata
+  lstore restore /mnt/backups/monday mydata --archive /mnt/archive
+  lstore restore /mnt/backups/monday mydata --archive /mnt/archive \\
+         --to-time '2026-11-22 10:15:00'
+  lstore restore mydata before --to-lsn 4711
+
+Without --to-lsn or --to-time everything that is there comes back. A time is
+one of UTC unless it has a zone, as in '2026-11-22 10:15:00+02'; a commit's
+number is what SELECT lstore_commit() told. Instead of a backup it can be the
+directory of a database that is not open. `lstore inspect` of a backup or an
+archive tells which moments can be reached.
+
+The new database goes on by itself: its log is archived apart from that of its
+origin, in the same directory or another, once it is opened with --archive.";
+
+/// How `restore` runs.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = RESTORE_EXAMPLES)]
+pub struct RestoreArgs {
+    /// The backup, or a database that is not open
+    pub from: PathBuf,
+    /// The directory to restore to, empty or missing
+    pub to: PathBuf,
+    /// The archive of the database's log, for what came after the backup
+    #[arg(long, value_name = "DIR")]
+    pub archive: Option<PathBuf>,
+    /// Stop after this commit
+    #[arg(long, value_name = "N", conflicts_with = "to_time")]
+    pub to_lsn: Option<u64>,
+    /// Stop after the last commit at or before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub to_time: Option<i64>,
+}
+
+fn parse_time(text: &str) -> Result<i64, String> {
+    sql::parse_time(text).map_err(|error| error.to_string())
+}
+
 /// How `inspect` runs.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = INSPECT_EXAMPLES)]
 pub struct InspectArgs {
-    /// The directory of the database
+    /// The directory of the database, or an archive
     pub dir: PathBuf,
     /// Print one JSON object a line instead of tables
     #[arg(long)]
@@ -91,7 +135,16 @@ fn file_lines(inspection: &Inspection) -> Vec<(String, u64, String)> {
     lines
 }
 
+/// A time for people.
+fn time(micros: i64) -> String {
+    Value::TimestampTz(micros).to_string()
+}
+
 fn write_json(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
+    if let Some(backup) = inspection.backup {
+        let log = format!("{:016x}", backup.log);
+        writeln!(out, "{}", json!({ "backup_of_log": log, "until": backup.until, "time": time(backup.micros) }))?;
+    }
     for checkpoint in &inspection.checkpoints {
         let table = |table: &engine::CheckpointedTable| json!({ "name": table.name, "ranges": table.ranges, "images": table.images });
         let tables: Vec<_> = checkpoint.tables.iter().map(table).collect();
@@ -106,6 +159,11 @@ fn write_json(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
 }
 
 fn write_text(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
+    if let Some(backup) = inspection.backup {
+        let (until, at) = (backup.until, time(backup.micros));
+        writeln!(out, "Backup of log {:016x}: every commit up to {until}, the newest at {at}.", backup.log)?;
+        writeln!(out, "An archive of this log that goes on from there brings back any later moment.\n")?;
+    }
     if inspection.checkpoints.is_empty() {
         writeln!(out, "There is no checkpoint: the log has everything.\n")?;
     }
@@ -133,12 +191,38 @@ fn write_text(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
     inspection.damaged.iter().try_for_each(|what| writeln!(out, "Damaged: {what}"))
 }
 
+fn write_lives(out: &mut dyn Write, lives: &[ArchivedLife], as_json: bool) -> io::Result<()> {
+    if as_json {
+        return lives.iter().try_for_each(|life| {
+            let log = format!("{:016x}", life.log);
+            let (from, until) = life.commits.unzip();
+            let time = from.map(|_| time(life.micros));
+            let line = json!({ "log": log, "from": from, "until": until, "time": time, "segments": life.segments,
+                               "bytes": life.bytes });
+            writeln!(out, "{line}")
+        });
+    }
+    let columns = [("log", false), ("commits", false), ("as of", false), ("segments", true), ("bytes", true)];
+    let mut table = Table::new(columns);
+    for life in lives {
+        let commits = life.commits.map_or_else(String::new, |(from, until)| format!("{from} to {until}"));
+        let at = life.commits.map_or_else(String::new, |_| time(life.micros));
+        table.push_texts([format!("{:016x}", life.log), commits, at, grouped(life.segments), grouped(life.bytes)]);
+    }
+    table.write(out, true, false, false)
+}
+
 /// Shows what is in a directory.
 pub fn inspect(args: &InspectArgs) -> Result<(), String> {
     let fail = |error: &dyn std::fmt::Display| format!("can't inspect {}: {error}", args.dir.display());
-    let inspection = Database::inspect(&args.dir).map_err(|error| fail(&error))?;
+    let lives = Database::inspect_archive(&args.dir).map_err(|error| fail(&error))?;
     let mut out = io::stdout().lock();
-    let written = if args.json { write_json(&mut out, &inspection) } else { write_text(&mut out, &inspection) };
+    let written = if lives.is_empty() {
+        let inspection = Database::inspect(&args.dir).map_err(|error| fail(&error))?;
+        if args.json { write_json(&mut out, &inspection) } else { write_text(&mut out, &inspection) }
+    } else {
+        write_lives(&mut out, &lives, args.json)
+    };
     match written.and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(fail(&error)),
         _ => Ok(()),
@@ -187,9 +271,22 @@ pub fn backup(args: &CopyArgs) -> Result<(), String> {
     Ok(())
 }
 
-/// Copies a backup to an empty directory, and looks whether it is whole there.
-pub fn restore(args: &CopyArgs) -> Result<bool, String> {
+/// Brings a database to a moment in an empty directory, and looks whether it is whole there.
+pub fn restore(args: &RestoreArgs) -> Result<bool, String> {
     let fail = |error: engine::Error| format!("can't restore {}: {error}", args.from.display());
-    Database::restore(&args.from, &args.to).map_err(fail)?;
+    let moment = match (args.to_lsn, args.to_time) {
+        (Some(lsn), _) => RecoveryTarget::Lsn(lsn),
+        (None, Some(micros)) => RecoveryTarget::Time(micros),
+        (None, None) => RecoveryTarget::Latest,
+    };
+    let mut bar = progress::replay_progress();
+    let progress = |done: u64, all: u64| bar.iter_mut().for_each(|bar| bar(done, all));
+    let done = Database::restore_to(&args.from, args.archive.as_deref(), &args.to, moment, progress).map_err(fail)?;
+    let (bytes, to) = (grouped(done.bytes), args.to.display());
+    let at = done.micros.map_or_else(String::new, |micros| format!(" ({})", time(micros)));
+    println!(
+        "{to}: every commit up to {}{at}, {bytes} bytes of checkpoint, {} commits of log",
+        done.until.0, done.commits
+    );
     verify(&VerifyArgs { dir: args.to.clone(), json: false })
 }

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use engine::{Database, OpenOptions};
+use engine::{ArchiveSetting, Database, OpenOptions};
 
 use crate::args::{self, Bench, SqlArgs, Step, Task};
 use crate::bench::BenchError;
@@ -77,8 +77,12 @@ fn end_of_output(error: &io::Error) -> ExitCode {
 
 /// Opens the database in a directory, or makes one in memory; tells the user if that fails.
 pub(crate) fn open(dir: Option<&Path>) -> Result<Database, String> {
+    open_with(dir, ArchiveSetting::AsBefore)
+}
+
+fn open_with(dir: Option<&Path>, archive: ArchiveSetting) -> Result<Database, String> {
     let Some(dir) = dir else { return Ok(Database::in_memory()) };
-    let options = OpenOptions { progress: progress::replay_progress(), ..OpenOptions::default() };
+    let options = OpenOptions { progress: progress::replay_progress(), archive, ..OpenOptions::default() };
     Database::open_with(dir, options).map_err(|error| format!("can't open {}: {error}", dir.display()))
 }
 
@@ -89,7 +93,12 @@ fn color(is_terminal: bool) -> bool {
 }
 
 fn run_sql(args: &SqlArgs) -> ExitCode {
-    let db = match open(args.dir.as_deref()) {
+    let archive = match &args.archive {
+        Some(archive) => ArchiveSetting::To(archive.clone()),
+        None if args.no_archive => ArchiveSetting::Nowhere,
+        None => ArchiveSetting::AsBefore,
+    };
+    let db = match open_with(args.dir.as_deref(), archive) {
         Ok(db) => db,
         Err(message) => {
             eprintln!("lstore: {message}");

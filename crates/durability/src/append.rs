@@ -15,7 +15,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::Lsn;
-use crate::frame::{self, FLUSH_BYTES_MAX, Header, Hole, Place, Tag, frame_bytes};
+use crate::dependency::{Dependencies, RecentCommits};
+use crate::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, Header, Hole, Place, Tag, frame_bytes};
 use crate::log::LogOptions;
 use crate::segment::{FRAMES_START, Segment};
 
@@ -41,8 +42,9 @@ pub(crate) struct Append {
     is_sealed: bool,
     /// The opening frame, until it was put into a buffer.
     opening: Option<Hole>,
-    /// Bytes appended since the log was opened, and those of them taken by flushes.
-    appended: u64,
+    /// Bytes appended since the log was opened.
+    pub(crate) appended: u64,
+    /// Flushes that took something.
     taken: u64,
     pub(crate) frames: u64,
     /// Nothing stands in the partition that a mark does not testify for.
@@ -53,6 +55,7 @@ pub(crate) struct Append {
     pub(crate) lsn_max: Lsn,
     /// Transactions with data frames in the partition that have not ended.
     open: HashMap<u64, OpenTransaction>,
+    recent: RecentCommits,
 }
 
 /// What is remembered of a segment for the day on which it can be given up.
@@ -79,12 +82,33 @@ pub(crate) struct Entry<'a> {
     pub(crate) txn: u64,
     pub(crate) lsn: Lsn,
     pub(crate) payload: &'a [u8],
+    /// Of a commit that may depend on others it lacks what follows the payload.
     pub(crate) payload_checksum: u32,
+    /// What a commit may depend on, until that is resolved.
+    pub(crate) dependencies: Option<Dependencies<'a>>,
+    /// What it depends on then.
+    pub(crate) depends_on: Lsn,
 }
 
 impl<'a> Entry<'a> {
     pub(crate) fn new(tag: Tag, txn: u64, lsn: Lsn, payload: &'a [u8]) -> Entry<'a> {
-        Entry { tag, txn, lsn, payload, payload_checksum: frame::payload_checksum(payload) }
+        let payload_checksum = frame::payload_checksum(payload);
+        Entry { tag, txn, lsn, payload, payload_checksum, dependencies: None, depends_on: 0 }
+    }
+
+    /// A partition commit that may depend on others.
+    pub(crate) fn partition_commit(txn: u64, lsn: Lsn, payload: &'a [u8], on: Dependencies<'a>) -> Entry<'a> {
+        let (tag, payload_checksum) = (Tag::PartitionCommit, crc32c::crc32c(payload));
+        Entry { tag, txn, lsn, payload, payload_checksum, dependencies: Some(on), depends_on: 0 }
+    }
+
+    pub(crate) fn may_depend(&self) -> bool {
+        self.dependencies.is_some()
+    }
+
+    /// The most that the payload takes, what the commit depends on included.
+    pub(crate) fn payload_bytes_max(&self) -> usize {
+        self.payload.len() + if self.dependencies.is_some() { DEPENDENCY_BYTES } else { 0 }
     }
 }
 
@@ -93,15 +117,15 @@ pub(crate) struct Taken {
     pub(crate) bytes: Vec<u8>,
     pub(crate) lsns: Vec<Lsn>,
     pub(crate) start: u64,
-    /// The partition's position once this is on disk.
-    pub(crate) position: u64,
+    /// The number of the flush.
+    pub(crate) flush: u64,
 }
 
 /// Whether there is room for a frame, and what would make some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
     Enough,
-    /// The buffer is full: a flush up to this position makes room.
+    /// The buffer is full: this flush makes room.
     InBuffer(u64),
     /// The file ends: it must be extended, or the next segment begun.
     InFile,
@@ -128,6 +152,7 @@ impl Append {
             segments,
             lsn_max,
             open: HashMap::new(),
+            recent: RecentCommits::default(),
         }
     }
 
@@ -137,7 +162,8 @@ impl Append {
         self.salt = segment.header.salt;
         self.buffer_start = end;
         self.allocated_end = segment.allocated_bytes;
-        self.is_sealed = false;
+        // One of an older version keeps to what that version knows.
+        self.is_sealed = !segment.header.is_newest_version();
     }
 
     /// Goes on in a new segment.
@@ -151,12 +177,18 @@ impl Append {
         self.segments.push_back(info);
     }
 
-    pub(crate) fn position(&self) -> u64 {
-        self.appended
+    /// The flush that everything appended so far is on disk with.
+    pub(crate) fn last_flush(&self) -> u64 {
+        self.taken + u64::from(self.has_buffered())
     }
 
     pub(crate) fn has_buffered(&self) -> bool {
         !self.buffer.is_empty()
+    }
+
+    /// Where the frames end that flushes have taken.
+    pub(crate) fn flushed_end(&self) -> u64 {
+        self.buffer_start
     }
 
     /// Where the frames end, once everything is on disk.
@@ -185,7 +217,7 @@ impl Append {
         }
         let buffered = self.buffer.len() as u64 + self.reserved;
         if !self.buffer.is_empty() && buffered + need > options.buffer_bytes as u64 {
-            return Room::InBuffer(self.appended);
+            return Room::InBuffer(self.last_flush());
         }
         Room::Enough
     }
@@ -216,15 +248,33 @@ impl Append {
         self.reserved -= need;
     }
 
-    /// Puts a frame into the buffer, which has room. Returns the partition's position behind it.
+    /// Finds out what a commit depends on, now that its place is certain. Everything up to `stable` is on disk.
+    pub(crate) fn resolved<'a>(&mut self, entry: Entry<'a>, stable: Lsn) -> Entry<'a> {
+        let Some(on) = entry.dependencies else { return entry };
+        let depends_on = self.recent.resolve(on, stable);
+        self.recent.note(entry.lsn, depends_on, stable);
+        let end = (entry.payload.len(), entry.payload_checksum);
+        let (tag, payload_checksum) = match depends_on {
+            0 => (Tag::PartitionCommit, crc32c::crc32c_append(end.1, frame::padding(end.0))),
+            _ => {
+                let (lsn, padding) = frame::dependency_and_padding(end.0, depends_on);
+                let checksum = crc32c::crc32c_append(crc32c::crc32c_append(end.1, &lsn), padding);
+                (Tag::DependentCommit, checksum)
+            }
+        };
+        Entry { tag, payload_checksum, depends_on, dependencies: None, ..entry }
+    }
+
+    /// Puts a frame into the buffer, which has room. Returns the number of the flush that will take it.
     pub(crate) fn push(&mut self, entry: Entry<'_>) -> u64 {
+        debug_assert!(entry.dependencies.is_none(), "what it depends on is resolved");
         if self.buffer.is_empty() {
             self.push_first();
         }
         let mut data_frames = 0;
         match entry.tag {
             Tag::Data => self.count_data(entry.txn),
-            Tag::Commit | Tag::PartitionCommit | Tag::Void | Tag::Abort => {
+            Tag::Commit | Tag::PartitionCommit | Tag::DependentCommit | Tag::Void | Tag::Abort => {
                 data_frames = self.end_transaction(entry.txn, entry.lsn);
             }
             Tag::Flush | Tag::Opening | Tag::Mark => {}
@@ -237,7 +287,7 @@ impl Append {
         self.put(entry, data_frames);
         self.frames += 1;
         self.is_settled = entry.tag == Tag::Mark;
-        self.appended
+        self.taken + 1
     }
 
     /// The frame that begins a flush. Its LSN is filled in by [`Append::take`].
@@ -254,19 +304,28 @@ impl Append {
     fn put(&mut self, entry: Entry<'_>, data_frames: u32) {
         let distance = self.buffer.len();
         let place = Place { salt: self.salt, offset: self.end() };
+        let (dependency, padding) = match entry.tag {
+            Tag::DependentCommit => {
+                let (lsn, padding) = frame::dependency_and_padding(entry.payload.len(), entry.depends_on);
+                (Some(lsn), padding)
+            }
+            _ => (None, frame::padding(entry.payload.len())),
+        };
+        let dependency: &[u8] = dependency.as_ref().map_or(&[], |lsn| lsn);
         // Neither cast cuts: payloads end at 1 GiB and flushes at 1 GiB or one frame and its reservations.
         let header = Header {
             tag: entry.tag,
             txn: entry.txn,
             lsn: entry.lsn,
             data_frames,
-            payload_bytes: entry.payload.len() as u32,
+            payload_bytes: (entry.payload.len() + dependency.len()) as u32,
             payload_checksum: entry.payload_checksum,
             flush_distance: distance as u32,
         };
         self.buffer.extend_from_slice(&header.encode(place));
         self.buffer.extend_from_slice(entry.payload);
-        self.buffer.extend_from_slice(frame::padding(entry.payload.len()));
+        self.buffer.extend_from_slice(dependency);
+        self.buffer.extend_from_slice(padding);
         self.appended += (self.buffer.len() - distance) as u64;
     }
 
@@ -326,9 +385,9 @@ impl Append {
         let first = Header::decode(&bytes, place).map(|header| Header { lsn: stable, ..header }.encode(place));
         bytes[..frame::HEADER_BYTES].copy_from_slice(&first.expect("a flush begins with a frame"));
         self.buffer_start += bytes.len() as u64;
-        self.taken = self.appended;
+        self.taken += 1;
         self.taken_first = std::mem::replace(&mut self.buffered_first, NO_LSN);
-        Some(Taken { bytes, lsns, start, position: self.taken })
+        Some(Taken { bytes, lsns, start, flush: self.taken })
     }
 
     /// What was taken is on disk.
@@ -341,9 +400,9 @@ impl Append {
         self.buffered_first.min(self.taken_first)
     }
 
-    /// The position up to which the partition must be on disk so that no LSN up to `lsn` is missing because of it.
-    pub(crate) fn position_of(&self, lsn: Lsn) -> Option<u64> {
-        if self.buffered_first <= lsn { Some(self.appended) } else { (self.taken_first <= lsn).then_some(self.taken) }
+    /// The flush that must be on disk so that no LSN up to `lsn` is missing because of the partition.
+    pub(crate) fn flush_of(&self, lsn: Lsn) -> Option<u64> {
+        if self.buffered_first <= lsn { Some(self.taken + 1) } else { (self.taken_first <= lsn).then_some(self.taken) }
     }
 
     /// Takes the segments off the chain that nothing at or after `below` needs.

@@ -79,6 +79,8 @@ pub(crate) struct Numbered {
     pub(crate) lsn: Lsn,
     pub(crate) payload: PayloadRef,
     pub(crate) data: Vec<PayloadRef>,
+    /// The LSN that a partition commit depends on, with all before it; 0 if on none.
+    pub(crate) depends_on: Lsn,
 }
 
 /// What a chain stops at.
@@ -148,6 +150,7 @@ impl Chain {
                 return Ok(Stop::End);
             };
             let hole = if header.tag == Tag::Opening { Hole::decode(payload) } else { None };
+            let depends_on = if header.tag == Tag::DependentCommit { frame::dependency(payload) } else { Some(0) };
             let offset = self.offset + frame::HEADER_BYTES as u64;
             let payload = PayloadRef { segment: self.current, offset, bytes: header.payload_bytes };
             self.last_flush = self.offset - u64::from(header.flush_distance);
@@ -167,15 +170,29 @@ impl Chain {
                     self.note_lsn(hole.to.saturating_sub(1), self.current);
                     return Ok(Stop::Hole(hole));
                 }
-                Tag::Commit | Tag::PartitionCommit | Tag::Void => {
-                    return self.numbered(&header, payload, trimmed).map(Stop::Numbered);
+                Tag::Commit | Tag::PartitionCommit | Tag::DependentCommit | Tag::Void => {
+                    return self.numbered(&header, payload, depends_on, trimmed).map(Stop::Numbered);
                 }
             }
         }
     }
 
-    fn numbered(&mut self, header: &Header, payload: PayloadRef, trimmed: Lsn) -> Result<Numbered> {
+    fn numbered(
+        &mut self,
+        header: &Header,
+        mut payload: PayloadRef,
+        depends_on: Option<Lsn>,
+        trimmed: Lsn,
+    ) -> Result<Numbered> {
         let (tag, txn, lsn) = (header.tag, header.txn, header.lsn);
+        let Some(depends_on) = depends_on else {
+            let offset = payload.offset - frame::HEADER_BYTES as u64;
+            let detail = format!("LSN {lsn} does not say what it depends on");
+            return Err(corrupt(&self.segments[self.current].reader.name, offset, &detail));
+        };
+        if tag == Tag::DependentCommit {
+            payload.bytes -= frame::DEPENDENCY_BYTES as u32;
+        }
         let data = self.open.remove(&txn).unwrap_or_default();
         let is_known = lsn < trimmed || tag == Tag::Void || header.data_frames == DATA_FRAMES_MAX;
         if !is_known && data.len() as u64 != u64::from(header.data_frames) {
@@ -186,7 +203,7 @@ impl Chain {
         self.passed = self.passed.max(lsn);
         self.lsn_max = self.lsn_max.max(lsn);
         self.note_lsn(lsn, data.first().map_or(self.current, |first| first.segment));
-        Ok(Numbered { tag, txn, lsn, payload, data })
+        Ok(Numbered { tag, txn, lsn, payload, data, depends_on })
     }
 
     /// The segments from `first` to the current one are needed until `lsn` is given up.
@@ -232,7 +249,8 @@ impl Chain {
                 let detail = format!("no valid frame stands here, but one that was written later does at {offset}");
                 return Err(corrupt(&reader.name, end, &detail));
             }
-            if header.tag.is_testimony() {
+            // Where the first frame of the flush is lost, the hole may be lost with it that makes the testimony true.
+            if header.tag.is_testimony() && offset - u64::from(header.flush_distance) < end {
                 self.testimony = self.testimony.max(header.lsn);
             }
             self.dirty_end = offset + frame::HEADER_BYTES as u64;

@@ -52,7 +52,7 @@ impl Files {
         let fail = |source| device_error(format!("create {name}"), self.device.location(), source);
         let file = if is_new { self.device.create(&name) } else { self.device.open(&name, Access::Write) };
         let file = file.map_err(fail)?;
-        let header = Header { number, log: self.log, salt: segment::random_number(), link };
+        let header = Header::new(number, self.log, segment::random_number(), link);
         let begun = file.write_at(&header.encode(), 0).and_then(|()| {
             file.preallocate(allocate_bytes)?;
             file.sync()?;

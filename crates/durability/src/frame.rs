@@ -12,14 +12,16 @@
 //!       16      8  transaction; 0 in frames of the log's own
 //!       24      8  LSN (commit, void), or the LSN up to which all was stable (flush, opening, mark), or 0
 //!       32      4  stamp: the low half of the segment's salt
-//!       36      1  tag: 1 data, 2 commit, 3 partition commit, 4 abort, 5 void, 6 flush, 7 opening, 8 mark
+//!       36      1  tag: 1 data, 2 commit, 3 partition commit, 4 abort, 5 void, 6 flush, 7 opening, 8 mark,
+//!                  9 partition commit that depends on others
 //!       37      3  commit frames: the data frames of the transaction before it, 2^24 - 1 standing for that or more
-//!       40      n  payload
+//!       40      n  payload; its last 8 bytes, where the tag is 9, are the LSN that the commit depends on
 //!   40 + n   0..7  zeros up to the next multiple of 8
 //! ```
 //!
 //! **Commit, void.** Both take an LSN out of the dense row of LSNs; a void stands for a transaction that took a
-//! number and did not commit. A partition commit is one that recovery applies even when a lower LSN is missing.
+//! number and did not commit. A partition commit is one that recovery applies even when a lower LSN is missing; with
+//! tag 9, unless the missing one is at or below the LSN that it depends on.
 //!
 //! **Flush.** Each flush of a partition begins with a flush frame: every LSN up to its own was on disk, in
 //! whichever partition, when the flush began. The first flush of a partition after the log was opened begins with an
@@ -47,6 +49,8 @@ pub(crate) const HEADER_BYTES: usize = 40;
 pub(crate) const ALIGN_BYTES: usize = 8;
 /// The payload of an opening frame: the hole.
 pub(crate) const HOLE_BYTES: usize = 16;
+/// The end of the payload of a commit that depends on others.
+pub(crate) const DEPENDENCY_BYTES: usize = 8;
 /// The most that a frame may have before it, where it is the first of its flush.
 pub(crate) const FLUSH_BYTES_MAX: usize = HEADER_BYTES + HOLE_BYTES;
 /// Data frames are counted up to here.
@@ -87,11 +91,21 @@ pub(crate) enum Tag {
     Flush = 6,
     Opening = 7,
     Mark = 8,
+    DependentCommit = 9,
 }
 
 impl Tag {
-    const ALL: [Tag; 8] =
-        [Tag::Data, Tag::Commit, Tag::PartitionCommit, Tag::Abort, Tag::Void, Tag::Flush, Tag::Opening, Tag::Mark];
+    const ALL: [Tag; 9] = [
+        Tag::Data,
+        Tag::Commit,
+        Tag::PartitionCommit,
+        Tag::Abort,
+        Tag::Void,
+        Tag::Flush,
+        Tag::Opening,
+        Tag::Mark,
+        Tag::DependentCommit,
+    ];
 
     fn from_byte(byte: u8) -> Option<Tag> {
         Tag::ALL.into_iter().find(|&tag| tag as u8 == byte)
@@ -99,7 +113,7 @@ impl Tag {
 
     /// Whether the frame takes an LSN out of the row.
     pub(crate) fn is_numbered(self) -> bool {
-        matches!(self, Tag::Commit | Tag::PartitionCommit | Tag::Void)
+        matches!(self, Tag::Commit | Tag::PartitionCommit | Tag::DependentCommit | Tag::Void)
     }
 
     /// Whether the frame's LSN is one up to which everything was stable.
@@ -220,6 +234,16 @@ pub(crate) fn padding(payload_bytes: usize) -> &'static [u8] {
 /// The checksum of a payload and its padding.
 pub(crate) fn payload_checksum(payload: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(payload), padding(payload.len()))
+}
+
+/// The LSN at the end of the payload of a commit that depends on others.
+pub(crate) fn dependency(payload: &[u8]) -> Option<u64> {
+    payload.len().checked_sub(DEPENDENCY_BYTES).map(|offset| u64_at(payload, offset))
+}
+
+/// What follows a payload of a commit that depends on others: the LSN and the padding of both.
+pub(crate) fn dependency_and_padding(payload_bytes: usize, depends_on: u64) -> ([u8; DEPENDENCY_BYTES], &'static [u8]) {
+    (depends_on.to_le_bytes(), padding(payload_bytes + DEPENDENCY_BYTES))
 }
 
 pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> u32 {

@@ -1,108 +1,172 @@
 //! Putting a log together out of archived segments and what is left of the log itself.
 //!
 //! ```text
-//!   archive:  1 2 3 4 5                         each segment is known by partition, sequence and salt
+//!   archive:  1 2 3 4 5                         each segment is known by log, partition, sequence and salt
 //!   log:            4 5 6 7
 //!             ---------------
-//!   target:   1 2 3 4 5 6 7    with new numbers, and a trim point, so that nothing before it is missed
+//!   gathered: 1 2 3 4 5 6 7    with new numbers, and a trim point, so that nothing before it is missed
 //! ```
+//!
+//! [`GatheredLog`] is a device that can only be read and on which the log stands as if it had never been trimmed: its files
+//! are the segments where they lie, each under a header with its new number. Nothing is copied, and no more files are open
+//! at a time than are read; [`gather_log`] makes files of it.
 //!
 //! Two segments with frames in one place belong to two lives of the log, as after a restored copy that went its own way.
 //! That is refused, as nobody knows which one is meant. Whether what was found is enough, whole, and of one life is
-//! checked once more when the log is opened: every segment names the salt and the end of the one before it.
+//! checked once more when the log is read: every segment names the salt and the end of the one before it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::io;
+use std::sync::Arc;
 
 use crate::Lsn;
-use crate::archive;
 use crate::chain::{Reader, corrupt};
-use crate::device::{Access, Device};
+use crate::copies::{self, SUFFIX};
+use crate::device::{Access, Device, DeviceFile, DirectoryLock};
 use crate::error::{LogError, Result, device_error};
-use crate::frame::{Place, u64_at};
+use crate::frame::Place;
 use crate::segment::{self, FRAMES_START, Header, file_name};
 use crate::trim;
 
 const CHUNK_BYTES: u64 = 1 << 20;
+const SECTOR: usize = FRAMES_START as usize;
 
 /// A segment in one of the sources.
-struct Found<'a> {
-    device: &'a dyn Device,
+#[derive(Clone)]
+struct Found {
+    device: Arc<dyn Device>,
     file: String,
     header: Header,
+    /// Where it ends for whoever reads it.
+    end: u64,
 }
 
 /// By sequence, then salt.
-type Partition<'a> = BTreeMap<u64, BTreeMap<u64, Found<'a>>>;
+type Partition = BTreeMap<u64, BTreeMap<u64, Found>>;
 
-/// Puts a log together on `target`, an empty directory, out of the segments in `sources`: archives, and the directory of
-/// a log that nobody has open. The log begins at `below`: [`Log::open`](crate::Log::open) hands over what stands at or
-/// after it, and refuses the log if part of that is missing. Returns the number of segments.
+/// A log put together out of segments in several places, to be read where they lie.
+pub struct GatheredLog {
+    /// By number less one.
+    segments: Vec<Found>,
+    trim: Option<Vec<u8>>,
+    location: String,
+}
+
+impl GatheredLog {
+    /// Puts log `number` together, or the one log that is there, out of what is in `sources`: archives, and the directory of
+    /// a log that nobody has open. It begins at `below`: what stands at or after it is handed over, and if part of that is
+    /// missing it is an error. Segments that end before it are left out where `is_short` says so. Data frames of a
+    /// transaction may stand in one of these, which reading tells ([`LogError::Corrupt`]); then all must be taken.
+    pub fn new(sources: &[Arc<dyn Device>], number: Option<u64>, below: Lsn, is_short: bool) -> Result<GatheredLog> {
+        let mut partitions: BTreeMap<u64, Partition> = BTreeMap::new();
+        let mut log = number;
+        for device in sources {
+            for found in segments_of(device, number)? {
+                if *log.get_or_insert(found.header.log) != found.header.log {
+                    return Err(corrupt(&found.file, 0, "it does not belong to the same log as the others"));
+                }
+                let link = found.header.link;
+                let place = partitions.entry(link.partition).or_default().entry(link.sequence).or_default();
+                match place.entry(found.header.salt) {
+                    Entry::Vacant(free) => drop(free.insert(found)),
+                    // One of them may be older, and room that is not used yet says nothing.
+                    Entry::Occupied(mut known) if frames_end(known.get())? < frames_end(&found)? => {
+                        known.insert(found);
+                    }
+                    Entry::Occupied(_) => {}
+                }
+            }
+        }
+        let mut segments = Vec::new();
+        for partition in partitions.into_values() {
+            let mut chain = chain_of(partition)?;
+            if is_short {
+                let kept = |at: &usize| chain.get(at + 1).is_none_or(|next| next.header.link.lsn_before >= below);
+                let first = (0..chain.len()).find(kept).unwrap_or(0);
+                chain.drain(..first);
+            }
+            segments.extend(chain);
+        }
+        let trim = log.filter(|_| below > 0).map(|log| trim::encode(log, below));
+        let location = sources.iter().map(|device| device.location()).collect::<Vec<_>>().join(", ");
+        Ok(GatheredLog { segments, trim, location })
+    }
+
+    /// The number of its segments.
+    pub fn segments(&self) -> u64 {
+        self.segments.len() as u64
+    }
+
+    /// The number of the log; `None` where there is no segment.
+    pub fn log(&self) -> Option<u64> {
+        self.segments.first().map(|found| found.header.log)
+    }
+
+    /// The error with the names that files have where they lie.
+    pub fn explain(&self, error: LogError) -> LogError {
+        match error {
+            LogError::Corrupt { file, offset, detail } => {
+                let found = segment::parse_name(&file).and_then(|number| self.find(number));
+                let file = found.map_or(file, |found| format!("{} in {}", found.file, found.device.location()));
+                LogError::Corrupt { file, offset, detail }
+            }
+            other => other,
+        }
+    }
+
+    fn find(&self, number: u64) -> Option<&Found> {
+        self.segments.get(usize::try_from(number.checked_sub(1)?).ok()?)
+    }
+}
+
+/// Puts a log together on `target`, an empty directory, as [`GatheredLog::new`] does. Returns the number of segments.
 ///
 /// To bring a database to a moment in the past: take a checkpoint from before it, gather from the LSN after the
 /// checkpoint's `low`, and stop applying at the moment.
-pub fn gather_log(sources: &[&dyn Device], target: &dyn Device, below: Lsn) -> Result<u64> {
-    let mut partitions: BTreeMap<u64, Partition<'_>> = BTreeMap::new();
-    let mut log = None;
-    for &device in sources {
-        for found in segments_of(device)? {
-            if *log.get_or_insert(found.header.log) != found.header.log {
-                return Err(corrupt(&found.file, 0, "it does not belong to the same log as the others"));
-            }
-            let link = found.header.link;
-            let place = partitions.entry(link.partition).or_default().entry(link.sequence).or_default();
-            if let Entry::Vacant(free) = place.entry(found.header.salt) {
-                free.insert(found);
-            }
-        }
+pub fn gather_log(sources: &[Arc<dyn Device>], target: &dyn Device, below: Lsn) -> Result<u64> {
+    let gathered = GatheredLog::new(sources, None, below, false)?;
+    for (number, found) in (1..).zip(&gathered.segments) {
+        copy(&gathered, found, target, number)?;
     }
-    let mut number = 0;
-    for partition in partitions.into_values() {
-        for found in chain_of(partition)? {
-            number += 1;
-            copy(&found, target, number)?;
-        }
-    }
-    if let Some(log) = log.filter(|_| below > 0) {
-        trim::write(target, log, below)?;
+    if let (Some(found), true) = (gathered.segments.first(), below > 0) {
+        trim::write(target, found.header.log, below)?;
     }
     target.sync_dir().map_err(|source| failed("sync the directory", target, source))?;
-    Ok(number)
+    Ok(gathered.segments())
 }
 
-/// The segments with a header; those that begin with zeros were interrupted.
-fn segments_of(device: &dyn Device) -> Result<Vec<Found<'_>>> {
-    let mut names = device.list().map_err(|source| failed("list the files", device, source))?;
-    names.retain(|name| segment::parse_name(name).is_some() || name.ends_with(archive::SUFFIX));
+/// The segments with a header, of log `log` only if that is said; those that begin with zeros were interrupted.
+fn segments_of(device: &Arc<dyn Device>, log: Option<u64>) -> Result<Vec<Found>> {
+    let mut names = device.list().map_err(|source| failed("list the files", &**device, source))?;
+    names.retain(|name| segment::parse_name(name).is_some() || name.ends_with(SUFFIX));
+    // Those of other logs need not be opened.
+    let prefix = log.map(|log| format!("{log:016x}-")).unwrap_or_default();
+    names.retain(|name| !name.ends_with(SUFFIX) || name.starts_with(&prefix));
     names.sort_unstable();
     let mut segments = Vec::new();
     for file in names {
-        let fail = |source| failed(&format!("read {file}"), device, source);
-        let handle = device.open(&file, Access::Read).map_err(fail)?;
-        let mut bytes = vec![0; FRAMES_START.min(handle.size().map_err(fail)?) as usize];
-        handle.read_at(&mut bytes, 0).map_err(fail)?;
-        if bytes.iter().all(|&byte| byte == 0) {
-            continue;
+        let handle = device.open(&file, Access::Read);
+        let read = handle.and_then(|handle| copies::read_header(&*handle, &file));
+        let read = read.map_err(|source| match source.downcast::<LogError>() {
+            Ok(error) => error,
+            Err(source) => failed(&format!("read {file}"), &**device, source),
+        });
+        if let Some((header, end)) = read?.filter(|(header, _)| log.is_none_or(|log| header.log == log)) {
+            segments.push(Found { device: device.clone(), file, header, end });
         }
-        // A copy has another name than the segment, which knows its number only.
-        let number = if bytes.len() < FRAMES_START as usize { 0 } else { u64_at(&bytes, 16) };
-        let header = Header::decode(&bytes, number).map_err(|error| match error {
-            LogError::Corrupt { offset, detail, .. } => LogError::Corrupt { file: file.clone(), offset, detail },
-            other => other,
-        })?;
-        segments.push(Found { device, file, header });
     }
     Ok(segments)
 }
 
-/// One segment for each place, from the newest down to the first place that has none.
-fn chain_of(partition: Partition<'_>) -> Result<Vec<Found<'_>>> {
-    let mut chain: Vec<Found<'_>> = Vec::new();
+/// One segment for each place, oldest first, from the newest down to the first place that has none.
+fn chain_of(partition: Partition) -> Result<Vec<Found>> {
+    let mut chain: Vec<Found> = Vec::new();
     for (sequence, segments) in partition.into_iter().rev() {
         if chain.last().is_some_and(|next| next.header.link.sequence != sequence + 1) {
             break;
         }
-        let mut here: Option<Found<'_>> = None;
+        let mut here: Option<Found> = None;
         for found in segments.into_values() {
             match here.take() {
                 None => here = Some(found),
@@ -117,29 +181,42 @@ fn chain_of(partition: Partition<'_>) -> Result<Vec<Found<'_>>> {
         }
         chain.extend(here);
     }
+    chain.reverse();
     Ok(chain)
 }
 
-fn has_frames(found: &Found<'_>) -> Result<bool> {
-    let fail = |source| failed(&format!("read {}", found.file), found.device, source);
+fn has_frames(found: &Found) -> Result<bool> {
+    let place = Place { salt: found.header.salt, offset: FRAMES_START };
+    Ok(reader(found)?.frame(place)?.is_some())
+}
+
+/// Where the first place is that holds no valid frame.
+fn frames_end(found: &Found) -> Result<u64> {
+    let mut reader = reader(found)?;
+    let mut place = Place { salt: found.header.salt, offset: FRAMES_START };
+    while let Some((header, _)) = reader.frame(place)? {
+        place.offset += header.frame_bytes();
+    }
+    Ok(place.offset)
+}
+
+fn reader(found: &Found) -> Result<Reader> {
+    let fail = |source| failed(&format!("read {}", found.file), &*found.device, source);
     let file = found.device.open(&found.file, Access::Read).map_err(fail)?;
-    let mut reader = Reader::new(found.header.number, found.device.location(), file)?;
-    Ok(reader.frame(Place { salt: found.header.salt, offset: FRAMES_START })?.is_some())
+    Reader::new(found.header.number, found.device.location(), file)
 }
 
 /// Copies a segment, which gets a new number.
-fn copy(found: &Found<'_>, target: &dyn Device, number: u64) -> Result<()> {
-    let fail = |source| failed(&format!("read {}", found.file), found.device, source);
-    let source = found.device.open(&found.file, Access::Read).map_err(fail)?;
-    let size = source.size().map_err(fail)?;
+fn copy(gathered: &GatheredLog, found: &Found, target: &dyn Device, number: u64) -> Result<()> {
     let name = file_name(number);
+    let fail = |source| failed(&format!("read {}", found.file), &*found.device, source);
+    let source = gathered.open(&name, Access::Read).map_err(fail)?;
     let fail_to_write = |source| failed(&format!("write {name}"), target, source);
     let copy = target.create(&name).map_err(fail_to_write)?;
-    copy.write_at(&Header { number, ..found.header }.encode(), 0).map_err(fail_to_write)?;
     let mut chunk = Vec::new();
-    let mut from = FRAMES_START;
-    while from < size {
-        chunk.resize(CHUNK_BYTES.min(size - from) as usize, 0);
+    let mut from = 0;
+    while from < found.end {
+        chunk.resize(CHUNK_BYTES.min(found.end - from) as usize, 0);
         source.read_at(&mut chunk, from).map_err(fail)?;
         copy.write_at(&chunk, from).map_err(fail_to_write)?;
         from += chunk.len() as u64;
@@ -147,6 +224,108 @@ fn copy(found: &Found<'_>, target: &dyn Device, number: u64) -> Result<()> {
     copy.sync().map_err(fail_to_write)
 }
 
-fn failed(action: &str, device: &dyn Device, source: std::io::Error) -> LogError {
+fn failed(action: &str, device: &dyn Device, source: io::Error) -> LogError {
     device_error(action.to_string(), device.location(), source)
+}
+
+fn read_only<T>() -> io::Result<T> {
+    Err(io::ErrorKind::ReadOnlyFilesystem.into())
+}
+
+/// Nobody else changes what is only read.
+struct NoLock;
+
+impl DirectoryLock for NoLock {}
+
+impl Device for GatheredLog {
+    fn location(&self) -> String {
+        self.location.clone()
+    }
+
+    fn lock(&self) -> io::Result<Box<dyn DirectoryLock>> {
+        read_only()
+    }
+
+    fn lock_shared(&self) -> io::Result<Box<dyn DirectoryLock>> {
+        Ok(Box::new(NoLock))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let trim = self.trim.iter().map(|_| trim::FILE.to_string());
+        Ok(trim.chain((1..=self.segments()).map(file_name)).collect())
+    }
+
+    fn open(&self, name: &str, _access: Access) -> io::Result<Box<dyn DeviceFile>> {
+        if let (trim::FILE, Some(bytes)) = (name, &self.trim) {
+            return Ok(Box::new(GatheredFile { head: bytes.clone(), rest: None, end: bytes.len() as u64 }));
+        }
+        let number = segment::parse_name(name).ok_or(io::ErrorKind::NotFound)?;
+        let found = self.find(number).ok_or(io::ErrorKind::NotFound)?;
+        let head = Header { number, ..found.header }.encode().to_vec();
+        Ok(Box::new(GatheredFile { head, rest: Some((found.device.clone(), found.file.clone())), end: found.end }))
+    }
+
+    fn create(&self, _name: &str) -> io::Result<Box<dyn DeviceFile>> {
+        read_only()
+    }
+
+    fn remove(&self, _name: &str) -> io::Result<()> {
+        read_only()
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A file with other first bytes than it has where it lies.
+struct GatheredFile {
+    head: Vec<u8>,
+    /// Opened for each read: an archive may have more files than a process may open.
+    rest: Option<(Arc<dyn Device>, String)>,
+    end: u64,
+}
+
+impl DeviceFile for GatheredFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.end)
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        if offset + bytes.len() as u64 > self.end {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let head = self.head.get(offset.min(SECTOR as u64 * 2) as usize..).unwrap_or_default();
+        let (first, others) = bytes.split_at_mut(head.len().min(bytes.len()));
+        first.copy_from_slice(&head[..first.len()]);
+        match &self.rest {
+            Some((device, file)) if !others.is_empty() => {
+                device.open(file, Access::Read)?.read_at(others, offset + first.len() as u64)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write_at(&self, _bytes: &[u8], _offset: u64) -> io::Result<()> {
+        read_only()
+    }
+
+    fn write_durably(&self, _bytes: &[u8], _offset: u64) -> io::Result<()> {
+        read_only()
+    }
+
+    fn preallocate(&self, _size: u64) -> io::Result<()> {
+        read_only()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for GatheredLog {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = formatter.debug_struct("GatheredLog");
+        debug.field("location", &self.location).field("segments", &self.segments()).finish_non_exhaustive()
+    }
 }

@@ -24,11 +24,13 @@
 //! | `frame` | the bytes of a frame |
 //! | `segment`, `files`, `trim` | the bytes of a segment header; which files are free; up to where the log was given up |
 //! | `append`, `partition` | one partition: room, buffer, flush, files |
+//! | `dependency` | [`Dependencies`]: what a partition commit must not survive without |
 //! | `frontier` | up to which LSN everything is on disk |
 //! | `turn`, `pause`, `poison` | who flushes and who waits (group commit); short waits; what follows a failure |
 //! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
-//! | `archive` | [`SegmentArchive`]: segments are kept elsewhere before the log gives them up |
-//! | `gather` | [`gather_log`]: a log put together again out of archived segments |
+//! | `archive` | handing segments over before the log gives them up, and all that is on disk when asked to |
+//! | `copies` | [`SegmentArchive`]: copies of segments in another place, and from where to where they go |
+//! | `gather` | [`GatheredLog`]: a log put together again out of archived segments, to be read where they lie |
 //! | `lock` | the lock of the directory |
 //! | `log_files` | what the headers of the files say, for inspection |
 //! | `chain`, `recover` | what a crash left: read, merge, tell a torn tail from corruption, mend |
@@ -37,8 +39,8 @@
 //!
 //! What is promised, and by which test it is checked:
 //! 1. An acknowledged commit survives power loss (`tests/crash.rs`).
-//! 2. Commits are replayed in LSN order, up to the first that is missing; of those beyond only partition commits
-//!    (`tests/crash.rs`).
+//! 2. Commits are replayed in LSN order, up to the first that is missing; of those beyond only partition commits that depend
+//!    on none of the missing ones (`tests/crash.rs`, `tests/dependencies.rs`).
 //! 3. A transaction is replayed whole or not at all (`tests/crash.rs`, `tests/damage.rs`).
 //! 4. After a failed write or sync nothing more is acknowledged; a full disk fails what does not fit, and the log
 //!    goes on when there is space (`tests/faults.rs`).
@@ -52,6 +54,8 @@ mod append;
 mod archive;
 mod chain;
 mod checkpoint;
+mod copies;
+mod dependency;
 mod device;
 mod error;
 mod files;
@@ -72,20 +76,22 @@ mod segment;
 mod trim;
 mod turn;
 
-pub use archive::{OldSegment, SegmentArchive};
+pub use archive::{Archived, OldSegment};
 pub use checkpoint::{
     BlobHold, CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats,
     CheckpointWriter, Checkpoints, FoundCheckpoints, MAX_BLOB_BYTES, Manifest, Published,
 };
+pub use copies::{ArchivedLog, Extent, SegmentArchive, archived_logs};
+pub use dependency::Dependencies;
 pub use device::{Access, Device, DeviceFile, DirectoryLock};
 pub use error::{LogError, OpenError, Result};
 pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES};
 pub use fs::FsDevice;
-pub use gather::gather_log;
+pub use gather::{GatheredLog, gather_log};
 pub use lock::{lock_directory, lock_to_read};
 pub use log::{Appended, CommitMode, Log, LogOptions, LogStats, Reservation};
 pub use log_files::{LogFile, LogFileContent, log_files};
-pub use recover::{Recovered, read_log};
+pub use recover::{Recovered, read_log, read_log_to_gap};
 pub use trim::begin_log_at;
 
 /// Log sequence number of a commit: its commit timestamp. Dense, starts at 1; 0 stands for "none".

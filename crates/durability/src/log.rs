@@ -17,7 +17,7 @@
 //! |---|---|---|
 //! | sync | every LSN up to its own is on disk, in all partitions | is there |
 //! | async | at once; on disk after [`LogOptions::flush_interval`] or the next flush | is there once stable |
-//! | partition | its own partition is on disk up to it | is there, even where lower LSNs are missing |
+//! | partition | its own partition is on disk up to it, and all that it depends on | is there, even where lower LSNs are missing |
 //!
 //! **Which partition.** Any, but all frames of a transaction go to the same. [`Log::partition_for`] gives a thread one of
 //! its own, except for sync commits, which all go to the first: a flush of many commits costs as much as that of
@@ -30,13 +30,14 @@
 //! is a few instructions away, and is waited for without a wake-up.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use crate::Lsn;
 use crate::append::{Append, Entry, NO_LSN};
-use crate::archive::{OldSegment, Outgoing};
+use crate::archive::{Archived, OldSegment, Outgoing};
+use crate::dependency::Dependencies;
 use crate::device::{Access, Device, DirectoryLock};
 use crate::error::{LogError, OpenError, Result, device_error};
 use crate::files::Files;
@@ -44,7 +45,7 @@ use crate::flusher::{Alarm, Flusher};
 use crate::frame::{Frame, Hole, Tag};
 use crate::frontier::{AHEAD_MAX, Frontier};
 use crate::lock::lock_directory;
-use crate::partition::{Common, Partition};
+use crate::partition::{Common, Partition, Pushed};
 use crate::pause::Pause;
 use crate::poison::Poison;
 use crate::recover::{self, Recovered, Resume};
@@ -88,8 +89,8 @@ pub enum CommitMode {
     Sync,
     /// At once. [`Log::is_stable`] and [`Log::wait_stable`] tell when it is on disk.
     Async,
-    /// When its own partition is on disk up to it. Survives even where commits before it did not, so it must not
-    /// depend on any but partition commits, and stable ones.
+    /// When its own partition is on disk up to it, and what it depends on is as well ([`Dependencies`]). Survives even
+    /// where commits before it did not. One appended without dependencies depends on none by the word of who appends it.
     Partition,
 }
 
@@ -100,10 +101,19 @@ pub struct Appended {
     pub lsn: Lsn,
     /// Its partition.
     pub partition: usize,
-    /// The position behind it, for [`Log::wait_partition`].
-    pub position: u64,
+    /// The flush of its partition that takes it to disk, for [`Log::wait_partition`].
+    pub flush: u64,
     /// The mode that it was appended with.
     pub mode: CommitMode,
+    /// Of a partition commit, the LSN that it depends on, with all before that one; 0 if on none that could be missing.
+    pub depends_on: Lsn,
+}
+
+impl Appended {
+    fn new(partition: usize, mode: CommitMode, pushed: &Pushed) -> Appended {
+        let Pushed { lsn, flush, depends_on } = *pushed;
+        Appended { lsn, partition, flush, mode, depends_on }
+    }
 }
 
 /// What a log did since it was opened.
@@ -281,38 +291,71 @@ impl Log {
         mode: CommitMode,
         next_lsn: impl FnOnce() -> Lsn,
     ) -> Result<Appended> {
-        let entry = Entry::new(commit_tag(mode), txn, 0, payload);
+        self.append_entry(partition, Entry::new(commit_tag(mode), txn, 0, payload), mode, next_lsn)
+    }
+
+    /// The same with mode [`CommitMode::Partition`], for a transaction that has seen what others wrote.
+    pub fn append_partition_commit(
+        &self,
+        partition: usize,
+        txn: u64,
+        payload: &[u8],
+        on: Dependencies<'_>,
+        next_lsn: impl FnOnce() -> Lsn,
+    ) -> Result<Appended> {
+        self.append_entry(partition, Entry::partition_commit(txn, 0, payload, on), CommitMode::Partition, next_lsn)
+    }
+
+    fn append_entry(
+        &self,
+        partition: usize,
+        entry: Entry<'_>,
+        mode: CommitMode,
+        next_lsn: impl FnOnce() -> Lsn,
+    ) -> Result<Appended> {
         let number = || self.checked(next_lsn());
-        let (lsn, position) = self.partition(partition)?.append_numbered(&self.shared.common, entry, number)?;
+        let pushed = self.partition(partition)?.append_numbered(&self.shared.common, entry, number)?;
         self.ring(mode);
-        Ok(Appended { lsn, partition, position, mode })
+        Ok(Appended::new(partition, mode, &pushed))
     }
 
     /// Waits for what the mode of a commit promises.
     pub fn wait(&self, appended: &Appended) -> Result<()> {
         match appended.mode {
             CommitMode::Async => Ok(()),
-            CommitMode::Partition => self.wait_partition(appended.partition, appended.position),
+            CommitMode::Partition => {
+                self.wait_partition(appended.partition, appended.flush)?;
+                self.wait_stable(appended.depends_on)
+            }
             CommitMode::Sync => {
                 if !self.is_stable(appended.lsn) {
-                    self.wait_partition(appended.partition, appended.position)?;
+                    self.wait_partition(appended.partition, appended.flush)?;
                 }
                 self.wait_stable(appended.lsn)
             }
         }
     }
 
-    /// Waits until a partition is on disk up to a position. Flushes if nobody else does.
-    pub fn wait_partition(&self, partition: usize, position: u64) -> Result<()> {
-        self.partition(partition)?.wait_written(&self.shared.common, position)
+    /// Waits until a flush of a partition is on disk, and all before it. Flushes if nobody else does.
+    pub fn wait_partition(&self, partition: usize, flush: u64) -> Result<()> {
+        self.partition(partition)?.wait_written(&self.shared.common, flush)
     }
 
     /// Waits until every LSN up to `lsn` is on disk. Flushes if nobody else does.
     pub fn wait_stable(&self, lsn: Lsn) -> Result<()> {
+        self.wait_stable_until(lsn, None).map(drop)
+    }
+
+    /// The same until `deadline`, as long as there is one; returns whether everything up to `lsn` is on disk. A flush under
+    /// way is not broken off, so it may take a flush longer than that.
+    pub fn wait_stable_until(&self, lsn: Lsn, deadline: Option<Instant>) -> Result<bool> {
         let Shared { common, partitions, .. } = &*self.shared;
         let mut pause = Pause::default();
         while !self.is_stable(lsn) {
             common.poison.check()?;
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(false);
+            }
             let mut has_waited = false;
             for partition in partitions {
                 has_waited |= partition.wait_lsns(common, lsn)?;
@@ -325,7 +368,7 @@ impl Log {
                 pause.wait();
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether every LSN up to `lsn` is on disk.
@@ -377,6 +420,25 @@ impl Log {
     /// ([`SegmentArchive`](crate::SegmentArchive) does), not linked to.
     pub fn archive_with(&self, archive: impl Fn(&OldSegment) -> std::io::Result<()> + Send + Sync + 'static) {
         self.shared.trim.lock().outgoing.archive_with(Box::new(archive));
+    }
+
+    /// Hands all that is on disk to the archive, whether the log needs it or not. What is not stable yet may be among it. No
+    /// segment is given up meanwhile.
+    pub fn archive(&self) -> Result<Archived> {
+        let Shared { common, partitions, trim, .. } = &*self.shared;
+        let mut trim = trim.lock();
+        let archived = Archived { log: common.files.log, from: trim.below.max(1), until: self.stable_lsn() };
+        trim.outgoing.offer_all()?;
+        for (number, partition) in (0..).zip(partitions) {
+            let segments = partition.on_disk().into_iter();
+            trim.outgoing.hand_over_copies(segments.map(|segment| OldSegment::new(archived.log, number, segment)))?;
+        }
+        Ok(archived)
+    }
+
+    /// The number of the log: random, and the same for its whole life.
+    pub fn number(&self) -> u64 {
+        self.shared.common.files.log
     }
 
     /// Flushes, and marks the end of every partition as intended: damage to anything before the mark is told from an
@@ -451,6 +513,15 @@ impl Reservation<'_> {
         self.append(Entry::new(commit_tag(mode), txn, lsn, payload), mode)
     }
 
+    /// The same with mode [`CommitMode::Partition`], for a transaction that has seen what others wrote.
+    ///
+    /// # Panics
+    /// As [`Reservation::commit`].
+    pub fn partition_commit(self, txn: u64, lsn: Lsn, payload: &[u8], on: Dependencies<'_>) -> Appended {
+        assert!(payload.len() <= self.payload_bytes, "{} bytes reserved", self.payload_bytes);
+        self.append(Entry::partition_commit(txn, lsn, payload, on), CommitMode::Partition)
+    }
+
     /// Says that `txn` took `lsn` and did not commit.
     ///
     /// # Panics
@@ -460,11 +531,11 @@ impl Reservation<'_> {
     }
 
     fn append(mut self, entry: Entry<'_>, mode: CommitMode) -> Appended {
-        let lsn = self.log.checked(entry.lsn);
-        let reserved = std::mem::take(&mut self.reserved);
-        let position = self.log.shared.partitions[self.partition].append_reserved(entry, reserved);
+        self.log.checked(entry.lsn);
+        let (reserved, shared) = (std::mem::take(&mut self.reserved), &self.log.shared);
+        let pushed = shared.partitions[self.partition].append_reserved(&shared.common, entry, reserved);
         self.log.ring(mode);
-        Appended { lsn, partition: self.partition, position, mode }
+        Appended::new(self.partition, mode, &pushed)
     }
 }
 

@@ -8,7 +8,7 @@
 //!   flush:    (one thread at a time, elected by `turn.rs`)
 //!             take the append latch: exchange the buffer for an empty one; release
 //!             write the buffer durably
-//!             tell the frontier which LSNs arrived; publish the position
+//!             tell the frontier which LSNs arrived; publish the number of the flush
 //! ```
 //!
 //! Appenders go on while a flush is under way; everything they append meanwhile goes out with the next one. Each
@@ -34,13 +34,13 @@ use crate::Lsn;
 use crate::append::{Append, Entry, Extension, NO_LSN, Room, SegmentInfo, Taken};
 use crate::error::{LogError, Result};
 use crate::files::Files;
-use crate::frame::{MAX_PAYLOAD_BYTES, Tag};
+use crate::frame::{DEPENDENCY_BYTES, MAX_PAYLOAD_BYTES, Tag};
 use crate::frontier::Frontier;
 use crate::log::LogOptions;
 use crate::pause::Pause;
 use crate::poison::Poison;
 use crate::segment::{FRAMES_START, Link, Segment};
-use crate::turn::Turn;
+use crate::turn::{self, Turn};
 
 /// What the partitions of a log have in common. Nothing of it is written by an append.
 pub(crate) struct Common {
@@ -56,14 +56,13 @@ pub(crate) struct Partition {
     append: CachePadded<Mutex<Append>>,
     /// The lowest LSN that is in the buffer or on its way to the disk, a copy for those who look without the latch.
     pending_first: AtomicU64,
-    turn: Turn<Target>,
+    turn: Turn,
     /// Latched by the leader only.
     writer: Mutex<Writer>,
-    /// The position up to which the partition is on disk.
-    written: AtomicU64,
+    /// Flushes on disk: everything that they took is.
+    written: CachePadded<AtomicU64>,
     /// How often the file was extended or changed.
     extensions: AtomicU64,
-    flushes: AtomicU64,
 }
 
 struct Writer {
@@ -76,11 +75,20 @@ struct Writer {
     spare_lsns: Vec<Lsn>,
 }
 
+/// Where a frame was put.
+pub(crate) struct Pushed {
+    pub(crate) lsn: Lsn,
+    /// The number of the flush that takes it to disk.
+    pub(crate) flush: u64,
+    /// The LSN that it depends on, 0 if none.
+    pub(crate) depends_on: Lsn,
+}
+
 /// What a thread waits for.
 #[derive(Clone, Copy)]
 enum Target {
-    /// So many bytes appended since opening are on disk.
-    Position(u64),
+    /// So many flushes are on disk.
+    Flush(u64),
     /// The file was extended so often.
     Extension(u64),
 }
@@ -98,32 +106,32 @@ impl Partition {
             pending_first: AtomicU64::new(NO_LSN),
             turn: Turn::new(),
             writer: Mutex::new(Writer { segment, taken: None, spare: Vec::new(), spare_lsns: Vec::new() }),
-            written: AtomicU64::new(0),
+            written: CachePadded::new(AtomicU64::new(0)),
             extensions: AtomicU64::new(0),
-            flushes: AtomicU64::new(0),
         }
     }
 
-    /// Appends a frame, waiting for room where there is none. Returns the position behind it.
+    /// Appends a frame, waiting for room where there is none. Returns the flush that takes it to disk.
     pub(crate) fn append(&self, common: &Common, entry: Entry<'_>) -> Result<u64> {
         let mut append = self.room_for(common, entry.payload.len())?;
-        Ok(self.push(&mut append, entry))
+        Ok(self.push(common, &mut append, entry).flush)
     }
 
-    /// Appends a frame under the LSN that `number` takes when there is room. Returns the LSN and the position behind.
+    /// Appends a frame under the LSN that `number` takes when there is room.
     pub(crate) fn append_numbered(
         &self,
         common: &Common,
         entry: Entry<'_>,
         number: impl FnOnce() -> Lsn,
-    ) -> Result<(Lsn, u64)> {
-        let mut append = self.room_for(common, entry.payload.len())?;
+    ) -> Result<Pushed> {
+        let mut append = self.room_for(common, entry.payload_bytes_max())?;
         let lsn = number();
-        Ok((lsn, self.push(&mut append, Entry { lsn, ..entry })))
+        Ok(self.push(common, &mut append, Entry { lsn, ..entry }))
     }
 
     /// Reserves room for a frame, to be appended by [`Partition::append_reserved`] or given back.
     pub(crate) fn reserve(&self, common: &Common, payload_bytes: usize) -> Result<u64> {
+        let payload_bytes = payload_bytes + DEPENDENCY_BYTES;
         let need = Append::need(payload_bytes);
         self.room_for(common, payload_bytes)?.reserve(need);
         Ok(need)
@@ -138,22 +146,23 @@ impl Partition {
     }
 
     /// Appends a frame into reserved room.
-    pub(crate) fn append_reserved(&self, entry: Entry<'_>, reserved: u64) -> u64 {
+    pub(crate) fn append_reserved(&self, common: &Common, entry: Entry<'_>, reserved: u64) -> Pushed {
         let mut append = self.append.lock();
         append.release(reserved);
-        self.push(&mut append, entry)
+        self.push(common, &mut append, entry)
     }
 
     pub(crate) fn release(&self, reserved: u64) {
         self.append.lock().release(reserved);
     }
 
-    fn push(&self, append: &mut Append, entry: Entry<'_>) -> u64 {
-        let position = append.push(entry);
+    fn push(&self, common: &Common, append: &mut Append, entry: Entry<'_>) -> Pushed {
+        let entry = if entry.may_depend() { append.resolved(entry, common.frontier.stable()) } else { entry };
+        let flush = append.push(entry);
         if entry.tag.is_numbered() {
             self.pending_first.store(append.pending_first(), Ordering::Release);
         }
-        position
+        Pushed { lsn: entry.lsn, flush, depends_on: entry.depends_on }
     }
 
     /// The append latch with room for a frame; flushes or extends as long as there is none (back-pressure).
@@ -172,21 +181,21 @@ impl Partition {
             }
             drop(append);
             match room {
-                Room::InBuffer(position) => self.wait_written(common, position)?,
+                Room::InBuffer(flush) => self.wait_written(common, flush)?,
                 _ => self.wait_for(common, Target::Extension(extensions + 1), || self.extend(common, need))?,
             }
         }
     }
 
-    /// Waits until the partition is on disk up to `position`. Flushes if nobody else does.
-    pub(crate) fn wait_written(&self, common: &Common, position: u64) -> Result<()> {
-        self.wait_for(common, Target::Position(position), || self.flush(common))
+    /// Waits until flush number `flush` is on disk. Flushes if nobody else does.
+    pub(crate) fn wait_written(&self, common: &Common, flush: u64) -> Result<()> {
+        self.wait_for(common, Target::Flush(flush), || self.flush(common))
     }
 
     /// Waits until everything appended so far is on disk.
     pub(crate) fn wait_all_written(&self, common: &Common) -> Result<()> {
-        let position = self.append.lock().position();
-        self.wait_written(common, position)
+        let flush = self.append.lock().last_flush();
+        self.wait_written(common, flush)
     }
 
     /// Waits until no LSN up to `lsn` that was appended to this partition is missing on disk. Returns whether there
@@ -195,9 +204,9 @@ impl Partition {
         if !self.has_pending(lsn) {
             return Ok(false);
         }
-        let position = self.append.lock().position_of(lsn);
-        if let Some(position) = position {
-            self.wait_written(common, position)?;
+        let flush = self.append.lock().flush_of(lsn);
+        if let Some(flush) = flush {
+            self.wait_written(common, flush)?;
         }
         Ok(true)
     }
@@ -209,14 +218,19 @@ impl Partition {
 
     fn wait_for(&self, common: &Common, target: Target, lead: impl FnMut() -> Result<()>) -> Result<()> {
         let mut lead = lead;
-        let (reached, is_over) = (|target| self.has_reached(target), || common.poison.is_set());
-        self.turn.wait_for(target, reached, is_over, || common.poison.watch(&mut lead))?;
+        let room = match target {
+            Target::Flush(flush) => turn::Room::of_flush(flush),
+            Target::Extension(_) => turn::Room::Others,
+        };
+        let next = || turn::Room::of_flush(self.written.load(Ordering::Relaxed) + 1);
+        let (reached, is_over) = (|| self.has_reached(target), || common.poison.is_set());
+        self.turn.wait_for(room, next, reached, is_over, || common.poison.watch(&mut lead))?;
         if self.has_reached(target) { Ok(()) } else { common.poison.check() }
     }
 
     fn has_reached(&self, target: Target) -> bool {
         match target {
-            Target::Position(position) => self.written.load(Ordering::Acquire) >= position,
+            Target::Flush(flush) => self.written.load(Ordering::Acquire) >= flush,
             Target::Extension(count) => self.extensions.load(Ordering::Acquire) >= count,
         }
     }
@@ -236,18 +250,17 @@ impl Partition {
         };
         let segment = writer.segment.as_ref().expect("frames are appended to a segment");
         segment.write_durably(&taken.bytes, taken.start)?;
-        self.flushes.fetch_add(1, Ordering::Relaxed);
         // Another partition may have failed meanwhile; nothing is acknowledged after that.
         common.poison.check()?;
         common.frontier.complete(&taken.lsns);
-        let position = taken.position;
+        let flush = taken.flush;
         writer.recycle(&common.options);
         {
             let mut append = self.append.lock();
             append.taken_is_on_disk();
             self.pending_first.store(append.pending_first(), Ordering::Release);
         }
-        self.written.store(position, Ordering::Release);
+        self.written.store(flush, Ordering::Release);
         Ok(())
     }
 
@@ -318,6 +331,18 @@ impl Partition {
         Ok(())
     }
 
+    /// The segments that are needed, each with the end of what is on disk.
+    pub(crate) fn on_disk(&self) -> Vec<SegmentInfo> {
+        // Nothing is flushed meanwhile.
+        let writer = self.writer.lock();
+        let append = self.append.lock();
+        let mut segments: Vec<SegmentInfo> = append.segments.iter().copied().collect();
+        if let Some(last) = segments.last_mut() {
+            last.end = writer.taken.as_ref().map_or(append.flushed_end(), |taken| taken.start);
+        }
+        segments
+    }
+
     /// The highest LSN appended here.
     pub(crate) fn lsn_max(&self) -> Lsn {
         self.append.lock().lsn_max
@@ -326,8 +351,7 @@ impl Partition {
     /// Bytes and frames appended, flushes, segments.
     pub(crate) fn counts(&self) -> [u64; 4] {
         let append = self.append.lock();
-        let flushes = self.flushes.load(Ordering::Relaxed);
-        [append.position(), append.frames, flushes, append.segments.len() as u64]
+        [append.appended, append.frames, self.written.load(Ordering::Relaxed), append.segments.len() as u64]
     }
 }
 

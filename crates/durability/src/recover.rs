@@ -9,7 +9,8 @@
 //!     otherwise read on in the chain that is furthest behind
 //!   until every chain is at its end: next is missing, the first gap
 //!   a frame testifies that next was stable once -> damage, refuse
-//!   hand over the partition commits beyond the gap in LSN order; drop the other commits there
+//!   hand over the partition commits beyond the gap that depend on none of the missing LSNs (`dependency.rs`), in LSN
+//!   order; drop the other commits there
 //!   mend the last flush of every chain (`chain.rs`)
 //! ```
 //!
@@ -30,9 +31,12 @@
 //!   commits are dropped, though they may have been acknowledged, unless a later flush of another partition, or a
 //!   mark, testifies that they were stable. (A closed partition ends with a mark that testifies for all of it.)
 //! - Last segments that were removed, or replaced by older copies of themselves, are missed only by the same testimony.
+//! - What an interrupted flush testifies to is passed over if its first frame is lost: that may have been an opening frame, with
+//!   the hole that makes it true.
 //! - Damage to the mark itself, or to what follows the last frame, looks like a torn tail; nothing is lost.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use crate::Lsn;
 use crate::chain::{Chain, Numbered, PayloadRef, Reader, SegmentFile, Stop, corrupt};
@@ -150,6 +154,30 @@ pub fn read_log<E>(
     if merge.next <= until { Err(merge.missing(until).into()) } else { Ok(()) }
 }
 
+/// Hands over the commits of `range` up to the first that is missing, of a log that nobody appends to, and returns the last LSN of
+/// the range before that. All up to `proven` is known to have been there, or without it all that a frame says to have been:
+/// if one of them is missing, it is damage. `progress` is told the bytes read and the bytes to read.
+///
+/// A partition commit may come that stands a little behind the range.
+pub fn read_log_to_gap<E>(
+    device: &dyn Device,
+    range: RangeInclusive<Lsn>,
+    proven: Option<Lsn>,
+    apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> std::result::Result<Lsn, OpenError<E>> {
+    let (chains, stock) = find_chains(device, Access::Read)?;
+    let (from, until) = ((*range.start()).max(stock.trim.below).max(1), *range.end());
+    let recovered = Recovered::default();
+    let (pending, holes) = (BTreeMap::new(), Vec::new());
+    let mut merge =
+        Merge { chains, trimmed: from, next: from, until, pending, holes, apply, recovered, progress, reported: 0 };
+    merge.up_to_gap()?;
+    let testimony = || merge.chains.iter().map(|chain| chain.testimony).max().unwrap_or(0);
+    let proven = proven.unwrap_or_else(testimony).min(until);
+    if merge.next <= proven { Err(merge.missing(proven).into()) } else { Ok((merge.next - 1).min(until)) }
+}
+
 /// Opens all files, checks their headers and sorts them into chains.
 fn find_chains(device: &dyn Device, access: Access) -> Result<(Vec<Chain>, Stock)> {
     let fail = |source| device_error("list the files".to_string(), device.location(), source);
@@ -239,7 +267,7 @@ impl<E> Merge<'_, '_, E> {
                 match self.behind().filter(|&at| self.chains[at].passed < hole.to) {
                     Some(at) => self.read_on(at)?,
                     None => {
-                        self.partition_commits(hole.to)?;
+                        self.partition_commits(hole)?;
                         self.next = hole.to;
                     }
                 }
@@ -266,7 +294,7 @@ impl<E> Merge<'_, '_, E> {
         let highest = self.chains.iter().map(|chain| chain.lsn_max).max().unwrap_or(0);
         let hole = Hole { from: self.next, to: self.next.max(highest + 1) };
         let before = self.recovered.commits;
-        self.partition_commits(Lsn::MAX)?;
+        self.partition_commits(hole)?;
         self.recovered.commits_beyond_gap = self.recovered.commits - before;
         Ok(hole)
     }
@@ -301,13 +329,15 @@ impl<E> Merge<'_, '_, E> {
         Ok(())
     }
 
-    /// Hands over the partition commits below `to` that were read ahead; drops the others.
-    fn partition_commits(&mut self, to: Lsn) -> std::result::Result<(), OpenError<E>> {
-        let rest = self.pending.split_off(&to);
+    /// Hands over the partition commits in a hole that were read ahead and depend on nothing in it; drops the others.
+    fn partition_commits(&mut self, hole: Hole) -> std::result::Result<(), OpenError<E>> {
+        let rest = self.pending.split_off(&hole.to);
         for (at, numbered) in std::mem::replace(&mut self.pending, rest).into_values() {
             match numbered.tag {
-                Tag::PartitionCommit => self.hand_over(at, &numbered)?,
-                Tag::Commit => self.recovered.dropped_commits += 1,
+                Tag::PartitionCommit | Tag::DependentCommit if numbered.depends_on < hole.from => {
+                    self.hand_over(at, &numbered)?;
+                }
+                Tag::Commit | Tag::PartitionCommit | Tag::DependentCommit => self.recovered.dropped_commits += 1,
                 _ => {}
             }
         }

@@ -11,7 +11,7 @@
 //! ```text
 //!   offset  bytes
 //!        0      8  magic "LSTREDO\0"
-//!        8      4  format version, 2
+//!        8      4  format version, 3
 //!       12      4  checksum: crc32c of the other bytes of the header sector (0..12, 16..512)
 //!       16      8  number of the file, as in its name
 //!       24      8  log: random, the same in all files of a log
@@ -21,7 +21,8 @@
 //!       56      8  end of the segment before, the offset after its last frame; 0 in the first of a chain
 //!       64      8  salt of the segment before; 0 in the first of a chain
 //!       72      8  the highest LSN in all segments of the chain before this one
-//!       80    432  zeros
+//!       80      8  in a copy in an archive: where its frames end (`copies.rs`); else 0
+//!       88    424  zeros
 //!      512         frames, then zeros or what a recycled file held before
 //! ```
 //!
@@ -31,7 +32,8 @@
 //! - an interrupted creation leaves a file of zeros, or none, and an interrupted recycling leaves the old header;
 //!   any other invalid header is damage.
 //!
-//! Version 1 was a log of one stream; it is refused.
+//! Version 2 had no commits that name what they depend on (`frame.rs`). Its segments are read, and take no frames. Version 1
+//! was a log of one stream; it is refused.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -44,8 +46,10 @@ use crate::frame::{u32_at, u64_at};
 pub(crate) const FRAMES_START: u64 = 512;
 const HEADER_BYTES: usize = FRAMES_START as usize;
 const MAGIC: [u8; 8] = *b"LSTREDO\0";
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
+const OLDEST_VERSION: u32 = 2;
 const CHECKSUM_OFFSET: usize = 12;
+const COPY_END_OFFSET: usize = 80;
 
 /// The file name of a segment.
 pub(crate) fn file_name(number: u64) -> String {
@@ -61,6 +65,7 @@ pub(crate) fn parse_name(name: &str) -> Option<u64> {
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
+    pub(crate) version: u32,
     pub(crate) number: u64,
     pub(crate) log: u64,
     pub(crate) salt: u64,
@@ -79,18 +84,53 @@ pub(crate) struct Link {
 }
 
 impl Header {
+    /// Of a segment that is begun now.
+    pub(crate) fn new(number: u64, log: u64, salt: u64, link: Link) -> Header {
+        Header { version: FORMAT_VERSION, number, log, salt, link }
+    }
+
+    pub(crate) fn is_newest_version(&self) -> bool {
+        self.version == FORMAT_VERSION
+    }
+
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        self.encode_copy(0)
+    }
+
+    /// The header of a copy whose frames end at `end`.
+    pub(crate) fn encode_copy(&self, end: u64) -> [u8; HEADER_BYTES] {
         let Link { partition, sequence, previous_end, previous_salt, lsn_before } = self.link;
         let words = [self.number, self.log, self.salt, partition, sequence, previous_end, previous_salt, lsn_before];
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
         for (word, place) in words.iter().zip(bytes[16..].chunks_exact_mut(8)) {
             place.copy_from_slice(&word.to_le_bytes());
         }
+        bytes[COPY_END_OFFSET..COPY_END_OFFSET + 8].copy_from_slice(&end.to_le_bytes());
         let checksum = checksum(&bytes);
         bytes[CHECKSUM_OFFSET..16].copy_from_slice(&checksum.to_le_bytes());
         bytes
+    }
+
+    /// The header in the first bytes of a copy called `file`, with the end of its frames.
+    pub(crate) fn decode_copy(bytes: &[u8], file: &str) -> Result<(Header, u64)> {
+        // A copy has another name than the segment, which knows its number only.
+        let is_short = bytes.len() < HEADER_BYTES;
+        let header = Header::decode(bytes, if is_short { 0 } else { u64_at(bytes, 16) });
+        let header = header.map_err(|error| match error {
+            LogError::Corrupt { offset, detail, .. } => LogError::Corrupt { file: file.to_string(), offset, detail },
+            LogError::UnknownVersion { found, supported, .. } => {
+                LogError::UnknownVersion { file: file.to_string(), found, supported }
+            }
+            other => other,
+        })?;
+        Ok((header, u64_at(bytes, COPY_END_OFFSET)))
+    }
+
+    /// Whether both name the same place of the same life of a log.
+    pub(crate) fn is_same_segment(&self, other: &Header) -> bool {
+        (self.log, self.salt, self.link) == (other.log, other.salt, other.link)
     }
 
     /// The header in the first bytes of file `number`; says what is wrong if it is none.
@@ -102,7 +142,7 @@ impl Header {
         }
         // The version comes before the checksum, as another format may have another checksum.
         let found = u32_at(bytes, 8);
-        if found != FORMAT_VERSION {
+        if !(OLDEST_VERSION..=FORMAT_VERSION).contains(&found) {
             return Err(LogError::UnknownVersion { file, found, supported: FORMAT_VERSION });
         }
         if u32_at(bytes, CHECKSUM_OFFSET) != checksum(bytes) {
@@ -118,7 +158,7 @@ impl Header {
             previous_salt: u64_at(bytes, 64),
             lsn_before: u64_at(bytes, 72),
         };
-        Ok(Header { number, log: u64_at(bytes, 24), salt: u64_at(bytes, 32), link })
+        Ok(Header { version: found, number, log: u64_at(bytes, 24), salt: u64_at(bytes, 32), link })
     }
 }
 
@@ -162,7 +202,7 @@ mod tests {
     use super::*;
 
     const LINK: Link = Link { partition: 2, sequence: 9, previous_end: 4096, previous_salt: 5, lsn_before: 77 };
-    const HEADER: Header = Header { number: 3, log: 6, salt: 11, link: LINK };
+    const HEADER: Header = Header { version: FORMAT_VERSION, number: 3, log: 6, salt: 11, link: LINK };
 
     #[test]
     fn names() {
@@ -177,6 +217,20 @@ mod tests {
     #[test]
     fn round_trip() {
         assert_eq!(Header::decode(&HEADER.encode(), 3).unwrap(), HEADER);
+        assert_eq!(Header::decode_copy(&HEADER.encode_copy(5000), "copy").unwrap(), (HEADER, 5000));
+        let error = Header::decode_copy(&[7; 100], "copy").unwrap_err();
+        assert!(matches!(&error, LogError::Corrupt { file, .. } if file == "copy"), "{error}");
+    }
+
+    #[test]
+    fn the_version_before_is_read_and_takes_no_frames() {
+        let header = Header { version: OLDEST_VERSION, ..HEADER };
+        assert_eq!(Header::decode(&header.encode(), 3).unwrap(), header);
+        assert!(HEADER.is_newest_version() && !header.is_newest_version());
+        for version in [OLDEST_VERSION - 1, FORMAT_VERSION + 1] {
+            let refused = Header::decode(&Header { version, ..HEADER }.encode(), 3);
+            assert!(matches!(refused, Err(LogError::UnknownVersion { found, .. }) if found == version));
+        }
     }
 
     #[test]

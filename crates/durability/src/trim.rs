@@ -20,7 +20,7 @@ use crate::device::{Access, Device};
 use crate::error::{LogError, Result, device_error};
 use crate::frame::{u32_at, u64_at};
 
-const FILE: &str = "redo.trim";
+pub(crate) const FILE: &str = "redo.trim";
 const MAGIC: [u8; 8] = *b"LSTTRIM\0";
 const FORMAT_VERSION: u32 = 1;
 const COPY_BYTES: usize = 32;
@@ -91,6 +91,23 @@ pub(crate) fn write(device: &dyn Device, log: u64, below: Lsn) -> Result<()> {
     };
     let file = file.map_err(fail)?;
     file.preallocate(2 * COPY_STEP).and_then(|()| device.sync_dir()).map_err(fail)?;
+    let bytes = copy_of(log, below);
+    for copy in COPIES {
+        file.write_durably(&bytes, copy).map_err(fail)?;
+    }
+    Ok(())
+}
+
+/// The whole file.
+pub(crate) fn encode(log: u64, below: Lsn) -> Vec<u8> {
+    let mut bytes = vec![0; 2 * COPY_STEP as usize];
+    for copy in COPIES {
+        bytes[copy as usize..][..COPY_BYTES].copy_from_slice(&copy_of(log, below));
+    }
+    bytes
+}
+
+fn copy_of(log: u64, below: Lsn) -> [u8; COPY_BYTES] {
     let mut bytes = [0; COPY_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -98,10 +115,7 @@ pub(crate) fn write(device: &dyn Device, log: u64, below: Lsn) -> Result<()> {
     bytes[24..32].copy_from_slice(&below.to_le_bytes());
     let checksum = checksum(&bytes);
     bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
-    for copy in COPIES {
-        file.write_durably(&bytes, copy).map_err(fail)?;
-    }
-    Ok(())
+    bytes
 }
 
 fn checksum(copy: &[u8]) -> u32 {

@@ -1,106 +1,155 @@
 //! Whose turn it is to flush: leader and followers of the group commit.
 //!
 //! ```text
-//!   until my target is reached:
-//!     nobody leads      -> lead: flush for all, give up the lead, wake whom the flush satisfied
-//!                          and one of those it did not, who leads next
-//!     somebody leads    -> look again for some microseconds, then sleep
+//!   until what I wait for is done:
+//!     nobody leads      -> lead: flush for all, give up the lead, wake one of those who wait for the next flush,
+//!                          who leads next; then all who waited for this one, by one system call
+//!     somebody leads    -> look again for some microseconds, then sleep in the room of my flush
 //! ```
 //!
+//! **Rooms.** Flushes are numbered, and who appends a frame learns the number of the flush that takes it. While one is under way
+//! everybody waits either for that one or for the next, so two rooms are enough, one for even and one for odd numbers, and
+//! whoever gives up the lead wakes all of one room and one of the other without looking at who they are. A third room
+//! is for those who wait for something else. The next leader is woken first: the disk is to be idle for as short as can be,
+//! and the others run while it works.
+//!
+//! **No wake-up is lost.** A room is a futex: a word that changes whenever somebody is woken there, and a count of those who
+//! sleep or are about to. A follower counts itself, reads the word, and then looks whether there is still a reason to sleep;
+//! the kernel lets it sleep only while the word is the same. Who gives up the lead does that first, changes the words,
+//! and then looks at the counts. In the one order of these steps either the follower sees that nobody leads, or its room's word
+//! changes after it was read. One who was woken to lead and leaves instead, as another partition has failed, wakes all others.
+//!
 //! Followers look before they sleep, because being woken costs as much as a good part of a sync. But not more of them
-//! than there are processors beside the leader's: where threads wait for a processor, looking keeps them from it. A sleeper is on
-//! the list of sleepers; it enters the list only while somebody leads, and whoever leads empties the list of
-//! everybody satisfied after giving up the lead, under the latch of the list: no wake-up is lost. A thread that
-//! woke for another reason may stay on the list. That does no harm: targets are only ever reached, never lost, and
-//! who leaves without its target takes itself off the list first, so an entry whose target is not reached belongs to a
-//! thread that still waits, and will lead when woken. Unless all is over before it comes to that, as another
-//! partition failed: then it wakes the others in its place.
+//! than there are processors beside the leader's: where threads wait for a processor, looking keeps them from it.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::Thread;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use rustix::thread::futex;
+use sync::CachePadded;
 
 /// How long a follower looks before it sleeps.
 const LOOK: Duration = Duration::from_micros(50);
 /// Looks between two glances at the clock, after which the processor is offered to others.
 const LOOKS_PER_YIELD: u32 = 32;
+/// Everybody.
+const ALL: u32 = i32::MAX as u32;
 
-/// Elects the leader and lets the others wait. `T` is what a thread waits for.
-pub(crate) struct Turn<T> {
-    taken: AtomicBool,
-    sleepers: Mutex<Vec<(Thread, T)>>,
+/// Where a thread waits, by what it waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Room {
+    /// A flush with an even number.
+    Even,
+    /// One with an odd number.
+    Odd,
+    /// Something else; woken whenever the lead is given up.
+    Others,
+}
+
+impl Room {
+    const COUNT: usize = 3;
+
+    /// The room of those who wait for flush number `flush`.
+    pub(crate) fn of_flush(flush: u64) -> Room {
+        if flush.is_multiple_of(2) { Room::Even } else { Room::Odd }
+    }
+}
+
+/// Elects the leader and lets the others wait.
+pub(crate) struct Turn {
+    is_led: CachePadded<AtomicBool>,
+    rooms: [CachePadded<Sleepers>; Room::COUNT],
     /// Threads that look, and how many may.
     looking: AtomicUsize,
     looking_max: usize,
 }
 
-impl<T: Copy> Turn<T> {
-    pub(crate) fn new() -> Turn<T> {
+/// Those who sleep in a room.
+#[derive(Default)]
+struct Sleepers {
+    /// Changes with every wake-up.
+    word: AtomicU32,
+    count: AtomicUsize,
+}
+
+impl Sleepers {
+    /// Sleeps, unless there is no `reason` to. May return for no reason.
+    fn sleep(&self, reason: impl FnOnce() -> bool) {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        let seen = self.word.load(Ordering::SeqCst);
+        if reason() {
+            // An error says that the word has changed, or that a signal came: the caller looks again in any case.
+            let _ = futex::wait(&self.word, futex::Flags::PRIVATE, seen, None);
+        }
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn wake(&self, most: u32) {
+        self.word.fetch_add(1, Ordering::SeqCst);
+        if self.count.load(Ordering::SeqCst) > 0 {
+            // It fails for bad addresses only.
+            let _ = futex::wake(&self.word, futex::Flags::PRIVATE, most);
+        }
+    }
+}
+
+impl Turn {
+    pub(crate) fn new() -> Turn {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Turn {
-            taken: AtomicBool::new(false),
-            sleepers: Mutex::new(Vec::new()),
+            is_led: CachePadded::new(AtomicBool::new(false)),
+            rooms: Default::default(),
             looking: AtomicUsize::new(0),
             looking_max: processors.saturating_sub(1).max(1),
         }
     }
 
-    /// Returns once `reached(target)` or `is_over()`, leading by `lead` whenever nobody else does, or with the error of
-    /// its own `lead`. Neither must become false again. After a `lead` that failed others lead in their turn.
+    /// Returns once `is_reached()` or `is_over()`, leading by `lead` whenever nobody else does, or with the error of
+    /// its own `lead`. Neither must become false again. After a `lead` that failed others lead in their turn. `room` is that of
+    /// what is to be reached, `next_room` that of the next flush to be done.
     pub(crate) fn wait_for<E>(
         &self,
-        target: T,
-        reached: impl Fn(T) -> bool,
+        room: Room,
+        next_room: impl Fn() -> Room,
+        is_reached: impl Fn() -> bool,
         is_over: impl Fn() -> bool,
         mut lead: impl FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
-        let is_reached = &reached;
-        let reached = |target| is_reached(target) || is_over();
-        while !reached(target) {
-            if !self.taken.swap(true, Ordering::AcqRel) {
-                let _lead = Lead { turn: self, reached: &reached };
+        let is_done = || is_reached() || is_over();
+        while !is_done() {
+            if !self.is_led.swap(true, Ordering::AcqRel) {
+                let _lead = Lead { turn: self, next_room: &next_room };
                 // The leader before may have done our work between our look and our election.
-                if !reached(target)
-                    && let Err(error) = lead()
-                {
-                    self.forget();
-                    return Err(error);
+                if !is_done() {
+                    lead()?;
                 }
-            } else if !self.look(target, &reached) && self.enter(target, &reached) {
-                std::thread::park();
+            } else if !self.look(&is_done) {
+                self.rooms[room as usize].sleep(|| !is_done() && self.is_led.load(Ordering::SeqCst));
             }
         }
-        if !is_reached(target) {
+        if !is_reached() {
             // It may have been woken to lead, and nobody else was.
-            self.wake(&reached);
+            self.rooms.iter().for_each(|room| room.wake(ALL));
         }
         Ok(())
     }
 
-    /// Wakes the satisfied.
-    fn wake(&self, reached: &impl Fn(T) -> bool) {
-        let woken: Vec<_> = self.sleepers.lock().extract_if(.., |(_, target)| reached(*target)).collect();
-        woken.into_iter().for_each(|(thread, _)| thread.unpark());
-    }
-
     /// Looks for a while; true if there is something to do other than to sleep.
-    fn look(&self, target: T, reached: &impl Fn(T) -> bool) -> bool {
+    fn look(&self, is_done: &impl Fn() -> bool) -> bool {
         if self.looking.fetch_add(1, Ordering::Relaxed) >= self.looking_max {
             self.looking.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
-        let is_over = self.look_on(target, reached);
+        let has_seen = self.look_on(is_done);
         self.looking.fetch_sub(1, Ordering::Relaxed);
-        is_over
+        has_seen
     }
 
-    fn look_on(&self, target: T, reached: &impl Fn(T) -> bool) -> bool {
+    fn look_on(&self, is_done: &impl Fn() -> bool) -> bool {
         let start = Instant::now();
         while start.elapsed() < LOOK {
             for _ in 0..LOOKS_PER_YIELD {
-                if reached(target) || !self.taken.load(Ordering::Acquire) {
+                if is_done() || !self.is_led.load(Ordering::Acquire) {
                     return true;
                 }
                 std::hint::spin_loop();
@@ -110,49 +159,24 @@ impl<T: Copy> Turn<T> {
         false
     }
 
-    /// Enters the list of sleepers unless there is something else to do.
-    fn enter(&self, target: T, reached: &impl Fn(T) -> bool) -> bool {
-        let mut sleepers = self.sleepers.lock();
-        if reached(target) || !self.taken.load(Ordering::Acquire) {
-            return false;
-        }
-        sleepers.push((std::thread::current(), target));
-        true
-    }
-
-    /// Takes this thread off the list, as it leaves with its target not reached. Called while it leads, so that it
-    /// doesn't wake itself in place of one who waits.
-    fn forget(&self) {
-        let me = std::thread::current().id();
-        self.sleepers.lock().retain(|(thread, _)| thread.id() != me);
-    }
-
-    /// Gives up the lead; wakes the satisfied, and one more to lead.
-    fn give_up(&self, reached: &impl Fn(T) -> bool) {
-        let mut woken = Vec::new();
-        {
-            let mut sleepers = self.sleepers.lock();
-            self.taken.store(false, Ordering::Release);
-            woken.extend(sleepers.extract_if(.., |(_, target)| reached(*target)));
-            if !sleepers.is_empty() {
-                woken.push(sleepers.swap_remove(0));
-            }
-        }
-        for (thread, _) in woken {
-            thread.unpark();
-        }
+    /// Gives up the lead; wakes one to lead next, and all who waited for what is done.
+    fn give_up(&self, next_room: Room) {
+        self.is_led.store(false, Ordering::SeqCst);
+        self.rooms[next_room as usize].wake(1);
+        let others = [Room::Even, Room::Odd, Room::Others].into_iter().filter(|room| *room != next_room);
+        others.for_each(|room| self.rooms[room as usize].wake(ALL));
     }
 }
 
 /// The lead, given up on every way out, a panic included.
-struct Lead<'a, T: Copy, R: Fn(T) -> bool> {
-    turn: &'a Turn<T>,
-    reached: &'a R,
+struct Lead<'a, N: Fn() -> Room> {
+    turn: &'a Turn,
+    next_room: &'a N,
 }
 
-impl<T: Copy, R: Fn(T) -> bool> Drop for Lead<'_, T, R> {
+impl<N: Fn() -> Room> Drop for Lead<'_, N> {
     fn drop(&mut self) {
-        self.turn.give_up(self.reached);
+        self.turn.give_up((self.next_room)());
     }
 }
 
@@ -162,99 +186,140 @@ mod tests {
 
     use super::*;
 
-    /// Many threads wait for ever higher numbers; each lead raises the number by a few.
+    /// Flushes that take what was appended when they begin.
+    #[derive(Default)]
+    struct Flushes {
+        turn: TurnForTest,
+        taken: AtomicU64,
+        done: AtomicU64,
+        leads: AtomicU64,
+        is_over: AtomicBool,
+    }
+
+    struct TurnForTest(Turn);
+
+    impl Default for TurnForTest {
+        fn default() -> TurnForTest {
+            TurnForTest(Turn::new())
+        }
+    }
+
+    impl Flushes {
+        /// Appends, and waits for the flush that takes it; every `failing`th lead fails.
+        fn commit(&self, failing: u64) -> Result<u64, u64> {
+            // As under the append latch: a flush that begins later has a higher number.
+            let flush = self.taken.load(Ordering::SeqCst) + 1;
+            self.wait(Room::of_flush(flush), failing, || self.done.load(Ordering::SeqCst) >= flush).map(|()| flush)
+        }
+
+        fn wait(&self, room: Room, failing: u64, is_reached: impl Fn() -> bool) -> Result<(), u64> {
+            let lead = || {
+                let lead = self.leads.fetch_add(1, Ordering::SeqCst);
+                let number = self.done.load(Ordering::SeqCst) + 1;
+                self.taken.store(number, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_micros(70));
+                if failing > 0 && lead % failing == 0 {
+                    return Err(lead);
+                }
+                self.done.store(number, Ordering::SeqCst);
+                Ok(())
+            };
+            let next_room = || Room::of_flush(self.done.load(Ordering::SeqCst) + 1);
+            self.turn.0.wait_for(room, next_room, is_reached, || self.is_over.load(Ordering::SeqCst), lead)
+        }
+
+        fn sleepers(&self) -> usize {
+            self.turn.0.rooms.iter().map(|room| room.count.load(Ordering::SeqCst)).sum()
+        }
+    }
+
     #[test]
     fn everybody_is_woken() {
-        let (turn, number, leads) = (Turn::new(), AtomicU64::new(0), AtomicU64::new(0));
+        let flushes = Flushes::default();
         std::thread::scope(|scope| {
-            for thread in 0..8 {
-                let (turn, number, leads) = (&turn, &number, &leads);
-                scope.spawn(move || {
-                    for round in 0..200 {
-                        let target = round * 8 + thread;
-                        let reached = |target| number.load(Ordering::Acquire) >= target;
-                        let lead = || {
-                            leads.fetch_add(1, Ordering::Relaxed);
-                            std::thread::sleep(Duration::from_micros(70));
-                            number.fetch_add(5, Ordering::Release);
-                            Ok::<(), ()>(())
-                        };
-                        turn.wait_for(target, reached, || false, lead).unwrap();
-                    }
-                });
+            for _ in 0..8 {
+                scope.spawn(|| (0..300).for_each(|_| drop(flushes.commit(0).unwrap())));
             }
         });
-        assert!(number.into_inner() >= 199 * 8 + 7);
-        assert!(leads.into_inner() <= 1600 / 5 + 1, "leads never overlap or happen for nothing");
+        let (done, leads) = (flushes.done.into_inner(), flushes.leads.into_inner());
+        assert_eq!(done, leads, "leads never overlap or happen for nothing");
+        assert!((300..2400).contains(&done), "{done} flushes for 2400 commits");
     }
 
     /// A leader that fails leaves; the others go on without it, one after the other.
     #[test]
     fn nobody_waits_for_one_who_failed() {
-        let (turn, number, leads) = (Turn::new(), AtomicU64::new(0), AtomicU64::new(0));
+        let flushes = Flushes::default();
         let failures: u64 = std::thread::scope(|scope| {
-            let threads = (0..8).map(|thread| {
-                let (turn, number, leads) = (&turn, &number, &leads);
-                scope.spawn(move || {
-                    (0..100)
-                        .filter(|round| {
-                            let target = round * 8 + thread;
-                            let reached = |target| number.load(Ordering::Acquire) >= target;
-                            let lead = || {
-                                std::thread::sleep(Duration::from_micros(70));
-                                let fails = leads.fetch_add(1, Ordering::Relaxed) % 3 == 0;
-                                number.fetch_add(if fails { 0 } else { 7 }, Ordering::Release);
-                                if fails { Err(()) } else { Ok(()) }
-                            };
-                            turn.wait_for(target, reached, || false, lead).is_err()
-                        })
-                        .count() as u64
-                })
-            });
-            threads.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).sum()
+            let commit = || (0..200).filter(|_| flushes.commit(3).is_err()).count() as u64;
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(commit)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
-        assert_eq!(failures, leads.into_inner().div_ceil(3), "only who failed was told so");
-        assert!(turn.sleepers.into_inner().is_empty());
+        assert_eq!(flushes.sleepers(), 0);
+        assert_eq!(failures, flushes.leads.into_inner().div_ceil(3), "only who failed was told so");
+    }
+
+    /// Those who wait for something else than a flush get their turn among all the flushes.
+    #[test]
+    fn others_get_their_turn() {
+        let (flushes, others) = (Flushes::default(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..6 {
+                let (flushes, others) = (&flushes, &others);
+                scope.spawn(move || {
+                    for round in 1..=100 {
+                        if thread < 3 {
+                            flushes.commit(0).unwrap();
+                            continue;
+                        }
+                        let lead = || {
+                            others.fetch_max(round, Ordering::SeqCst);
+                            Ok::<(), u64>(())
+                        };
+                        let next_room = || Room::of_flush(flushes.done.load(Ordering::SeqCst) + 1);
+                        let is_reached = || others.load(Ordering::SeqCst) >= round;
+                        flushes.turn.0.wait_for(Room::Others, next_room, is_reached, || false, lead).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!((others.into_inner(), flushes.sleepers()), (100, 0));
     }
 
     #[test]
     fn a_failed_lead_is_reported() {
-        let turn = Turn::new();
-        assert_eq!(turn.wait_for((), |()| false, || false, || Err("no")), Err("no"));
-        assert_eq!(turn.wait_for((), |()| true, || false, || Err("no")), Ok(()));
+        let flushes = Flushes::default();
+        assert_eq!(flushes.wait(Room::Even, 1, || false), Err(0));
+        assert_eq!(flushes.wait(Room::Even, 1, || true), Ok(()));
+        assert_eq!(flushes.commit(5), Ok(2), "what was taken by a flush that failed is flushed first");
     }
 
     /// One who is woken to lead, and finds that all is over, leaves nobody asleep.
     #[test]
     fn nobody_sleeps_when_all_is_over() {
-        let (turn, forgotten) = (Turn::new(), AtomicUsize::new(0));
-        let [is_led, is_over] = [(); 2].map(|()| AtomicBool::new(false));
-        let reached = |target| target == 1 && is_led.load(Ordering::Acquire);
-        let follow = || {
-            let over = || {
-                // Whoever is woken to lead learns only then that all is over.
-                while is_led.load(Ordering::Acquire) && !is_over.load(Ordering::Acquire) {
-                    std::thread::yield_now();
-                }
-                is_over.load(Ordering::Acquire)
-            };
-            turn.wait_for(2, reached, over, || Err("there is nothing to lead")).unwrap();
-            let left: Vec<_> = turn.sleepers.lock().drain(..).collect();
-            forgotten.fetch_add(left.len(), Ordering::Relaxed);
-            left.into_iter().for_each(|(thread, _)| thread.unpark());
-        };
-        std::thread::scope(|scope| {
-            let lead = || {
-                (0..2).for_each(|_| drop(scope.spawn(follow)));
-                while turn.sleepers.lock().len() < 2 {
-                    std::thread::yield_now();
-                }
-                is_led.store(true, Ordering::Release);
-                Ok::<(), ()>(())
-            };
-            turn.wait_for(1, reached, || false, lead).unwrap();
-            is_over.store(true, Ordering::Release);
-        });
-        assert_eq!(forgotten.into_inner(), 0);
+        for _ in 0..20 {
+            let flushes = Flushes::default();
+            let follow = || flushes.wait(Room::of_flush(2), 1, || flushes.done.load(Ordering::SeqCst) >= 2).unwrap();
+            std::thread::scope(|scope| {
+                let lead = || {
+                    (0..4).for_each(|_| drop(scope.spawn(follow)));
+                    while flushes.sleepers() < 4 {
+                        std::thread::yield_now();
+                    }
+                    // Who gives up the lead wakes one; the end comes before that one looks.
+                    flushes.is_over.store(true, Ordering::SeqCst);
+                    Ok::<(), u64>(())
+                };
+                flushes.turn.0.wait_for(
+                    Room::Odd,
+                    || Room::Even,
+                    || false,
+                    || flushes.is_over.load(Ordering::SeqCst),
+                    lead,
+                )
+            })
+            .unwrap();
+            assert_eq!(flushes.sleepers(), 0);
+        }
     }
 }

@@ -140,7 +140,7 @@ fn an_unknown_version_is_refused() {
         bytes[8] = version;
         device.put(FIRST, bytes);
         let error = open(&device).unwrap_err();
-        assert!(matches!(error, LogError::UnknownVersion { supported: 2, .. }));
+        assert!(matches!(error, LogError::UnknownVersion { supported: 3, .. }));
         assert!(error.to_string().contains(&format!("format version {version}")), "{error}");
     }
 }

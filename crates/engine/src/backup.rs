@@ -5,7 +5,10 @@
 //! 2  its manifest and the files of its blobs, copied
 //! 3  until = the last commit that is on disk now
 //! 4  a new log in the copy: the commits after the checkpoint up to `until`, with their numbers
+//! 5  backup.mark: which log the commits are from, so that what was archived of it can go on from there (`moment`)
 //! ```
+//!
+//! Until all of it is on disk a sign stands in the directory that it is no database.
 //!
 //! The copy is the database as of `until`, with every version, its history and its Rids. Writers go on meanwhile; nobody waits
 //! but the caller. To restore a backup, copy its directory
@@ -13,16 +16,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{
-    CheckpointFileKind, CommitMode, Device, FrameKind, Log, LogOptions, Lsn, OpenError, begin_log_at, lock_to_read,
-    read_log,
-};
+use durability::{CheckpointFileKind, Device, Lsn, OpenError, lock_to_read, read_log};
+use serde::{Deserialize, Serialize};
 use types::Timestamp;
 
+use crate::archive::SETTING_FILE;
 use crate::checkpoint::{CheckpointReport, Taking};
+use crate::copy::{self, LogCopy, failed};
 use crate::database::Database;
 use crate::directory;
 use crate::error::{Error, Result};
+use crate::moment::{self, RecoveryTarget};
+use crate::wall_clock::Micros;
 
 /// What a backup holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,8 +42,37 @@ pub struct BackupReport {
     pub commits: u64,
 }
 
-/// Bytes copied at a time.
-const CHUNK_BYTES: u64 = 1 << 20;
+/// Says of a directory that it is a backup.
+const MARK_FILE: &str = "backup.mark";
+
+/// What a backup says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct BackupMark {
+    /// the number of the log whose commits it has
+    pub(crate) log: u64,
+    /// its checkpoint
+    pub(crate) checkpoint: u64,
+    /// every commit up to this one is in it
+    pub(crate) until: Lsn,
+    /// when that was the newest one
+    pub(crate) micros: Micros,
+}
+
+impl BackupMark {
+    /// The mark in a directory; none where it is not a backup.
+    pub(crate) fn read(device: &dyn Device) -> Result<Option<BackupMark>> {
+        let Some(bytes) = copy::read_file(device, MARK_FILE).map_err(failed(device))? else { return Ok(None) };
+        let damaged = |error: serde_json::Error| Error::BadBackup {
+            backup: device.location(),
+            why: format!("{MARK_FILE} is damaged: {error}"),
+        };
+        serde_json::from_slice(&bytes).map(Some).map_err(damaged)
+    }
+
+    fn write(&self, device: &dyn Device) -> Result<()> {
+        copy::write_file(device, MARK_FILE, &serde_json::to_vec(self).expect("it is numbers"))
+    }
+}
 
 impl Database {
     /// Copies the database, as of a moment during the call, to a directory, which must be empty or missing.
@@ -47,85 +81,58 @@ impl Database {
     /// [`Error::NotOnDisk`] for a database in memory; [`Error::Directory`] if the target is not empty or can't be written.
     /// What was copied by then is left there, and does not open as a database.
     pub fn backup(&self, target: impl AsRef<Path>) -> Result<BackupReport> {
-        let checkpointer = self.shared.checkpointer.as_ref().ok_or(Error::NotOnDisk)?;
+        if self.shared.checkpointer.is_none() {
+            return Err(Error::NotOnDisk);
+        }
         let copy: Arc<dyn Device> = Arc::new(directory::empty(target.as_ref())?);
-        checkpointer.with_checkpoint(|taking, report| copy_checkpoint(taking, &report, &copy))
+        self.backup_on(&copy)
+    }
+
+    /// The same to a device. For tests.
+    #[doc(hidden)]
+    pub fn backup_on(&self, copy: &Arc<dyn Device>) -> Result<BackupReport> {
+        let checkpointer = self.shared.checkpointer.as_ref().ok_or(Error::NotOnDisk)?;
+        checkpointer.with_checkpoint(|taking, report| copy_checkpoint(taking, &report, copy))
     }
 
     /// Copies a backup, or any database that nobody has open, to a directory, which must be empty or missing. Returns the
-    /// files copied.
+    /// files copied. The copy of a backup begins a life of its own: see [`Database::restore_to`].
     pub fn restore(backup: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<u64> {
-        let from = directory::existing(backup.as_ref())?;
-        let _lock = lock_to_read(&from)?;
-        let to = directory::empty(target.as_ref())?;
-        let mut names = from.list().map_err(failed(&from))?;
-        // Manifests last: what was copied by then does not look like a database with nothing in it.
-        names.sort_by_key(|name| name.ends_with(".manifest"));
-        names.iter().try_for_each(|name| copy_file(&from, &to, name).map(drop))?;
+        let from: Arc<dyn Device> = Arc::new(directory::existing(backup.as_ref())?);
+        copy::check_finished(&*from)?;
+        let to: Arc<dyn Device> = Arc::new(directory::empty(target.as_ref())?);
+        if BackupMark::read(&*from)?.is_some() {
+            return Ok(moment::restore(&from, None, &to, RecoveryTarget::Latest, &mut |_, _| ())?.files);
+        }
+        let _lock = lock_to_read(&*from)?;
+        copy::begin(&*to)?;
+        let mut names = from.list().map_err(failed(&*from))?;
+        // A copy does not go on in the archive of the other.
+        names.retain(|name| name != SETTING_FILE);
+        names.iter().try_for_each(|name| copy::file(&*from, &*to, name).map(drop))?;
+        copy::finish(&*to)?;
         Ok(names.len() as u64)
     }
 }
 
 /// Copies a checkpoint, and the log after it as far as it is on disk.
-fn copy_checkpoint(taking: &Taking, report: &CheckpointReport, copy: &Arc<dyn Device>) -> Result<BackupReport> {
+fn copy_checkpoint(taking: &Taking, report: &CheckpointReport, to: &Arc<dyn Device>) -> Result<BackupReport> {
     let mut needed = taking.checkpoints.files()?;
     needed.retain(|file| file.needed_by.contains(&report.number));
-    // The manifest last: without it there is no database.
     needed.sort_by_key(|file| file.kind == CheckpointFileKind::Manifest);
-    taking.log.flush()?;
-    let until = taking.log.stable_lsn();
-    let commits = copy_log(&*taking.device, copy, report.from.0, until)?;
+    copy::begin(&**to)?;
+    let (micros, until) = taking.put_on_disk()?;
+    let mut copied = LogCopy::begin(to, report.from.0, until)?;
+    let read: std::result::Result<(), OpenError<Error>> =
+        read_log(&*taking.device, report.from.0 + 1, until, &mut |frame| copied.take(frame));
+    read?;
+    let commits = copied.finish()?;
     let mut bytes = 0;
     for file in &needed {
-        bytes += copy_file(&*taking.device, &**copy, &file.name)?;
+        bytes += copy::file(&*taking.device, &**to, &file.name)?;
     }
+    let mark = BackupMark { log: taking.log.number(), checkpoint: report.number, until, micros };
+    mark.write(&**to)?;
+    copy::finish(&**to)?;
     Ok(BackupReport { until: Timestamp(until), files: needed.len() as u64, bytes, commits })
-}
-
-fn failed(device: &dyn Device) -> impl Fn(std::io::Error) -> Error + '_ {
-    |source| Error::Directory { path: device.location(), source }
-}
-
-fn copy_file(from: &dyn Device, to: &dyn Device, name: &str) -> Result<u64> {
-    let source = from.open(name, durability::Access::Read).map_err(failed(from))?;
-    let size = source.size().map_err(failed(from))?;
-    let target = to.create(name).map_err(failed(to))?;
-    let mut at = 0;
-    while at < size {
-        let mut chunk = vec![0; CHUNK_BYTES.min(size - at) as usize];
-        source.read_at(&mut chunk, at).map_err(failed(from))?;
-        target.write_at(&chunk, at).map_err(failed(to))?;
-        at += chunk.len() as u64;
-    }
-    target.sync().and_then(|()| to.sync_dir()).map_err(failed(to))?;
-    Ok(size)
-}
-
-/// Makes a log of the commits after `after` up to `until`; returns how many there are.
-fn copy_log(from: &dyn Device, to: &Arc<dyn Device>, after: Lsn, until: Lsn) -> Result<u64> {
-    begin_log_at(&**to, after + 1)?;
-    let nothing = &mut |_: durability::Frame<'_>| Ok::<(), Error>(());
-    let (log, _) = Log::open(to.clone(), LogOptions::default(), nothing, &mut |_, _| ())?;
-    let (mut next, mut commits) = (after + 1, 0);
-    let copied: std::result::Result<(), OpenError<Error>> = read_log(from, after + 1, until, &mut |frame| {
-        if frame.kind == FrameKind::Data {
-            return Ok(log.append_data(0, frame.txn, frame.payload)?);
-        }
-        void(&log, next..frame.lsn)?;
-        log.append_commit(0, frame.txn, frame.payload, CommitMode::Async, || frame.lsn)?;
-        (next, commits) = (frame.lsn + 1, commits + 1);
-        Ok(())
-    });
-    copied?;
-    void(&log, next..until + 1)?;
-    log.close()?;
-    Ok(commits)
-}
-
-/// Numbers that no commit has.
-fn void(log: &Log, numbers: std::ops::Range<Lsn>) -> Result<()> {
-    for number in numbers {
-        log.reserve(0, 0)?.void(0, number);
-    }
-    Ok(())
 }

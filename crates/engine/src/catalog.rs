@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 use txn::{RowName, State};
@@ -33,6 +33,8 @@ use crate::table_lock::Standing;
 pub(crate) struct Catalog {
     names: RwLock<Names>,
     next_table: AtomicU32,
+    /// The newest commit that changed it, of those published.
+    newest_change: AtomicU64,
 }
 
 #[derive(Default)]
@@ -77,7 +79,17 @@ impl Catalog {
     pub(crate) fn new(tables: BTreeMap<String, Arc<TableData>>, next_table: TableId) -> Catalog {
         let named = |table| Named { table, from: Timestamp::ZERO };
         let newest = tables.into_iter().map(|(name, table)| (name, named(table))).collect();
-        Catalog { names: RwLock::new(Names { newest, ..Names::default() }), next_table: AtomicU32::new(next_table) }
+        Catalog {
+            names: RwLock::new(Names { newest, ..Names::default() }),
+            next_table: AtomicU32::new(next_table),
+            newest_change: AtomicU64::new(0),
+        }
+    }
+
+    /// The newest commit that changed it since the database was opened. Tables can be written to once it counts the commit
+    /// that made them.
+    pub(crate) fn newest_change(&self) -> Timestamp {
+        Timestamp(self.newest_change.load(Ordering::Acquire))
     }
 
     /// The number of a new table.
@@ -100,20 +112,25 @@ impl Catalog {
         self.next_table.load(Ordering::Relaxed)
     }
 
-    /// The tables that a snapshot sees, with their names in it, sorted by these.
+    /// The tables and sequences that a snapshot sees, with their names in it, sorted by these.
     pub(crate) fn tables_seen(&self, transactions: &Transactions, seen: Snapshot) -> Vec<(String, Arc<TableData>)> {
-        let names = self.names(transactions, seen).into_iter();
+        let names = self.names(transactions, seen, |_| true).into_iter();
         names.filter_map(|name| self.find(transactions, seen, &name).map(|table| (name, table))).collect()
     }
 
-    /// The names that mean a table in a snapshot, sorted.
-    pub(crate) fn names(&self, transactions: &Transactions, seen: Snapshot) -> Vec<String> {
+    /// The names that mean such a table in a snapshot, sorted.
+    pub(crate) fn names(
+        &self,
+        transactions: &Transactions,
+        seen: Snapshot,
+        of: impl Fn(&TableData) -> bool,
+    ) -> Vec<String> {
         self.decided(transactions, |names| {
             let newest = names.newest.keys().chain(names.claims.keys());
             let all: BTreeSet<&String> = newest.chain(names.past.iter().map(|past| &past.name)).collect();
             let mut found = Vec::with_capacity(all.len());
             for name in all {
-                if names.meaning(transactions, seen, name)?.is_some() {
+                if names.meaning(transactions, seen, name)?.is_some_and(|data| of(data)) {
                     found.push(name.clone());
                 }
             }
@@ -165,6 +182,7 @@ impl Catalog {
     /// Makes the intents of a transaction that has committed at `at` the meanings of its names, and gives the claims up.
     pub(crate) fn publish<'n>(&self, claimed: impl Iterator<Item = &'n str>, at: Timestamp) {
         let mut names = self.names.write();
+        self.newest_change.fetch_max(at.0, Ordering::AcqRel);
         for name in claimed {
             let Some(claim) = names.claims.remove(name) else { continue };
             let table = match claim.intent {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use durability::{Appended, CommitMode, Device, Log, Reservation};
+use durability::{Appended, CommitMode, Dependencies, Device, Log, LogOptions, Reservation};
 use lineage::{Kept, MemoryBudget, TableOptions};
 use parking_lot::Mutex;
 use txn::{Handle, TransactionTable};
 use types::{Snapshot, Timestamp};
 
 use crate::anchor::Anchors;
+use crate::archive::{self, ArchiveSetting, Archiver};
 use crate::catalog::Catalog;
 use crate::checkpoint::{Checkpointer, Disk};
 use crate::error::{Error, Result};
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) core: Arc<Core>,
     /// Dropped before the log as well.
     pub(crate) checkpointer: Option<Checkpointer>,
+    /// After it, as it gives segments up, and before the log.
+    pub(crate) archiver: Option<Archiver>,
     pub(crate) log: Option<Arc<Log>>,
     /// See [`Database::set_default_isolation`].
     default_isolation: AtomicU8,
@@ -82,6 +85,16 @@ pub struct OpenOptions {
     pub recovery_time: Option<Duration>,
     /// Threads that merge in the background; by default one for every four processors, and one at least.
     pub merge_threads: Option<usize>,
+    /// Where the log is archived, so that the database can be brought to a moment ([`Database::restore_to`]).
+    pub archive: ArchiveSetting,
+    /// The longest time that a commit waits to be archived while that works; by default ten seconds.
+    pub archive_interval: Option<Duration>,
+    /// Archives to a device, such as one that fails on purpose; not remembered. For tests.
+    #[doc(hidden)]
+    pub archive_device: Option<Arc<dyn Device>>,
+    /// The sizes of the redo log. For tests.
+    #[doc(hidden)]
+    pub log: LogOptions,
 }
 
 impl OpenOptions {
@@ -151,7 +164,7 @@ impl Database {
     pub fn in_memory_with(options: &OpenOptions) -> Database {
         let (budget, clock) = Default::default();
         let core = Core::new(Timestamp::ZERO, BTreeMap::new(), 1, options.table_options(), budget, clock);
-        Self::assemble(core, None, options)
+        Self::assemble(core, None, None, options)
     }
 
     /// Opens the database in a directory, which is made if it is missing. One process at a time may have it open.
@@ -163,25 +176,34 @@ impl Database {
 
     /// The same with options.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
-        Ok(Self::on_disk(recovery::open(directory.as_ref(), &mut options)?, &options))
+        Self::on_disk(recovery::open(directory.as_ref(), &mut options)?, &options)
     }
 
     /// Opens the database on a device, such as one that fails on purpose. For tests.
     #[doc(hidden)]
     pub fn open_on(device: Arc<dyn Device>, mut options: OpenOptions) -> Result<Database> {
-        Ok(Self::on_disk(recovery::open_on(device, &mut options)?, &options))
+        Self::on_disk(recovery::open_on(device, &mut options)?, &options)
     }
 
-    fn on_disk(recovered: Recovered, options: &OpenOptions) -> Database {
+    fn on_disk(recovered: Recovered, options: &OpenOptions) -> Result<Database> {
         let Recovered { core, device, log, checkpoints, replayed_bytes } = recovered;
         let log = Arc::new(log);
+        let place = if log.is_read_only() { None } else { archive::place(&*device, options)? };
+        let start =
+            |place| Archiver::start(core.clone(), (device.clone(), log.clone()), place, options.archive_interval);
+        let archiver = place.map(start).transpose()?;
         let disk = Disk { device, log: log.clone(), checkpoints };
         let recovery_time = options.recovery_time.unwrap_or(RECOVERY_TIME);
         let checkpointer = Checkpointer::start(core.clone(), disk, recovery_time, replayed_bytes);
-        Self::assemble(core, Some((log, checkpointer)), options)
+        Ok(Self::assemble(core, Some((log, checkpointer)), archiver, options))
     }
 
-    fn assemble(core: Arc<Core>, disk: Option<(Arc<Log>, Checkpointer)>, options: &OpenOptions) -> Database {
+    fn assemble(
+        core: Arc<Core>,
+        disk: Option<(Arc<Log>, Checkpointer)>,
+        archiver: Option<Archiver>,
+        options: &OpenOptions,
+    ) -> Database {
         core.budget.set_limit_bytes(options.memory_limit_bytes.unwrap_or(u64::MAX));
         let merges = MergePool::start(&core, options.merge_threads());
         let (log, checkpointer) = disk.unzip();
@@ -190,6 +212,7 @@ impl Database {
                 merges,
                 core,
                 checkpointer,
+                archiver,
                 log,
                 default_isolation: AtomicU8::new(Isolation::default() as u8),
                 making_room: Mutex::new(None),
@@ -242,20 +265,6 @@ impl Database {
     /// When a commit happened, in microseconds since 1970 and a little late at most; `None` if that is not known yet.
     pub fn time_of_commit(&self, at: Timestamp) -> Option<i64> {
         self.shared.core.clock.time_of(at)
-    }
-
-    /// Whether a commit, and every one before it, is on disk; true of every commit of a database in memory. Tells of commits
-    /// that were not waited for.
-    pub fn is_durable(&self, at: Timestamp) -> bool {
-        self.shared.log.as_ref().is_none_or(|log| log.is_stable(at.0))
-    }
-
-    /// Waits until a commit, and every one before it, is on disk.
-    pub fn wait_durable(&self, at: Timestamp) -> Result<()> {
-        match &self.shared.log {
-            Some(log) => Ok(log.wait_stable(at.0)?),
-            None => Ok(()),
-        }
     }
 
     /// The newest snapshot. It is not held: where a table does not keep its history, what it sees may soon be gone, and
@@ -312,7 +321,14 @@ impl Database {
 impl Shared {
     /// Takes the transaction from running to committed; its redo is in the log's buffer then, and its writes are
     /// visible.
-    pub(crate) fn commit_to_log(&self, handle: &Handle, redo: &[u8], place: LogPlace) -> Result<Committed> {
+    #[inline]
+    pub(crate) fn commit_to_log(
+        &self,
+        handle: &Handle,
+        redo: &[u8],
+        place: LogPlace,
+        on: Dependencies<'_>,
+    ) -> Result<Committed> {
         let transactions = &self.core.transactions.0;
         let take_timestamp = || {
             transactions.start_commit(handle);
@@ -324,8 +340,11 @@ impl Shared {
             // while the log waits for the disk.
             Some(log) => {
                 let LogPlace { partition, mode } = place;
-                let lsn = || take_timestamp().0;
-                let appended = log.append_commit(partition, handle.id().number(), redo, mode, lsn)?;
+                let (txn, lsn) = (handle.id().number(), || take_timestamp().0);
+                let appended = match mode {
+                    CommitMode::Partition => log.append_partition_commit(partition, txn, redo, on, lsn),
+                    _ => log.append_commit(partition, txn, redo, mode, lsn),
+                }?;
                 (Timestamp(appended.lsn), Some(appended))
             }
         };
@@ -339,7 +358,7 @@ impl Shared {
         &self,
         handle: &Handle,
         redo: &[u8],
-        place: LogPlace,
+        (place, on): (LogPlace, Dependencies<'_>),
         validate: &dyn Fn(Timestamp) -> Result<()>,
     ) -> Result<Committed> {
         let (transactions, txn) = (&self.core.transactions.0, handle.id().number());
@@ -350,7 +369,10 @@ impl Shared {
         transactions.prepare(handle, at);
         validate(at)?;
         transactions.await_dependencies(handle).map_err(|_| Error::DependencyFailed)?;
-        let appended = number.room.take().map(|room| room.commit(txn, at.0, redo, place.mode));
+        let appended = number.room.take().map(|room| match place.mode {
+            CommitMode::Partition => room.partition_commit(txn, at.0, redo, on),
+            mode => room.commit(txn, at.0, redo, mode),
+        });
         transactions.finish_commit(handle, at);
         Ok(Committed { at, appended })
     }
@@ -368,6 +390,7 @@ impl Shared {
         let mode = match durability {
             Durability::Sync => CommitMode::Sync,
             Durability::Async => CommitMode::Async,
+            Durability::Partition => CommitMode::Partition,
         };
         LogPlace { partition: self.log.as_ref().map_or(0, |log| log.partition_for(mode)), mode }
     }

@@ -17,15 +17,45 @@ pub enum Error {
     /// The name is taken.
     #[error("table \"{0}\" already exists")]
     TableExists(String),
+    /// The name is that of something else.
+    #[error("\"{name}\" is not a {expected}")]
+    WrongKind { name: String, expected: &'static str },
+    /// A write to a sequence that is no number taken from it.
+    #[error("cannot change sequence \"{0}\"")]
+    SequenceWritten(String),
+    /// The options of a sequence contradict each other.
+    #[error("{0}")]
+    BadSequence(String),
+    /// A sequence has given out its last number.
+    #[error("nextval: reached {end} value of sequence \"{sequence}\" ({bound})")]
+    SequenceEnd { sequence: String, end: &'static str, bound: i64 },
+    /// A sequence can't give out this number.
+    #[error("setval: value {value} is out of bounds for sequence \"{sequence}\" ({min}..{max})")]
+    SequenceBounds { sequence: String, value: i64, min: i64, max: i64 },
     /// No column of this name.
     #[error("column \"{column}\" of table \"{table}\" does not exist")]
     NoSuchColumn { table: String, column: String },
     /// The columns make no table.
     #[error("{0}")]
     BadSchema(#[from] SchemaError),
-    /// Another record has this primary key.
-    #[error("duplicate key value violates unique constraint \"{table}_pkey\": key {key} already exists")]
-    DuplicateKey { table: String, key: String },
+    /// Another record has this primary key, or this key of a unique index.
+    #[error("duplicate key value violates unique constraint \"{constraint}\": key {key} already exists")]
+    DuplicateKey { table: String, constraint: String, key: String },
+    /// Rows that are there have one key, of which an index is to be unique.
+    #[error("could not create unique index \"{index}\": key {key} is duplicated")]
+    KeysNotUnique { table: String, index: String, key: String },
+    /// No index of this name.
+    #[error("index \"{0}\" does not exist")]
+    NoSuchIndex(String),
+    /// The name is taken by an index.
+    #[error("relation \"{0}\" already exists")]
+    IndexExists(String),
+    /// There can't be such an index.
+    #[error("index \"{index}\" can't be made: {why}")]
+    BadIndex { index: String, why: String },
+    /// The index can't serve what it was asked for.
+    #[error("index \"{index}\" {why}")]
+    BadIndexRange { index: String, why: String },
     /// NULL where it may not stand.
     #[error("null value in column \"{column}\" of table \"{table}\" violates not-null constraint")]
     NullInColumn { table: String, column: String },
@@ -112,6 +142,21 @@ pub enum Error {
     /// The database was opened before with larger update ranges.
     #[error("table \"{table}\" has update ranges of more than {range_records} records; open it with larger ones")]
     RangesTooSmall { table: String, range_records: usize },
+    /// The database has no archive.
+    #[error("the database archives nothing; open it with an archive, as with lstore --archive")]
+    NoArchive,
+    /// The archive can't be used.
+    #[error("can't archive to {archive}: {why}")]
+    Archive { archive: String, why: String },
+    /// What is there does not reach the moment asked for.
+    #[error("can't restore to {target}: what is there goes from {from} to {until}")]
+    OutOfReach { target: String, from: String, until: String },
+    /// A backup that can't be restored from.
+    #[error("can't restore from {backup}: {why}")]
+    BadBackup { backup: String, why: String },
+    /// The directory has the beginning of a copy.
+    #[error("{0} has the beginning of a copy that was interrupted; empty it and copy again")]
+    Unfinished(String),
     /// The database's directory can't be used.
     #[error("can't open the database directory {path}: {source}")]
     Directory { path: String, source: std::io::Error },
@@ -128,13 +173,20 @@ impl Error {
         match self {
             Error::NoSuchTable(_) => "42P01",
             Error::TableExists(_) => "42P07",
+            Error::WrongKind { .. } | Error::SequenceWritten(_) => "42809",
+            Error::BadSequence(_) => "22023",
+            Error::SequenceEnd { .. } => "2200H",
+            Error::SequenceBounds { .. } => "22003",
             Error::NoSuchColumn { .. } => "42703",
             Error::BadSchema(SchemaError::DuplicateColumn(_)) => "42701",
             Error::BadSchema(SchemaError::NoSuchKeyColumn(_)) => "42703",
             Error::BadSchema(SchemaError::TooManyColumns(_)) => "54011",
             Error::BadSchema(SchemaError::BadDecimal(..)) => "22023",
             Error::BadSchema(_) => "42P16",
-            Error::DuplicateKey { .. } => "23505",
+            Error::DuplicateKey { .. } | Error::KeysNotUnique { .. } => "23505",
+            Error::NoSuchIndex(_) => "42704",
+            Error::IndexExists(_) => "42P07",
+            Error::BadIndex { .. } | Error::BadIndexRange { .. } => "0A000",
             Error::NullInColumn { .. } => "23502",
             Error::RangesTooSmall { .. } => "22023",
             Error::BadValue { .. } => "22003",
@@ -163,7 +215,10 @@ impl Error {
                 Some(Some(CheckpointError::Corrupt { .. })) | None => "XX001",
                 Some(_) => "58030",
             },
-            Error::NotOnDisk => "55000",
+            Error::NotOnDisk | Error::NoArchive => "55000",
+            Error::OutOfReach { .. } => "22023",
+            Error::BadBackup { .. } | Error::Unfinished(_) => "XX001",
+            Error::Archive { .. } => "58030",
             Error::Log(LogError::Corrupt { .. }) | Error::BadRedo(_) => "XX001",
             Error::Log(_) | Error::Directory { .. } => "58030",
         }

@@ -12,9 +12,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use durability::{Access, CheckpointFile, Checkpoints, Device, LogFile, Manifest, lock_to_read, log_files};
+use durability::{
+    Access, ArchivedLog, CheckpointFile, Checkpoints, Device, LogFile, Manifest, archived_logs, lock_to_read, log_files,
+};
 use types::Rid;
 
+use crate::backup::BackupMark;
 use crate::checkpoint::{CheckpointedTable, tables_of};
 use crate::database::{Database, OpenOptions};
 use crate::directory;
@@ -32,6 +35,34 @@ pub struct Inspection {
     pub log_files: Vec<LogFile>,
     /// what of the checkpoints is damaged
     pub damaged: Vec<String>,
+    /// of a backup, what it has
+    pub backup: Option<BackupSummary>,
+}
+
+/// What a backup has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BackupSummary {
+    /// the number of the log that it was taken from
+    pub log: u64,
+    /// every commit up to this one
+    pub until: u64,
+    /// when that was the newest, in microseconds since 1970
+    pub micros: i64,
+}
+
+/// A log in an archive: one life of a database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArchivedLife {
+    /// the number of the log
+    pub log: u64,
+    /// the first and the last commit of what is there without a gap, if that is known
+    pub commits: Option<(u64, u64)>,
+    /// when that was so, in microseconds since 1970
+    pub micros: i64,
+    /// files with segments of the log
+    pub segments: u64,
+    /// their bytes
+    pub bytes: u64,
 }
 
 /// What a checkpoint holds.
@@ -82,7 +113,24 @@ impl Database {
             checkpoint_files: checkpoints.files()?,
             log_files: log_files(&*device)?,
             damaged,
+            backup: BackupMark::read(&*device)?.map(|mark| {
+                let BackupMark { log, until, micros, .. } = mark;
+                BackupSummary { log, until, micros }
+            }),
         })
+    }
+
+    /// What is in an archive; nothing in a directory that is none.
+    pub fn inspect_archive(directory: impl AsRef<Path>) -> Result<Vec<ArchivedLife>> {
+        let device = directory::existing(directory.as_ref())?;
+        let life = |found: ArchivedLog| ArchivedLife {
+            log: found.log,
+            commits: found.extent.map(|extent| (extent.from, extent.until)),
+            micros: found.extent.map_or(0, |extent| extent.micros),
+            segments: found.segments,
+            bytes: found.bytes,
+        };
+        Ok(archived_logs(&device)?.into_iter().map(life).collect())
     }
 
     /// Looks at every page, every frame of the log and every row of a database that nobody has open. `progress` is told

@@ -36,6 +36,10 @@ pub enum Durability {
     /// At once; it is on disk some milliseconds later. Until then a crash may take it back, whole, with all that came after
     /// it. [`Database::is_durable`](crate::Database::is_durable) tells.
     Async,
+    /// When it is on disk, with all commits that it depends on: those whose rows it has read or changed. It does not wait for
+    /// others, and survives without them. Pays where threads work on rows of their own, beside others that commit without
+    /// waiting.
+    Partition,
 }
 
 /// How a transaction is begun.

@@ -31,19 +31,23 @@
 //! | `database` | [`Database`]: opening, tables, snapshots |
 //! | `catalog` | which name means which table, for whom |
 //! | `settings` | [`TableSettings`]: layout and retention |
+//! | `sequence` | [`Sequence`]: numbers that are given out once |
 //! | `wall_clock` | the commit that was the newest at a time |
 //! | `table` | [`Table`]: one table and its scans |
 //! | `table_lock`, `table_name` | who has a table for itself; what it is called |
 //! | `transaction` | [`Transaction`]: reading, writing, changing the catalog |
 //! | `past` | the versions of a row, and changes between commits |
 //! | `primary_key` | keys, their index, uniqueness |
+//! | `indexes` | secondary indexes |
 //! | `row` | checking values against a table's columns |
 //! | `redo` | what the log's frames say |
 //! | `read_view` | [`ReadView`]: a snapshot that is held |
 //! | `recovery` | opening what a checkpoint and the log after it describe |
 //! | `checkpoint` | writing checkpoints and restoring them |
 //! | `directory` | directories as devices |
-//! | `backup` | a copy in another directory |
+//! | `durable` | whether a commit is on disk |
+//! | `backup`, `copy` | a copy in another directory |
+//! | `archive`, `moment` | archiving the log; bringing a database to a moment with it |
 //! | `inspect` | looking at the files of a database, and whether they are whole |
 //! | `merger` | the background merge |
 //! | `evictor`, `read_ahead` | more data than memory |
@@ -51,17 +55,22 @@
 #![forbid(unsafe_code)]
 
 mod anchor;
+mod archive;
 mod backup;
 mod bare;
 mod catalog;
 mod checkpoint;
+mod copy;
 mod database;
 mod directory;
+mod durable;
 mod error;
 mod evictor;
+mod indexes;
 mod inspect;
 mod isolation;
 mod merger;
+mod moment;
 mod outcomes;
 mod past;
 mod primary_key;
@@ -73,6 +82,7 @@ mod redo;
 mod retry;
 mod row;
 mod running;
+mod sequence;
 mod settings;
 mod share_locks;
 mod table;
@@ -81,6 +91,7 @@ mod table_name;
 mod transaction;
 mod wall_clock;
 
+pub use archive::{ArchiveSetting, ArchiveStatus};
 pub use backup::BackupReport;
 #[doc(hidden)]
 pub use bare::{BareStatements, BareTable};
@@ -88,15 +99,18 @@ pub use checkpoint::{CheckpointReport, CheckpointedTable};
 pub use database::{Database, OpenOptions};
 pub use durability::{CheckpointFile, CheckpointFileKind, LogFile, LogFileContent};
 pub use error::{Error, Result};
-pub use inspect::{CheckpointSummary, Inspection, Verification};
+pub use indexes::{Direction, Index, IndexDefinition, IndexMethod, IndexRange, IndexRows, IndexScan};
+pub use inspect::{ArchivedLife, BackupSummary, CheckpointSummary, Inspection, Verification};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
 pub use lineage::{
     Aggregates, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats, Sum, TableStatistics, TableStats, Test,
     Totals,
 };
+pub use moment::{RecoveryTarget, RestoreReport};
 pub use past::{ChangeKind, RecordVersion, RowChange};
 pub use read_view::{ReadView, Sight};
 pub use running::{RowWait, RunningState, RunningTransaction, WaitCounts};
+pub use sequence::{Sequence, SequenceOptions, SequencePosition};
 pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableMemory, TableScan};
 pub use transaction::{Interrupter, Savepoint, Transaction};

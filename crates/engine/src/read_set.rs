@@ -7,6 +7,7 @@
 //! - a *record*: has another transaction changed it since the snapshot?
 //! - a *key* without a record: has one appeared?
 //! - a *table*, or the name of one: has it been dropped, replaced, or given to another?
+//! - *entries* of an index: has a record come into their range, left it, or changed within it?
 //! - a *predicate*, the tests of a scan: has a row that passes them come, gone or changed? So there are no phantoms.
 //!
 //! If nothing has changed, the transaction might as well have done all its reads at its commit timestamp, where its writes
@@ -25,6 +26,7 @@ use types::{Rid, Snapshot, Timestamp, TxnId};
 use crate::catalog::has_gone_between;
 use crate::database::Core;
 use crate::error::{Error, Result};
+use crate::indexes::{Bounds, IndexData};
 use crate::outcomes::Transactions;
 use crate::primary_key::Key;
 use crate::redo::TableId;
@@ -50,6 +52,8 @@ enum What {
     Record(Rid),
     /// No record had the key.
     Key(Key),
+    /// The rows of a range of an index.
+    Entries(Arc<IndexData>, Bounds),
     /// Every row that passes these tests, with some columns or all.
     Rows {
         tests: Vec<(usize, Test)>,
@@ -66,6 +70,11 @@ impl ReadSet {
     /// Notes that a record was read.
     pub(crate) fn note_record(&self, table: &Arc<TableData>, rid: Rid) {
         self.note(table, What::Record(rid));
+    }
+
+    /// Notes that the rows of a range of an index were read.
+    pub(crate) fn note_entries(&self, table: &Arc<TableData>, index: &Arc<IndexData>, bounds: &Bounds) {
+        self.note(table, What::Entries(index.clone(), bounds.clone()));
     }
 
     /// Notes that `columns` of all rows were read that pass `tests`.
@@ -144,6 +153,7 @@ impl What {
             What::Key(key) => {
                 table.find(View { snapshot: Snapshot::at(asked.to), outcomes: asked.outcomes }, key)?.is_some()
             }
+            What::Entries(index, bounds) => index.has_changed(table, bounds, asked)?,
             What::Rows { tests, columns } => {
                 let changed = |range| storage.range_changed_between(range, asked, tests, columns.as_deref());
                 let found = (0..storage.range_count()).map(changed).find(|changed| !matches!(changed, Ok(false)));

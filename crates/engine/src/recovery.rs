@@ -4,21 +4,24 @@
 //!
 //! The operations of a transaction are applied when its commit frame is read, in the order of commits; its data frames
 //! come just before. Records go back to the Rids that the log names, so later operations find
-//! them. Slots of transactions that did not commit become tombstones.
+//! them. Slots of transactions that did not commit become tombstones. Secondary indexes are built at the end, from what is there
+//! then.
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{Checkpoints, Device, Frame, FrameKind, Log, LogOptions, Manifest, lock_directory, lock_to_read};
+use durability::{Checkpoints, Device, Frame, FrameKind, Log, Manifest, lock_directory, lock_to_read};
 use lineage::{Cell, Change, MemoryBudget, TableOptions, WriteError};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
 use crate::checkpoint::{Base, KeysToOrder, restore};
+use crate::copy;
 use crate::database::{Core, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
 use crate::evictor;
+use crate::indexes::build_all;
 use crate::outcomes::Transactions;
 use crate::redo::{self, Operation, TableId};
 use crate::table::TableData;
@@ -41,6 +44,7 @@ pub(crate) struct Recovered {
 
 /// Builds what the newest checkpoint on a device and the log after it describe.
 pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<Recovered> {
+    copy::check_finished(&*device)?;
     let locked = if options.read_only { lock_to_read(&*device)? } else { lock_directory(&*device)? };
     let (checkpoints, found) = Checkpoints::open(device.clone(), locked.1)?;
     let checkpoints = Arc::new(checkpoints);
@@ -62,13 +66,8 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         bytes: 0,
     };
     replay.clock.restore(std::mem::take(&mut replay.base.clock));
-    let (log, recovered) = Log::open_locked(
-        device.clone(),
-        locked,
-        LogOptions::default(),
-        &mut |frame| replay.frame(frame),
-        &mut *progress,
-    )?;
+    let (log, recovered) =
+        Log::open_locked(device.clone(), locked, options.log, &mut |frame| replay.frame(frame), &mut *progress)?;
     // What is between the checkpoint and the log is gone.
     if recovered.trimmed_below > replay.base.low.0 + 1 {
         let from = recovered.trimmed_below;
@@ -80,6 +79,7 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         table.storage.finish_recovery();
         tables.insert(table.name.to_string(), table);
     }
+    build_all(&tables.values().cloned().collect::<Vec<_>>())?;
     let newest = Timestamp(recovered.last_lsn.max(replay.base.low.0));
     replay.clock.finish_recovery(newest);
     let core = Core::new(newest, tables, replay.next_table, table_options, replay.budget, replay.clock);
@@ -161,15 +161,12 @@ impl Replay {
             Operation::Delete { table, rid } => self.change(table, at, rid, Change::Delete),
             // Only transactions with earlier frames write it, and `held` has acted upon it.
             Operation::TakenBack { .. } => Ok(()),
-            catalog if at > self.base.catalog_at => {
-                self.apply_to_catalog(catalog, at);
-                Ok(())
-            }
+            catalog if at > self.base.catalog_at => self.apply_to_catalog(catalog, at),
             _ => Ok(()),
         }
     }
 
-    fn apply_to_catalog(&mut self, operation: Operation<'_>, at: Timestamp) {
+    fn apply_to_catalog(&mut self, operation: Operation<'_>, at: Timestamp) -> Result<()> {
         match operation {
             Operation::Create { table, name, schema, settings } => {
                 self.next_table = self.next_table.max(table + 1);
@@ -182,11 +179,22 @@ impl Replay {
             Operation::Rename { table, name } => {
                 self.tables.get(&table).into_iter().for_each(|table| table.name.set(&name));
             }
+            Operation::CreateIndex { table, index } => {
+                if let Some(table) = self.tables.get(&table) {
+                    table.add_known_index(index)?;
+                }
+            }
+            Operation::DropIndex { table, name } => {
+                let of_name = |table: &Arc<TableData>| table.indexes.which(|index| index.definition.name == name);
+                let table = self.tables.get(&table);
+                table.into_iter().for_each(|table| of_name(table).iter().for_each(|index| table.indexes.remove(index)));
+            }
             Operation::Clock { time } => self.clock.recover(time, at),
             Operation::Drop { table } => drop(self.tables.remove(&table)),
             Operation::Insert { .. } | Operation::Update { .. } | Operation::Delete { .. } => {}
             Operation::TakenBack { .. } => {}
         }
+        Ok(())
     }
 
     fn change(&self, table: TableId, at: Timestamp, rid: Rid, change: Change<'_>) -> Result<()> {
@@ -198,6 +206,10 @@ impl Replay {
             WriteError::Page(error) => Error::Page(error),
             error => Error::BadRedo(format!("record {rid:?} of \"{}\": {error:?}", table.name)),
         })?;
+        if let Change::Update(values) = change {
+            let changed = table.indexes.which(|index| index.is_among(values.iter().map(|(column, _)| *column)));
+            changed.iter().for_each(|index| index.note_changed_key());
+        }
         if let (Some(primary_key), Change::Update(values)) = (&table.primary_key, change)
             && primary_key.is_among(values.iter().map(|(column, _)| *column))
         {

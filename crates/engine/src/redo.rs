@@ -10,6 +10,8 @@
 //! settings 7 | table (4) | length (4) | settings as JSON
 //! taken back 8 | 0 (4)  | from (8)           the transaction's redo from this byte on to here does not hold
 //! rename  9 | table (4) | length (4) | the new name as JSON
+//! create index 10 | table (4) | length (4) | definition as JSON
+//! drop index 11 | table (4) | length (4) | the name as JSON
 //! cell    0                                  NULL
 //!         1 | zigzag varint                  word
 //!         2 | length (4) | bytes             bytes
@@ -22,6 +24,7 @@ use serde::de::DeserializeOwned;
 use types::{Rid, Schema};
 
 use crate::error::{Error, Result};
+use crate::indexes::KeptIndex;
 use crate::settings::TableSettings;
 use crate::wall_clock::Micros;
 
@@ -34,6 +37,8 @@ const CLOCK: u8 = 6;
 const SETTINGS: u8 = 7;
 const TAKEN_BACK: u8 = 8;
 const RENAME: u8 = 9;
+const CREATE_INDEX: u8 = 10;
+const DROP_INDEX: u8 = 11;
 
 /// The number of a table, never used again.
 pub(crate) type TableId = u32;
@@ -49,6 +54,8 @@ pub(crate) enum Operation<'a> {
     TakenBack { from: u64 },
     Settings { table: TableId, settings: TableSettings },
     Rename { table: TableId, name: String },
+    CreateIndex { table: TableId, index: KeptIndex },
+    DropIndex { table: TableId, name: String },
 }
 
 /// Room for the redo of a short transaction, so that it need not grow bit by bit; still a size that allocators keep at hand.
@@ -121,6 +128,16 @@ pub(crate) fn put_settings(out: &mut Vec<u8>, table: TableId, settings: &TableSe
 /// Appends a new name of a table.
 pub(crate) fn put_rename(out: &mut Vec<u8>, table: TableId, name: &str) {
     put_json(out, RENAME, table, &name);
+}
+
+/// Appends the creation of an index.
+pub(crate) fn put_create_index(out: &mut Vec<u8>, table: TableId, index: &KeptIndex) {
+    put_json(out, CREATE_INDEX, table, index);
+}
+
+/// Appends the end of an index.
+pub(crate) fn put_drop_index(out: &mut Vec<u8>, table: TableId, name: &str) {
+    put_json(out, DROP_INDEX, table, &name);
 }
 
 fn put_json(out: &mut Vec<u8>, operation: u8, table: TableId, content: &impl Serialize) {
@@ -261,6 +278,8 @@ impl<'a> Reader<'a> {
             CLOCK => Operation::Clock { time: Micros::from_le_bytes(self.array()?) },
             TAKEN_BACK => Operation::TakenBack { from: u64::from_le_bytes(self.array()?) },
             RENAME => Operation::Rename { table, name: self.json("the name of a table")? },
+            CREATE_INDEX => Operation::CreateIndex { table, index: self.json("the description of an index")? },
+            DROP_INDEX => Operation::DropIndex { table, name: self.json("the name of an index")? },
             DROP => Operation::Drop { table },
             other => return Err(Error::BadRedo(format!("unknown operation {other}"))),
         })

@@ -87,7 +87,8 @@ impl Database {
                 State::Prepared(_) => RunningState::Prepared,
                 State::Committed(_) | State::Aborted | State::Released => RunningState::Ended,
             },
-            age: ago(running.begun),
+            // The beginning is told by a coarser clock than the wait.
+            age: ago(running.begun).max(running.waits.as_ref().map_or(Duration::ZERO, |waits| ago(waits.since))),
             snapshot: running.snapshot,
             waits: running.waits.map(|waits| RowWait {
                 owner: waits.owner,

@@ -4,6 +4,11 @@ use std::time::Duration;
 use lineage::{Layout, TableOptions};
 use serde::{Deserialize, Serialize};
 
+use crate::sequence::SequenceOptions;
+
+/// Records in a range of a sequence, which has one.
+const SEQUENCE_RANGE_RECORDS: usize = 16;
+
 /// How long versions that are no longer the newest are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Retention {
@@ -27,6 +32,9 @@ pub struct TableSettings {
     pub update_range_records: Option<usize>,
     /// unmerged tail records at which a range is merged in the background
     pub merge_tail_records: Option<u64>,
+    /// what makes the table a sequence; only [`Transaction::create_sequence`](crate::Transaction::create_sequence) heeds it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<SequenceOptions>,
 }
 
 /// How values lie in memory.
@@ -43,6 +51,10 @@ pub enum LayoutSetting {
 impl TableSettings {
     /// The storage's options for these settings, where they differ from the database's.
     pub(crate) fn options(&self, defaults: TableOptions) -> TableOptions {
+        let defaults = match self.sequence {
+            Some(_) => TableOptions::with_range(SEQUENCE_RANGE_RECORDS),
+            None => defaults,
+        };
         let range_records = defaults.range_records;
         let update_range_records = self.update_range_records.unwrap_or(defaults.update_range_records);
         TableOptions {

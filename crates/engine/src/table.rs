@@ -10,16 +10,18 @@ use lineage::{
 };
 use parking_lot::RwLock;
 use smallvec::SmallVec;
-use types::{Rid, Schema, Snapshot, Timestamp, Value};
+use types::{Rid, Schema, Snapshot, Timestamp, TxnId, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::indexes::{IndexData, IndexList, KeptIndex};
 use crate::outcomes::Transactions;
 use crate::primary_key::{Key, PrimaryKey};
 use crate::read_ahead::ReadAhead;
 use crate::read_view::{ReadView, Sight};
 use crate::redo::TableId;
 use crate::row::{Cells, Fitted, check_width};
+use crate::sequence::{Numbers, Sequence};
 use crate::settings::TableSettings;
 use crate::share_locks::ShareLocks;
 use crate::table_lock::TableLock;
@@ -55,7 +57,10 @@ pub(crate) struct TableData {
     pub(crate) schema: Arc<Schema>,
     pub(crate) storage: lineage::Table,
     pub(crate) primary_key: Option<PrimaryKey>,
+    pub(crate) indexes: IndexList,
     pub(crate) share_locks: ShareLocks,
+    /// Those of a sequence.
+    pub(crate) numbers: Option<Numbers>,
     settings: RwLock<TableSettings>,
     has_changed_keys: AtomicBool,
     /// Who may write to it.
@@ -97,15 +102,33 @@ impl TableData {
             schema: Arc::new(schema),
             storage,
             primary_key,
+            indexes: IndexList::default(),
             share_locks: ShareLocks::default(),
+            numbers: settings.sequence.map(|_| Numbers::default()),
             settings: RwLock::new(settings),
             has_changed_keys: AtomicBool::new(false),
             lock: TableLock::default(),
         }
     }
 
+    /// Puts an index that recovery has found on the list; it is built later.
+    pub(crate) fn add_known_index(&self, kept: KeptIndex) -> Result<()> {
+        self.indexes.add(Arc::new(IndexData::new(&self.schema, kept, None)?));
+        Ok(())
+    }
+
     pub(crate) fn index_bytes(&self) -> u64 {
-        self.primary_key.as_ref().map_or(0, PrimaryKey::bytes) as u64
+        let primary = self.primary_key.as_ref().map_or(0, PrimaryKey::bytes);
+        (primary + self.indexes.all().iter().map(|index| index.entries.bytes()).sum::<usize>()) as u64
+    }
+
+    pub(crate) fn is_sequence(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    /// Refuses sequences, whose row only takes numbers.
+    pub(crate) fn check_is_no_sequence(&self) -> Result<()> {
+        if self.is_sequence() { Err(Error::SequenceWritten(self.name.to_string())) } else { Ok(()) }
     }
 
     pub(crate) fn settings(&self) -> TableSettings {
@@ -233,7 +256,7 @@ impl TableData {
             .ok_or_else(|| Error::NoSuchColumn { table: self.name.to_string(), column: column.into() })
     }
 
-    fn projection(&self, options: &ScanOptions) -> Projection {
+    pub(crate) fn projection(&self, options: &ScanOptions) -> Projection {
         let field = |column: &usize| {
             let column = &self.schema.columns()[*column];
             Field::new(&column.name, column.data_type.to_arrow(), column.nullable)
@@ -256,6 +279,11 @@ impl Table {
         &self.data.name
     }
 
+    /// Tells it from every other table of its database, also from those that had its name or will have it.
+    pub fn id(&self) -> u32 {
+        self.data.id
+    }
+
     /// The columns and the primary key.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.data.schema
@@ -264,6 +292,17 @@ impl Table {
     /// What was chosen for it.
     pub fn settings(&self) -> TableSettings {
         self.data.settings()
+    }
+
+    /// The sequence that this is, if it is one. For one that a transaction may have made or changed itself there is
+    /// [`Transaction::sequence`](crate::Transaction::sequence).
+    pub fn sequence(&self) -> Option<Sequence> {
+        Sequence::of(self, None)
+    }
+
+    /// The same for a transaction of this id.
+    pub fn sequence_within(&self, transaction: TxnId) -> Option<Sequence> {
+        Sequence::of(self, Some(transaction))
     }
 
     /// What the table holds now.
@@ -433,17 +472,17 @@ impl Table {
 }
 
 /// Rows collected one by one into a batch.
-struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     table: &'a Table,
     options: &'a ScanOptions,
     /// what is read of each row: the columns asked for, then those tested
-    columns: Vec<usize>,
+    pub(crate) columns: Vec<usize>,
     builders: Vec<ColumnBuilder>,
     rids: Vec<u64>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(table: &'a Table, options: &'a ScanOptions) -> Rows<'a> {
+    pub(crate) fn new(table: &'a Table, options: &'a ScanOptions) -> Rows<'a> {
         let type_of = |column: &usize| table.schema().columns()[*column].data_type;
         let tested = options.tests.iter().map(|(column, _)| *column);
         Rows {
@@ -456,7 +495,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Takes a row if it passes the tests.
-    fn push(&mut self, rid: Rid, cells: &[Cell<'_>]) {
+    pub(crate) fn push(&mut self, rid: Rid, cells: &[Cell<'_>]) {
         let (cells, tested) = cells.split_at(self.options.columns.len());
         let type_of = |column: &usize| self.table.schema().columns()[*column].data_type;
         let mut tests = self.options.tests.iter().zip(tested);
@@ -466,7 +505,11 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn finish(mut self, schema: SchemaRef) -> RecordBatch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rids.is_empty()
+    }
+
+    pub(crate) fn finish(mut self, schema: SchemaRef) -> RecordBatch {
         let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rids.len()));
         let mut arrays: Vec<_> = self.builders.iter_mut().map(ColumnBuilder::finish).collect();
         if self.options.with_rid {

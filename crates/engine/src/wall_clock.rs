@@ -51,8 +51,11 @@ impl WallClock {
     /// A mark that was read from the log: the commit `at` happened at `time`.
     pub(crate) fn recover(&self, time: Micros, at: Timestamp) {
         let mut marks = self.marks.lock();
-        fill_gap(&mut marks, time, Timestamp(at.0.saturating_sub(1)));
-        push(&mut marks, time, at);
+        // A checkpoint knows more of its own time than the log.
+        if marks.last().is_none_or(|(_, last)| *last < at) {
+            fill_gap(&mut marks, time, Timestamp(at.0.saturating_sub(1)));
+            push(&mut marks, time, at);
+        }
     }
 
     /// All marks, for a checkpoint.
@@ -127,6 +130,8 @@ mod tests {
         assert_eq!(newest(3_000_000), Some(20));
         assert_eq!(clock.time_of(Timestamp(10)), Some(2_000_000));
         assert_eq!(clock.time_of(Timestamp(21)), None);
+        clock.recover(9_000_000, Timestamp(15));
+        assert_eq!(newest(9_000_000), Some(20), "a commit before the last mark says nothing new");
         clock.tick(Timestamp(30));
         assert_eq!(newest(Micros::MAX), Some(30));
         assert!(clock.mark_for_log().is_some() && clock.mark_for_log().is_none());

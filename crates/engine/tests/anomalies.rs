@@ -1,8 +1,8 @@
 //! Random transactions on several threads, and a checker that looks for what their isolation level forbids.
 //!
-//! Transactions append to lists and read them (`testkit::history`, after Elle). A list is stored in one of two ways: as a
+//! Transactions append to lists and read them (`testkit::history`, after Elle). A list is stored in one of three ways: as a
 //! text that is read and written back, so that appends meet at a row; or as a row for each element, so that appends are
-//! inserts and a read is a predicate, with phantoms. Merges of small ranges, rollbacks, savepoints that take back a part,
+//! inserts and a read is a predicate, with phantoms; or the same through an index, where some rows come by an update. Merges of small ranges, rollbacks, savepoints that take back a part,
 //! conflicts and deadlocks go on all the time. What was rolled back is told to the checker as aborted: nobody may see it.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,8 +11,8 @@ use std::time::Duration;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use engine::{
-    Column, Comparison, DataType, Database, Error, Isolation, OpenOptions, ScanOptions, Schema, Table, Test,
-    Transaction, TransactionOptions, Value,
+    Column, Comparison, DataType, Database, Direction, Error, IndexDefinition, IndexMethod, IndexRange, Isolation,
+    OpenOptions, ScanOptions, Schema, Table, Test, Transaction, TransactionOptions, Value,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -29,6 +29,7 @@ const TRANSACTIONS_A_LIST: u64 = 40;
 enum Storage {
     Texts,
     Rows,
+    Index(IndexMethod),
 }
 
 struct Lists {
@@ -53,10 +54,15 @@ impl Lists {
         let db = Database::in_memory_with(&small);
         let columns = match storage {
             Storage::Texts => vec![Column::new("list", DataType::BigInt), Column::new("elements", DataType::TEXT)],
-            Storage::Rows => ["element", "list"].map(|name| Column::new(name, DataType::BigInt)).to_vec(),
+            Storage::Rows | Storage::Index(_) => {
+                ["element", "list"].map(|name| Column::new(name, DataType::BigInt)).to_vec()
+            }
         };
         let schema = Schema::new(columns.clone(), &[&columns[0].name]).unwrap();
         let table = db.create_table("lists", schema).unwrap();
+        if let Storage::Index(method) = storage {
+            db.create_index("lists", IndexDefinition::new("lists_list", &[1]).using(method)).unwrap();
+        }
         Lists { db, table, storage, isolation }
     }
 
@@ -65,10 +71,16 @@ impl Lists {
         if self.storage == Storage::Texts && !by_scan {
             return Ok(elements_of(transaction.get(&self.table, &key(list))?.map(|mut row| row.remove(1))));
         }
+        if let Storage::Index(_) = self.storage {
+            let range = IndexRange::equal(vec![Value::from(list as i64)]);
+            let rows = transaction.index_scan(&self.table, &self.table.indexes()[0], &range, Direction::Upward)?;
+            let rows = rows.map(Result::unwrap);
+            return Ok(rows.flat_map(|(_, mut row)| elements_of_row(row.swap_remove(0))).collect());
+        }
         let is_list = |column| vec![(column, Test::Compare(Comparison::Eq, Value::from(list as i64)))];
         let (columns, tests) = match self.storage {
             Storage::Texts => (vec![1], is_list(0)),
-            Storage::Rows => (vec![0], is_list(1)),
+            Storage::Rows | Storage::Index(_) => (vec![0], is_list(1)),
         };
         let scan = self.table.scan(&transaction.view()?, ScanOptions { columns, tests, with_rid: false })?;
         let mut elements = Vec::new();
@@ -78,7 +90,7 @@ impl Lists {
                     let texts = batch.column(0).as_string_view();
                     elements.extend(texts.iter().flatten().flat_map(|text| elements_of(Some(Value::from(text)))));
                 }
-                Storage::Rows => {
+                Storage::Rows | Storage::Index(_) => {
                     let values = batch.column(0).as_primitive::<Int64Type>().values();
                     elements.extend(values.iter().map(|element| *element as u64));
                 }
@@ -88,7 +100,13 @@ impl Lists {
     }
 
     fn append(&self, transaction: &mut Transaction, list: u64, element: u64) -> Result<(), Error> {
-        if self.storage == Storage::Rows {
+        if matches!(self.storage, Storage::Index(_)) && element.is_multiple_of(2) {
+            transaction.insert(&self.table, &[Value::from(element as i64), Value::from(-1i64)])?;
+            let moved = transaction.update(&self.table, &key(element), &[("list", Value::from(list as i64))])?;
+            assert!(moved, "a transaction sees what it has inserted");
+            return Ok(());
+        }
+        if self.storage != Storage::Texts {
             return transaction.insert(&self.table, &[Value::from(element as i64), Value::from(list as i64)]).map(drop);
         }
         let row = match self.isolation {
@@ -107,6 +125,13 @@ impl Lists {
             }
             Some(other) => panic!("{other:?}"),
         }
+    }
+}
+
+fn elements_of_row(element: Value) -> Option<u64> {
+    match element {
+        Value::BigInt(element) => Some(element as u64),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -179,7 +204,7 @@ fn step(
             let elements = lists.read(transaction, list, random.random_ratio(1, 2))?;
             match lists.storage {
                 Storage::Texts => record.read(list, elements),
-                Storage::Rows => record.read_set(list, elements),
+                Storage::Rows | Storage::Index(_) => record.read_set(list, elements),
             }
         }
         4..=6 => {
@@ -238,7 +263,7 @@ fn read_everything(lists: &Lists, recorder: &mut SessionRecorder) {
         let elements = lists.read(&transaction, list, false).unwrap();
         match lists.storage {
             Storage::Texts => record.read(list, elements),
-            Storage::Rows => record.read_set(list, elements),
+            Storage::Rows | Storage::Index(_) => record.read_set(list, elements),
         }
     }
     transaction.commit().unwrap();
@@ -256,14 +281,14 @@ fn level(isolation: Isolation) -> Level {
 /// Checks some histories of a level; returns the kinds of anomalies that it permits and that were there.
 fn check(isolation: Isolation) -> Vec<Kind> {
     let mut permitted = Vec::new();
-    for storage in [Storage::Texts, Storage::Rows] {
-        for seed in 0..2 {
-            let history = record(storage, isolation, seed);
-            let report = history::check(&history, level(isolation))
-                .unwrap_or_else(|violation| panic!("{isolation}, {storage:?}, seed {seed}: {violation}"));
-            assert!(report.transactions > 500 && report.reads > 1000 && report.appends > 500, "{report:?}");
-            permitted.extend(report.kinds());
-        }
+    let through_indexes = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash].map(Storage::Index);
+    let with_seeds = [Storage::Texts, Storage::Rows].into_iter().flat_map(|storage| [(storage, 0), (storage, 1)]);
+    for (storage, seed) in with_seeds.chain(through_indexes.into_iter().zip(2..)) {
+        let history = record(storage, isolation, seed);
+        let report = history::check(&history, level(isolation))
+            .unwrap_or_else(|violation| panic!("{isolation}, {storage:?}, seed {seed}: {violation}"));
+        assert!(report.transactions > 500 && report.reads > 1000 && report.appends > 500, "{report:?}");
+        permitted.extend(report.kinds());
     }
     permitted
 }

@@ -158,6 +158,47 @@ fn a_writer_of_read_committed_waits_and_goes_on_from_the_newest_version() {
     }
 }
 
+/// Counters that many threads raise: nobody's raise is lost at any level, and READ COMMITTED never has to start again.
+#[test]
+fn what_is_computed_from_a_row_is_computed_from_its_newest_version() {
+    for isolation in ALL {
+        let db = Database::in_memory();
+        let table = filled(&db, &[(1, 0), (2, 0)]);
+        let raise = |transaction: &mut Transaction, id: i64| {
+            let one_more = |read: &[Value]| match read {
+                [Value::BigInt(n)] => Some(vec![(1, Value::from(n + 1))]),
+                _ => None,
+            };
+            transaction.update_computed(&table, &key(id), &[1], one_more)
+        };
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for round in 0..100 {
+                        let options = TransactionOptions::at(isolation);
+                        let work = |transaction: &mut Transaction| raise(transaction, 1 + round % 2);
+                        let raised = match isolation {
+                            Isolation::ReadCommitted => {
+                                let mut transaction = db.begin_with(options).unwrap();
+                                let raised = work(&mut transaction);
+                                transaction.commit().unwrap();
+                                raised
+                            }
+                            _ => db.run(options, work),
+                        };
+                        assert_eq!(raised.unwrap(), Some(true));
+                    }
+                });
+            }
+        });
+        let mut transaction = db.begin().unwrap();
+        assert_eq!((get(&transaction, &table, 1), get(&transaction, &table, 2)), (Some(200), Some(200)));
+        assert_eq!(raise(&mut transaction, 3).unwrap(), Some(false));
+        assert_eq!(transaction.update_computed(&table, &key(1), &[1], |_| None).unwrap(), None);
+        assert_eq!(get(&transaction, &table, 1), Some(200));
+    }
+}
+
 #[test]
 fn a_batch_names_the_rows_that_have_become_stale() {
     let db = Database::in_memory();

@@ -5,8 +5,8 @@
 //! reach it; a reader therefore checks the key on the version that it sees. The uniqueness of a key is decided
 //! under `insert_unique`, by asking the caller what each record that had the key is doing now.
 //!
-//! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order,
-//! [`BPlusTree`] keys of any kind. [`DeltaIndex`] is something else, a dictionary for the column itself: from a value to its
+//! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order
+//! (`KissIndex` with the Rids of each), [`BPlusTree`] keys of any kind. [`DeltaIndex`] is something else, a dictionary for the column itself: from a value to its
 //! id and back.
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -15,6 +15,8 @@ mod btree;
 mod delta;
 mod hash;
 mod kiss;
+#[cfg(not(loom))]
+mod kiss_index;
 #[cfg(all(loom, test))]
 #[path = "word/model.rs"]
 mod model;
@@ -33,5 +35,7 @@ pub use delta::{
 };
 pub use hash::{HashIndex, Holder};
 pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Range, Versioned, Word};
+#[cfg(not(loom))]
+pub use kiss_index::{KissIndex, KissRids};
 #[cfg(not(loom))]
 pub use word::WordIndex;

@@ -134,10 +134,30 @@ pub(crate) unsafe fn add(
     value: &AtomicU64,
     guard: &Guard,
     rid: Rid,
-    mut holder: impl FnMut(Rid) -> Holder,
+    holder: impl FnMut(Rid) -> Holder,
 ) -> Result<(), Rid> {
+    // SAFETY: the value comes from its entry, under the guard, and the caller holds the latch.
+    if let Some(successor) = unsafe { added(value.load(Ordering::Acquire), guard, rid, holder)? } {
+        replace(value, guard, successor);
+    }
+    Ok(())
+}
+
+/// The value that is to take the place of an entry's when `rid` has come to it; `None` where it came to the list that is
+/// there.
+///
+/// # Safety
+///
+/// `value` was loaded, with acquire, under `guard` from an entry whose latch the caller holds. A value that is returned is
+/// put into the entry before the one that it replaces is given to [`retire`], or given to [`free`].
+pub(crate) unsafe fn added(
+    value: u64,
+    guard: &Guard,
+    rid: Rid,
+    mut holder: impl FnMut(Rid) -> Holder,
+) -> Result<Option<u64>, Rid> {
     // SAFETY: the value comes from its entry, under the guard.
-    let rids = unsafe { Rids::of(value.load(Ordering::Acquire), guard) };
+    let rids = unsafe { Rids::of(value, guard) };
     let mut dropped: SmallVec<[u64; 4]> = SmallVec::new();
     let mut ask = |word: u64| {
         if word == rid.word() {
@@ -161,13 +181,12 @@ pub(crate) unsafe fn add(
         && let Rids::Several(list) = &rids
         && list.push(rid.word())
     {
-        return Ok(());
+        return Ok(None);
     }
     let mut words = rids.to_words();
     words.retain(|word| !dropped.contains(word));
     words.push(rid.word());
-    replace(value, guard, &words);
-    Ok(())
+    Ok(Some(value_of(&words)))
 }
 
 /// Takes `rid` from an entry; returns whether none is left, and leaves the entry as it was then.
@@ -177,25 +196,57 @@ pub(crate) unsafe fn add(
 /// The caller holds the latch of the entry that `value` belongs to, and pinned `guard` before it did. Where nothing is
 /// left, it takes the entry out of use and frees its value with [`retire`].
 pub(crate) unsafe fn take(value: &AtomicU64, guard: &Guard, rid: Rid) -> bool {
+    // SAFETY: the value comes from its entry, under the guard, and the caller holds the latch.
+    match unsafe { taken(value.load(Ordering::Acquire), guard, rid) } {
+        Taken::Nothing => false,
+        Taken::Last => true,
+        Taken::Left(successor) => {
+            replace(value, guard, successor);
+            false
+        }
+    }
+}
+
+/// What taking a Rid from an entry leaves.
+pub(crate) enum Taken {
+    /// The entry's value stays, as the Rid was not there or has gone from the list.
+    Nothing,
+    /// This value takes its place.
+    Left(u64),
+    /// No Rid.
+    Last,
+}
+
+/// What taking `rid` from an entry leaves.
+///
+/// # Safety
+///
+/// As for [`added`].
+pub(crate) unsafe fn taken(value: u64, guard: &Guard, rid: Rid) -> Taken {
     // SAFETY: the value comes from its entry, under the guard.
-    let rids = unsafe { Rids::of(value.load(Ordering::Acquire), guard) };
+    let rids = unsafe { Rids::of(value, guard) };
     if let Rids::Several(list) = &rids
         && list.pop(rid.word())
     {
-        return false;
+        return Taken::Nothing;
     }
     let mut words = rids.to_words();
     let len_before = words.len();
     words.retain(|word| *word != rid.word());
-    if !words.is_empty() && words.len() < len_before {
-        replace(value, guard, &words);
+    match words.len() {
+        0 => Taken::Last,
+        len if len < len_before => Taken::Left(value_of(&words)),
+        _ => Taken::Nothing,
     }
-    words.is_empty()
 }
 
-fn replace(value: &AtomicU64, guard: &Guard, words: &[u64]) {
-    let new = if let [word] = words { *word } else { RidList::value_of(words) };
-    let old = value.swap(new, Ordering::AcqRel);
+/// The value that stands for these Rids.
+fn value_of(words: &[u64]) -> u64 {
+    if let [word] = words { *word } else { RidList::value_of(words) }
+}
+
+fn replace(value: &AtomicU64, guard: &Guard, successor: u64) {
+    let old = value.swap(successor, Ordering::AcqRel);
     // SAFETY: the swap took the value out of its entry, and only this thread got it.
     unsafe { retire(old, guard) };
 }

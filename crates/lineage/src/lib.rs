@@ -77,7 +77,7 @@ mod write;
 
 pub use aggregate::Totals;
 pub use block::Request;
-pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, value_of_cell, word_of_value};
+pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, is_wide, value_of_cell, word_of_value};
 pub use encoding::{Aggregates, Comparison, Encoding, Mask, Sum, Test, Zone};
 pub use evict::{Ahead, EvictionStats, HeldBlob, PageError, PageSource};
 pub use heap::VALUE_BYTES_MAX;

@@ -524,6 +524,12 @@ impl Table {
         self.range(rid.range()).changed_between(&sync::pin(), rid.slot(), asked)
     }
 
+    /// When the version of a record was committed that others than the one who asks had made at `asked.to`; no later than
+    /// `asked.from` if that is not known any more.
+    pub fn newest_change<O: Outcomes>(&self, rid: Rid, asked: Validation<'_, O>) -> Result<Timestamp, PageError> {
+        self.range(rid.range()).newest_change(&sync::pin(), rid.slot(), asked)
+    }
+
     /// Whether such a commit has changed a record of range `index` that passed all of `tests` at `asked.from` or does so at
     /// `asked.to`; no tests are passed by every record. With `columns`, only if its two images differ in these or in the
     /// columns of the tests.

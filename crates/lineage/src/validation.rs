@@ -126,7 +126,7 @@ impl Range {
 
     /// When the version of the record at `slot` was committed that others had made at `to`; 0 if there is none, or if it is
     /// so old that it is kept nowhere but in the base pages.
-    fn newest_change<O: Outcomes>(
+    pub(crate) fn newest_change<O: Outcomes>(
         &self,
         guard: &Guard,
         slot: usize,

@@ -8,7 +8,7 @@
 //! locks until the session says `ROLLBACK`.
 use std::sync::Arc;
 
-use engine::{Database, Savepoint, Transaction, TransactionOptions};
+use engine::{Database, Durability, Savepoint, Transaction, TransactionOptions};
 
 use crate::cancel::Token;
 use crate::error::{Result, SqlError};
@@ -24,6 +24,10 @@ pub(crate) struct Block {
     /// is parked.
     transaction: Option<Transaction>,
     modes: Modes,
+    /// In microseconds since 1970.
+    started: i64,
+    /// How it is expected to be committed.
+    durability: Durability,
     has_failed: bool,
     /// The oldest first.
     savepoints: Vec<Mark>,
@@ -48,10 +52,18 @@ struct Watched {
 }
 
 impl Block {
-    pub(crate) fn new(modes: Modes, settings: Saved, time_limit: Option<Alarm>) -> Block {
+    pub(crate) fn new(
+        modes: Modes,
+        started: i64,
+        durability: Durability,
+        settings: Saved,
+        time_limit: Option<Alarm>,
+    ) -> Block {
         Block {
             transaction: None,
             modes,
+            started,
+            durability,
             has_failed: false,
             savepoints: Vec::new(),
             queries: Vec::new(),
@@ -106,6 +118,11 @@ impl Block {
         self.modes
     }
 
+    /// When it began, in microseconds since 1970.
+    pub(crate) fn started(&self) -> i64 {
+        self.started
+    }
+
     /// The settings before the block, once it is over.
     pub(crate) fn into_settings(self) -> Saved {
         self.settings
@@ -129,7 +146,8 @@ impl Block {
     /// The transaction, begun if it is not yet.
     pub(crate) fn transaction(&mut self, db: &Database, token: &Token) -> Result<&mut Transaction> {
         if self.transaction.is_none() {
-            let transaction = db.begin_with(options(self.modes))?;
+            let options = TransactionOptions { durability: self.durability, ..options(self.modes) };
+            let transaction = db.begin_with(options)?;
             token.interrupts(transaction.interrupter());
             self.transaction = Some(transaction);
         }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::error::Result;
-use engine::{Database, Table, Transaction};
+use engine::{Database, Sequence, Table, Transaction, TxnId};
 
 use crate::cancel::Token;
 use crate::moment::{Moment, Past};
+use crate::sequences::{self, Taking};
 use crate::system;
 use crate::table::EngineTable;
 
@@ -38,7 +39,14 @@ const PAST: &str = "\0past ";
 #[derive(Clone)]
 pub(crate) struct Tables {
     db: Database,
-    own: Option<Arc<BTreeMap<String, Table>>>,
+    own: Option<Own>,
+}
+
+/// The tables and sequences of a transaction.
+#[derive(Clone)]
+struct Own {
+    id: TxnId,
+    named: Arc<BTreeMap<String, Table>>,
 }
 
 impl Tables {
@@ -53,23 +61,33 @@ impl Tables {
             return Tables::published(db);
         }
         let named = |name: String| transaction.table(&name).ok().map(|table| (name, table));
-        let own = transaction.table_names().into_iter().filter_map(named).collect();
-        Tables { db: db.clone(), own: Some(Arc::new(own)) }
+        let names = [transaction.table_names(), transaction.sequence_names()];
+        let named = Arc::new(names.into_iter().flatten().filter_map(named).collect());
+        Tables { db: db.clone(), own: Some(Own { id: transaction.id(), named }) }
     }
 
-    /// The table of this name.
+    /// The table or sequence of this name.
     pub(crate) fn find(&self, name: &str) -> engine::Result<Table> {
         match &self.own {
             None => self.db.table(name),
-            Some(own) => own.get(name).cloned().ok_or_else(|| engine::Error::NoSuchTable(name.to_owned())),
+            Some(own) => own.named.get(name).cloned().ok_or_else(|| engine::Error::NoSuchTable(name.to_owned())),
         }
     }
 
-    /// Their names, sorted.
+    /// The sequence that a table is, if it is one.
+    pub(crate) fn sequence_of(&self, table: &Table) -> Option<Sequence> {
+        match &self.own {
+            None => table.sequence(),
+            Some(own) => table.sequence_within(own.id),
+        }
+    }
+
+    /// The names of the tables, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
+        let is_plain = |(name, table): (&String, &Table)| table.sequence().is_none().then(|| name.clone());
         match &self.own {
             None => self.db.table_names(),
-            Some(own) => own.keys().cloned().collect(),
+            Some(own) => own.named.iter().filter_map(is_plain).collect(),
         }
     }
 }
@@ -85,6 +103,10 @@ pub(crate) struct View {
     pub(crate) partitions: usize,
     /// The tables whose rows the statement changes or locks.
     pub(crate) targets: Vec<RowTarget>,
+    /// What the statement may do with sequences.
+    pub(crate) taking: Taking,
+    /// What `now()` is, in microseconds since 1970.
+    pub(crate) now: i64,
     /// Whether the statement is to stop.
     pub(crate) token: Arc<Token>,
 }
@@ -197,6 +219,9 @@ impl SchemaProvider for Names {
             return Ok(target.map(|(at, target)| Arc::new(EngineTable::with_rids(target.clone(), at, partitions)) as _));
         }
         match (self.find(name), self.moment()) {
+            (Some(table), _) if let Some(sequence) = self.view.tables.sequence_of(&table) => {
+                sequences::in_from(sequence, &table).map(Some)
+            }
             (Some(table), Some(moment)) => Ok(Some(Arc::new(EngineTable::new(table, moment, partitions)))),
             _ if self.part == Part::Present => system::view(name, &self.view.db),
             _ => Ok(None),

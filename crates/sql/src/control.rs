@@ -5,9 +5,12 @@
 //! BEGIN [WORK | TRANSACTION] [mode [,] ...]              START TRANSACTION [mode [,] ...]
 //! COMMIT | END [WORK | TRANSACTION] [AND [NO] CHAIN]     ROLLBACK | ABORT [WORK | TRANSACTION] [AND [NO] CHAIN]
 //! SAVEPOINT name     RELEASE [SAVEPOINT] name            ROLLBACK [WORK | TRANSACTION] TO [SAVEPOINT] name
+//! WAIT FOR LSN n [WITH (TIMEOUT time)]
 //! SET TRANSACTION mode [,] ...                           SET SESSION CHARACTERISTICS AS TRANSACTION mode [,] ...
 //! mode:  ISOLATION LEVEL level | READ ONLY | READ WRITE | [NOT] DEFERRABLE
 //! ```
+use std::time::Duration;
+
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -16,6 +19,7 @@ use crate::error::{Result, SqlError};
 use crate::modes::{AskedModes, IsolationLevel};
 use crate::names::fold;
 use crate::parse::Source;
+use crate::time_limit;
 
 /// A statement that begins, ends or divides a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +43,11 @@ pub(crate) enum Control {
     Checkpoint,
     /// The directory to copy the database to.
     Backup(String),
+    /// Until this commit is on disk, or so long.
+    WaitForLsn {
+        lsn: u64,
+        time: Option<Duration>,
+    },
 }
 
 /// Reads such a statement, if the next one is.
@@ -57,7 +66,7 @@ pub(crate) fn parse_control(parser: &mut Parser, source: &Source) -> Result<Opti
         | Keyword::RELEASE => true,
         Keyword::START | Keyword::SET if word(1) == Keyword::TRANSACTION => true,
         Keyword::SET => word(1) == Keyword::SESSION && word(2) == Keyword::CHARACTERISTICS,
-        _ => is_word(&parser.peek_token().token, "checkpoint") || is_word(&parser.peek_token().token, "backup"),
+        _ => ["checkpoint", "backup", "wait"].iter().any(|first| is_word(&parser.peek_token().token, first)),
     };
     if !starts_control {
         return Ok(None);
@@ -85,6 +94,9 @@ fn read(parser: &mut Parser) -> Result<Control, ParserError> {
             return parser.expected("a directory in single quotes", directory);
         };
         return Ok(Control::Backup(path));
+    }
+    if is_word(&first, "wait") {
+        return wait(parser);
     }
     let Token::Word(first) = first else { return parser.expected("a word", parser.peek_token()) };
     Ok(match first.keyword {
@@ -117,6 +129,36 @@ fn read(parser: &mut Parser) -> Result<Control, ParserError> {
             Control::SetSession(modes(parser, true)?)
         }
     })
+}
+
+/// `WAIT` is read.
+fn wait(parser: &mut Parser) -> Result<Control, ParserError> {
+    parser.expect_keyword(Keyword::FOR)?;
+    let word = parser.next_token();
+    if !is_word(&word.token, "lsn") {
+        return parser.expected("LSN", word);
+    }
+    let number = parser.next_token();
+    let (Token::Number(digits, _) | Token::SingleQuotedString(digits)) = &number.token else {
+        return parser.expected("the number of a commit", number);
+    };
+    let Ok(lsn) = digits.parse() else { return parser.expected("the number of a commit", number) };
+    let mut time = None;
+    if parser.parse_keyword(Keyword::WITH) {
+        parser.expect_token(&Token::LParen)?;
+        let word = parser.next_token();
+        if !is_word(&word.token, "timeout") {
+            return parser.expected("TIMEOUT", word);
+        }
+        let length = parser.next_token();
+        let (Token::Number(text, _) | Token::SingleQuotedString(text)) = &length.token else {
+            return parser.expected("a time", length);
+        };
+        let Ok(millis) = time_limit::parse(text) else { return parser.expected("a time such as '10s'", length) };
+        time = Some(Duration::from_millis(millis.into()));
+        parser.expect_token(&Token::RParen)?;
+    }
+    Ok(Control::WaitForLsn { lsn, time })
 }
 
 fn is_word(token: &Token, text: &str) -> bool {
@@ -220,6 +262,16 @@ mod tests {
         assert!(parse("CHECKPOINT now").is_err());
         assert_eq!(control("backup to '/tmp/x';"), Control::Backup("/tmp/x".to_owned()));
         assert!(parse("BACKUP TO x").is_err() && parse("BACKUP '/tmp/x'").is_err());
+    }
+
+    #[test]
+    fn a_wait_names_a_commit_and_a_time() {
+        assert_eq!(control("WAIT FOR LSN 7"), Control::WaitForLsn { lsn: 7, time: None });
+        let time = Some(Duration::from_secs(10));
+        assert_eq!(control("wait for lsn '7' with (timeout '10s');"), Control::WaitForLsn { lsn: 7, time });
+        for wrong in ["WAIT", "WAIT FOR LSN", "WAIT FOR LSN x", "WAIT FOR LSN 7 WITH (TIMEOUT)", "WAIT FOR LSN -7"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -83,12 +83,16 @@ impl From<engine::Error> for SqlError {
         let message = match &error {
             engine::Error::NoSuchTable(name) => format!("relation \"{name}\" does not exist"),
             engine::Error::TableExists(name) => format!("relation \"{name}\" already exists"),
-            engine::Error::DuplicateKey { table, key } => {
+            engine::Error::DuplicateKey { constraint, key, .. } => {
                 return SqlError::new(
                     error.sqlstate(),
-                    format!("duplicate key value violates unique constraint \"{table}_pkey\""),
+                    format!("duplicate key value violates unique constraint \"{constraint}\""),
                 )
                 .detail(format!("Key {key} already exists."));
+            }
+            engine::Error::KeysNotUnique { index, key, .. } => {
+                return SqlError::new(error.sqlstate(), format!("could not create unique index \"{index}\""))
+                    .detail(format!("Key {key} is duplicated."));
             }
             other => other.to_string(),
         };

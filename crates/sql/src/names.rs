@@ -1,8 +1,10 @@
 //! Identifiers: folded to lower case unless quoted, and resolved to tables and columns of the database.
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use datafusion::sql::sqlparser::parser::Parser;
 use engine::{Schema, Table};
 
 use crate::catalog::{CATALOG, SCHEMA, Tables};
+use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
 use crate::parse::Source;
 
@@ -44,6 +46,14 @@ pub(crate) fn column_name(name: &ObjectName, source: &Source) -> Result<String> 
         [ObjectNamePart::Identifier(ident)] => Ok(fold(ident)),
         _ => Err(SqlError::syntax(format!("\"{name}\" is not the name of a column")).at(position(name, source))),
     }
+}
+
+/// The name of a table or sequence that a text holds, in SQL's spelling.
+pub(crate) fn name_in_text(text: &str) -> Result<String> {
+    let dialect = SqlDialect::default();
+    let name = Parser::new(&dialect).try_with_sql(text).and_then(|mut parser| parser.parse_object_name(false));
+    let name = name.map_err(|_| SqlError::new("42602", format!("invalid name syntax: \"{text}\"")))?;
+    table_name(&name, &Source { text }).map_err(|error| SqlError { position: None, ..error })
 }
 
 /// Where a name stands.

@@ -9,6 +9,7 @@ use crate::copy::options::{CopyStatement, parse_copy};
 use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
 use crate::locking::clauses::{self, LockClause};
+use crate::sequences::{SequenceStatement, parse_sequence};
 
 /// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
 /// above it.
@@ -31,6 +32,8 @@ pub(crate) enum Parsed {
     Control(Control),
     /// `COPY`, which has a parser of its own as its options outgrew the library's.
     Copy(CopyStatement),
+    /// What makes, changes or drops sequences.
+    Sequence(SequenceStatement),
     /// A query that locks rows.
     Locking(Box<Query>, Vec<LockClause>),
     /// Anything else.
@@ -121,7 +124,10 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
         Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(&mut parser, &source)?),
         _ => match parse_control(&mut parser, &source)? {
             Some(control) => Parsed::Control(control),
-            None => Parsed::Statement(Box::new(parser.parse_statement().map_err(|e| source.parser_error(e))?)),
+            None => match parse_sequence(&mut parser, &source)? {
+                Some(statement) => Parsed::Sequence(statement),
+                None => Parsed::Statement(Box::new(parser.parse_statement().map_err(|e| source.parser_error(e))?)),
+            },
         },
     };
     while parser.consume_token(&Token::SemiColon) {}

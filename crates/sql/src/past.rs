@@ -114,7 +114,7 @@ pub(crate) fn commit_of(db: &Database, newest: Timestamp, value: &ArrayRef, star
         }
         ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8 => {
             let text = cast(value, &ArrowType::Utf8View).map_err(internal)?;
-            commit_at(db, newest, time(text.as_string_view().value(0))?, started)
+            commit_at(db, newest, parse_time(text.as_string_view().value(0))?, started)
         }
         other => {
             let message =
@@ -129,11 +129,12 @@ pub(crate) fn commit_of_text(db: &Database, text: &str) -> Result<Timestamp> {
     let (newest, started) = (db.snapshot().at, wall_time());
     match text.parse::<i64>() {
         Ok(number) => numbered(number, newest),
-        Err(_) => commit_at(db, newest, time(text)?, started),
+        Err(_) => commit_at(db, newest, parse_time(text)?, started),
     }
 }
 
-fn time(text: &str) -> Result<i64> {
+/// Reads a moment as in `AS OF`: microseconds since 1970; without a zone it is one of UTC.
+pub fn parse_time(text: &str) -> Result<i64> {
     let failed = |misfit: Misfit| SqlError { detail: None, ..misfit.error("", DataType::TimestampTz, text, "text") };
     parse_timestamp(text, true).map_err(failed)
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use chrono::DateTime;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::context::SQLOptions;
@@ -144,6 +145,7 @@ impl Planner {
         duplicates::rename(&mut statement);
         let mut state = self.template.clone();
         state.mark_start_execution();
+        state.execution_props_mut().query_execution_start_time = DateTime::from_timestamp_micros(view.now);
         functions::register(&mut state, &view).map_err(|error| diagnose(&error, &source))?;
         functions::tell_apart(&mut statement, &mut state);
         let token = view.token.clone();

@@ -15,9 +15,14 @@ use crate::error::{Result, SqlError};
 use crate::moment::{Moment, Past};
 use crate::outcome::{Command, Notice, Outcome, Rows};
 use crate::parse::{Parsed, Source, parse};
+use crate::past::wall_time;
 use crate::planner::{Plan, Planner};
+use crate::point::Point;
+use crate::sequences::{Taken, Taking};
 use crate::settings::{Change, Limit, Settings};
-use crate::{Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, table_options};
+use crate::{
+    Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, sequences, table_options,
+};
 
 /// Whether `COPY` and `BACKUP` may touch files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,8 +66,12 @@ pub struct Session {
     pub(crate) settings: Settings,
     /// `None` outside of `BEGIN ... COMMIT`, where each statement is its own transaction.
     pub(crate) block: Option<Block>,
+    /// What `now()` is: when the transaction of the statement that runs began, in microseconds since 1970.
+    pub(crate) now: i64,
     /// What the statement that runs may name.
     pub(crate) tables: Tables,
+    /// The numbers that it has got from sequences.
+    taken: Taken,
     pub(crate) activity: Arc<Activity>,
     /// Of the statement that runs, or ran last.
     pub(crate) token: Arc<Token>,
@@ -78,7 +87,9 @@ impl Session {
             planner: Planner::new(options.target_partitions),
             settings: Settings::new(db),
             block: None,
+            now: 0,
             tables: Tables::published(db),
+            taken: Taken::default(),
             activity: activity::enter(),
             token: Arc::default(),
         }
@@ -137,6 +148,7 @@ impl Session {
     }
 
     fn answer(&mut self, statement: &str) -> Result<Outcome> {
+        self.now = self.block.as_ref().map_or_else(wall_time, Block::started);
         let parsed = parse(statement);
         if let Some(block) = &mut self.block {
             match self.activity.unpark() {
@@ -195,11 +207,17 @@ impl Session {
             Parsed::Empty | Parsed::Control(_) => Ok(Command::new("").into()),
             Parsed::Copy(statement) => copy::run(self, statement, source),
             Parsed::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
+            Parsed::Sequence(statement) => Ok(sequences::run(self, &statement)?.into()),
             Parsed::Statement(statement) => self.run(*statement, source),
         }
     }
 
     fn run(&mut self, statement: Statement, source: &Source) -> Result<Outcome> {
+        if let Some(point) = Point::plan(&statement, &self.tables, &[])
+            && let Some(done) = point.run(self, &[])?
+        {
+            return Ok(done);
+        }
         match statement {
             Statement::Query(query) => self.query(query, source),
             Statement::Explain { .. } => {
@@ -240,7 +258,7 @@ impl Session {
     }
 
     /// What a query of this session reads now.
-    fn moment(&mut self) -> Result<Moment> {
+    pub(crate) fn moment(&mut self) -> Result<Moment> {
         match (self.settings.as_of(), &mut self.block) {
             (Some(at), _) => Moment::after(&self.db, at),
             (None, Some(block)) => block.moment(&self.db, &self.token),
@@ -266,7 +284,9 @@ impl Session {
     pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
         let (past, partitions) = (Past::default(), self.planner.partitions());
         let (db, tables, token) = (self.db.clone(), self.tables.clone(), self.token.clone());
-        View { db, tables, moment, past, partitions, targets, token }
+        let (taken, durability) = (self.taken.clone(), self.settings.durability());
+        let taking = Taking { taken, is_read_only: self.modes().is_read_only, durability };
+        View { db, tables, moment, past, partitions, targets, taking, now: self.now, token }
     }
 
     fn set(&mut self, set: &Set) -> Result<Command> {

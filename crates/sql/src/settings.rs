@@ -208,7 +208,10 @@ impl Settings {
             Allowed::ReadOnly(whose) => on(modes(whose).is_read_only),
             Allowed::Deferrable(whose) => on(modes(whose).is_deferrable),
             Allowed::Time(limit) => time_limit::show(values.limits[limit as usize]),
-            Allowed::Durability => on(values.durability == Durability::Sync),
+            Allowed::Durability => match values.durability {
+                Durability::Partition => "partition".to_owned(),
+                durability => on(durability == Durability::Sync),
+            },
             Allowed::Only(_) | Allowed::Fixed => default.to_owned(),
         }
     }
@@ -349,13 +352,17 @@ fn milliseconds(name: &str, value: &str) -> Result<u32> {
     })
 }
 
-/// PostgreSQL's words; all that wait for something are one here, as there are no standbys.
+/// PostgreSQL's words, and one more; those that wait for standbys are one here with `on`, as there are none.
 fn durability(name: &str, value: &str) -> Result<Durability> {
+    if value.eq_ignore_ascii_case("partition") {
+        return Ok(Durability::Partition);
+    }
     if ["local", "remote_write", "remote_apply"].iter().any(|word| word.eq_ignore_ascii_case(value)) {
         return Ok(Durability::Sync);
     }
-    let is_sync = boolean(name, value)
-        .map_err(|_| invalid(name, value).hint("Available values: local, remote_write, remote_apply, on, off."))?;
+    let is_sync = boolean(name, value).map_err(|_| {
+        invalid(name, value).hint("Available values: local, remote_write, remote_apply, partition, on, off.")
+    })?;
     Ok(if is_sync { Durability::Sync } else { Durability::Async })
 }
 
@@ -399,9 +406,12 @@ mod tests {
     fn a_commit_waits_for_the_disk_unless_it_is_told_not_to() {
         let mut settings = Settings::new(&Database::in_memory());
         assert_eq!(settings.durability(), Durability::Sync);
-        for (value, durability, shown) in
-            [("off", Durability::Async, "off"), ("local", Durability::Sync, "on"), ("false", Durability::Async, "off")]
-        {
+        for (value, durability, shown) in [
+            ("off", Durability::Async, "off"),
+            ("local", Durability::Sync, "on"),
+            ("Partition", Durability::Partition, "partition"),
+            ("false", Durability::Async, "off"),
+        ] {
             settings.assign("synchronous_commit", value, false).unwrap();
             let known = find("synchronous_commit").unwrap();
             assert_eq!((settings.durability(), &*settings.value(known, Modes::DEFAULT)), (durability, shown));

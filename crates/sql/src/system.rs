@@ -1,4 +1,4 @@
-//! Views on the database itself: `lstore_tables`, `lstore_memory` and `lstore_transactions`. A table of the user's with
+//! Views on the database itself: `lstore_tables`, `lstore_sequences`, `lstore_memory` and `lstore_transactions`. A table of the user's with
 //! such a name hides the view.
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,11 @@ use crate::table_options::{show_layout, show_retention};
 const TABLES: &str = "lstore_tables";
 const MEMORY: &str = "lstore_memory";
 const TRANSACTIONS: &str = "lstore_transactions";
+const SEQUENCES: &str = "lstore_sequences";
 
 /// Whether a view has this name.
 pub(crate) fn is_view(name: &str) -> bool {
-    [TABLES, MEMORY, TRANSACTIONS].contains(&name)
+    [TABLES, MEMORY, TRANSACTIONS, SEQUENCES].contains(&name)
 }
 
 /// The view of this name.
@@ -30,6 +31,7 @@ pub(crate) fn view(name: &str, db: &Database) -> datafusion::error::Result<Optio
         TABLES => computed::table(TABLES, tables_schema(), move || tables(&db)).map(Some),
         MEMORY => computed::table(MEMORY, memory_schema(), move || memory(&db)).map(Some),
         TRANSACTIONS => computed::table(TRANSACTIONS, transactions_schema(), move || transactions(&db)).map(Some),
+        SEQUENCES => computed::table(SEQUENCES, sequences_schema(), move || sequences(&db)).map(Some),
         _ => Ok(None),
     }
 }
@@ -61,6 +63,36 @@ fn tables(db: &Database) -> Result<RecordBatch> {
         numbers(stats.iter().map(|stats| Some(stats.merges))),
     ];
     RecordBatch::try_new(tables_schema(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
+}
+
+/// Named as in PostgreSQL's `pg_sequences`.
+fn sequences_schema() -> SchemaRef {
+    let texts = ["sequence_name", "data_type"].map(|name| Field::new(name, DataType::Utf8View, false));
+    let numbers = ["start_value", "min_value", "max_value", "increment_by"];
+    let numbers = numbers.map(|name| Field::new(name, DataType::Int64, false));
+    let cycle = Field::new("cycle", DataType::Boolean, false);
+    let last = Field::new("last_value", DataType::Int64, true);
+    Arc::new(Schema::new(texts.into_iter().chain(numbers).chain([cycle, last]).collect::<Vec<_>>()))
+}
+
+fn sequences(db: &Database) -> Result<RecordBatch> {
+    // A sequence may be dropped between its name and itself.
+    let found: Vec<engine::Sequence> = db.sequence_names().iter().filter_map(|name| db.sequence(name).ok()).collect();
+    let stands: Vec<Option<engine::SequencePosition>> = found.iter().map(|found| found.position().ok()).collect();
+    let options = || found.iter().map(engine::Sequence::options);
+    let number = |of: fn(&engine::SequenceOptions) -> i64| Arc::new(options().map(of).collect::<Int64Array>());
+    let last = stands.iter().map(|stands| stands.filter(|stands| stands.is_called).map(|stands| stands.last_value));
+    let columns: Vec<ArrayRef> = vec![
+        texts(found.iter().map(|found| found.name().to_owned())),
+        texts(options().map(|options| options.data_type.to_string())),
+        number(|options| options.start),
+        number(|options| options.min),
+        number(|options| options.max),
+        number(|options| options.increment),
+        Arc::new(options().map(|options| Some(options.cycle)).collect::<BooleanArray>()),
+        Arc::new(last.collect::<Int64Array>()),
+    ];
+    RecordBatch::try_new(sequences_schema(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
 fn memory_schema() -> SchemaRef {

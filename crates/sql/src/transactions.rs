@@ -1,6 +1,8 @@
 //! `BEGIN` to `ROLLBACK TO`, and the transaction of a single statement.
+use std::time::{Duration, Instant};
+
 use datafusion::sql::sqlparser::ast::ObjectName;
-use engine::{ReadView, Table, Transaction, TransactionOptions};
+use engine::{ReadView, Table, Timestamp, Transaction, TransactionOptions};
 
 use crate::block::{Block, options};
 use crate::cancel::Token;
@@ -11,8 +13,12 @@ use crate::moment::Moment;
 use crate::names::{position, table_name};
 use crate::outcome::{Command, Notice};
 use crate::parse::Source;
+use crate::past::wall_time;
 use crate::session::{FileAccess, Session};
 use crate::settings::Limit;
+
+/// How often a wait looks whether the statement is to stop.
+const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 
 /// A statement that writes: its transaction, and what its own queries read.
 pub(crate) struct Write<'a> {
@@ -137,6 +143,7 @@ impl Session {
                 }
                 Err(error) => Err(error.into()),
             },
+            Control::WaitForLsn { lsn, time } => self.wait_for_lsn(lsn, time),
             Control::Backup(_) if self.files == FileAccess::Denied => {
                 Err(SqlError::new("42501", "this session may not write files"))
             }
@@ -151,6 +158,24 @@ impl Session {
         }
     }
 
+    /// `WAIT FOR LSN`: until a commit and all before it are on disk.
+    fn wait_for_lsn(&self, lsn: u64, time: Option<Duration>) -> Result<Command> {
+        let started = Instant::now();
+        loop {
+            let left = time.map(|time| time.saturating_sub(started.elapsed()));
+            let slice = left.map_or(BETWEEN_CHECKS, |left| left.min(BETWEEN_CHECKS));
+            if self.db.wait_durable_for(Timestamp(lsn), slice)? {
+                return Ok(Command::new("WAIT"));
+            }
+            self.token.check()?;
+            if left == Some(slice) {
+                let message = format!("timed out while waiting for LSN {lsn} to be on disk");
+                let so_far = format!("The log is on disk up to LSN {}.", self.db.newest_durable_commit().0);
+                return Err(SqlError::new("57014", message).detail(so_far));
+            }
+        }
+    }
+
     /// Sets modes of the block, if there is one.
     pub(crate) fn set_transaction(&mut self, modes: AskedModes) -> Result<bool> {
         match &mut self.block {
@@ -161,7 +186,7 @@ impl Session {
 
     fn begin(&mut self, modes: Modes) -> Result<()> {
         let limit = self.activity.begin_block(self.settings.limit(Limit::Transaction))?;
-        self.block = Some(Block::new(modes, self.settings.save(), limit));
+        self.block = Some(Block::new(modes, wall_time(), self.settings.durability(), self.settings.save(), limit));
         Ok(())
     }
 

@@ -65,7 +65,7 @@ pub(crate) fn insert(
     Ok(inserted)
 }
 
-fn append_literal(builder: &mut ColumnBuilder, literal: Literal, column: &Column) -> Result<()> {
+pub(crate) fn append_literal(builder: &mut ColumnBuilder, literal: Literal, column: &Column) -> Result<()> {
     let (appended, shown, from) = match literal {
         Literal::Null => {
             builder.append_null();

@@ -3,7 +3,7 @@ use std::thread;
 use std::time::Duration;
 
 use engine::Database;
-use sql::{Outcome, Rows, Session, SessionOptions, SqlError, TransactionStatus, text_value};
+use sql::{FileAccess, Outcome, Rows, Session, SessionOptions, SqlError, TransactionStatus, text_value};
 
 const TABLE: &str = "CREATE TABLE t (id INT PRIMARY KEY, n BIGINT, state TEXT)";
 
@@ -16,7 +16,7 @@ fn open() -> Database {
 }
 
 fn session(db: &Database) -> Session {
-    Session::new(db, SessionOptions { target_partitions: Some(1), ..SessionOptions::default() })
+    Session::new(db, SessionOptions { files: FileAccess::Allowed, target_partitions: Some(1) })
 }
 
 fn run(session: &mut Session, statement: &str) -> Result<String, SqlError> {
@@ -62,6 +62,31 @@ fn while_waiting(db: &Database, statement: &str, first: &mut Session, then: &[&s
         then.iter().for_each(|statement| drop(done(first, statement)));
         waiting.join().unwrap()
     })
+}
+
+/// Every statement that writes or locks goes on with the table that has taken the place of the one that it waited for.
+#[test]
+fn who_waited_for_a_table_that_was_replaced_goes_on_with_the_new_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rows.csv");
+    std::fs::write(&file, "8,80,new\n").unwrap();
+    let copy = format!("COPY t FROM '{}'", file.display());
+    let cases = [
+        ("INSERT INTO t VALUES (8, 80, 'new')", "INSERT 0 1"),
+        ("UPDATE t SET n = n + 1", "UPDATE 1"),
+        ("DELETE FROM t", "DELETE 1"),
+        ("SELECT id FROM t FOR UPDATE", "9"),
+        (&copy, "COPY 1"),
+    ];
+    for (statement, expected) in cases {
+        let db = open();
+        let mut first = session(&db);
+        done(&mut first, "BEGIN");
+        done(&mut first, "TRUNCATE t");
+        done(&mut first, "INSERT INTO t VALUES (9, 90, 'new')");
+        let answer = while_waiting(&db, statement, &mut first, &["COMMIT"]);
+        assert_eq!(answer.unwrap(), expected, "{statement}");
+    }
 }
 
 #[test]

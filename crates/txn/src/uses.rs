@@ -77,6 +77,14 @@ impl TransactionTable {
         running.find(|txn| *txn != own.id && !self.slot(*txn).has_ended(*txn))
     }
 
+    /// All other transactions that have noted a table and have not ended; see [`TransactionTable::other_user`].
+    pub fn other_users(&self, own: &Handle, table: u32) -> Vec<TxnId> {
+        total_order();
+        let users = self.uses.iter().zip(&self.slots).filter(|(uses, _)| uses.has(table));
+        let running = users.filter_map(|(_, slot)| slot.running(Ordering::SeqCst));
+        running.filter(|txn| *txn != own.id && !self.slot(*txn).has_ended(*txn)).collect()
+    }
+
     /// Forgets what a transaction has noted, as it is over.
     pub(crate) fn forget_tables(&self, handle: &Handle) {
         self.uses[handle.slot].0[..usize::from(handle.tables)]

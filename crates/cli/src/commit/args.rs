@@ -14,6 +14,7 @@ Examples:
 A client is a thread that updates a row of its own and commits, over and over.
   sync   acknowledged once the commit and all before it are on disk
   async  acknowledged at once, on disk some milliseconds later
+  partition  acknowledged once the commit and what it depends on are on disk
 Beside them stands what the disk does: 512 bytes written and made durable, one
 after the other, in a file that has its room already. Ratios are medians of the
 runs' ratios; above 1 lstore is the better.

@@ -9,13 +9,14 @@ use engine::{Column, DataType, Database, Durability, Schema, Table, TransactionO
 use crate::bench::BenchError;
 
 /// When commits are acknowledged.
-pub(super) const MODES: [Durability; 2] = [Durability::Sync, Durability::Async];
+pub(super) const MODES: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Partition];
 
 /// The mode by its name in SQL and in reports.
 pub(super) fn mode_name(mode: Durability) -> &'static str {
     match mode {
         Durability::Sync => "sync",
         Durability::Async => "async",
+        Durability::Partition => "partition",
     }
 }
 

@@ -4,16 +4,19 @@
 //!
 //! ```text
 //! catalog c0     tables, names and settings as of this commit
-//!   table        id, name, schema, settings, sizes of ranges
+//!   table        id, name, schema, settings, definitions of indexes, sizes of ranges
 //!     range r    image at c_r: all commits up to this one, none after it
 //! clock          which commit was the newest when
 //! ```
+use std::sync::Arc;
+
 use durability::Manifest;
 use lineage::TableOptions;
 use serde::{Deserialize, Serialize};
 use types::{BlobRef, Schema, Timestamp};
 
 use crate::error::{Error, Result};
+use crate::indexes::{IndexData, KeptIndex};
 use crate::redo::TableId;
 use crate::settings::TableSettings;
 use crate::table::TableData;
@@ -40,6 +43,8 @@ pub(crate) struct TableContents {
     pub(crate) schema: Schema,
     pub(crate) settings: TableSettings,
     pub(crate) has_changed_keys: bool,
+    #[serde(default)]
+    pub(crate) indexes: Vec<KeptIndex>,
     range_records: usize,
     update_range_records: usize,
     /// by number
@@ -72,6 +77,7 @@ impl TableContents {
         name: String,
         settings: TableSettings,
         data: &TableData,
+        indexes: &[Arc<IndexData>],
         ranges: Vec<RangeContents>,
     ) -> TableContents {
         let TableOptions { range_records, update_range_records, .. } = *data.storage.options();
@@ -81,6 +87,7 @@ impl TableContents {
             schema: data.schema().clone(),
             settings,
             has_changed_keys: data.has_changed_keys(),
+            indexes: indexes.iter().map(|index| index.kept()).collect(),
             range_records,
             update_range_records,
             ranges,
@@ -124,6 +131,12 @@ impl Contents {
     ) -> Contents {
         let clock = clock.into_iter().map(|(time, at)| (time, at.0)).collect();
         Contents { version: VERSION, catalog_at: catalog_at.0, next_table, tables, clock }
+    }
+
+    /// The newest commit that anything of it knows of.
+    pub(crate) fn newest(&self) -> u64 {
+        let images = self.tables.iter().flat_map(|table| &table.ranges).map(|range| range.at);
+        images.chain(self.clock.iter().map(|(_, at)| *at)).fold(self.catalog_at, u64::max)
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {

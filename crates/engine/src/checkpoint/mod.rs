@@ -20,7 +20,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use durability::{CheckpointError, CheckpointWriter, Checkpoints, Device, Log, Published};
+use durability::{CheckpointError, CheckpointWriter, Checkpoints, Device, Log, LogError, Lsn, Published};
 use lineage::{BlobSink, RangeImage};
 use txn::{State, TransactionTable};
 use types::{BlobRef, Snapshot, Timestamp};
@@ -28,6 +28,7 @@ use types::{BlobRef, Snapshot, Timestamp};
 use crate::database::{Core, Database};
 use crate::error::{Error, Result};
 use crate::table::TableData;
+use crate::wall_clock::{Micros, wall_time};
 
 mod background;
 mod manifest;
@@ -35,8 +36,9 @@ mod restore;
 
 pub(crate) use background::{Checkpointer, Disk};
 pub use manifest::CheckpointedTable;
+pub(crate) use manifest::Contents;
 pub(crate) use manifest::tables_of;
-use manifest::{Contents, RangeContents, TableContents};
+use manifest::{RangeContents, TableContents};
 pub(crate) use restore::{Base, KeysToOrder, restore};
 
 /// What a checkpoint did.
@@ -116,7 +118,11 @@ impl Taking {
         let unchanged_ranges = images.iter().filter(|image| image.is_unchanged).count() as u64;
         images.into_iter().for_each(RangeImage::published);
         if published.trim_below > 0 {
-            self.log.trim(published.trim_below)?;
+            match self.log.trim(published.trim_below) {
+                // The checkpoint is there all the same; the archiver tells, and the log waits for it.
+                Ok(_) | Err(LogError::NotArchived { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(CheckpointReport {
             number: published.number,
@@ -129,18 +135,24 @@ impl Taking {
         })
     }
 
+    /// Puts the log on disk. Returns a time and the commit up to which everything is there; all that was committed by then
+    /// is.
+    pub(crate) fn put_on_disk(&self) -> Result<(Micros, Lsn)> {
+        put_on_disk(&self.core, &self.log)
+    }
+
     fn write(&self, at: Timestamp) -> Result<(Published, Taken)> {
         let core = &*self.core;
         await_published(&core.transactions.0, at);
         let seen = core.catalog.tables_seen(&core.transactions, Snapshot::at(at));
-        let settings: Vec<_> = seen.iter().map(|(_, data)| data.settings()).collect();
+        let settings: Vec<_> = seen.iter().map(|(_, data)| (data.settings(), data.indexes.made_by(at))).collect();
         let clock = core.clock.marks();
         let mut writer = self.checkpoints.begin()?;
         let mut taken = Taken { images: Vec::new(), low: at, high: at };
         let mut tables = Vec::with_capacity(seen.len());
-        for ((name, data), settings) in seen.into_iter().zip(settings) {
+        for ((name, data), (settings, indexes)) in seen.into_iter().zip(settings) {
             let ranges = taken.take(core, &data, &mut Sink(&mut writer))?;
-            tables.push(TableContents::new(name, settings, &data, ranges));
+            tables.push(TableContents::new(name, settings, &data, &indexes, ranges));
         }
         let contents = Contents::new(at, core.catalog.next_table(), tables, clock);
         // Not only up to the newest commit in an image: numbers that an image has passed must never be given again to
@@ -149,6 +161,20 @@ impl Taking {
         let published = writer.commit(taken.low.0, &contents.to_bytes())?;
         Ok((published, taken))
     }
+}
+
+/// See [`Taking::put_on_disk`].
+pub(crate) fn put_on_disk(core: &Core, log: &Log) -> Result<(Micros, Lsn)> {
+    let (time, newest) = (wall_time(), core.transactions.0.now());
+    log.flush()?;
+    loop {
+        match log.wait_stable(newest.0) {
+            // Its transaction has its number and is still being validated.
+            Err(LogError::NotAppended { .. }) => std::thread::sleep(Duration::from_millis(1)),
+            outcome => break outcome?,
+        }
+    }
+    Ok((time, log.stable_lsn()))
 }
 
 impl Taken {

@@ -129,6 +129,7 @@ pub(crate) fn restore(
         if table.has_changed_keys {
             data.note_changed_key();
         }
+        table.indexes.iter().try_for_each(|index| data.add_known_index(index.clone()))?;
         let piece = |(range, contents): (usize, &super::RangeContents)| Piece {
             data: data.clone(),
             range,

@@ -28,10 +28,12 @@ use std::sync::Arc;
 use types::{Schema, Snapshot, Timestamp};
 
 use super::Transaction;
+use super::indexes::publish_indexes;
 use crate::anchor::Anchor;
 use crate::catalog::{Intent, row_of_name};
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::indexes::IndexData;
 use crate::isolation::{Isolation, TransactionOptions};
 use crate::redo;
 use crate::settings::{Retention, TableSettings};
@@ -51,6 +53,8 @@ pub(super) enum Step {
     Dropped(Arc<TableData>),
     Renamed(Arc<TableData>, String),
     Set(Arc<TableData>, TableSettings),
+    IndexMade(Arc<TableData>, Arc<IndexData>),
+    IndexDropped(Arc<TableData>, Arc<IndexData>),
 }
 
 /// What a transaction did to the catalog, step by step.
@@ -88,6 +92,7 @@ impl Transaction {
         self.check_read_write()?;
         loop {
             let table = self.table(name)?;
+            table.data.check_is_no_sequence()?;
             match self.enter(&table.data) {
                 Ok(()) if Arc::ptr_eq(&self.table(name)?.data, &table.data) => return Ok(table),
                 Err(Error::NoSuchTable(_)) | Ok(()) => {}
@@ -98,7 +103,11 @@ impl Transaction {
 
     /// The names of the tables that the transaction sees, sorted.
     pub fn table_names(&self) -> Vec<String> {
-        self.anchor.core.catalog.names(self.transactions(), self.sight())
+        self.names(|data| !data.is_sequence())
+    }
+
+    pub(super) fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {
+        self.anchor.core.catalog.names(self.transactions(), self.sight(), of)
     }
 
     /// Whether names may mean something else to this transaction than to others.
@@ -118,6 +127,7 @@ impl Transaction {
 
     /// Makes a table with settings of its own.
     pub fn create_table_with(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
+        let settings = TableSettings { sequence: None, ..settings };
         self.change_catalog(|transaction| {
             transaction.claim_free(name)?;
             let data = transaction.make(name, schema, settings)?;
@@ -128,21 +138,26 @@ impl Transaction {
     /// Removes a table.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
-            let data = transaction.claim_table(name)?;
-            transaction.lock_whole(&data)?;
-            transaction.intend(name, Intent::Nothing);
-            transaction.remove(data)
+            let data = transaction.claim_plain(name)?;
+            transaction.drop_claimed(name, data)
         })
+    }
+
+    pub(super) fn drop_claimed(&mut self, name: &str, data: Arc<TableData>) -> Result<()> {
+        self.lock_whole(&data)?;
+        self.intend(name, Intent::Nothing);
+        self.remove(data)
     }
 
     /// Removes all rows of a table at once, history included, by putting an empty table in its place.
     pub fn truncate_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
-            let old = transaction.claim_table(name)?;
+            let old = transaction.claim_plain(name)?;
             transaction.lock_whole(&old)?;
             let (schema, settings) = (old.schema().clone(), transaction.settings_of(&old));
-            transaction.remove(old)?;
-            transaction.make(name, schema, settings).map(drop)
+            let new = transaction.make(name, schema, settings)?;
+            transaction.copy_indexes(&old, &new)?;
+            transaction.remove(old)
         })
     }
 
@@ -163,7 +178,7 @@ impl Transaction {
     /// committed.
     pub fn set_retention(&mut self, name: &str, retention: Retention) -> Result<()> {
         self.change_catalog(|transaction| {
-            let data = transaction.claim_table(name)?;
+            let data = transaction.claim_plain(name)?;
             let settings = TableSettings { retention, ..transaction.settings_of(&data) };
             transaction.log_catalog(|redo| redo::put_settings(redo, data.id, &settings))?;
             transaction.note_step(Step::Set(data, settings));
@@ -180,7 +195,7 @@ impl Transaction {
     }
 
     /// Does one statement, of which nothing stays if it fails.
-    fn change_catalog<T>(&mut self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+    pub(super) fn change_catalog<T>(&mut self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
         self.check_read_write()?;
         // The next write looks again whether its table is still there.
         self.writable = 0;
@@ -188,8 +203,9 @@ impl Transaction {
     }
 
     /// Claims a name that is to mean nothing yet.
-    fn claim_free(&mut self, name: &str) -> Result<()> {
+    pub(super) fn claim_free(&mut self, name: &str) -> Result<()> {
         self.claim(name)?;
+        self.check_no_index(name)?;
         match self.meanings(name) {
             Meanings { now: Some(_), .. } => Err(Error::TableExists(name.into())),
             Meanings { seen: Some(_), .. } => Err(self.lose(Error::Conflict)),
@@ -197,8 +213,17 @@ impl Transaction {
         }
     }
 
-    /// Claims the name of a table.
-    fn claim_table(&mut self, name: &str) -> Result<Arc<TableData>> {
+    /// Claims the name of a table that is no sequence.
+    pub(super) fn claim_plain(&mut self, name: &str) -> Result<Arc<TableData>> {
+        let data = self.claim_table(name)?;
+        match data.is_sequence() {
+            true => Err(Error::WrongKind { name: name.into(), expected: "table" }),
+            false => Ok(data),
+        }
+    }
+
+    /// Claims the name of a table or sequence.
+    pub(super) fn claim_table(&mut self, name: &str) -> Result<Arc<TableData>> {
         self.claim(name)?;
         let Meanings { now, seen } = self.meanings(name);
         let seen = seen.ok_or_else(|| Error::NoSuchTable(name.into()))?;
@@ -209,7 +234,7 @@ impl Transaction {
     }
 
     /// Keeps others from changing what a name means; waits for who does.
-    fn claim(&mut self, name: &str) -> Result<()> {
+    pub(super) fn claim(&mut self, name: &str) -> Result<()> {
         let is_held = |anchor: &Anchor, owner| anchor.core.catalog.is_claimed_by(name, owner);
         self.when_granted(row_of_name(name), &is_held, &mut |transaction| {
             match transaction.anchor.core.catalog.claim(name, transaction.id()) {
@@ -228,11 +253,11 @@ impl Transaction {
     }
 
     /// The catalog that the transaction sees.
-    fn sight(&self) -> Snapshot {
+    pub(super) fn sight(&self) -> Snapshot {
         Snapshot::of_transaction(self.newest_allowed(), self.id())
     }
 
-    fn table_of(&self, data: Arc<TableData>) -> Table {
+    pub(super) fn table_of(&self, data: Arc<TableData>) -> Table {
         Table { database: self.anchor.database(), data }
     }
 
@@ -250,7 +275,7 @@ impl Transaction {
     }
 
     /// Makes a table, which is this transaction's alone, under a name that it has claimed.
-    fn make(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Arc<TableData>> {
+    pub(super) fn make(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Arc<TableData>> {
         self.anchor.check_memory()?;
         let core = &self.anchor.core;
         let mut data = TableData::new(core.catalog.next_id(), name, schema, settings, core.table_options, &core.budget);
@@ -262,7 +287,7 @@ impl Transaction {
         Ok(data)
     }
 
-    fn remove(&mut self, data: Arc<TableData>) -> Result<()> {
+    pub(super) fn remove(&mut self, data: Arc<TableData>) -> Result<()> {
         self.log_catalog(|redo| redo::put_drop(redo, data.id))?;
         self.note_step(Step::Dropped(data));
         Ok(())
@@ -273,7 +298,7 @@ impl Transaction {
         self.note_step(Step::Intended(name.into(), before));
     }
 
-    fn log_catalog(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+    pub(super) fn log_catalog(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         if self.anchor.log.is_some() {
             put(&mut self.redo);
             self.pass_redo_on()?;
@@ -299,7 +324,11 @@ impl Transaction {
                 Step::Intended(name, before) => drop(catalog.intend(&name, before)),
                 Step::Locked(table) => table.lock.unlock(),
                 Step::Made(table) => table.lock.never_was(),
-                Step::Dropped(_) | Step::Renamed(..) | Step::Set(..) => {}
+                Step::IndexMade(table, index) => {
+                    index.standing.never_was();
+                    table.indexes.remove(&index);
+                }
+                Step::Dropped(_) | Step::Renamed(..) | Step::Set(..) | Step::IndexDropped(..) => {}
             }
         }
         self.writable = 0;
@@ -324,6 +353,7 @@ impl Transaction {
                 _ => {}
             }
         }
+        publish_indexes(self.steps(), at);
         let claimed = self.steps().iter().filter_map(|step| match step {
             Step::Claimed(name) => Some(name.as_str()),
             _ => None,
@@ -386,11 +416,15 @@ impl Database {
 
     /// The names of all tables, sorted.
     pub fn table_names(&self) -> Vec<String> {
-        let core = &self.shared.core;
-        core.catalog.names(&core.transactions, Snapshot::at(Timestamp::MAX))
+        self.names(|data| !data.is_sequence())
     }
 
-    fn alone<T>(&self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+    pub(super) fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {
+        let core = &self.shared.core;
+        core.catalog.names(&core.transactions, Snapshot::at(Timestamp::MAX), of)
+    }
+
+    pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
         let mut transaction = self.begin_with(TransactionOptions::at(Isolation::ReadCommitted))?;
         let done = work(&mut transaction)?;
         transaction.commit()?;

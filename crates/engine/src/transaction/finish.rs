@@ -1,10 +1,12 @@
 //! Commit and rollback.
+use durability::Dependencies;
 use types::{StartTime, Timestamp};
 
 use super::Transaction;
 use super::savepoint::stamp;
 use crate::database::{Committed, LogPlace};
 use crate::error::{Error, Result};
+use crate::isolation::Durability;
 use crate::{merger, redo};
 
 impl Transaction {
@@ -28,6 +30,9 @@ impl Transaction {
         if self.written.is_empty() && self.catalog.is_none() {
             return Ok(self.at);
         }
+        if self.catalog.is_some() {
+            self.settle_sequences()?;
+        }
         if self.anchor.log.is_some()
             && let Some(time) = self.anchor.core.clock.mark_for_log()
         {
@@ -50,19 +55,32 @@ impl Transaction {
 
     /// Takes the timestamp; a serializable transaction finds out whether it may.
     fn decide(&mut self) -> Result<Committed> {
+        match &self.seen {
+            Some(seen) => seen.depend(|on| self.decide_with(on)),
+            None => self.decide_with(Dependencies::default()),
+        }
+    }
+
+    #[inline]
+    fn decide_with(&self, on: Dependencies<'_>) -> Result<Committed> {
         let (handle, id, place) = (self.handle(), self.id(), self.log_place());
         match self.reads.as_ref().filter(|reads| !reads.is_empty()) {
-            None => self.anchor.commit_to_log(handle, &self.redo, place),
+            None => self.anchor.commit_to_log(handle, &self.redo, place, on),
             Some(reads) => {
                 let validate = |at| reads.validate(&self.anchor.core, self.at, at, id);
-                self.anchor.commit_if_valid(handle, &self.redo, place, &validate)
+                self.anchor.commit_if_valid(handle, &self.redo, (place, on), &validate)
             }
         }
     }
 
     /// Where its redo goes: to the partition that has the first part of it, if one has.
     pub(super) fn log_place(&self) -> LogPlace {
-        let place = self.anchor.log_place(self.options.durability);
+        // Whose tables are there must not depend on the partition.
+        let durability = match self.options.durability {
+            Durability::Partition if self.catalog.is_some() => Durability::Sync,
+            durability => durability,
+        };
+        let place = self.anchor.log_place(durability);
         LogPlace { partition: self.log_partition.unwrap_or(place.partition), ..place }
     }
 

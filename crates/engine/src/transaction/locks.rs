@@ -221,10 +221,12 @@ impl Transaction {
         if !data.storage.contains(rid) {
             return Ok(RowLock::Gone);
         }
-        match strength {
+        let locked = match strength {
             LockStrength::Update => self.lock_for_update(data, rid, wait, seen),
             LockStrength::Share => self.lock_for_share(data, rid, wait, seen),
-        }
+        };
+        self.saw_anything();
+        locked
     }
 
     fn lock_for_update(&mut self, data: &Arc<TableData>, rid: Rid, wait: LockWait, seen: Timestamp) -> Result<RowLock> {
@@ -324,6 +326,7 @@ impl Transaction {
         let Some(primary_key) = &data.primary_key else { return Ok(false) };
         let has_key = |cells: &[lineage::Cell<'_>]| primary_key.key(cells) == *key;
         let is_same = data.storage.read(self.newest(), rid, &primary_key.columns, has_key)? == Some(true);
+        self.saw_anything();
         Ok(locked != RowLock::Gone && is_same)
     }
 }

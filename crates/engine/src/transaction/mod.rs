@@ -8,13 +8,17 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `write` | rows one by one: insert, update, delete, their keys |
+//! | `write` | rows one by one: insert, update, delete |
+//! | `keys` | the keys that they enter |
 //! | `batch` | rows by the batch |
 //! | `tables` | the tables that it writes to, and those that it has for itself |
 //! | `catalog` | making, dropping and changing tables |
+//! | `indexes` | making and dropping indexes, reading through them |
+//! | `sequences` | making, changing and dropping sequences |
 //! | `locks` | waiting for other transactions, and locking rows without a change |
 //! | `savepoint` | taking back a part |
 //! | `finish` | commit and rollback |
+//! | `seen` | what a partition commit depends on |
 use std::cell::{Cell as Shell, OnceCell};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +42,12 @@ use crate::table::{ScanOptions, Table, TableData, TableScan};
 mod batch;
 mod catalog;
 mod finish;
+mod indexes;
+mod keys;
 mod locks;
 mod savepoint;
+mod seen;
+mod sequences;
 mod tables;
 mod write;
 
@@ -48,6 +56,7 @@ pub use locks::Interrupter;
 pub(crate) use locks::Lost;
 use savepoint::Marks;
 pub use savepoint::Savepoint;
+use seen::Seen;
 
 /// A transaction: it sees what its [`Isolation`] promises, and its own writes. Dropped without a commit it rolls back.
 ///
@@ -69,6 +78,8 @@ pub struct Transaction {
     /// a time: its statements follow one another.
     open: OnceCell<Arc<()>>,
     reads: Option<Arc<ReadSet>>,
+    /// What a partition commit depends on.
+    seen: Option<Box<Seen>>,
     tables: SmallVec<[Arc<TableData>; 2]>,
     /// The table that it wrote to last: where it is, as it stays there while it is in the list.
     writable: usize,
@@ -160,6 +171,7 @@ impl Transaction {
         let Begun { anchor, handle, at } = begun;
         Transaction {
             home: anchor.core.home(),
+            seen: Seen::wanted(anchor.log.as_ref(), &options),
             anchor,
             handle: Some(handle),
             reads: (options.isolation == Isolation::Serializable).then(Arc::default),
@@ -202,6 +214,7 @@ impl Transaction {
     /// Sets when its commit is acknowledged.
     pub fn set_durability(&mut self, durability: Durability) {
         self.options.durability = durability;
+        self.begin_to_note();
     }
 
     /// Its id.
@@ -230,6 +243,7 @@ impl Transaction {
             Isolation::ReadCommitted => ReadView::now(self.anchor.clone())?,
             _ => ReadView::of_transaction(Snapshot::at(self.at)),
         };
+        self.saw_up_to(view.at());
         let snapshot = Snapshot { before, ..Snapshot::of_transaction(view.at(), self.id()) };
         Ok(view.within(snapshot, open, self.reads.clone()))
     }
@@ -271,14 +285,14 @@ impl Transaction {
         let data = &table.data;
         data.check_positions(columns.iter().copied())?;
         let Some(key) = data.key_of_values(key)? else { return Ok(None) };
-        if self.options.isolation != Isolation::Snapshot {
+        if self.options.isolation != Isolation::Snapshot || self.seen.is_some() {
             return self.read_otherwise(data, key, columns, take);
         }
         let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
         data.read(view, &key, columns, |_, cells| take(cells))
     }
 
-    /// The same for transactions that take a snapshot for each read, or note what they read.
+    /// The same for transactions that take a snapshot for each read, or note what they read or see.
     #[inline(never)]
     fn read_otherwise<R>(
         &self,
@@ -289,10 +303,23 @@ impl Transaction {
     ) -> Result<Option<R>> {
         let glance = self.glance();
         let view = self.transactions().view(glance.snapshot);
-        let Some(reads) = &self.reads else { return data.read(view, &key, columns, |_, cells| take(cells)) };
+        if self.reads.is_none() && self.seen.is_none() {
+            return data.read(view, &key, columns, |_, cells| take(cells));
+        }
         let found = data.read(view, &key, columns, |rid, cells| (rid, take(cells)))?;
-        reads.note_key(data, key, found.as_ref().map(|(rid, _)| *rid));
+        self.saw_row(data, found.as_ref().map(|(rid, _)| *rid), glance.snapshot.at);
+        if let Some(reads) = &self.reads {
+            reads.note_key(data, key, found.as_ref().map(|(rid, _)| *rid));
+        }
         Ok(found.map(|(_, taken)| taken))
+    }
+
+    /// Notes what it saw at `at` where it looked for a row.
+    fn saw_row(&self, data: &TableData, found: Option<Rid>, at: Timestamp) {
+        match found {
+            Some(rid) => self.saw_version(data, rid, at),
+            None => self.saw_anything(),
+        }
     }
 
     /// Asks for the memory of the rows with these keys, each with the columns that will be read, so that the reads and

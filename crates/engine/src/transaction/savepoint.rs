@@ -141,12 +141,18 @@ impl Transaction {
         for written in &self.written[from..] {
             let Written::Inserts { table, first, count } = written else { continue };
             let data = &self.tables[*table as usize];
-            let Some(primary_key) = &data.primary_key else { continue };
+            let indexes = data.indexes.all();
             for rid in neighbours(*first, *count) {
                 // Where the own records are nothing is evicted.
-                let key = data.storage.read(own, rid, &primary_key.columns, |cells| primary_key.key(cells));
-                if let Ok(Some(key)) = key {
+                if let Some(primary_key) = &data.primary_key
+                    && let Ok(Some(key)) =
+                        data.storage.read(own, rid, &primary_key.columns, |cells| primary_key.key(cells))
+                {
                     primary_key.remove(&key, rid);
+                }
+                for index in &indexes {
+                    let key = data.storage.read(own, rid, index.columns(), |cells| index.key(cells));
+                    key.ok().flatten().into_iter().for_each(|key| index.entries.remove(&key, rid));
                 }
             }
         }

@@ -23,6 +23,7 @@ impl Transaction {
     pub(super) fn begin_to_write(&mut self, table: &Table) -> Result<()> {
         self.check_readable(table)?;
         self.check_read_write()?;
+        table.data.check_is_no_sequence()?;
         self.enter(&table.data)
     }
 
@@ -31,12 +32,13 @@ impl Transaction {
     }
 
     /// Waits for who has the table for itself, and keeps it from others who want that.
-    pub(super) fn enter(&mut self, data: &Arc<TableData>) -> Result<()> {
+    pub(crate) fn enter(&mut self, data: &Arc<TableData>) -> Result<()> {
         match self.has_entered(data) {
             true => self.check_there(data)?,
             false => self.enter_first(data)?,
         }
         self.writable = Arc::as_ptr(data).addr();
+        self.saw_catalog();
         Ok(())
     }
 

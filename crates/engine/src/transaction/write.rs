@@ -1,33 +1,22 @@
-//! Rows one by one: insert, update, delete, and the keys that they enter.
+//! Rows one by one: insert, update, delete.
 use std::sync::Arc;
 
-use index::Holder;
-use lineage::{Appended, Cell, Change, PageError, WriteError, Writer, word_of_value};
+use lineage::{Appended, Cell, Change, WriteError, word_of_value};
 use smallvec::SmallVec;
-use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
+use types::{Command, Rid, Snapshot, StartTime, Timestamp, Value};
 
 use super::locks::Tried;
 use super::{Transaction, Written};
 use crate::error::{Error, Result};
-use crate::isolation::Isolation;
+use crate::indexes::Indexes;
+use crate::isolation::{Isolation, LockStrength, LockWait};
 use crate::primary_key::Key;
 use crate::redo;
-use crate::row::{Cells, Fitted, check_width, shorten};
+use crate::row::{Cells, Fitted, check_width};
 use crate::table::{Table, TableData};
 
 /// Redo beyond this size goes to the log before the commit.
 const REDO_BYTES_MAX: usize = 1 << 20;
-
-/// Why a record does not get a key.
-enum Taken {
-    /// Another record has it.
-    By(Rid),
-    /// Whether another record keeps it is known once its writer has ended; `None` if it has ended, too late for this
-    /// transaction's snapshot.
-    Undecided(Rid, Option<TxnId>),
-    /// It can't be told, as a page can't be read back.
-    Unknown(PageError),
-}
 
 /// What became of a change of one record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,10 +42,9 @@ impl Transaction {
     pub(super) fn insert_cells(&mut self, data: &Arc<TableData>, cells: &[Cell<'_>]) -> Result<Rid> {
         self.anchor.check_memory()?;
         let rid = data.storage.insert(cells, self.start()?);
-        if let Some(primary_key) = &data.primary_key
-            && let Err(error) = self.enter_key(data, &primary_key.key_of_row(cells), rid)
-        {
+        if let Err(error) = self.enter_keys(data, cells, rid) {
             data.storage.stamp_insert(&sync::pin(), rid, self.id(), StartTime::TOMBSTONE);
+            self.wake_waiters();
             return Err(error);
         }
         if self.anchor.log.is_some() {
@@ -91,74 +79,12 @@ impl Transaction {
         Ok(self.id().word_of(self.command))
     }
 
-    /// Enters `rid` under its key, unless another record has the key. Waits for who may give it up where the isolation level
-    /// says so.
-    fn enter_key(&mut self, data: &Arc<TableData>, key: &Key, rid: Rid) -> Result<()> {
-        self.when_free(data, |transaction| match transaction.claim_key(data, key.clone(), rid) {
-            Ok(()) => Ok(Tried::Done(())),
-            Err(Taken::By(other)) => {
-                transaction.reads.iter().for_each(|reads| reads.note_record(data, other));
-                Err(transaction.duplicate_key(data, other))
-            }
-            Err(Taken::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
-            Err(Taken::Undecided(_, None)) => Err(transaction.lose(Error::Conflict)),
-            Err(Taken::Unknown(error)) => Err(error.into()),
-        })
-    }
-
-    fn claim_key(&self, data: &TableData, key: Key, rid: Rid) -> Result<(), Taken> {
-        let Some(primary_key) = &data.primary_key else { return Ok(()) };
-        let newest = self.newest();
-        let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
-        let mut taken = None;
-        let claimed = primary_key.insert_unique(key.clone(), rid, |other| {
-            let has_key = |cells: &[Cell<'_>]| primary_key.key(cells) == key;
-            let look = || {
-                match data.storage.newest_writer(newest, other)? {
-                    Writer::Running(owner) => return Ok((Holder::Present, Some(Taken::Undecided(other, Some(owner))))),
-                    Writer::Tombstone => return Ok((Holder::Void, None)),
-                    Writer::Settled => {}
-                }
-                let has_now = data.storage.read(newest, other, &primary_key.columns, has_key)?;
-                if has_now == Some(true) {
-                    return Ok((Holder::Present, None));
-                }
-                // It gave the key up after this transaction's snapshot, which would have the key twice.
-                if data.storage.read(seen, other, &primary_key.columns, has_key)? == Some(true) {
-                    return Ok((Holder::Present, Some(Taken::Undecided(other, None))));
-                }
-                // Deleted with the key that it was inserted with. Once keys have been changed in this table that is no
-                // longer certain: a merge forgets an update that was rolled back, and the index has its entry.
-                let is_former = has_now.is_none() && !data.has_changed_keys();
-                Ok((if is_former { Holder::Former } else { Holder::Past }, None))
-            };
-            let (holder, why) = look().unwrap_or_else(|error| (Holder::Present, Some(Taken::Unknown(error))));
-            if holder == Holder::Present {
-                taken = why;
-            }
-            holder
-        });
-        claimed.map_err(|other| taken.unwrap_or(Taken::By(other)))
-    }
-
     /// The newest commit whose rows this transaction may write to: under READ COMMITTED all of them.
     pub(super) fn newest_allowed(&self) -> Timestamp {
         match self.options.isolation {
             Isolation::ReadCommitted => Timestamp::MAX,
             Isolation::Snapshot | Isolation::Serializable => self.at,
         }
-    }
-
-    fn duplicate_key(&self, data: &TableData, other: Rid) -> Error {
-        let columns = data.schema.primary_key();
-        let names: Vec<&str> = columns.iter().map(|column| data.schema.columns()[*column].name.as_str()).collect();
-        let values = match data.storage.read_values(self.newest(), other, columns) {
-            Ok(values) => values.unwrap_or_default(),
-            Err(error) => return error.into(),
-        };
-        let values: Vec<String> = values.iter().map(Value::to_string).collect();
-        let key = shorten(format!("({})=({})", names.join(", "), values.join(", ")));
-        Error::DuplicateKey { table: data.name.to_string(), key }
     }
 
     /// Sets columns of the row with this primary key; returns whether there is one.
@@ -192,6 +118,47 @@ impl Transaction {
         let mut fitted = Fitted::new(&data.name, &data.schema, changes.iter().map(|(at, value)| (*at, value)))?;
         let values: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
         self.change_key(data, key, Change::Update(&values))
+    }
+
+    /// Sets columns of the row with this primary key to what `compute` makes of its values in `columns`; returns whether there is
+    /// such a row, or `None` if `compute` gives none, and nothing is changed. Under READ COMMITTED it computes again for a row that
+    /// others have changed meanwhile.
+    pub fn update_computed(
+        &mut self,
+        table: &Table,
+        key: &[Value],
+        columns: &[usize],
+        mut compute: impl FnMut(&[Value]) -> Option<Vec<(usize, Value)>>,
+    ) -> Result<Option<bool>> {
+        self.check_writable(table)?;
+        let data = &table.data;
+        data.check_positions(columns.iter().copied())?;
+        let Some(key) = data.key_of_values(key)? else { return Ok(Some(false)) };
+        loop {
+            let (found, seen) = {
+                let glance = self.glance();
+                let view = self.transactions().view(glance.snapshot);
+                (
+                    data.read(view, &key, columns, |rid, cells| (rid, table.values_of(columns, cells)))?,
+                    glance.snapshot.at,
+                )
+            };
+            if let Some(reads) = &self.reads {
+                reads.note_key(data, key.clone(), found.as_ref().map(|(rid, _)| *rid));
+            }
+            let Some((rid, values)) = found else { return Ok(Some(false)) };
+            let Some(changes) = compute(&values) else { return Ok(None) };
+            let mut fitted = Fitted::new(&data.name, &data.schema, changes.iter().map(|(at, value)| (*at, value)))?;
+            let cells: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
+            match self.change(data, rid, seen, Change::Update(&cells))? {
+                Done::Changed => return Ok(Some(true)),
+                Done::Gone => return Ok(Some(false)),
+                // Locked, it is not changed again before its values are read.
+                Done::Stale => {
+                    self.lock_found(table, rid.word(), LockStrength::Update, LockWait::Block, seen).map(drop)?
+                }
+            }
+        }
     }
 
     /// Deletes the row with this primary key; returns whether there was one.
@@ -231,7 +198,9 @@ impl Transaction {
     /// The record that has the key now.
     pub(super) fn find(&self, data: &TableData, key: &Key) -> Result<Option<Rid>> {
         let glance = self.glance();
-        data.find(self.transactions().view(glance.snapshot), key)
+        let found = data.find(self.transactions().view(glance.snapshot), key)?;
+        self.saw_row(data, found, glance.snapshot.at);
+        Ok(found)
     }
 
     /// Appends a version to a record of the table whose newest version was committed at or before `at`, and enters its key if that
@@ -254,17 +223,26 @@ impl Transaction {
         if changes_key {
             data.note_changed_key();
         }
+        let indexes = data.indexes.which(|index| match change {
+            Change::Update(values) => index.is_among(values.iter().map(|(column, _)| *column)),
+            Change::Delete => false,
+        });
+        indexes.iter().for_each(|index| index.note_changed_key());
         let start = self.start()?;
         let view = self.transactions().view(Snapshot::of_transaction(at, self.id()));
         let appended = match data.storage.append(view, start, rid, change) {
             Ok(appended) => appended,
             Err(_) => match self.append_when_free(data, rid, at, start, change)? {
                 Ok(appended) => appended,
-                Err(without) => return Ok(without),
+                Err(without) => {
+                    self.saw_anything();
+                    return Ok(without);
+                }
             },
         };
-        if (changes_key || data.share_locks.are_any())
-            && let Err(error) = self.settle(data, rid, changes_key)
+        self.saw_version(data, rid, Timestamp::MAX);
+        if (changes_key || !indexes.is_empty() || data.share_locks.are_any())
+            && let Err(error) = self.settle(data, rid, changes_key, &indexes)
         {
             data.storage.stamp_versions(&sync::pin(), rid, appended, self.id(), StartTime::TOMBSTONE);
             self.wake_waiters();
@@ -299,15 +277,23 @@ impl Transaction {
         })
     }
 
-    /// What is left to do once a version is appended: those who share a lock on the row are waited for, and the key is
+    /// What is left to do once a version is appended: those who share a lock on the row are waited for, and the keys are
     /// entered.
-    fn settle(&mut self, data: &Arc<TableData>, rid: Rid, changes_key: bool) -> Result<()> {
+    fn settle(&mut self, data: &Arc<TableData>, rid: Rid, changes_key: bool, indexes: &Indexes) -> Result<()> {
         if data.share_locks.are_any() {
             self.wait_for_sharers(data, rid, crate::isolation::LockWait::Block)?;
         }
-        let Some(primary_key) = data.primary_key.as_ref().filter(|_| changes_key) else { return Ok(()) };
-        let key = data.storage.read(self.newest(), rid, &primary_key.columns, |cells| primary_key.key(cells))?;
-        key.map_or(Ok(()), |key| self.enter_key(data, &key, rid))
+        if let Some(primary_key) = data.primary_key.as_ref().filter(|_| changes_key) {
+            let key = data.storage.read(self.newest(), rid, &primary_key.columns, |cells| primary_key.key(cells))?;
+            key.map_or(Ok(()), |key| self.enter_key(data, primary_key, &key, rid))?;
+        }
+        for index in indexes {
+            let of = |cells: &[Cell<'_>]| (index.key(cells), index.is_compared(cells));
+            if let Some((key, is_compared)) = data.storage.read(self.newest(), rid, index.columns(), of)? {
+                self.enter_index(data, index, &key, is_compared, rid)?;
+            }
+        }
+        Ok(())
     }
 
     fn note_change(&mut self, data: &Arc<TableData>, rid: Rid, appended: Appended, change: Change<'_>) -> Result<()> {

@@ -3,16 +3,23 @@
 //! An index has an entry for every value that a record has in some version that can still be seen. Most records have one:
 //! what the base page or the insert page holds. Others follow, of the records only that have versions in the tail or in the
 //! history which name one of the columns: at the start of each such version the record is read as a snapshot sees it.
-use sync::Guard;
-use sync::atomic::Ordering;
-use types::{Rid, Snapshot, StartTime, Timestamp, TxnId};
+//!
+//! It may be asked while others write, merge and archive. Pages are loaded first, so that what moves meanwhile moves to a place
+//! that is looked at later: from the tail into the history. Only what a merge puts into newer pages can be gone from both when
+//! no snapshot needs it there; then the pages that were loaded are too old, and the range is visited again.
+use std::collections::HashSet;
 
+use smallvec::SmallVec;
+use sync::Guard;
+use types::{Rid, Snapshot, Timestamp, TxnId};
+
+use crate::base::Pages;
 use crate::cell::Cell;
 use crate::evict::{Lent, PageError};
 use crate::range::Range;
 use crate::table::Table;
 use crate::tail::Kind;
-use crate::view::{Outcome, Outcomes, View};
+use crate::view::{Outcome, Outcomes, Resolved, View, resolve};
 
 /// Only what is stamped counts.
 struct Stamped;
@@ -37,71 +44,119 @@ impl Table {
         &self,
         range: usize,
         columns: &[usize],
+        visit: impl FnMut(Rid, &[Cell<'_>]),
+    ) -> Result<(), PageError> {
+        self.for_each_committed_version(range, columns, &Stamped, visit)
+    }
+
+    /// The same while others use the table: with every version whose transaction had committed when this was called, stamped
+    /// or not. Of what commits meanwhile some is passed on. The caller keeps what there is ([`Table::keep_all`]).
+    pub fn for_each_committed_version<O: Outcomes>(
+        &self,
+        range: usize,
+        columns: &[usize],
+        outcomes: &O,
         mut visit: impl FnMut(Rid, &[Cell<'_>]),
     ) -> Result<(), PageError> {
-        let visit = |slot: usize, cells: &[Cell<'_>]| visit(Rid::base(range, slot), cells);
-        self.range(range).for_each_version_of_columns(&sync::pin(), columns, visit)
+        let mut visit = |slot: usize, cells: &[Cell<'_>]| visit(Rid::base(range, slot), cells);
+        let range = self.range(range);
+        while !range.for_each_version(&sync::pin(), columns, outcomes, &mut visit)? {}
+        Ok(())
     }
 }
 
 impl Range {
-    fn for_each_version_of_columns(
+    /// Returns whether all was visited: false if newer pages have what is nowhere else.
+    fn for_each_version<O: Outcomes>(
         &self,
         guard: &Guard,
         columns: &[usize],
-        mut visit: impl FnMut(usize, &[Cell<'_>]),
-    ) -> Result<(), PageError> {
+        outcomes: &O,
+        visit: &mut impl FnMut(usize, &[Cell<'_>]),
+    ) -> Result<bool, PageError> {
         let (pages, lent) = (self.pages.load(guard), Lent::new(columns.len()));
         let mut cells = vec![Cell::Null; columns.len()];
         let starts = lent.starts(guard, &pages.meta)?;
         let base = |(i, column): (usize, &usize)| lent.values(guard, &pages.columns[*column], (i, *column));
         let base = columns.iter().enumerate().map(base).collect::<Result<Vec<_>, PageError>>()?;
-        let inserted = |slot: usize| match StartTime::from_word(starts.word(slot).load(Ordering::Acquire)) {
-            StartTime::Committed(at) => Some(at),
-            StartTime::Pending(_) | StartTime::Tombstone | StartTime::Unwritten => None,
+        let inserted = |slot: usize| match resolve(starts.word(slot), outcomes) {
+            Resolved::Committed(at) => Some(at),
+            _ => None,
         };
         for slot in (0..self.len()).filter(|slot| inserted(*slot).is_some()) {
             cells.iter_mut().zip(&base).for_each(|(cell, base)| *cell = base.cell(slot));
             visit(slot, &cells);
         }
-        let mut changes = self.changes_of(guard, columns)?;
+        let mut changes = self.changes_of(guard, columns, outcomes, visit)?;
+        if self.is_outdated(guard, pages, columns) {
+            return Ok(false);
+        }
         changes.sort_unstable();
         changes.dedup();
         for changes in changes.chunk_by(|left, right| left.0 == right.0) {
             let slot = changes[0].0;
             let times = changes.iter().map(|(_, at)| *at).chain(inserted(slot));
             for at in times {
-                let view = View { snapshot: Snapshot::at(at), outcomes: &Stamped };
+                let view = View { snapshot: Snapshot::at(at), outcomes };
                 if self.read(guard, view, slot, columns, &mut cells)? {
                     visit(slot, &cells);
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Slot and start of the versions that have a value for one of these columns.
-    fn changes_of(&self, guard: &Guard, columns: &[usize]) -> Result<Vec<(usize, Timestamp)>, PageError> {
-        let mut changes = Vec::new();
+    /// Whether some of what these pages have not merged is gone from the tail and the history.
+    fn is_outdated(&self, guard: &Guard, pages: &Pages, columns: &[usize]) -> bool {
+        let given_up = |part: usize| self.parts[part].archive.load(guard).history.given_up();
+        (0..self.parts.len()).any(|part| given_up(part) > pages.tps_min(part, columns))
+    }
+
+    /// Visits the versions that have a value for each of these columns, and returns slot and start of those that have one for
+    /// some of them: what they left as it was is with a version before.
+    fn changes_of<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        columns: &[usize],
+        outcomes: &O,
+        visit: &mut impl FnMut(usize, &[Cell<'_>]),
+    ) -> Result<Vec<(usize, Timestamp)>, PageError> {
+        let (mut changes, mut known) = (Vec::new(), HashSet::new());
+        let mut changed = |slot: usize, at: Timestamp, has: &dyn Fn(usize) -> bool| {
+            // The values before the first change are asked for as well, once.
+            let is_first = known.insert(slot);
+            let is_whole = columns.iter().all(|column| has(*column));
+            if is_first || !is_whole && columns.iter().any(|column| has(*column)) {
+                changes.push((slot, at));
+            }
+            is_whole
+        };
         for part in &self.parts {
             part.tails.each_live(guard, |record| {
-                let start = StartTime::from_word(record.start().load(Ordering::Acquire));
-                if let StartTime::Committed(at) = start
-                    && record.kind() == Kind::Update
+                if record.kind() == Kind::Update
                     && columns.iter().any(|column| record.is_explicit(*column))
+                    && let Resolved::Committed(at) = resolve(record.start(), outcomes)
+                    && changed(record.slot(), at, &|column| record.is_explicit(column))
                 {
-                    changes.push((record.slot(), at));
+                    visit(record.slot(), &cells_of(columns, |column| record.cell(column)));
                 }
             });
             for page in part.archive.load(guard).history.pages() {
                 let page = &*page.hold(guard)?;
                 let versions = page.slots().flat_map(|slot| page.versions(slot).map(move |version| (slot, version)));
-                let changing = versions.filter(|(_, version)| {
-                    version.kind() == Kind::Update && columns.iter().any(|column| version.is_explicit(*column))
-                });
-                changes.extend(changing.map(|(slot, version)| (slot, Timestamp(version.start()))));
+                for (slot, version) in versions.filter(|(_, version)| version.kind() == Kind::Update) {
+                    if columns.iter().any(|column| version.is_explicit(*column))
+                        && changed(slot, Timestamp(version.start()), &|column| version.is_explicit(column))
+                    {
+                        visit(slot, &cells_of(columns, |column| version.cell(column)));
+                    }
+                }
             }
         }
         Ok(changes)
     }
+}
+
+fn cells_of<'c>(columns: &[usize], cell: impl Fn(usize) -> Cell<'c>) -> SmallVec<[Cell<'c>; 4]> {
+    columns.iter().map(|column| cell(*column)).collect()
 }

@@ -9,11 +9,12 @@ mod to_file;
 use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
-use crate::names::{find_table, fold};
+use crate::names::fold;
 use crate::outcome::{Command, Notice, Outcome};
 use crate::parse::Source;
 use crate::session::{FileAccess, Session};
 use crate::target::Target;
+use crate::transactions::Write;
 use crate::{Progress, headings};
 
 use options::{CopyStatement, Format, Subject};
@@ -32,8 +33,8 @@ pub(crate) fn run(session: &mut Session, copy: CopyStatement, source: &Source) -
     let command = match copy.is_from {
         false => to_file::run(session, &copy, path, format, source)?,
         true => {
-            let (rows, notices) = session.write("COPY FROM", |session, write| {
-                let target = target(session, &copy, source)?;
+            let (rows, notices) = session.write("COPY FROM", |_, write| {
+                let target = target(write, &copy, source)?;
                 match format {
                     Format::Csv => from_csv::run(write, &target, path, &copy.options, progress.clone()),
                     Format::Parquet => from_parquet::run(write, &target, path, progress.clone()),
@@ -45,11 +46,11 @@ pub(crate) fn run(session: &mut Session, copy: CopyStatement, source: &Source) -
     Ok(command.into())
 }
 
-fn target(session: &Session, copy: &CopyStatement, source: &Source) -> Result<Target> {
+fn target(write: &mut Write<'_>, copy: &CopyStatement, source: &Source) -> Result<Target> {
     let Subject::Table { name, columns } = &copy.subject else {
         return Err(SqlError::syntax("COPY FROM needs a table"));
     };
-    let table = find_table(&session.tables, name, source)?;
+    let table = write.table(name, source)?;
     let columns: Vec<_> = columns.iter().map(|column| (fold(column), source.start(column.span))).collect();
     Target::new(table, &columns)
 }

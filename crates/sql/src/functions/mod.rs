@@ -16,14 +16,15 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFac
 use crate::catalog::View;
 use crate::names::fold;
 use crate::past::wall_time;
+use crate::sequences;
 
 /// Makes the functions known to the plan of a statement.
 pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
     state.register_udf(commit::function(view.moment.at()))?;
+    sequences::register(state, view)?;
     state.register_udtf(history::NAME, Arc::new(history::History { view: view.clone() }));
-    // What the statement's now() is, or later.
-    let started = state.execution_props().query_execution_start_time.map(|time| time.timestamp_micros());
-    let changes = changes::Changes { view: view.clone(), started: started.unwrap_or_else(wall_time) };
+    // Later than the now() of the statement.
+    let changes = changes::Changes { view: view.clone(), started: wall_time() };
     state.register_udtf(changes::NAME, Arc::new(changes));
     Ok(())
 }

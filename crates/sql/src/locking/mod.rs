@@ -49,15 +49,15 @@ pub(crate) fn run(session: &mut Session, query: Box<Query>, clauses: &[LockClaus
     let headings = headings::of(&query);
     let mut query = query;
     let bounds = (query.limit_clause.take(), query.fetch.take());
-    let tables = tables::prepare(session, &mut query, clauses, source)?;
-    let locking = Locking { query, tables, source: *source };
     let rows = session.write(&format!("SELECT {}", first.strength), |session, write| {
+        let mut query = query.clone();
+        let tables = tables::prepare(session, write, &mut query, clauses, source)?;
+        let locking = Locking { query, tables, source: *source };
         let (limit, fetch) = &bounds;
         let limit = limit_of(limit.as_ref(), fetch.as_ref());
         let (offset, limit) = locking.bounds(session, write, limit)?;
-        locking.rows(session, write, offset, limit)
+        without_ids(&locking.rows(session, write, offset, limit)?, locking.tables.len())
     })?;
-    let rows = without_ids(&rows, locking.tables.len())?;
     let schema = headings::apply(&rows.schema(), &headings);
     Ok(Rows::ready(rows).renamed(schema))
 }

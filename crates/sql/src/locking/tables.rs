@@ -13,6 +13,7 @@ use crate::parse::Source;
 use crate::session::Session;
 use crate::system;
 use crate::table::rid_column;
+use crate::transactions::Write;
 
 /// A table of the query.
 pub(super) struct LockedTable {
@@ -32,6 +33,7 @@ struct Item<'q> {
 /// query give these ids after its own columns.
 pub(super) fn prepare(
     session: &Session,
+    write: &mut Write<'_>,
     query: &mut Query,
     clauses: &[LockClause],
     source: &Source,
@@ -46,7 +48,7 @@ pub(super) fn prepare(
     let mut tables = Vec::new();
     for Item { factor, is_nullable } in items {
         let asked: Vec<&LockClause> = clauses.iter().filter(|clause| names(clause, factor)).collect();
-        let Some(table) = find(session, factor, &with, &asked, source)? else { continue };
+        let Some(table) = find(session, write, factor, &with, &asked, source)? else { continue };
         if let Some(clause) = asked.first().filter(|_| is_nullable) {
             return Err(refuse(clause, "cannot be applied to the nullable side of an outer join"));
         }
@@ -117,6 +119,7 @@ fn check_names(clauses: &[LockClause], items: &[Item<'_>]) -> Result<()> {
 /// The table that something in FROM is; `None` where it is something else, of which no row can be locked.
 fn find(
     session: &Session,
+    write: &mut Write<'_>,
     factor: &TableFactor,
     with: &[String],
     asked: &[&LockClause],
@@ -142,7 +145,11 @@ fn find(
         return refuse_named("cannot be applied to a WITH query");
     }
     let Some(clause) = asked.first().filter(|_| version.is_some()) else {
-        return match find_table(&session.tables, name, source) {
+        let found = match asked.is_empty() {
+            true => find_table(&session.tables, name, source),
+            false => write.table(name, source),
+        };
+        return match found {
             Ok(table) if version.is_none() => Ok(Some(table)),
             Ok(_) => Ok(None),
             Err(error) => not_a_table(name, asked, source).map_or(Err(error), |view| view),

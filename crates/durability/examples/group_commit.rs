@@ -1,0 +1,96 @@
+//! How many commits a second threads get acknowledged that wait for the disk, beside the rate at which the disk makes one
+//! small write after the other durable.
+//!
+//! ```text
+//! cargo run --release -p durability --example group_commit -- DIRECTORY [ROUNDS] [MILLISECONDS]
+//! ```
+//!
+//! Threads append a frame of 64 bytes each and wait for it, over and over, all in one partition: what is measured is the
+//! election of who flushes, and waking the others. All take turns; medians of the rounds, with the ratio of each round to
+//! the disk's rate in the same round.
+use std::convert::Infallible;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use durability::{CommitMode, FsDevice, Log, LogOptions};
+
+const CLIENTS: [usize; 4] = [1, 4, 16, 64];
+const WRITE_BYTES: usize = 512;
+const FILE_BYTES: u64 = 8 << 20;
+
+/// Writes made durable one by one, in room that the file has already.
+fn disk_rate(file: &File, time: Duration) -> f64 {
+    let (start, mut writes) = (Instant::now(), 0_u64);
+    while start.elapsed() < time {
+        file.write_all_at(&[writes as u8; WRITE_BYTES], writes * WRITE_BYTES as u64 % FILE_BYTES).unwrap();
+        file.sync_data().unwrap();
+        writes += 1;
+    }
+    writes as f64 / start.elapsed().as_secs_f64()
+}
+
+fn commit_rate(log: &Log, clock: &AtomicU64, clients: usize, time: Duration) -> f64 {
+    let start = Instant::now();
+    let commit_on = |thread: usize| {
+        let mut commits = 0_u64;
+        while start.elapsed() < time {
+            let next = || clock.fetch_add(1, Ordering::AcqRel) + 1;
+            let appended = log.append_commit(0, thread as u64, &[7; 64], CommitMode::Sync, next).unwrap();
+            log.wait(&appended).unwrap();
+            commits += 1;
+        }
+        commits
+    };
+    let commits: u64 = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..clients).map(|thread| scope.spawn(move || commit_on(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    commits as f64 / start.elapsed().as_secs_f64()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let directory = arguments.next().expect("a directory for the files");
+    let rounds: usize = arguments.next().map_or(9, |rounds| rounds.parse().unwrap());
+    let time = Duration::from_millis(arguments.next().map_or(300, |time| time.parse().unwrap()));
+    let path = Path::new(&directory).join("group-commit");
+    let device = Arc::new(FsDevice::new(&path).unwrap());
+    let mut nothing = |_: durability::Frame<'_>| Ok::<(), Infallible>(());
+    let (log, recovered) = Log::open(device, LogOptions::default(), &mut nothing, &mut |_, _| ()).unwrap();
+    let clock = AtomicU64::new(recovered.last_lsn);
+    let file = OpenOptions::new().write(true).create(true).truncate(true).open(path.join("disk")).unwrap();
+    file.write_all_at(&vec![0; FILE_BYTES as usize], 0).unwrap();
+    file.sync_all().unwrap();
+    let (mut disk, mut rates, mut batches) =
+        (Vec::new(), [const { Vec::new() }; CLIENTS.len()], [(0, 0); CLIENTS.len()]);
+    for _ in 0..rounds {
+        disk.push(disk_rate(&file, time));
+        for (at, clients) in CLIENTS.into_iter().enumerate() {
+            let before = log.stats();
+            rates[at].push(commit_rate(&log, &clock, clients, time));
+            let after = log.stats();
+            batches[at].0 += after.frames - before.frames;
+            batches[at].1 += after.syncs - before.syncs;
+        }
+        log.trim(log.stable_lsn()).unwrap();
+    }
+    println!("fdatasync of {WRITE_BYTES} bytes: {:.0}/s", median(disk.clone()));
+    for ((clients, rates), (frames, syncs)) in CLIENTS.into_iter().zip(rates).zip(batches) {
+        let ratios = rates.iter().zip(&disk).map(|(rate, disk)| rate / disk).collect();
+        let (rate, ratio, batch) = (median(rates), median(ratios), frames as f64 / syncs.max(1) as f64);
+        println!(
+            "{clients:2} clients: {rate:8.0} commits/s, {ratio:5.2} times the disk's rate, {batch:.1} commits a flush"
+        );
+    }
+    drop(log);
+    std::fs::remove_dir_all(path).unwrap();
+}

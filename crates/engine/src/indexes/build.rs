@@ -1,0 +1,89 @@
+//! Entering what a table has into its indexes: when one is made while others write, and when a database is opened.
+//!
+//! Ranges are shared out among threads. What a record is entered under comes from [`lineage`]: the key of every version that
+//! is kept, so that the index serves every snapshot that is not refused.
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use types::Rid;
+
+use super::{IndexData, IndexKey};
+use crate::error::Result;
+use crate::outcomes::Transactions;
+use crate::table::TableData;
+
+/// Enters everything that has committed into an index of the table, which every writer keeps already; returns once that is
+/// done.
+pub(crate) fn enter_committed(table: &TableData, index: &IndexData, transactions: &Transactions) -> Result<()> {
+    // Nothing is given up meanwhile: what was in the tail a moment ago is in the history then.
+    let _all = table.storage.keep_all();
+    share_out(table.storage.range_count(), |range| {
+        table.storage.for_each_committed_version(range, index.columns(), transactions, |rid, cells| {
+            index.entries.insert(&index.key(cells), rid);
+        })?;
+        Ok(())
+    })
+}
+
+/// Builds the indexes of tables that nobody uses yet.
+pub(crate) fn build_all(tables: &[Arc<TableData>]) -> Result<()> {
+    let indexes = tables.iter().flat_map(|table| table.indexes.all().into_iter().map(move |index| (table, index)));
+    let works: Vec<_> = indexes.map(|(table, index)| (table, index, Mutex::new(HashSet::new()))).collect();
+    let pieces = |(number, (table, ..)): (usize, &(&Arc<TableData>, Arc<IndexData>, _))| {
+        (0..table.storage.range_count()).map(move |range| (number, range))
+    };
+    let pieces: Vec<(usize, usize)> = works.iter().enumerate().flat_map(pieces).collect();
+    share_out(pieces.len(), |piece| {
+        let (number, range) = pieces[piece];
+        let (table, index, to_order) = &works[number];
+        table.storage.for_each_version_of_columns(range, index.columns(), |rid, cells| {
+            let key = index.key(cells);
+            if index.enter_again(&key, rid) {
+                to_order.lock().insert(key);
+            }
+        })?;
+        Ok(())
+    })?;
+    for (table, index, to_order) in works {
+        order(table, &index, to_order.into_inner())?;
+    }
+    Ok(())
+}
+
+/// Puts the records of each key in the order in which they were inserted, which whoever looks for the one that has it now relies
+/// on (`checkpoint/restore.rs`).
+fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>) -> Result<()> {
+    for key in keys {
+        let inserted = |rid: Rid| Ok((table.storage.inserted_at(rid)?, rid));
+        let mut rids = index.entries.rids(&key).iter().copied().map(inserted).collect::<Result<Vec<_>>>()?;
+        rids.sort_by_key(|(at, _)| *at);
+        rids.iter().for_each(|(_, rid)| index.entries.remove(&key, *rid));
+        rids.iter().for_each(|(_, rid)| index.entries.insert(&key, *rid));
+    }
+    Ok(())
+}
+
+/// Does pieces of work on all processors, as long as none fails.
+fn share_out(pieces: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+    let step = || {
+        let piece = next.fetch_add(1, Ordering::Relaxed);
+        if piece >= pieces || failed.lock().is_some() {
+            return false;
+        }
+        if let Err(error) = work(piece) {
+            failed.lock().get_or_insert(error);
+        }
+        true
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(pieces);
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|| while step() {});
+        }
+        while step() {}
+    });
+    failed.into_inner().map_or(Ok(()), Err)
+}

@@ -1,0 +1,287 @@
+//! The entries of one index, whichever way it keeps them.
+//!
+//! | method | keys | structure |
+//! |---|---|---|
+//! | `btree` | words, bytes | a B+tree of pairs (key, Rid); if unique, of keys with their Rids |
+//! | `kiss` | words | a KISS-Tree of keys with their Rids |
+//! | `hash` | words, bytes | a hash table of keys with their Rids |
+//!
+//! Rows with NULL in an index whose keys are words stand in a tree of their own, behind all others.
+use std::ops::Bound;
+
+use index::{AddressSpaceError, BPlusTree, Bytes, HashIndex, Holder, Key, KeyRids, KissIndex, UniqueTree, WordIndex};
+use types::Rid;
+
+use super::definition::IndexMethod;
+use super::order::{Bounds, IndexKey, KeyShape, only_key};
+
+/// An entry.
+pub(crate) type Entry = (IndexKey, Rid);
+
+/// Where a range is read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Direction {
+    /// From the least key on.
+    #[default]
+    Upward,
+    /// From the greatest key on.
+    Downward,
+}
+
+enum Keyed {
+    Words(BPlusTree<(u64, Rid), ()>),
+    Bytes(BPlusTree<(Bytes, Rid), ()>),
+    UniqueWords(UniqueTree<u64>),
+    UniqueBytes(UniqueTree<Bytes>),
+    Kiss(KissIndex),
+    HashedWords(WordIndex<1>),
+    HashedBytes(HashIndex<Box<[u8]>>),
+}
+
+/// See the module.
+pub(crate) struct Entries {
+    keyed: Keyed,
+    nulls: BPlusTree<Rid, ()>,
+}
+
+/// The upper half of the words of small integers.
+const HOME: u32 = 1 << 31;
+
+impl Entries {
+    pub(crate) fn new(method: IndexMethod, is_unique: bool, shape: &KeyShape) -> Result<Entries, AddressSpaceError> {
+        let keyed = match (method, shape.is_word()) {
+            (IndexMethod::Btree, true) if is_unique => Keyed::UniqueWords(UniqueTree::new()),
+            (IndexMethod::Btree, false) if is_unique => Keyed::UniqueBytes(UniqueTree::new()),
+            (IndexMethod::Btree, true) => Keyed::Words(BPlusTree::new()),
+            (IndexMethod::Btree, false) => Keyed::Bytes(BPlusTree::new()),
+            (IndexMethod::Kiss, _) => Keyed::Kiss(KissIndex::new(HOME)?),
+            (IndexMethod::Hash, true) => Keyed::HashedWords(WordIndex::new()),
+            (IndexMethod::Hash, false) => Keyed::HashedBytes(HashIndex::new()),
+        };
+        Ok(Entries { keyed, nulls: BPlusTree::new() })
+    }
+
+    /// Whether entries can be read in order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        !matches!(self.keyed, Keyed::HashedWords(_) | Keyed::HashedBytes(_))
+    }
+
+    /// Adds an entry, if it is not there.
+    pub(crate) fn insert(&self, key: &IndexKey, rid: Rid) {
+        match (&self.keyed, key) {
+            (_, IndexKey::Null) => drop(self.nulls.insert(rid, ())),
+            (Keyed::Words(tree), IndexKey::Word(word)) => drop(tree.insert((*word, rid), ())),
+            (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => drop(tree.insert((bytes, rid), ())),
+            _ => drop(self.insert_unique(key, rid, |_| Holder::Past)),
+        }
+    }
+
+    /// Adds an entry unless a record has the key already, of an index that is unique; see
+    /// [`UniqueTree::insert_unique`].
+    pub(crate) fn insert_unique(&self, key: &IndexKey, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
+        match (&self.keyed, key) {
+            (Keyed::UniqueWords(tree), IndexKey::Word(word)) => tree.insert_unique(*word, rid, holder),
+            (Keyed::UniqueBytes(tree), IndexKey::Bytes(bytes)) => tree.insert_unique(bytes, rid, holder),
+            (Keyed::Kiss(tree), IndexKey::Word(word)) => tree.insert_unique(*word, rid, holder),
+            (Keyed::HashedWords(table), IndexKey::Word(word)) => table.insert_unique(&[*word], rid, holder),
+            (Keyed::HashedBytes(table), IndexKey::Bytes(bytes)) => table.insert_unique(bytes.clone(), rid, holder),
+            (Keyed::Words(_) | Keyed::Bytes(_), _) | (_, IndexKey::Null) => {
+                self.insert(key, rid);
+                Ok(())
+            }
+            _ => unreachable!("{key:?} is not of the index's shape"),
+        }
+    }
+
+    /// Removes an entry, if it is there.
+    pub(crate) fn remove(&self, key: &IndexKey, rid: Rid) {
+        match (&self.keyed, key) {
+            (_, IndexKey::Null) => drop(self.nulls.remove(rid)),
+            (Keyed::Words(tree), IndexKey::Word(word)) => drop(tree.remove((*word, rid))),
+            (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => drop(tree.remove((bytes, rid))),
+            (Keyed::UniqueWords(tree), IndexKey::Word(word)) => tree.remove(*word, rid),
+            (Keyed::UniqueBytes(tree), IndexKey::Bytes(bytes)) => tree.remove(bytes, rid),
+            (Keyed::Kiss(tree), IndexKey::Word(word)) => tree.remove(*word, rid),
+            (Keyed::HashedWords(table), IndexKey::Word(word)) => table.remove(&[*word], rid),
+            (Keyed::HashedBytes(table), IndexKey::Bytes(bytes)) => table.remove(bytes, rid),
+            _ => unreachable!("{key:?} is not of the index's shape"),
+        }
+    }
+
+    /// The first of the key's records for which `accept` returns something.
+    pub(crate) fn find<T>(&self, key: &IndexKey, mut accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
+        let guard = &sync::pin();
+        match (&self.keyed, key) {
+            (_, IndexKey::Null) => self.nulls.range(..).find_map(|(rid, ())| accept(rid)),
+            (Keyed::Words(tree), IndexKey::Word(word)) => tree.find(*word, accept),
+            (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => tree.find(bytes, accept),
+            (Keyed::UniqueWords(tree), IndexKey::Word(word)) => tree.find(guard, *word, accept),
+            (Keyed::UniqueBytes(tree), IndexKey::Bytes(bytes)) => tree.find(guard, bytes, accept),
+            (Keyed::Kiss(tree), IndexKey::Word(word)) => tree.find(guard, *word, accept),
+            (Keyed::HashedWords(table), IndexKey::Word(word)) => table.find(guard, &[*word], accept),
+            (Keyed::HashedBytes(table), IndexKey::Bytes(bytes)) => table.find(bytes, accept),
+            _ => unreachable!("{key:?} is not of the index's shape"),
+        }
+    }
+
+    /// The records that are known under a key.
+    pub(crate) fn rids(&self, key: &IndexKey) -> KeyRids {
+        let mut rids = KeyRids::new();
+        let _: Option<()> = self.find(key, |rid| {
+            // A table without order may tell of a record twice.
+            if self.is_ordered() || !rids.contains(&rid) {
+                rids.push(rid);
+            }
+            None
+        });
+        rids
+    }
+
+    /// Appends the first entries between the bounds to `out`, in order: about `count`, all those of a key together where one
+    /// list has them. Returns whether there may be more.
+    pub(crate) fn next(&self, bounds: &Bounds, direction: Direction, count: usize, out: &mut Vec<Entry>) -> bool {
+        if !self.is_ordered() {
+            let key = only_key(bounds).expect("a table without order is asked for one key");
+            out.extend(self.rids(key).into_iter().map(|rid| (key.clone(), rid)));
+            return false;
+        }
+        let full = out.len() + count;
+        if direction == Direction::Upward {
+            self.next_keys(bounds, direction, full, out);
+        }
+        if out.len() < full {
+            self.next_nulls(bounds, direction, full, out);
+        }
+        if direction == Direction::Downward && out.len() < full {
+            self.next_keys(bounds, direction, full, out);
+        }
+        out.len() >= full
+    }
+
+    fn next_keys(&self, (low, high): &Bounds, direction: Direction, full: usize, out: &mut Vec<Entry>) {
+        let (Some(low), high) = (below_null(low, true), below_null(high, false)) else { return };
+        let Some(high) = high else { return };
+        match &self.keyed {
+            Keyed::Words(tree) => pairs(tree, (low, high), direction, full, out, word_of, IndexKey::Word),
+            Keyed::Bytes(tree) => pairs(tree, (low, high), direction, full, out, bytes_of, IndexKey::Bytes),
+            Keyed::UniqueWords(tree) => {
+                let range = tree.range((key_bound(low, word_of), key_bound(high, word_of)));
+                lists(range, direction, full, out, IndexKey::Word);
+            }
+            Keyed::UniqueBytes(tree) => {
+                let range = tree.range((key_bound(low, bytes_of), key_bound(high, bytes_of)));
+                lists(range, direction, full, out, |bytes: Box<[u8]>| IndexKey::Bytes(bytes));
+            }
+            Keyed::Kiss(tree) => {
+                let range = tree.range((key_bound(low, word_of), key_bound(high, word_of)));
+                lists(range, direction, full, out, IndexKey::Word);
+            }
+            Keyed::HashedWords(_) | Keyed::HashedBytes(_) => unreachable!("they have no order"),
+        }
+    }
+
+    fn next_nulls(&self, (low, high): &Bounds, direction: Direction, full: usize, out: &mut Vec<Entry>) {
+        fn null(bound: &Bound<Entry>) -> Option<Bound<Rid>> {
+            match bound {
+                Bound::Included((IndexKey::Null, rid)) => Some(Bound::Included(*rid)),
+                Bound::Excluded((IndexKey::Null, rid)) => Some(Bound::Excluded(*rid)),
+                _ => None,
+            }
+        }
+        let high = match high {
+            Bound::Unbounded => Bound::Unbounded,
+            bounded => match null(bounded) {
+                Some(high) => high,
+                None => return,
+            },
+        };
+        let range = self.nulls.range((null(low).unwrap_or(Bound::Unbounded), high));
+        take(range.map(|(rid, ())| (IndexKey::Null, rid)), direction, full, out);
+    }
+
+    /// The memory that the entries take, that of long keys in a hash table estimated.
+    pub(crate) fn bytes(&self) -> usize {
+        /// What an entry of a byte string takes with its list of Rids, as measured.
+        const ENTRY_BYTES: usize = 120;
+        self.nulls.bytes()
+            + match &self.keyed {
+                Keyed::Words(tree) => tree.bytes(),
+                Keyed::Bytes(tree) => tree.bytes(),
+                Keyed::UniqueWords(tree) => tree.bytes(),
+                Keyed::UniqueBytes(tree) => tree.bytes(),
+                Keyed::Kiss(tree) => tree.bytes(),
+                Keyed::HashedWords(table) => table.bytes(),
+                Keyed::HashedBytes(table) => table.len() * ENTRY_BYTES,
+            }
+    }
+}
+
+/// The part of a bound that concerns keys which are not NULL; `None` if no such key is within it.
+fn below_null(bound: &Bound<Entry>, is_low: bool) -> Option<Bound<&Entry>> {
+    match bound {
+        Bound::Included((IndexKey::Null, _)) | Bound::Excluded((IndexKey::Null, _)) => {
+            (!is_low).then_some(Bound::Unbounded)
+        }
+        bound => Some(bound.as_ref()),
+    }
+}
+
+fn word_of(key: &IndexKey) -> u64 {
+    match key {
+        IndexKey::Word(word) => *word,
+        other => unreachable!("{other:?} in an index of words"),
+    }
+}
+
+fn bytes_of(key: &IndexKey) -> &[u8] {
+    match key {
+        IndexKey::Bytes(bytes) => bytes,
+        other => unreachable!("{other:?} in an index of bytes"),
+    }
+}
+
+fn key_bound<'k, R>(bound: Bound<&'k Entry>, of: impl Fn(&'k IndexKey) -> R) -> Bound<R> {
+    bound.map(|(key, _)| of(key))
+}
+
+/// Reads a tree of pairs.
+fn pairs<'k, K: Key>(
+    tree: &BPlusTree<(K, Rid), ()>,
+    (low, high): (Bound<&'k Entry>, Bound<&'k Entry>),
+    direction: Direction,
+    full: usize,
+    out: &mut Vec<Entry>,
+    of: impl Fn(&'k IndexKey) -> K::Ref<'k>,
+    back: impl Fn(K::Owned) -> IndexKey,
+) {
+    let pair = |(key, rid): &'k Entry| (of(key), *rid);
+    let range = tree.range((low.map(pair), high.map(pair)));
+    take(range.map(|((key, rid), ())| (back(key), rid)), direction, full, out);
+}
+
+/// Reads keys that have lists of Rids.
+fn lists<K>(
+    mut range: impl DoubleEndedIterator<Item = (K, KeyRids)>,
+    direction: Direction,
+    full: usize,
+    out: &mut Vec<Entry>,
+    back: impl Fn(K) -> IndexKey,
+) {
+    while out.len() < full {
+        let next = match direction {
+            Direction::Upward => range.next(),
+            Direction::Downward => range.next_back(),
+        };
+        let Some((key, rids)) = next else { return };
+        let key = back(key);
+        out.extend(rids.into_iter().map(|rid| (key.clone(), rid)));
+    }
+}
+
+fn take(entries: impl DoubleEndedIterator<Item = Entry>, direction: Direction, full: usize, out: &mut Vec<Entry>) {
+    let room = full.saturating_sub(out.len());
+    match direction {
+        Direction::Upward => out.extend(entries.take(room)),
+        Direction::Downward => out.extend(entries.rev().take(room)),
+    }
+}

@@ -1,0 +1,250 @@
+//! Secondary indexes: from the values of some columns to the records that have or had them.
+//!
+//! ```text
+//! writer    append the version -> enter its keys -> ... -> commit
+//! reader    take a view -> entries of the range, in order -> the version of each record that the view sees
+//!           -> passed on if that version has the entry's key
+//! ```
+//!
+//! An index has an entry (key, base Rid) for every key that any version of a record has which somebody may still see, and
+//! perhaps more: entries stay when a version is overwritten or rolled back. So a reader checks the key on the version
+//! that it sees (L-Store, section 3). As a record has one visible version, and that has one key, no record comes
+//! twice, and those that come are in the order of their keys.
+//!
+//! An index is not versioned: it serves every snapshot, also those from before it was made, and a definition is there for
+//! everybody once it is committed, whatever their snapshot. It is not in the log or in checkpoints but for its definition;
+//! opening a database builds it again.
+//!
+//! **Entries that nobody needs** are those of records that were rolled back, which go at once, and those of versions that
+//! were given up, which stay until the database is opened again, as in the primary key.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `definition` | what an index is of |
+//! | `order` | keys that compare as rows do |
+//! | `entries` | the structures of the `index` crate behind one interface |
+//! | `build` | entering what a table has |
+//! | `scan` | reading rows through an index |
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use index::Holder;
+use lineage::Cell;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use sync::EpochCell;
+use types::{Rid, Schema, Timestamp, TxnId};
+
+use crate::error::{Error, Result};
+use crate::row::Cells;
+use crate::table_lock::{Standing, TableLock};
+
+mod build;
+mod definition;
+mod entries;
+mod order;
+mod scan;
+
+pub(crate) use build::{build_all, enter_committed};
+pub(crate) use definition::KeptIndex;
+pub use definition::{IndexDefinition, IndexMethod};
+pub use entries::Direction;
+use entries::Entries;
+pub(crate) use entries::Entry;
+pub use order::IndexRange;
+use order::KeyShape;
+pub(crate) use order::{Bounds, IndexKey};
+pub use scan::{IndexRows, IndexScan};
+
+/// An index of a table.
+pub(crate) struct IndexData {
+    pub(crate) definition: IndexDefinition,
+    /// a bit for each of its columns, those beyond the bits of the word sharing some
+    bits: u64,
+    shape: KeyShape,
+    pub(crate) entries: Entries,
+    has_changed_keys: AtomicBool,
+    /// Whether it is there: *locked* by the transaction that makes it, *open* for everybody, or *gone*.
+    pub(crate) standing: TableLock,
+    /// The commit that made it, 0 if that was before the database was opened.
+    made_at: AtomicU64,
+}
+
+/// A handle to an index; cheap to clone.
+#[derive(Clone)]
+pub struct Index {
+    pub(crate) data: Arc<IndexData>,
+}
+
+impl Index {
+    /// What it is of.
+    pub fn definition(&self) -> &IndexDefinition {
+        &self.data.definition
+    }
+
+    /// Whether its rows can be read in the order of their keys, and ranges of them.
+    pub fn is_ordered(&self) -> bool {
+        self.data.entries.is_ordered()
+    }
+
+    /// The memory that it takes.
+    pub fn bytes(&self) -> u64 {
+        self.data.entries.bytes() as u64
+    }
+}
+
+impl IndexData {
+    /// An index without entries, for everybody or for the transaction that makes it.
+    pub(crate) fn new(schema: &Schema, kept: KeptIndex, maker: Option<TxnId>) -> Result<IndexData> {
+        let KeptIndex { definition, has_changed_keys } = kept;
+        let bad = |why: String| Error::BadIndex { index: definition.name.clone(), why };
+        if definition.columns.is_empty() {
+            return Err(bad("it has no columns".into()));
+        }
+        if let Some(column) = definition.columns.iter().find(|column| **column >= schema.columns().len()) {
+            return Err(bad(format!("there is no column number {column}")));
+        }
+        let types = definition.columns.iter().map(|column| schema.columns()[*column].data_type);
+        let shape = KeyShape::new(types.collect());
+        if definition.method == IndexMethod::Kiss && !shape.is_word() {
+            return Err(bad("access method \"kiss\" takes one column whose values have 64 bits at most".into()));
+        }
+        let entries =
+            Entries::new(definition.method, definition.unique, &shape).map_err(|error| bad(error.to_string()))?;
+        Ok(IndexData {
+            bits: definition.columns.iter().fold(0, |bits, column| bits | 1 << (column % 64)),
+            shape,
+            entries,
+            has_changed_keys: AtomicBool::new(has_changed_keys),
+            standing: maker.map_or_else(TableLock::default, TableLock::of),
+            made_at: AtomicU64::new(0),
+            definition,
+        })
+    }
+
+    /// Lets everybody use it, as a commit has made it.
+    pub(crate) fn publish(&self, at: Timestamp) {
+        self.made_at.store(at.0, Ordering::Relaxed);
+        self.standing.unlock();
+    }
+
+    /// What the log and checkpoints keep of it.
+    pub(crate) fn kept(&self) -> KeptIndex {
+        KeptIndex { definition: self.definition.clone(), has_changed_keys: self.has_changed_keys() }
+    }
+
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.definition.columns
+    }
+
+    /// Whether one of these columns is one of the index's.
+    pub(crate) fn is_among(&self, mut columns: impl Iterator<Item = usize> + Clone) -> bool {
+        let bits = columns.clone().fold(0, |bits, column| bits | 1 << (column % 64));
+        self.bits & bits != 0 && columns.any(|column| self.columns().contains(&column))
+    }
+
+    /// The key made of these cells, which are those of its columns.
+    pub(crate) fn key(&self, cells: &[Cell<'_>]) -> IndexKey {
+        self.shape.key(cells)
+    }
+
+    /// The key of a whole row, and whether it is one that nobody else may have.
+    pub(crate) fn key_of_row(&self, row: &[Cell<'_>]) -> (IndexKey, bool) {
+        let cells: Cells<'_> = self.columns().iter().map(|column| row[*column]).collect();
+        (self.key(&cells), self.is_compared(&cells))
+    }
+
+    /// Whether nobody else may have this key.
+    pub(crate) fn is_compared(&self, cells: &[Cell<'_>]) -> bool {
+        self.definition.unique && !cells.contains(&Cell::Null)
+    }
+
+    /// Whether an update, even one that was rolled back, may have given a record another key.
+    pub(crate) fn has_changed_keys(&self) -> bool {
+        self.has_changed_keys.load(Ordering::Acquire)
+    }
+
+    /// To be called before a record is given another key: whoever sees its version also sees this.
+    pub(crate) fn note_changed_key(&self) {
+        if !self.has_changed_keys() {
+            self.has_changed_keys.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether it serves a snapshot: nobody keeps it any more for what is written after it was dropped.
+    pub(crate) fn serves(&self, at: Timestamp) -> bool {
+        match self.standing.standing() {
+            Standing::Open | Standing::Locked(_) => true,
+            Standing::Gone(gone) => at < gone,
+        }
+    }
+
+    /// Enters a record under a key during recovery; returns whether the key has another record.
+    fn enter_again(&self, key: &IndexKey, rid: Rid) -> bool {
+        if !self.definition.unique {
+            self.entries.insert(key, rid);
+            return false;
+        }
+        let mut has_others = false;
+        let entered = self.entries.insert_unique(key, rid, |other| {
+            has_others |= other != rid;
+            Holder::Past
+        });
+        debug_assert!(entered.is_ok(), "no record is said to have the key");
+        has_others
+    }
+}
+
+/// The indexes of a table, those that are being made or dropped included: every writer keeps them all.
+pub(crate) struct IndexList {
+    list: EpochCell<Vec<Arc<IndexData>>>,
+    /// held while the list is exchanged
+    changing: Mutex<()>,
+}
+
+impl Default for IndexList {
+    fn default() -> Self {
+        IndexList { list: EpochCell::new(Vec::new()), changing: Mutex::new(()) }
+    }
+}
+
+/// Some indexes.
+pub(crate) type Indexes = SmallVec<[Arc<IndexData>; 2]>;
+
+impl IndexList {
+    /// All of them.
+    pub(crate) fn all(&self) -> Indexes {
+        self.which(|_| true)
+    }
+
+    /// Those for which `is_wanted` holds.
+    #[inline]
+    pub(crate) fn which(&self, is_wanted: impl Fn(&IndexData) -> bool) -> Indexes {
+        let guard = sync::pin();
+        self.list.load(&guard).iter().filter(|index| is_wanted(index)).cloned().collect()
+    }
+
+    /// Those made at or before a commit, of which everything that committed before it is published. Some that were dropped
+    /// later may be missing.
+    pub(crate) fn made_by(&self, at: Timestamp) -> Indexes {
+        self.which(|index| match index.standing.standing() {
+            Standing::Open => index.made_at.load(Ordering::Relaxed) <= at.0,
+            Standing::Locked(_) | Standing::Gone(_) => false,
+        })
+    }
+
+    pub(crate) fn add(&self, index: Arc<IndexData>) {
+        self.change(|list| list.push(index));
+    }
+
+    pub(crate) fn remove(&self, index: &Arc<IndexData>) {
+        self.change(|list| list.retain(|known| !Arc::ptr_eq(known, index)));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<Arc<IndexData>>)) {
+        let (_changing, guard) = (self.changing.lock(), sync::pin());
+        let mut list = self.list.load(&guard).clone();
+        change(&mut list);
+        self.list.replace(list, &guard);
+    }
+}

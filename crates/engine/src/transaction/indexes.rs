@@ -1,0 +1,274 @@
+//! Making and dropping indexes within a transaction, and reading through them.
+//!
+//! Others write to the table while an index of it is made:
+//!
+//! ```text
+//! 1  the index is on the table's list: every transaction that begins to write to it from here on keeps the index as well
+//! 2  those that wrote to it before are waited for, until they have ended
+//! 3  every version that has committed is entered, and what this transaction itself has written
+//! 4  if the index is unique: no two rows have one key now; rows that came since step 1 have claimed theirs
+//! 5  the commit makes the index one that others may use
+//! ```
+//!
+//! Until step 5 it can be rolled back like everything else. What a writer enters and step 3 enters again is one entry. Of the
+//! transactions that write to the table, none waits for the one that makes the index, except where two rows would have one key
+//! of a unique index.
+//!
+//! An index that is dropped is kept by all writers until the transaction that drops it has committed. Names of indexes and of
+//! tables are claimed alike, so that nothing else gets one meanwhile.
+use std::sync::Arc;
+
+use lineage::{Cell, Writer};
+use types::{Rid, Timestamp};
+
+use super::catalog::Step;
+use super::{Transaction, Written, neighbours};
+use crate::catalog::row_of_table;
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::indexes::{Direction, Index, IndexData, IndexDefinition, IndexRange, IndexRows, KeptIndex, enter_committed};
+use crate::redo;
+use crate::table::{ScanOptions, Table, TableData};
+use crate::table_lock::Standing;
+
+impl Transaction {
+    /// Makes an index of a table. Others go on writing to the table; those that do so already are waited for.
+    ///
+    /// # Errors
+    /// [`Error::KeysNotUnique`] if it is to be unique and can't; [`Error::IndexExists`], or [`Error::TableExists`], if the name is
+    /// taken; [`Error::BadIndex`] if its method does not take such columns.
+    pub fn create_index(&mut self, table: &str, definition: IndexDefinition) -> Result<Index> {
+        self.change_catalog(|transaction| {
+            let data = transaction.claim_plain(table)?;
+            transaction.claim_index_name(&definition.name)?;
+            let has_changed_keys = data.storage.range_count() > 0;
+            let index = transaction.add_index(&data, KeptIndex { definition, has_changed_keys })?;
+            transaction.await_writers(&data)?;
+            transaction.anchor.check_memory()?;
+            enter_committed(&data, &index, &transaction.anchor.core.transactions)?;
+            transaction.enter_own(&data, &index)?;
+            if index.definition.unique {
+                transaction.check_unique(&data, &index)?;
+            }
+            Ok(Index { data: index })
+        })
+    }
+
+    /// Removes an index.
+    pub fn drop_index(&mut self, name: &str) -> Result<()> {
+        self.change_catalog(|transaction| {
+            let (table, _) = transaction.find_index(name)?;
+            // What becomes of the table becomes of its indexes.
+            let data = transaction.claim_table(&table)?;
+            transaction.claim(name)?;
+            let (_, index) = transaction.find_index(name)?;
+            transaction.log_catalog(|redo| redo::put_drop_index(redo, data.id, name))?;
+            transaction.note_step(Step::IndexDropped(data, index));
+            Ok(())
+        })
+    }
+
+    /// The indexes of a table that the transaction may use: those that are there for everybody, with its own changes.
+    pub fn indexes(&self, table: &Table) -> Vec<Index> {
+        self.indexes_of(&table.data).into_iter().map(|data| Index { data }).collect()
+    }
+
+    /// The index of this name, and the name of its table.
+    pub fn index(&self, name: &str) -> Result<(String, Index)> {
+        self.find_index(name).map(|(table, data)| (table, Index { data }))
+    }
+
+    /// The rows of a range of an index that the transaction sees at this moment, each with its Rid, in the order of the index or
+    /// against it. What it writes while the scan goes on is not seen.
+    pub fn index_scan(
+        &self,
+        table: &Table,
+        index: &Index,
+        range: &IndexRange,
+        direction: Direction,
+    ) -> Result<IndexRows> {
+        self.check_readable(table)?;
+        let scan = table.index_scan(&self.view()?, index, range, direction, ScanOptions::default())?;
+        Ok(IndexRows { scan, found: Vec::new().into_iter() })
+    }
+
+    fn indexes_of(&self, data: &TableData) -> Vec<Arc<IndexData>> {
+        let is_there = |index: &Arc<IndexData>| match index.standing.standing() {
+            Standing::Open => !self.has_dropped_index(index),
+            Standing::Locked(maker) => maker == self.id() && !self.has_dropped_index(index),
+            Standing::Gone(_) => false,
+        };
+        data.indexes.all().into_iter().filter(is_there).collect()
+    }
+
+    /// Whether this transaction has dropped an index.
+    pub(super) fn has_dropped_index(&self, index: &Arc<IndexData>) -> bool {
+        self.steps().iter().any(|step| matches!(step, Step::IndexDropped(_, dropped) if Arc::ptr_eq(dropped, index)))
+    }
+
+    fn find_index(&self, name: &str) -> Result<(String, Arc<IndexData>)> {
+        let tables = self.anchor.core.catalog.tables_seen(self.transactions(), self.sight());
+        let of = |(table, data): (String, Arc<TableData>)| {
+            let found = self.indexes_of(&data).into_iter().find(|index| index.definition.name == name);
+            found.map(|index| (table, index))
+        };
+        tables.into_iter().find_map(of).ok_or_else(|| Error::NoSuchIndex(name.into()))
+    }
+
+    /// Refuses a name that an index has.
+    pub(super) fn check_no_index(&self, name: &str) -> Result<()> {
+        match self.find_index(name) {
+            Ok(_) => Err(Error::IndexExists(name.into())),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Claims a name that is to be an index's.
+    fn claim_index_name(&mut self, name: &str) -> Result<()> {
+        self.claim_free(name).map_err(|error| match error {
+            Error::TableExists(name) => Error::IndexExists(name),
+            other => other,
+        })
+    }
+
+    /// Puts an index without entries on a table's list.
+    fn add_index(&mut self, data: &Arc<TableData>, kept: KeptIndex) -> Result<Arc<IndexData>> {
+        let index = Arc::new(IndexData::new(data.schema(), kept.clone(), Some(self.id()))?);
+        self.note_step(Step::IndexMade(data.clone(), index.clone()));
+        data.indexes.add(index.clone());
+        self.log_catalog(|redo| redo::put_create_index(redo, data.id, &kept))?;
+        Ok(index)
+    }
+
+    /// Gives a table that takes another one's place the indexes of that one. It has no rows yet.
+    pub(super) fn copy_indexes(&mut self, from: &TableData, to: &Arc<TableData>) -> Result<()> {
+        for index in self.indexes_of(from) {
+            let definition = index.definition.clone();
+            self.add_index(to, KeptIndex { definition, has_changed_keys: false })?;
+        }
+        Ok(())
+    }
+
+    /// Waits for those who write to a table now.
+    fn await_writers(&self, data: &Arc<TableData>) -> Result<()> {
+        let (transactions, deadline) = (&self.transactions().0, self.lock_deadline());
+        for user in transactions.other_users(self.handle(), data.id) {
+            let is_used = || transactions.uses_table(user, data.id);
+            let waited = transactions.wait_for(self.handle(), user, row_of_table(data), &is_used, deadline);
+            waited.map_err(|error| self.wait_failed(error))?;
+        }
+        Ok(())
+    }
+
+    /// Enters what this transaction has written to a table. What it has overwritten itself comes back only with a savepoint
+    /// from before the index.
+    fn enter_own(&self, data: &Arc<TableData>, index: &IndexData) -> Result<()> {
+        let enter = |rid: Rid| -> Result<()> {
+            let key = data.storage.read(self.newest(), rid, index.columns(), |cells| index.key(cells))?;
+            key.into_iter().for_each(|key| index.entries.insert(&key, rid));
+            Ok(())
+        };
+        for written in &self.written {
+            match *written {
+                Written::Inserts { table, first, count } if Arc::ptr_eq(&self.tables[table as usize], data) => {
+                    neighbours(first, count).try_for_each(enter)?;
+                }
+                Written::Versions { table, rid, .. } if Arc::ptr_eq(&self.tables[table as usize], data) => enter(rid)?,
+                Written::Inserts { .. } | Written::Versions { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses an index of which two rows have one key now. Rows that come while this looks have claimed their keys.
+    fn check_unique(&self, data: &Arc<TableData>, index: &IndexData) -> Result<()> {
+        for range in 0..data.storage.range_count() {
+            let slots = 0..data.storage.range_records();
+            let rids = slots.map(|slot| Rid::base(range, slot)).take_while(|rid| data.storage.contains(*rid));
+            for rid in rids {
+                let Some(key) = data
+                    .storage
+                    .read(self.newest(), rid, index.columns(), |cells| {
+                        index.is_compared(cells).then(|| index.key(cells))
+                    })?
+                    .flatten()
+                else {
+                    continue;
+                };
+                let others = index.entries.rids(&key);
+                if others.len() > 1 {
+                    self.check_alone(data, index, rid, others.into_iter().filter(|other| *other != rid))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a record that has the key of one of the others, once it is known what becomes of them all.
+    fn check_alone(
+        &self,
+        data: &Arc<TableData>,
+        index: &IndexData,
+        rid: Rid,
+        others: impl Iterator<Item = Rid>,
+    ) -> Result<()> {
+        for other in others {
+            let keys = [self.settled_key(data, index, rid)?, self.settled_key(data, index, other)?];
+            if keys[0].is_some() && keys[0] == keys[1] {
+                let key = self.describe_key(data, index.columns(), rid)?;
+                let (table, index) = (data.name.to_string(), index.definition.name.clone());
+                return Err(Error::KeysNotUnique { table, index, key });
+            }
+        }
+        Ok(())
+    }
+
+    /// The key that a record has once its newest version is decided.
+    fn settled_key(
+        &self,
+        data: &Arc<TableData>,
+        index: &IndexData,
+        rid: Rid,
+    ) -> Result<Option<crate::indexes::IndexKey>> {
+        let (transactions, deadline) = (self.transactions(), self.lock_deadline());
+        let owner = || match data.storage.newest_writer(self.newest(), rid) {
+            Ok(Writer::Running(owner)) => Ok(Some(owner)),
+            Ok(Writer::Tombstone | Writer::Settled) => Ok(None),
+            Err(error) => Err(error),
+        };
+        while let Some(user) = owner()? {
+            let is_held = || owner() == Ok(Some(user));
+            let waited = transactions.0.wait_for(self.handle(), user, row_of_table(data), &is_held, deadline);
+            waited.map_err(|error| self.wait_failed(error))?;
+        }
+        let key = |cells: &[Cell<'_>]| index.is_compared(cells).then(|| index.key(cells));
+        Ok(data.storage.read(self.newest(), rid, index.columns(), key)?.flatten())
+    }
+}
+
+/// What a commit makes of an index that its transaction has made or dropped.
+pub(super) fn publish_indexes(steps: &[Step], at: Timestamp) {
+    for step in steps {
+        match step {
+            Step::IndexMade(_, index) => index.publish(at),
+            Step::IndexDropped(table, index) => {
+                // First it is known to be gone, then nobody keeps it.
+                index.standing.retire(at);
+                table.indexes.remove(index);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Database {
+    /// Makes an index of a table, in a transaction of its own; waits for those who write to the table now.
+    pub fn create_index(&self, table: &str, definition: IndexDefinition) -> Result<Index> {
+        self.alone(|transaction| transaction.create_index(table, definition))
+    }
+
+    /// Removes an index.
+    pub fn drop_index(&self, name: &str) -> Result<()> {
+        self.alone(|transaction| transaction.drop_index(name))
+    }
+}

@@ -1,0 +1,196 @@
+//! The keys that rows enter: of the primary key, and of every index of the table.
+//!
+//! A key that only one record may have is claimed under the latch of its entry, by asking what each record is doing now
+//! that ever had it. One that a running transaction may give up, or take back by rolling back, is waited for under READ
+//! COMMITTED; above, who finds it so has lost.
+use std::sync::Arc;
+
+use index::Holder;
+use lineage::{Cell, PageError, Writer};
+use types::{Rid, Snapshot, TxnId, Value};
+
+use super::Transaction;
+use super::locks::Tried;
+use crate::error::{Error, Result};
+use crate::indexes::{IndexData, IndexKey};
+use crate::primary_key::{Key, PrimaryKey};
+use crate::row::shorten;
+use crate::table::TableData;
+
+/// Why a record does not get a key.
+pub(super) enum Taken {
+    /// Another record has it.
+    By(Rid),
+    /// Whether another record keeps it is known once its writer has ended; `None` if it has ended, too late for this
+    /// transaction's snapshot.
+    Undecided(Rid, Option<TxnId>),
+    /// It can't be told, as a page can't be read back.
+    Unknown(PageError),
+}
+
+/// What keeps keys of which no two records may have one.
+pub(super) trait Unique {
+    type Key: Clone + PartialEq;
+
+    fn columns(&self) -> &[usize];
+
+    /// The key made of the cells of these columns.
+    fn key_of(&self, cells: &[Cell<'_>]) -> Self::Key;
+
+    /// See [`index::UniqueTree::insert_unique`].
+    fn insert_unique(&self, key: &Self::Key, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid>;
+
+    /// Whether a record may have got another key than the one that it was inserted with.
+    fn has_changed_keys(&self, data: &TableData) -> bool;
+
+    /// The name of the constraint.
+    fn constraint(&self, data: &TableData) -> String;
+}
+
+impl Unique for PrimaryKey {
+    type Key = Key;
+
+    fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    fn key_of(&self, cells: &[Cell<'_>]) -> Key {
+        self.key(cells)
+    }
+
+    fn insert_unique(&self, key: &Key, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
+        PrimaryKey::insert_unique(self, key.clone(), rid, holder)
+    }
+
+    fn has_changed_keys(&self, data: &TableData) -> bool {
+        data.has_changed_keys()
+    }
+
+    fn constraint(&self, data: &TableData) -> String {
+        format!("{}_pkey", &*data.name)
+    }
+}
+
+impl Unique for IndexData {
+    type Key = IndexKey;
+
+    fn columns(&self) -> &[usize] {
+        IndexData::columns(self)
+    }
+
+    fn key_of(&self, cells: &[Cell<'_>]) -> IndexKey {
+        self.key(cells)
+    }
+
+    fn insert_unique(&self, key: &IndexKey, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
+        self.entries.insert_unique(key, rid, holder)
+    }
+
+    fn has_changed_keys(&self, _: &TableData) -> bool {
+        IndexData::has_changed_keys(self)
+    }
+
+    fn constraint(&self, _: &TableData) -> String {
+        self.definition.name.clone()
+    }
+}
+
+impl Transaction {
+    /// Enters the keys of a row that was inserted. What could be entered before it fails is taken out again.
+    pub(super) fn enter_keys(&mut self, data: &Arc<TableData>, row: &[Cell<'_>], rid: Rid) -> Result<()> {
+        if let Some(primary_key) = &data.primary_key {
+            self.enter_key(data, primary_key, &primary_key.key_of_row(row), rid)?;
+        }
+        let indexes = data.indexes.all();
+        for (i, index) in indexes.iter().enumerate() {
+            let (key, is_compared) = index.key_of_row(row);
+            if let Err(error) = self.enter_index(data, index, &key, is_compared, rid) {
+                indexes[..i].iter().for_each(|index| index.entries.remove(&index.key_of_row(row).0, rid));
+                data.primary_key.iter().for_each(|primary_key| primary_key.remove(&primary_key.key_of_row(row), rid));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters `rid` in an index; `is_compared` if nobody else may have the key.
+    pub(super) fn enter_index(
+        &mut self,
+        data: &Arc<TableData>,
+        index: &Arc<IndexData>,
+        key: &IndexKey,
+        is_compared: bool,
+        rid: Rid,
+    ) -> Result<()> {
+        if is_compared && !self.has_dropped_index(index) {
+            return self.enter_key(data, &**index, key, rid);
+        }
+        index.entries.insert(key, rid);
+        Ok(())
+    }
+
+    /// Enters `rid` under its key, unless another record has the key. Waits for who may give it up where the isolation level
+    /// says so.
+    pub(super) fn enter_key<U: Unique>(
+        &mut self,
+        data: &Arc<TableData>,
+        unique: &U,
+        key: &U::Key,
+        rid: Rid,
+    ) -> Result<()> {
+        self.when_free(data, |transaction| match transaction.claim_key(data, unique, key, rid) {
+            Ok(()) => Ok(Tried::Done(())),
+            Err(Taken::By(other)) => {
+                transaction.reads.iter().for_each(|reads| reads.note_record(data, other));
+                let (table, key) = (data.name.to_string(), transaction.describe_key(data, unique.columns(), other)?);
+                Err(Error::DuplicateKey { table, constraint: unique.constraint(data), key })
+            }
+            Err(Taken::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
+            Err(Taken::Undecided(_, None)) => Err(transaction.lose(Error::Conflict)),
+            Err(Taken::Unknown(error)) => Err(error.into()),
+        })
+    }
+
+    fn claim_key<U: Unique>(&self, data: &TableData, unique: &U, key: &U::Key, rid: Rid) -> Result<(), Taken> {
+        let (newest, columns) = (self.newest(), unique.columns());
+        let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
+        let has_key = |cells: &[Cell<'_>]| unique.key_of(cells) == *key;
+        let mut taken = None;
+        let claimed = unique.insert_unique(key, rid, |other| {
+            self.saw_anything();
+            let look = || {
+                match data.storage.newest_writer(newest, other)? {
+                    Writer::Running(owner) => return Ok((Holder::Present, Some(Taken::Undecided(other, Some(owner))))),
+                    Writer::Tombstone => return Ok((Holder::Void, None)),
+                    Writer::Settled => {}
+                }
+                let has_now = data.storage.read(newest, other, columns, has_key)?;
+                if has_now == Some(true) {
+                    return Ok((Holder::Present, None));
+                }
+                // It gave the key up after this transaction's snapshot, which would have the key twice.
+                if data.storage.read(seen, other, columns, has_key)? == Some(true) {
+                    return Ok((Holder::Present, Some(Taken::Undecided(other, None))));
+                }
+                // Deleted with the key that it was inserted with. Once keys have been changed in this table that is no
+                // longer certain: a merge forgets an update that was rolled back, and the index has its entry.
+                let is_former = has_now.is_none() && !unique.has_changed_keys(data);
+                Ok((if is_former { Holder::Former } else { Holder::Past }, None))
+            };
+            let (holder, why) = look().unwrap_or_else(|error| (Holder::Present, Some(Taken::Unknown(error))));
+            if holder == Holder::Present {
+                taken = why;
+            }
+            holder
+        });
+        claimed.map_err(|other| taken.unwrap_or(Taken::By(other)))
+    }
+
+    /// A record's key as it stands in a message.
+    pub(super) fn describe_key(&self, data: &TableData, columns: &[usize], rid: Rid) -> Result<String> {
+        let names: Vec<&str> = columns.iter().map(|column| data.schema.columns()[*column].name.as_str()).collect();
+        let values = data.storage.read_values(self.newest(), rid, columns)?.unwrap_or_default();
+        let values: Vec<String> = values.iter().map(Value::to_string).collect();
+        Ok(shorten(format!("({})=({})", names.join(", "), values.join(", "))))
+    }
+}

@@ -1,0 +1,136 @@
+//! Making, changing and dropping sequences within a transaction, and the rows of those that it has for itself.
+//!
+//! A sequence is changed as a table is emptied: a new one takes its name, and goes on where the old one stood.
+use std::sync::Arc;
+
+use lineage::Change;
+use types::{Rid, Timestamp};
+
+use super::{Step, Transaction};
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::sequence::{self, RowCells, Sequence, SequenceOptions};
+use crate::settings::{Retention, TableSettings};
+use crate::table::{Table, TableData};
+
+impl Transaction {
+    /// The sequence that a table is, if it is one, for this transaction.
+    pub fn sequence(&self, table: &Table) -> Option<Sequence> {
+        Sequence::of(table, Some(self.id()))
+    }
+
+    /// The names of the sequences that the transaction sees, sorted.
+    pub fn sequence_names(&self) -> Vec<String> {
+        self.names(TableData::is_sequence)
+    }
+
+    /// Makes a sequence.
+    ///
+    /// # Errors
+    /// [`Error::BadSequence`] for options that contradict each other.
+    pub fn create_sequence(&mut self, name: &str, options: SequenceOptions) -> Result<()> {
+        options.check()?;
+        self.change_catalog(|transaction| {
+            transaction.claim_free(name)?;
+            transaction.make_sequence(name, options, options.start, false)
+        })
+    }
+
+    /// Gives a sequence other options; lets it go on with `restart`, if given, or else where it stands. Waits for those who have
+    /// taken numbers from it only while they write its row.
+    pub fn alter_sequence(&mut self, name: &str, options: SequenceOptions, restart: Option<i64>) -> Result<()> {
+        options.check()?;
+        self.change_catalog(|transaction| {
+            let old = transaction.claim_sequence(name)?;
+            transaction.lock_whole(&old)?;
+            let old = transaction.table_of(old);
+            let gone = || Error::NoSuchTable(name.into());
+            let stands = transaction.sequence(&old).ok_or_else(gone)?.position()?;
+            let (value, is_called) = restart.map_or((stands.last_value, stands.is_called), |value| (value, false));
+            let (min, max) = (options.min, options.max);
+            if value < min {
+                let why = format!("RESTART value ({value}) cannot be less than MINVALUE ({min})");
+                return Err(Error::BadSequence(why));
+            }
+            if value > max {
+                let why = format!("RESTART value ({value}) cannot be greater than MAXVALUE ({max})");
+                return Err(Error::BadSequence(why));
+            }
+            transaction.remove(old.data)?;
+            transaction.make_sequence(name, options, value, is_called)
+        })
+    }
+
+    /// Removes a sequence.
+    pub fn drop_sequence(&mut self, name: &str) -> Result<()> {
+        self.change_catalog(|transaction| {
+            let data = transaction.claim_sequence(name)?;
+            transaction.drop_claimed(name, data)
+        })
+    }
+
+    fn make_sequence(&mut self, name: &str, options: SequenceOptions, value: i64, is_called: bool) -> Result<()> {
+        let settings =
+            TableSettings { sequence: Some(options), retention: Retention::None, ..TableSettings::default() };
+        let data = self.make(name, SequenceOptions::schema(), settings)?;
+        self.enter(&data)?;
+        let row = self.insert_cells(&data, &sequence::row_cells(value, is_called))?;
+        debug_assert_eq!(row, sequence::row(), "nothing else was ever put in");
+        Ok(())
+    }
+
+    fn claim_sequence(&mut self, name: &str) -> Result<Arc<TableData>> {
+        let data = self.claim_table(name)?;
+        match data.is_sequence() {
+            true => Ok(data),
+            false => Err(Error::WrongKind { name: name.into(), expected: "sequence" }),
+        }
+    }
+
+    /// Writes the row of a sequence that the transaction has entered.
+    pub(crate) fn write_sequence(&mut self, data: &Arc<TableData>, row: &RowCells) -> Result<()> {
+        let values = [0, 1, 2].map(|column| (column, row[column]));
+        let row: Rid = sequence::row();
+        self.change(data, row, Timestamp::MAX, Change::Update(&values)).map(drop)
+    }
+
+    /// Writes the rows of the sequences that the transaction has for itself, as it commits.
+    pub(super) fn settle_sequences(&mut self) -> Result<()> {
+        let own = self.steps().iter().filter_map(|step| match step {
+            Step::Made(table) | Step::Locked(table) if !self.has_dropped(table) => Some(table),
+            _ => None,
+        });
+        let own: Vec<Arc<TableData>> = own.filter(|table| table.is_sequence()).cloned().collect();
+        for data in own {
+            if let Some(row) = data.numbers.as_ref().and_then(sequence::Numbers::take_owed) {
+                self.enter(&data)?;
+                self.write_sequence(&data, &row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As for tables: one statement each, in a transaction of its own.
+impl Database {
+    /// Makes a sequence.
+    pub fn create_sequence(&self, name: &str, options: SequenceOptions) -> Result<()> {
+        self.alone(|transaction| transaction.create_sequence(name, options))
+    }
+
+    /// Removes a sequence.
+    pub fn drop_sequence(&self, name: &str) -> Result<()> {
+        self.alone(|transaction| transaction.drop_sequence(name))
+    }
+
+    /// The sequence of this name.
+    pub fn sequence(&self, name: &str) -> Result<Sequence> {
+        let wrong_kind = || Error::WrongKind { name: name.into(), expected: "sequence" };
+        self.table(name)?.sequence().ok_or_else(wrong_kind)
+    }
+
+    /// The names of all sequences, sorted.
+    pub fn sequence_names(&self) -> Vec<String> {
+        self.names(TableData::is_sequence)
+    }
+}

@@ -1,0 +1,237 @@
+//! Indexes under threads: rows that come, move and go while indexes are made, read and dropped; and many threads that
+//! want the same keys of a unique index.
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use engine::{
+    Column, DataType, Database, Direction, Error, Index, IndexDefinition, IndexMethod, IndexRange, Isolation,
+    OpenOptions, ReadView, Retention, ScanOptions, Schema, Table, TableSettings, Transaction, TransactionOptions,
+    Value,
+};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+const METHODS: [IndexMethod; 3] = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash];
+const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
+const TIME: Duration = Duration::from_millis(600);
+
+fn make(retention: Retention) -> (Database, Table) {
+    let options = OpenOptions {
+        range_records: Some(256),
+        update_range_records: Some(64),
+        merge_tail_records: Some(32),
+        ..OpenOptions::default()
+    };
+    let db = Database::in_memory_with(&options);
+    let columns = ["id", "k"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
+    let settings = TableSettings { retention, ..TableSettings::default() };
+    let table = db.create_table_with("t", Schema::new(columns, &["id"]).unwrap(), settings).unwrap();
+    (db, table)
+}
+
+/// The rows that a scan finds, and those that an index finds: keys with ids.
+fn rows(batches: impl Iterator<Item = arrow_array::RecordBatch>) -> Vec<(i64, i64)> {
+    let mut rows = Vec::new();
+    for batch in batches {
+        let [ids, keys] = [0, 1].map(|column| batch.column(column).as_primitive::<Int64Type>().values().to_vec());
+        rows.extend(keys.into_iter().zip(ids));
+    }
+    rows.sort_unstable();
+    rows
+}
+
+fn options() -> ScanOptions {
+    ScanOptions { columns: vec![0, 1], ..ScanOptions::default() }
+}
+
+fn by_scan(table: &Table, view: &ReadView) -> Vec<(i64, i64)> {
+    rows(table.scan(view, options()).unwrap().batches().map(Result::unwrap))
+}
+
+/// Through an index: all at once, or key by key where it has no order.
+fn by_index(table: &Table, view: &ReadView, index: &Index, keys: i64) -> Result<Vec<(i64, i64)>, Error> {
+    let scan = |range: &IndexRange| table.index_scan(view, index, range, Direction::Upward, options());
+    if index.is_ordered() {
+        return Ok(rows(scan(&IndexRange::all())?.map(Result::unwrap)));
+    }
+    let mut all = Vec::new();
+    for key in 0..keys {
+        all.extend(rows(scan(&IndexRange::equal(vec![Value::from(key)]))?.map(Result::unwrap)));
+    }
+    Ok(all)
+}
+
+/// One random change.
+fn change(transaction: &mut Transaction, table: &Table, random: &mut StdRng, ids: i64, keys: i64) -> Result<(), Error> {
+    let [id, key] = [ids, keys].map(|below| Value::from(random.random_range(0..below)));
+    match random.random_range(0..6) {
+        0 => drop(transaction.delete(table, &[id])?),
+        1..=3 => drop(transaction.update(table, &[id], &[("k", key)])?),
+        _ => match transaction.insert(table, &[id, key]) {
+            Err(Error::DuplicateKey { constraint, .. }) if constraint == "t_pkey" => {}
+            inserted => drop(inserted?),
+        },
+    }
+    Ok(())
+}
+
+/// Changes rows until it is over; returns how many transactions committed and how many were refused a key.
+fn write(db: &Database, table: &Table, seed: u64, (ids, keys): (i64, i64), is_over: &AtomicBool) -> (u64, u64) {
+    let (mut random, mut committed, mut refused) = (StdRng::seed_from_u64(seed), 0, 0);
+    while !is_over.load(Ordering::Relaxed) {
+        let level = LEVELS[random.random_range(0..LEVELS.len())];
+        let mut transaction = db.begin_with(TransactionOptions::at(level)).unwrap();
+        let changes = random.random_range(1..4);
+        let done = (0..changes).try_for_each(|_| {
+            let savepoint = transaction.savepoint();
+            change(&mut transaction, table, &mut random, ids, keys)?;
+            if random.random_ratio(1, 5) { transaction.rollback_to(savepoint) } else { Ok(()) }
+        });
+        let is_kept = random.random_ratio(4, 5);
+        let done = done.and_then(|()| if is_kept { transaction.commit().map(drop) } else { Ok(()) });
+        match done {
+            Ok(()) => committed += 1,
+            Err(Error::DuplicateKey { .. }) => refused += 1,
+            Err(error) => assert!(error.is_retryable(), "{error}"),
+        }
+    }
+    (committed, refused)
+}
+
+#[test]
+fn an_index_that_is_made_while_others_write_has_every_row_of_every_snapshot() {
+    for retention in [Retention::None, Retention::Forever] {
+        let ((db, table), is_over) = (make(retention), &AtomicBool::new(false));
+        thread::scope(|scope| {
+            let writers: Vec<_> = (0..3)
+                .map(|seed| {
+                    let (db, table) = (&db, &table);
+                    scope.spawn(move || write(db, table, seed, (400, 40), is_over))
+                })
+                .collect();
+            let merging = scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    db.merge_now();
+                    db.reclaim_now();
+                }
+            });
+            let (started, mut made) = (Instant::now(), 0);
+            while started.elapsed() < TIME || made < 6 {
+                let method = METHODS[made % METHODS.len()];
+                // A snapshot from before the index was made.
+                let early = db.read_view().unwrap();
+                let index = db.create_index("t", IndexDefinition::new("t_k", &[1]).using(method)).unwrap();
+                for _ in 0..3 {
+                    let view = db.read_view().unwrap();
+                    assert_eq!(by_index(&table, &view, &index, 40).unwrap(), by_scan(&table, &view), "{method:?}");
+                }
+                assert_eq!(by_index(&table, &early, &index, 40).unwrap(), by_scan(&table, &early), "{method:?}");
+                db.drop_index("t_k").unwrap();
+                made += 1;
+            }
+            is_over.store(true, Ordering::Relaxed);
+            let committed: u64 = writers.into_iter().map(|writer| writer.join().unwrap().0).sum();
+            merging.join().unwrap();
+            assert!(committed > 100, "{committed} commits");
+        });
+    }
+}
+
+#[test]
+fn an_index_that_was_dropped_serves_what_was_seen_before_and_refuses_what_came_later() {
+    let ((db, table), is_over) = (make(Retention::Forever), &AtomicBool::new(false));
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| write(&db, &table, 1, (50, 10), is_over));
+        for _ in 0..20 {
+            let index = db.create_index("t", IndexDefinition::new("t_k", &[1])).unwrap();
+            let (is_dropped, checked) = (AtomicBool::new(false), AtomicU64::new(0));
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !is_dropped.load(Ordering::Relaxed) || checked.load(Ordering::Relaxed) == 0 {
+                        let view = db.read_view().unwrap();
+                        match by_index(&table, &view, &index, 10) {
+                            Ok(found) => assert_eq!(found, by_scan(&table, &view)),
+                            Err(Error::NoSuchIndex(_)) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                        checked.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+                db.drop_index("t_k").unwrap();
+                is_dropped.store(true, Ordering::Relaxed);
+            });
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert!(writer.join().unwrap().0 > 0);
+    });
+}
+
+/// Fails unless no key comes twice.
+fn check_unique(rows: &[(i64, i64)]) {
+    let mut of_key = BTreeMap::new();
+    for (key, id) in rows {
+        assert_eq!(of_key.insert(key, id), None, "key {key} has two rows");
+    }
+}
+
+#[test]
+fn of_many_who_want_a_key_one_has_it_in_every_snapshot() {
+    for method in METHODS {
+        let ((db, table), is_over) = (make(Retention::None), &AtomicBool::new(false));
+        let index = db.create_index("t", IndexDefinition::new("t_k", &[1]).using(method).unique()).unwrap();
+        thread::scope(|scope| {
+            let (db, table) = (&db, &table);
+            let writers: Vec<_> =
+                (0..4).map(|seed| scope.spawn(move || write(db, table, seed, (12, 8), is_over))).collect();
+            let (started, mut checked) = (Instant::now(), 0);
+            while started.elapsed() < TIME {
+                let view = db.read_view().unwrap();
+                let found = by_scan(table, &view);
+                check_unique(&found);
+                assert_eq!(by_index(table, &view, &index, 8).unwrap(), found, "{method:?}");
+                checked += 1;
+                if checked % 16 == 0 {
+                    db.reclaim_now();
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+            let outcomes: Vec<(u64, u64)> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
+            let (committed, refused) = outcomes.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            assert!(committed > 100 && refused > 10, "{committed} commits, {refused} refused");
+        });
+    }
+}
+
+#[test]
+fn a_unique_index_is_made_only_of_keys_that_stay_unique() {
+    let ((db, table), is_over) = (make(Retention::None), &AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (db, table) = (&db, &table);
+        // So few rows among so many keys that sometimes no two have one, and sometimes some have.
+        let writers: Vec<_> =
+            (0..3).map(|seed| scope.spawn(move || write(db, table, 10 + seed, (8, 30), is_over))).collect();
+        let (started, mut made, mut failed) = (Instant::now(), 0, 0);
+        while started.elapsed() < TIME || made == 0 || failed == 0 {
+            assert!(started.elapsed() < 20 * TIME, "{made} made, {failed} refused");
+            let method = METHODS[(made + failed) % METHODS.len()];
+            match db.create_index("t", IndexDefinition::new("t_k", &[1]).using(method).unique()) {
+                Err(Error::KeysNotUnique { .. }) => failed += 1,
+                Err(error) => assert!(error.is_retryable(), "{error}"),
+                Ok(_) => {
+                    for _ in 0..5 {
+                        check_unique(&by_scan(table, &db.read_view().unwrap()));
+                    }
+                    made += 1;
+                    db.drop_index("t_k").unwrap();
+                }
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let committed: u64 = writers.into_iter().map(|writer| writer.join().unwrap().0).sum();
+        assert!(committed > 0);
+    });
+}

@@ -1,0 +1,258 @@
+//! Numbers from sequences: each once, whatever becomes of transactions, threads and power.
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use engine::{
+    Column, DataType, Database, Error, Isolation, OpenOptions, Retention, Schema, Sequence, SequenceOptions,
+    TransactionOptions, Value,
+};
+use testkit::FaultyDevice;
+
+fn up(min: i64, max: i64) -> SequenceOptions {
+    SequenceOptions { start: min, min, max, ..SequenceOptions::default() }
+}
+
+fn made(options: SequenceOptions) -> (Database, Sequence) {
+    let db = Database::in_memory();
+    db.create_sequence("s", options).unwrap();
+    let sequence = db.sequence("s").unwrap();
+    (db, sequence)
+}
+
+fn take(sequence: &Sequence, count: usize) -> Vec<i64> {
+    (0..count).map(|_| sequence.next_value().unwrap()).collect()
+}
+
+fn open(device: &FaultyDevice) -> Result<Database, Error> {
+    let options = OpenOptions { merge_threads: Some(0), ..OpenOptions::default() };
+    Database::open_on(Arc::new(device.clone()), options)
+}
+
+#[test]
+fn numbers_go_from_bound_to_bound() {
+    let (_, sequence) = made(up(1, 3));
+    assert_eq!(take(&sequence, 3), [1, 2, 3]);
+    let end = sequence.next_value().unwrap_err();
+    assert_eq!(end.to_string(), "nextval: reached maximum value of sequence \"s\" (3)");
+    assert_eq!((end.sqlstate(), sequence.position().unwrap().last_value), ("2200H", 3));
+
+    let down = SequenceOptions { start: 5, increment: -4, min: -5, max: 7, ..SequenceOptions::default() };
+    let (_, sequence) = made(down);
+    assert_eq!(take(&sequence, 3), [5, 1, -3]);
+    let end = sequence.next_value().unwrap_err();
+    assert_eq!(end.to_string(), "nextval: reached minimum value of sequence \"s\" (-5)");
+
+    let (_, sequence) = made(SequenceOptions { cycle: true, ..down });
+    assert_eq!(take(&sequence, 8), [5, 1, -3, 7, 3, -1, -5, 7]);
+
+    let (_, sequence) = made(SequenceOptions { cycle: true, start: 99, ..up(1, 100) });
+    assert_eq!(take(&sequence, 300).into_iter().collect::<BTreeSet<_>>().len(), 100);
+
+    let (_, sequence) = made(up(i64::MAX - 40, i64::MAX));
+    assert_eq!(take(&sequence, 41).last(), Some(&i64::MAX));
+    assert!(sequence.next_value().is_err());
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    let db = Database::in_memory();
+    let refused = |options| match db.create_sequence("s", options) {
+        Err(error @ Error::BadSequence(_)) => (error.sqlstate(), error.to_string()),
+        other => panic!("{other:?}"),
+    };
+    let plain = SequenceOptions::default();
+    let small = SequenceOptions { data_type: DataType::SmallInt, ..up(1, 32_768) };
+    assert_eq!(refused(SequenceOptions { increment: 0, ..plain }).1, "INCREMENT must not be zero");
+    assert_eq!(refused(small).1, "MAXVALUE (32768) is out of range for sequence data type smallint");
+    assert_eq!(refused(up(3, 3)).1, "MINVALUE (3) must be less than MAXVALUE (3)");
+    assert_eq!(refused(SequenceOptions { start: 0, ..plain }).0, "22023");
+    assert_eq!(
+        refused(SequenceOptions { start: 9, ..up(1, 8) }).1,
+        "START value (9) cannot be greater than MAXVALUE (8)"
+    );
+    assert_eq!(refused(SequenceOptions { data_type: DataType::TEXT, ..plain }).0, "22023");
+    assert!(db.sequence_names().is_empty());
+}
+
+#[test]
+fn threads_never_get_a_number_twice() {
+    let (_, sequence) = made(SequenceOptions::default());
+    let all: Vec<Vec<i64>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| take(&sequence, 700))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(all.iter().all(|numbers| numbers.is_sorted()));
+    let different: BTreeSet<i64> = all.into_iter().flatten().collect();
+    assert_eq!((different.len(), different.last()), (2_800, Some(&2_800)));
+}
+
+#[test]
+fn numbers_are_set() {
+    let (_, sequence) = made(up(1, 100));
+    sequence.set_value(50, true).unwrap();
+    assert_eq!(take(&sequence, 2), [51, 52]);
+    sequence.set_value(7, false).unwrap();
+    assert_eq!(take(&sequence, 2), [7, 8]);
+    let refused = sequence.set_value(101, true).unwrap_err();
+    assert_eq!((refused.sqlstate(), take(&sequence, 1)), ("22003", vec![9]));
+}
+
+/// What a transaction takes from a sequence that is there for all stays taken; what it takes from its own is its own.
+#[test]
+fn a_rollback_gives_no_number_back() {
+    let (db, sequence) = made(SequenceOptions::default());
+    let transaction = db.begin().unwrap();
+    assert_eq!(take(&transaction.sequence(&db.table("s").unwrap()).unwrap(), 3), [1, 2, 3]);
+    transaction.rollback();
+    assert_eq!(take(&sequence, 1), [4]);
+
+    let mut transaction = db.begin().unwrap();
+    transaction.create_sequence("own", up(10, 99)).unwrap();
+    let own = transaction.sequence(&transaction.table("own").unwrap()).unwrap();
+    assert!(db.sequence("own").is_err());
+    assert_eq!(take(&own, 2), [10, 11]);
+    let savepoint = transaction.savepoint();
+    assert_eq!(take(&own, 40).len(), 40);
+    transaction.rollback_to(savepoint).unwrap();
+    assert_eq!(take(&own, 1), [52]);
+    transaction.commit().unwrap();
+    assert_eq!(take(&db.sequence("own").unwrap(), 1), [53]);
+}
+
+#[test]
+fn a_sequence_is_changed_within_a_transaction() {
+    let (db, sequence) = made(up(1, 100));
+    take(&sequence, 5);
+    let changed = SequenceOptions { increment: 10, ..up(1, 1_000) };
+    for (commits, restart, next) in [(false, None, 6), (true, None, 16), (true, Some(3), 3)] {
+        let mut transaction = db.begin().unwrap();
+        transaction.alter_sequence("s", changed, restart).unwrap();
+        let seen = transaction.sequence(&transaction.table("s").unwrap()).unwrap();
+        assert_eq!(*seen.options(), changed);
+        if commits {
+            transaction.commit().map(drop).unwrap()
+        } else {
+            transaction.rollback()
+        }
+        assert_eq!(take(&db.sequence("s").unwrap(), 1), [next]);
+    }
+    assert!(matches!(sequence.next_value(), Err(Error::NoSuchTable(_))), "another one has taken its place");
+    let refused = db.begin().unwrap().alter_sequence("s", up(1, 2), None).unwrap_err();
+    assert_eq!(refused.to_string(), "RESTART value (3) cannot be greater than MAXVALUE (2)");
+}
+
+#[test]
+fn who_drops_a_sequence_is_waited_for() {
+    let (db, sequence) = made(SequenceOptions::default());
+    take(&sequence, 1);
+    for commits in [false, true] {
+        let mut transaction = db.begin().unwrap();
+        transaction.drop_sequence("s").unwrap();
+        std::thread::scope(|scope| {
+            let taking = scope.spawn(|| sequence.next_value());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!taking.is_finished());
+            if commits {
+                transaction.commit().map(drop).unwrap()
+            } else {
+                transaction.rollback()
+            }
+            match taking.join().unwrap() {
+                Ok(number) => assert!(number == 2 && !commits),
+                Err(error) => assert!(matches!(error, Error::NoSuchTable(_)) && commits),
+            }
+        });
+    }
+}
+
+#[test]
+fn tables_and_sequences_are_told_apart() {
+    let (db, _) = made(SequenceOptions::default());
+    let schema = Schema::new(vec![Column::new("id", DataType::BigInt)], &["id"]).unwrap();
+    let table = db.create_table("t", schema.clone()).unwrap();
+    assert!(table.sequence().is_none() && db.sequence("t").is_err());
+    assert_eq!((db.table_names(), db.sequence_names()), (vec!["t".to_owned()], vec!["s".to_owned()]));
+    assert!(matches!(db.create_table("s", schema), Err(Error::TableExists(_))), "they share their names");
+    let refusals = [
+        db.drop_table("s"),
+        db.truncate_table("s"),
+        db.set_retention("s", Retention::Forever),
+        db.drop_sequence("t"),
+        db.begin().unwrap().alter_sequence("t", SequenceOptions::default(), None),
+    ];
+    assert!(refusals.into_iter().all(|refused| matches!(refused, Err(Error::WrongKind { .. }))));
+    let row = [Value::from(1i64), Value::from(0i64), Value::Boolean(true)];
+    let written = db.begin().unwrap().insert(&db.table("s").unwrap(), &row);
+    assert_eq!(written.unwrap_err().to_string(), "cannot change sequence \"s\"");
+    db.rename_table("s", "u").unwrap();
+    assert_eq!((db.sequence_names(), take(&db.sequence("u").unwrap(), 1)), (vec!["u".to_owned()], vec![1]));
+}
+
+#[test]
+fn numbers_go_on_when_the_database_is_opened_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut last = 0;
+    for round in 0..6 {
+        let db = Database::open(directory.path()).unwrap();
+        if round == 0 {
+            db.create_sequence("s", SequenceOptions::default()).unwrap();
+        }
+        let numbers = take(&db.sequence("s").unwrap(), 1 + 20 * round);
+        assert!(numbers[0] > last && numbers[0] <= last + 32, "{} after {last}", numbers[0]);
+        last = numbers[numbers.len() - 1];
+        if round % 2 == 1 {
+            db.checkpoint().unwrap();
+        }
+    }
+}
+
+/// Takes numbers in transactions of every kind, with checkpoints in between; returns the numbers whose commits were acknowledged.
+fn scripted(device: &FaultyDevice) -> (Vec<i64>, Result<(), Error>) {
+    let mut acknowledged = Vec::new();
+    let done = open(device).and_then(|db| {
+        let mut making = db.begin()?;
+        making.create_sequence("s", SequenceOptions::default())?;
+        let own = making.sequence(&making.table("s")?).unwrap();
+        let first: Vec<i64> = (0..3).map(|_| own.next_value()).collect::<Result<_, _>>()?;
+        making.create_table("t", Schema::new(vec![Column::new("id", DataType::BigInt)], &["id"]).unwrap())?;
+        making.commit()?;
+        acknowledged.extend(first);
+        let (sequence, table) = (db.sequence("s")?, db.table("t")?);
+        for round in 0..40 {
+            let lost = db.begin()?;
+            sequence.next_value()?;
+            lost.rollback();
+            let number = sequence.next_value()?;
+            let mut transaction = db.begin_with(TransactionOptions::at(Isolation::ReadCommitted))?;
+            transaction.insert(&table, &[number.into()])?;
+            transaction.commit()?;
+            acknowledged.push(number);
+            if round % 17 == 5 {
+                db.checkpoint()?;
+            }
+        }
+        Ok(())
+    });
+    (acknowledged, done)
+}
+
+#[test]
+fn no_number_of_an_acknowledged_commit_comes_again_after_power_loss() {
+    let rehearsal = FaultyDevice::new(0);
+    scripted(&rehearsal).1.unwrap();
+    for step in 1..=rehearsal.steps() {
+        let device = FaultyDevice::new(0);
+        device.cut_power_at(step);
+        let (acknowledged, _) = scripted(&device);
+        let db = open(&device.after_power_loss(step)).unwrap();
+        let Ok(sequence) = db.sequence("s") else {
+            assert!(acknowledged.is_empty(), "step {step}");
+            continue;
+        };
+        let last = acknowledged.last().copied().unwrap_or(0);
+        assert!(sequence.next_value().unwrap() > last, "step {step}: after {last}");
+        let table = db.table("t").unwrap();
+        let rows = table.aggregate(&db.read_view().unwrap(), &[], &[]).unwrap().rows as usize;
+        assert!(rows + 3 >= acknowledged.len(), "step {step}: {rows} rows");
+    }
+}

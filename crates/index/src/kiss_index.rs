@@ -1,0 +1,269 @@
+//! A KISS-Tree of Rids: each integer key leads to the base Rids that had it, nearly always one.
+//!
+//! ```text
+//! key -> value of the tree: one Rid, or the address of a list of several, oldest first (see `rids`)
+//! ```
+//!
+//! Readers take no latch. The tree replaces values by compare-and-swap, but a list grows in place, and a new value is
+//! published before the one that it replaces is given up; so a writer holds one of a few latches, chosen by the key,
+//! meanwhile. Of two writers with one key, one thus sees the other's entry.
+use std::ops::RangeBounds;
+
+use sync::{CachePadded, Guard, Latch, SpinLatch};
+use types::Rid;
+
+use crate::Holder;
+use crate::btree::KeyRids;
+use crate::kiss::{AddressSpaceError, Compact, KissOptions, KissTree, Range};
+use crate::rids::{self, Taken};
+
+/// Writers of different keys rarely meet at one of so many latches. A power of two.
+const LATCHES: usize = 64;
+
+/// An ordered index from integer keys to base Rids.
+pub struct KissIndex {
+    tree: KissTree<u64>,
+    latches: Box<[CachePadded<SpinLatch>]>,
+}
+
+impl KissIndex {
+    /// An empty index whose home are the keys with these upper 32 bits.
+    ///
+    /// # Errors
+    /// If the process has no address space left for it.
+    pub fn new(home: u32) -> Result<Self, AddressSpaceError> {
+        let tree = KissTree::with_options(KissOptions { home, has_huge_pages: false })?;
+        Ok(KissIndex { tree, latches: (0..LATCHES).map(|_| CachePadded::default()).collect() })
+    }
+
+    /// Does what one writer of a key at a time may do.
+    fn latched<R>(&self, key: u64, work: impl FnOnce(&Guard) -> R) -> R {
+        let guard = sync::pin();
+        let _held = self.latches[(key ^ key >> 6) as usize % LATCHES].exclusive();
+        work(&guard)
+    }
+
+    /// The first of the key's Rids, newest first, for which `accept` returns something. `accept` may be asked twice
+    /// about a Rid.
+    #[inline]
+    pub fn find<T>(&self, guard: &Guard, key: u64, accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
+        let value = self.tree.get_pinned(key, guard)?;
+        // SAFETY: the value was read from an entry under this guard; the tree reads its nodes with acquire.
+        unsafe { rids::find(value, guard, accept) }
+    }
+
+    /// Adds an entry, whoever else has the key.
+    ///
+    /// # Panics
+    /// If the process has no address space left, as where memory can't be allocated.
+    pub fn insert(&self, key: u64, rid: Rid) {
+        let _ = self.insert_unique(key, rid, |_| Holder::Past);
+    }
+
+    /// Adds an entry unless a record that has the key already is there; see
+    /// [`UniqueTree::insert_unique`](crate::UniqueTree::insert_unique).
+    ///
+    /// # Panics
+    /// As [`KissIndex::insert`].
+    pub fn insert_unique(&self, key: u64, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
+        debug_assert!(!rid.is_tail());
+        self.latched(key, |guard| {
+            let Some(value) = self.tree.get_pinned(key, guard) else {
+                self.set(key, rid.word());
+                return Ok(());
+            };
+            // SAFETY: the value was read from an entry under the guard, and the key's latch is held; its successor is
+            // put into the entry, and then it is retired.
+            if let Some(successor) = unsafe { rids::added(value, guard, rid, holder)? } {
+                self.set(key, successor);
+                // SAFETY: only this thread has taken the value out of its entry.
+                unsafe { rids::retire(value, guard) };
+            }
+            Ok(())
+        })
+    }
+
+    fn set(&self, key: u64, value: u64) {
+        self.tree.upsert(key, value).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Removes the entry of `rid` under `key`, if there is one.
+    ///
+    /// # Panics
+    /// As [`KissIndex::insert`].
+    pub fn remove(&self, key: u64, rid: Rid) {
+        self.latched(key, |guard| {
+            let Some(value) = self.tree.get_pinned(key, guard) else { return };
+            // SAFETY: the value was read from an entry under the guard, and the key's latch is held; its successor is
+            // put into the entry, and then it is retired.
+            match unsafe { rids::taken(value, guard, rid) } {
+                Taken::Nothing => return,
+                Taken::Left(successor) => self.set(key, successor),
+                Taken::Last => drop(self.tree.remove(key).unwrap_or_else(|error| panic!("{error}"))),
+            }
+            // SAFETY: only this thread has taken the value out of its entry.
+            unsafe { rids::retire(value, guard) };
+        });
+    }
+
+    /// Asks for many keys at a time, and appends the newest Rid of each to `found`, in their order.
+    pub fn newest_batch(&self, keys: &[u64], found: &mut Vec<Option<Rid>>) {
+        let (guard, mut values) = (sync::pin(), Vec::with_capacity(keys.len()));
+        self.tree.get_batch(keys, &mut values);
+        // SAFETY: the values were read from entries under the guard; the tree reads its nodes with acquire.
+        let newest = |value: Option<u64>| value.and_then(|value| unsafe { rids::find(value, &guard, Some) });
+        found.extend(values.into_iter().map(newest));
+    }
+
+    /// The keys in `range`, in key order, from either end, each with its Rids, newest first.
+    pub fn range(&self, range: impl RangeBounds<u64>) -> KissRids<'_> {
+        KissRids { index: self, entries: self.tree.range(range) }
+    }
+
+    /// The Rids of a key, given a value that it had.
+    fn rids(&self, key: u64, value: u64) -> Option<KeyRids> {
+        if let Some(rid) = rids::only(value) {
+            return Some(KeyRids::from_slice(&[rid]));
+        }
+        // The list may be gone by now: it is looked up again, under a guard.
+        let mut rids = KeyRids::new();
+        self.find(&sync::pin(), key, |rid| {
+            rids.push(rid);
+            None::<()>
+        });
+        (!rids.is_empty()).then_some(rids)
+    }
+
+    /// The memory that the index takes, lists left out. Walks the trie.
+    pub fn bytes(&self) -> usize {
+        let memory = self.tree.memory();
+        (memory.page_bytes + memory.block_bytes + memory.trie_bytes) as usize
+    }
+}
+
+impl Drop for KissIndex {
+    fn drop(&mut self) {
+        for (_, value) in self.tree.range(..) {
+            // SAFETY: the value is in the tree once, and `&mut self` proves that nobody looks at it any more.
+            unsafe { rids::free(value) };
+        }
+    }
+}
+
+/// An iterator over keys and their Rids; see [`KissIndex::range`].
+pub struct KissRids<'t> {
+    index: &'t KissIndex,
+    entries: Range<'t, u64, Compact>,
+}
+
+impl Iterator for KissRids<'_> {
+    type Item = (u64, KeyRids);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (index, entries) = (self.index, &mut self.entries);
+        entries.find_map(|(key, value)| index.rids(key, value).map(|rids| (key, rids)))
+    }
+}
+
+impl DoubleEndedIterator for KissRids<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let (index, entries) = (self.index, self.entries.by_ref());
+        entries.rev().find_map(|(key, value)| index.rids(key, value).map(|rids| (key, rids)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rid(slot: usize) -> Rid {
+        Rid::base(0, slot)
+    }
+
+    fn all(index: &KissIndex, key: u64) -> Vec<Rid> {
+        let mut found = Vec::new();
+        index.find(&sync::pin(), key, |rid| {
+            found.push(rid);
+            None::<()>
+        });
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 128 }))]
+
+        /// Within the home of the tree, below and above it.
+        #[test]
+        fn an_index_is_a_map_from_keys_to_lists(
+            steps in prop::collection::vec((0..3u8, 0..6u64, 0..5usize), 1..150),
+            home in 0..2u32,
+        ) {
+            let (index, mut model) = (KissIndex::new(home).unwrap(), BTreeMap::<u64, Vec<Rid>>::new());
+            for (step, key, slot) in steps {
+                let key = key / 2 * (1 << 32) + key;
+                let rids = model.entry(key).or_default();
+                let present = rids.iter().rev().copied().find(|rid| rid.slot() == 3 && slot != 3);
+                match step {
+                    0 => {
+                        let holder = |rid: Rid| if rid.slot() == 3 { Holder::Present } else { Holder::Past };
+                        let claimed = index.insert_unique(key, rid(slot), holder);
+                        prop_assert_eq!(claimed, present.map_or(Ok(()), Err));
+                        if present.is_none() {
+                            rids.retain(|known| *known != rid(slot));
+                            rids.push(rid(slot));
+                        }
+                    }
+                    1 => {
+                        index.insert(key, rid(slot));
+                        rids.retain(|known| *known != rid(slot));
+                        rids.push(rid(slot));
+                    }
+                    _ => {
+                        index.remove(key, rid(slot));
+                        rids.retain(|known| *known != rid(slot));
+                    }
+                }
+                let newest_first: Vec<Rid> = rids.iter().rev().copied().collect();
+                prop_assert_eq!(all(&index, key), newest_first);
+            }
+            model.retain(|_, rids| !rids.is_empty());
+            let expected: Vec<(u64, Vec<Rid>)> =
+                model.into_iter().map(|(key, rids)| (key, rids.into_iter().rev().collect())).collect();
+            let upward: Vec<_> = index.range(..).map(|(key, rids)| (key, rids.to_vec())).collect();
+            let mut downward: Vec<_> = index.range(..).rev().map(|(key, rids)| (key, rids.to_vec())).collect();
+            downward.reverse();
+            prop_assert_eq!(&upward, &expected);
+            prop_assert_eq!(&downward, &expected);
+        }
+    }
+
+    #[test]
+    fn one_of_many_wins_each_key_while_others_come_and_go() {
+        let keys = if cfg!(miri) { 20 } else { 4_000 };
+        let (index, wins) = (KissIndex::new(0).unwrap(), sync::atomic::AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (index, wins) = (&index, &wins);
+                scope.spawn(move || {
+                    for key in 0..keys {
+                        if index.insert_unique(key, rid(thread), |_| Holder::Present).is_ok() {
+                            wins.fetch_add(1, sync::atomic::Ordering::Relaxed);
+                        }
+                        // A list grows and shrinks under those who read it.
+                        index.insert(u64::MAX, rid(10 + thread));
+                        index.remove(u64::MAX, rid(10 + (thread + 1) % 4));
+                        assert!(all(index, u64::MAX).iter().all(|rid| (10..14).contains(&rid.slot())));
+                    }
+                });
+            }
+        });
+        assert_eq!(wins.into_inner(), keys);
+        let mut found = Vec::new();
+        index.newest_batch(&(0..keys + 1).collect::<Vec<_>>(), &mut found);
+        assert!(found.pop().unwrap().is_none() && found.iter().all(Option::is_some));
+    }
+}

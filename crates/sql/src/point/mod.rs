@@ -1,0 +1,159 @@
+//! Statements that touch a row by its primary key, without the planner.
+//!
+//! ```text
+//! SELECT a, b FROM t WHERE key = ?            UPDATE t SET a = ?, b = b + ? WHERE key = ?
+//! INSERT INTO t (a, b) VALUES (?, ?), ...     DELETE FROM t WHERE key = ?              ?: a literal or a parameter
+//! ```
+//!
+//! Such a statement is looked at once (`shape` tells what it is, `term` where its values come from), against the table as it is
+//! then, and run as often as wanted by a call of the engine: no plan, no task, no other thread. Whatever it says besides, and
+//! whatever value is not plainly one of its column's type, goes the long way, which means the same for all that both
+//! can do, errors included: here nothing is reported that the engine does not report.
+mod shape;
+mod term;
+#[cfg(test)]
+mod tests;
+
+use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
+use datafusion::sql::sqlparser::ast::Statement;
+use engine::{DataType, ScanOptions, Table, Value};
+use std::sync::Arc;
+
+use crate::catalog::Tables;
+use crate::error::Result;
+use crate::outcome::{Command, Outcome, Rows};
+use crate::session::Session;
+use crate::table::arrow_schema;
+use crate::transactions::Write;
+
+use shape::Shape;
+use term::{Bound, Origin, Scope, Term};
+
+/// A statement about rows by their keys, for a table as it is.
+#[derive(Debug)]
+pub(crate) struct Point {
+    table: String,
+    id: u32,
+    action: Action,
+}
+
+#[derive(Debug)]
+enum Action {
+    Select {
+        key: Vec<Origin>,
+        columns: Vec<usize>,
+        schema: SchemaRef,
+    },
+    /// Columns in the order in which they are set; those that are read.
+    Update {
+        key: Vec<Origin>,
+        sets: Vec<(usize, Term)>,
+        reads: Vec<usize>,
+    },
+    Delete {
+        key: Vec<Origin>,
+    },
+    /// Whole rows.
+    Insert {
+        rows: Vec<Vec<Origin>>,
+    },
+}
+
+impl Point {
+    /// The statement, if it is one of these; `types` are those of its parameters.
+    pub(crate) fn plan(statement: &Statement, tables: &Tables, types: &[DataType]) -> Option<Point> {
+        let shape = Shape::of(statement)?;
+        let table = tables.find(&shape.table).ok().filter(|table| table.sequence().is_none())?;
+        let schema = table.schema().clone();
+        let scope = Scope { schema: &schema, label: &shape.label, types };
+        let key = || scope.key(&shape.conditions);
+        let action = match &shape.action {
+            shape::Action::Select(items) => {
+                let items: Vec<(usize, String)> = shape::columns(items, &scope)?;
+                let columns = items.iter().map(|(column, _)| *column).collect();
+                Action::Select { key: key()?, columns, schema: heading(&table, &items) }
+            }
+            shape::Action::Update(sets) => {
+                let sets = sets.iter().map(|(column, expr)| scope.set(column, expr)).collect::<Option<Vec<_>>>()?;
+                let is_twice =
+                    |(at, (column, _)): (usize, &(usize, Term))| sets[..at].iter().any(|set| set.0 == *column);
+                if sets.iter().enumerate().any(is_twice) {
+                    return None;
+                }
+                let reads = sets.iter().filter_map(|(_, term)| term.reads()).collect();
+                Action::Update { key: key()?, sets, reads }
+            }
+            shape::Action::Delete => Action::Delete { key: key()? },
+            shape::Action::Insert { columns, rows } => Action::Insert { rows: scope.rows(columns, rows)? },
+        };
+        Some(Point { table: shape.table, id: table.id(), action })
+    }
+
+    /// Runs it with values for its parameters; `None` if it has to go the long way, and nothing was done.
+    pub(crate) fn run(&self, session: &mut Session, values: &[Value]) -> Result<Option<Outcome>> {
+        let bound = Bound { values, now: session.now };
+        let done = match &self.action {
+            Action::Select { key, columns, schema } => return self.select(session, &bound, key, columns, schema),
+            Action::Update { key, sets, reads } => session.write("UPDATE", |_, write| {
+                let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
+                let updated = if reads.is_empty() {
+                    let Some(changes) = bound.changes(sets, &[]) else { return Ok(None) };
+                    Some(write.transaction.update_columns(&table, &key, &changes)?)
+                } else {
+                    let compute = |read: &[Value]| bound.changes(sets, read);
+                    write.transaction.update_computed(&table, &key, reads, compute)?
+                };
+                Ok(updated.map(|updated| format!("UPDATE {}", u64::from(updated))))
+            }),
+            Action::Delete { key } => session.write("DELETE", |_, write| {
+                let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
+                Ok(Some(format!("DELETE {}", u64::from(write.transaction.delete(&table, &key)?))))
+            }),
+            Action::Insert { rows } => session.write("INSERT", |_, write| {
+                let Some(table) = self.find(write)? else { return Ok(None) };
+                let Some(values) = rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
+                    return Ok(None);
+                };
+                for row in &values {
+                    write.transaction.insert(&table, row)?;
+                }
+                Ok(Some(format!("INSERT 0 {}", values.len())))
+            }),
+        };
+        Ok(done?.map(|tag| Command::new(tag).into()))
+    }
+
+    fn select(
+        &self,
+        session: &mut Session,
+        bound: &Bound<'_>,
+        key: &[Origin],
+        columns: &[usize],
+        schema: &SchemaRef,
+    ) -> Result<Option<Outcome>> {
+        let table = session.tables.find(&self.table).ok().filter(|table| table.id() == self.id);
+        let (Some(table), Some(key)) = (table, bound.key(key)) else { return Ok(None) };
+        let moment = session.moment()?;
+        let options = ScanOptions { columns: columns.to_vec(), ..ScanOptions::default() };
+        let rows = Rows::ready(table.lookup(moment.view(), &key, &options)?).renamed(schema.clone());
+        Ok(Some(Outcome::Rows(rows)))
+    }
+
+    /// The table that it is about, if that still has its name.
+    fn find(&self, write: &mut Write<'_>) -> Result<Option<Table>> {
+        match write.transaction.table_to_write(&self.table) {
+            Ok(table) => Ok(Some(table).filter(|table| table.id() == self.id)),
+            Err(engine::Error::NoSuchTable(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The columns of a query's answer, each under its name there.
+fn heading(table: &Table, items: &[(usize, String)]) -> SchemaRef {
+    let schema = arrow_schema(table.schema());
+    let field = |(column, name): &(usize, String)| -> Field {
+        schema.field(*column).clone().with_name(name).with_nullable(true)
+    };
+    Arc::new(ArrowSchema::new(items.iter().map(field).collect::<Vec<_>>()))
+}

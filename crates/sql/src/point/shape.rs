@@ -1,0 +1,227 @@
+//! Which statements are about a row by its key, by their syntax alone.
+//!
+//! A statement may say many things. Whatever it says beside what is looked at here has to be what the plainest statement of its
+//! kind says. Nothing is copied: expressions may be deeper than a stack.
+use std::sync::OnceLock;
+
+use datafusion::sql::sqlparser::ast::{
+    AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, ObjectName, Query, Select, SelectItem, SetExpr,
+    Statement, TableFactor, TableObject, TableWithJoins, Update,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use super::term::Scope;
+use crate::names::{column_name, fold, table_name};
+use crate::parse::Source;
+
+/// Rows of one `INSERT` at most; more are better built as columns.
+const ROWS_MAX: usize = 64;
+
+/// A statement taken apart.
+pub(super) struct Shape<'a> {
+    pub(super) table: String,
+    /// What its columns are called by.
+    pub(super) label: String,
+    /// Joined by AND.
+    pub(super) conditions: Vec<&'a Expr>,
+    pub(super) action: Action<'a>,
+}
+
+pub(super) enum Action<'a> {
+    Select(&'a [SelectItem]),
+    Update(Vec<(String, &'a Expr)>),
+    Delete,
+    Insert { columns: Vec<String>, rows: Vec<&'a [Expr]> },
+}
+
+/// Whether two values of a type are the same but for some fields. All fields are named, so that none is forgotten.
+macro_rules! is_same {
+    ($given:expr, $plain:expr, $name:path { $($field:ident),* }, but $($other:ident),*) => {{
+        let $name { $($field,)* $($other: _,)* } = $given;
+        $(*$field == $plain.$field)&&*
+    }};
+}
+
+impl<'a> Shape<'a> {
+    pub(super) fn of(statement: &'a Statement) -> Option<Shape<'a>> {
+        match statement {
+            Statement::Query(query) => select(query),
+            Statement::Update(statement) => update(statement),
+            Statement::Delete(statement) => delete(statement),
+            Statement::Insert(statement) => insert(statement),
+            _ => None,
+        }
+    }
+}
+
+/// The plainest statements, parsed once.
+struct Plain {
+    query: Box<Query>,
+    update: Update,
+    delete: Delete,
+    insert: Insert,
+}
+
+/// The table of the plainest statements.
+fn plain() -> Option<&'static Plain> {
+    static PLAIN: OnceLock<Option<Plain>> = OnceLock::new();
+    let parse = |text| Parser::parse_sql(&PostgreSqlDialect {}, text).ok()?.pop();
+    let all = || match (
+        parse("SELECT a FROM t"),
+        parse("UPDATE t SET a = 1"),
+        parse("DELETE FROM t"),
+        parse("INSERT INTO t VALUES (1)"),
+    ) {
+        (
+            Some(Statement::Query(query)),
+            Some(Statement::Update(update)),
+            Some(Statement::Delete(delete)),
+            Some(Statement::Insert(insert)),
+        ) => Some(Plain { query, update, delete, insert }),
+        _ => None,
+    };
+    PLAIN.get_or_init(all).as_ref()
+}
+
+fn select(query: &Query) -> Option<Shape<'_>> {
+    let SetExpr::Select(select) = query.body.as_ref() else { return None };
+    let [from] = &select.from[..] else { return None };
+    let plain = &plain()?.query;
+    let SetExpr::Select(plain_select) = plain.body.as_ref() else { return None };
+    let (table, label) = named(from)?;
+    (is_plain_query(query, plain) && is_plain_select(select, plain_select)).then(|| Shape {
+        table,
+        label,
+        conditions: conditions(select.selection.as_ref()),
+        action: Action::Select(&select.projection),
+    })
+}
+
+fn is_plain_query(query: &Query, plain: &Query) -> bool {
+    is_same!(query, plain, Query {
+        with, order_by, limit_clause, fetch, locks, for_clause, settings, format_clause, pipe_operators
+    }, but body)
+}
+
+fn is_plain_select(select: &Select, plain: &Select) -> bool {
+    is_same!(select, plain, Select {
+        optimizer_hints, distinct, select_modifiers, top, top_before_distinct, exclude, into, lateral_views, prewhere,
+        connect_by, group_by, cluster_by, distribute_by, sort_by, having, named_window, qualify, window_before_qualify,
+        value_table_mode, flavor
+    }, but select_token, projection, from, selection)
+}
+
+fn update(update: &Update) -> Option<Shape<'_>> {
+    let plain = &plain()?.update;
+    let is_plain = is_same!(update, plain, Update {
+        optimizer_hints, from, returning, output, or, order_by, limit
+    }, but update_token, table, assignments, selection);
+    let set = |assignment: &'_ datafusion::sql::sqlparser::ast::Assignment| match &assignment.target {
+        AssignmentTarget::ColumnName(name) => column_name(name, &Source { text: "" }).ok(),
+        AssignmentTarget::Tuple(_) => None,
+    };
+    let sets = update.assignments.iter().map(|one| Some((set(one)?, &one.value))).collect::<Option<Vec<_>>>()?;
+    let (table, label) = named(&update.table)?;
+    let conditions = conditions(update.selection.as_ref());
+    is_plain.then_some(Shape { table, label, conditions, action: Action::Update(sets) })
+}
+
+fn delete(delete: &Delete) -> Option<Shape<'_>> {
+    let plain = &plain()?.delete;
+    let FromTable::WithFromKeyword(tables) = &delete.from else { return None };
+    let [from] = &tables[..] else { return None };
+    let is_plain = is_same!(delete, plain, Delete {
+        optimizer_hints, tables, using, returning, output, order_by, limit
+    }, but delete_token, from, selection);
+    let (table, label) = named(from)?;
+    let conditions = conditions(delete.selection.as_ref());
+    is_plain.then_some(Shape { table, label, conditions, action: Action::Delete })
+}
+
+fn insert(insert: &Insert) -> Option<Shape<'_>> {
+    let plain = &plain()?.insert;
+    let TableObject::TableName(name) = &insert.table else { return None };
+    let query = insert.source.as_deref()?;
+    let SetExpr::Values(values) = query.body.as_ref() else { return None };
+    let is_plain = is_same!(insert, plain, Insert {
+        optimizer_hints, or, ignore, into, table_alias, overwrite, assignments, partitioned, after_columns,
+        has_table_keyword, on, returning, output, replace_into, priority, insert_alias, settings, format_clause,
+        multi_table_insert_type, multi_table_into_clauses, multi_table_when_clauses, multi_table_else_clause
+    }, but insert_token, table, columns, source);
+    if values.rows.len() > ROWS_MAX || values.explicit_row || !is_plain_query(query, plain.source.as_deref()?) {
+        return None;
+    }
+    let columns = insert.columns.iter().map(|name| column_name(name, &Source { text: "" }).ok());
+    let columns = columns.collect::<Option<Vec<_>>>()?;
+    let rows = values.rows.iter().map(|row| &row.content[..]).collect();
+    let table = table_of(name)?;
+    let label = table.clone();
+    is_plain.then(|| Shape { table, label, conditions: Vec::new(), action: Action::Insert { columns, rows } })
+}
+
+/// The name of the one table in FROM, and what its columns are called by.
+fn named(from: &TableWithJoins) -> Option<(String, String)> {
+    let TableFactor::Table {
+        name,
+        alias,
+        args: None,
+        with_hints,
+        version: None,
+        with_ordinality: false,
+        partitions,
+        json_path: None,
+        sample: None,
+        index_hints,
+    } = &from.relation
+    else {
+        return None;
+    };
+    if !from.joins.is_empty() || !with_hints.is_empty() || !partitions.is_empty() || !index_hints.is_empty() {
+        return None;
+    }
+    let table = table_of(name)?;
+    match alias {
+        None => Some((table.clone(), table)),
+        Some(alias) if alias.columns.is_empty() && alias.at.is_none() => Some((table, fold(&alias.name))),
+        Some(_) => None,
+    }
+}
+
+fn table_of(name: &ObjectName) -> Option<String> {
+    table_name(name, &Source { text: "" }).ok()
+}
+
+/// The parts of a condition that are joined by AND.
+fn conditions(condition: Option<&Expr>) -> Vec<&Expr> {
+    let mut parts = Vec::new();
+    let mut rest: Vec<&Expr> = condition.into_iter().collect();
+    while let Some(expr) = rest.pop() {
+        match expr {
+            Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([&**right, &**left]),
+            Expr::Nested(inner) => rest.push(inner),
+            other => parts.push(other),
+        }
+    }
+    parts
+}
+
+/// The columns that a query asks for, with their names in the answer.
+pub(super) fn columns(items: &[SelectItem], scope: &Scope<'_>) -> Option<Vec<(usize, String)>> {
+    let mut columns = Vec::with_capacity(items.len());
+    for item in items {
+        match item {
+            SelectItem::UnnamedExpr(expr) => {
+                let column = scope.column(expr)?;
+                columns.push((column, scope.schema.columns()[column].name.clone()));
+            }
+            SelectItem::ExprWithAlias { expr, alias } => columns.push((scope.column(expr)?, fold(alias))),
+            SelectItem::Wildcard(options) if *options == Default::default() => {
+                let all = scope.schema.columns().iter().enumerate();
+                columns.extend(all.map(|(at, column)| (at, column.name.clone())));
+            }
+            _ => return None,
+        }
+    }
+    Some(columns)
+}

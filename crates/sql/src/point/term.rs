@@ -1,0 +1,333 @@
+//! Where the values of a statement by key come from, and what they are when it runs.
+//!
+//! A value is taken here only if it is plainly one of its column's type: a literal that reads as one, a parameter of the same
+//! type, an integer of another width that fits. For all else there is the long way.
+use datafusion::common::ScalarValue;
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, FunctionArguments, Value as SqlValue};
+use engine::{Column, DataType, Schema, Value};
+
+use crate::literals::{Literal, literal};
+use crate::names::fold;
+use crate::values::builder::ColumnBuilder;
+use crate::values::scalars::value_of_scalar;
+use crate::values_list::append_literal;
+
+/// Where a value comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    /// It is a value of the column's type, or NULL.
+    Constant(Value),
+    /// A parameter, counted from 0, for a column of this type.
+    Parameter(usize, DataType),
+    /// The time of the transaction, for a column of this type.
+    Now(DataType),
+}
+
+/// What a column is set to.
+#[derive(Clone, Debug)]
+pub(super) enum Term {
+    Value(Origin),
+    /// A column of integers plus or minus an integer. `width` is the type of the sum, `column_type` that of the column
+    /// which it goes to.
+    Sum {
+        read: usize,
+        by: Origin,
+        is_minus: bool,
+        width: DataType,
+        column_type: DataType,
+    },
+}
+
+impl Term {
+    /// The column that it reads.
+    pub(super) fn reads(&self) -> Option<usize> {
+        match self {
+            Term::Value(_) => None,
+            Term::Sum { read, .. } => Some(*read),
+        }
+    }
+}
+
+/// The names and types that a statement's expressions may use.
+pub(super) struct Scope<'a> {
+    pub(super) schema: &'a Schema,
+    /// what the table is called by
+    pub(super) label: &'a str,
+    /// of the parameters
+    pub(super) types: &'a [DataType],
+}
+
+impl Scope<'_> {
+    /// The column that an expression is.
+    pub(super) fn column(&self, expr: &Expr) -> Option<usize> {
+        match expr {
+            Expr::Identifier(ident) => self.schema.position(&fold(ident)),
+            Expr::CompoundIdentifier(parts) => match &parts[..] {
+                [table, column] if fold(table) == self.label => self.schema.position(&fold(column)),
+                _ => None,
+            },
+            Expr::Nested(inner) => self.column(inner),
+            _ => None,
+        }
+    }
+
+    /// Where the values of the primary key come from, if conditions say `column = value` for each of its columns once and
+    /// nothing else.
+    pub(super) fn key(&self, conditions: &[&Expr]) -> Option<Vec<Origin>> {
+        let key = self.schema.primary_key();
+        if key.is_empty() || conditions.len() != key.len() {
+            return None;
+        }
+        let of_column = |wanted: usize| conditions.iter().find_map(|condition| self.equality(condition, wanted));
+        key.iter().map(|column| of_column(*column)).collect()
+    }
+
+    /// The value that a condition wants a column to have.
+    fn equality(&self, condition: &Expr, wanted: usize) -> Option<Origin> {
+        let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = condition else { return None };
+        let value = match (self.column(left), self.column(right)) {
+            (Some(column), None) if column == wanted => right,
+            (None, Some(column)) if column == wanted => left,
+            _ => return None,
+        };
+        self.key_value(value, &self.schema.columns()[wanted])
+    }
+
+    /// A value to compare a column with, which nothing may be rounded or cut off of.
+    fn key_value(&self, expr: &Expr, column: &Column) -> Option<Origin> {
+        if let Some(parameter) = self.parameter(expr, column.data_type) {
+            return Some(parameter);
+        }
+        let value = match literal(expr)? {
+            Literal::Number(number) => exact(&Value::BigInt(number.parse().ok()?), column.data_type)?,
+            Literal::Text(text) => match column.data_type {
+                DataType::Text { .. } => exact(&Value::Text(text), column.data_type)?,
+                DataType::Decimal { .. } | DataType::Real | DataType::Double => return None,
+                _ => read(Literal::Text(text), column)?,
+            },
+            Literal::Typed(array, data_type) if data_type == column.data_type => {
+                read(Literal::Typed(array, data_type), column)?
+            }
+            _ => return None,
+        };
+        Some(Origin::Constant(value)).filter(|_| !matches!(column.data_type, DataType::Real | DataType::Double))
+    }
+
+    /// A value that is put into a column.
+    fn cell(&self, expr: &Expr, column: &Column) -> Option<Origin> {
+        if let Some(parameter) = self.parameter(expr, column.data_type) {
+            return Some(parameter);
+        }
+        if is_now(expr) && matches!(column.data_type, DataType::Timestamp | DataType::TimestampTz) {
+            return Some(Origin::Now(column.data_type));
+        }
+        read(literal(expr)?, column).map(Origin::Constant)
+    }
+
+    fn parameter(&self, expr: &Expr, to: DataType) -> Option<Origin> {
+        let Expr::Value(value) = expr else { return None };
+        let SqlValue::Placeholder(name) = &value.value else { return None };
+        let at = name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)?;
+        let fits = match (self.types.get(at)?, to) {
+            (from, to) if is_integer(*from) => is_integer(to),
+            (DataType::Text { .. }, DataType::Text { .. }) => true,
+            (from, to) => *from == to,
+        };
+        fits.then_some(Origin::Parameter(at, to))
+    }
+
+    /// A column and what it is set to.
+    pub(super) fn set(&self, name: &str, expr: &Expr) -> Option<(usize, Term)> {
+        let at = self.schema.position(name)?;
+        let column = &self.schema.columns()[at];
+        let term = match self.cell(expr, column) {
+            Some(value) => Term::Value(value),
+            None => self.sum(expr, column.data_type)?,
+        };
+        Some((at, term))
+    }
+
+    fn sum(&self, expr: &Expr, column_type: DataType) -> Option<Term> {
+        let (left, right, is_minus) = match expr {
+            Expr::Nested(inner) => return self.sum(inner, column_type),
+            Expr::BinaryOp { left, op: BinaryOperator::Plus, right } => (left, right, false),
+            Expr::BinaryOp { left, op: BinaryOperator::Minus, right } => (left, right, true),
+            _ => return None,
+        };
+        let (read, other) = match (self.column(left), self.column(right)) {
+            (Some(read), None) => (read, right),
+            (None, Some(read)) if !is_minus => (read, left),
+            _ => return None,
+        };
+        let read_type = self.schema.columns()[read].data_type;
+        let (by, by_type) = self.integer(other)?;
+        if !is_integer(read_type) || !is_integer(column_type) {
+            return None;
+        }
+        let width = if bits(read_type) >= bits(by_type) { read_type } else { by_type };
+        Some(Term::Sum { read, by, is_minus, width, column_type })
+    }
+
+    /// An integer and the type that it has by itself.
+    fn integer(&self, expr: &Expr) -> Option<(Origin, DataType)> {
+        if let Some(Literal::Number(number)) = literal(expr) {
+            let number = number.parse::<i64>().ok()?;
+            let data_type = if i32::try_from(number).is_ok() { DataType::Integer } else { DataType::BigInt };
+            return Some((Origin::Constant(Value::BigInt(number)), data_type));
+        }
+        match self.parameter(expr, DataType::BigInt)? {
+            Origin::Parameter(at, _) => Some((Origin::Parameter(at, DataType::BigInt), *self.types.get(at)?)),
+            _ => None,
+        }
+    }
+
+    /// Whole rows of `VALUES`: columns that are not named are NULL.
+    pub(super) fn rows(&self, names: &[String], rows: &[&[Expr]]) -> Option<Vec<Vec<Origin>>> {
+        let columns = self.schema.columns();
+        let named = names.iter().map(|name| self.schema.position(name)).collect::<Option<Vec<_>>>()?;
+        let targets = if names.is_empty() { (0..columns.len()).collect() } else { named };
+        let is_twice = |(at, column): (usize, &usize)| targets[..at].contains(column);
+        if targets.iter().enumerate().any(is_twice) {
+            return None;
+        }
+        let row = |row: &&[Expr]| {
+            if row.len() != targets.len() {
+                return None;
+            }
+            let mut whole = vec![Origin::Constant(Value::Null); columns.len()];
+            for (expr, at) in row.iter().zip(&targets) {
+                whole[*at] = self.cell(expr, &columns[*at])?;
+            }
+            Some(whole)
+        };
+        rows.iter().map(row).collect()
+    }
+}
+
+/// What the origins lead to in one execution.
+pub(super) struct Bound<'a> {
+    pub(super) values: &'a [Value],
+    /// microseconds since 1970
+    pub(super) now: i64,
+}
+
+impl Bound<'_> {
+    fn value(&self, origin: &Origin) -> Option<Value> {
+        match origin {
+            Origin::Constant(value) => Some(value.clone()),
+            Origin::Parameter(at, to) => exact(self.values.get(*at)?, *to),
+            Origin::Now(DataType::Timestamp) => Some(Value::Timestamp(self.now)),
+            Origin::Now(_) => Some(Value::TimestampTz(self.now)),
+        }
+    }
+
+    /// The values of a key. One with NULL has no row, and goes the long way.
+    pub(super) fn key(&self, key: &[Origin]) -> Option<Vec<Value>> {
+        key.iter().map(|origin| self.value(origin).filter(|value| !value.is_null())).collect()
+    }
+
+    pub(super) fn row(&self, row: &[Origin]) -> Option<Vec<Value>> {
+        row.iter().map(|origin| self.value(origin)).collect()
+    }
+
+    /// The columns with their new values; `read` holds the values of the columns that are read, in their order.
+    pub(super) fn changes(&self, sets: &[(usize, Term)], read: &[Value]) -> Option<Vec<(usize, Value)>> {
+        let mut read = read.iter();
+        let change = |(column, term): &(usize, Term)| {
+            let value = match term {
+                Term::Value(origin) => self.value(origin)?,
+                Term::Sum { by, is_minus, width, column_type, .. } => {
+                    let sum = sum(read.next()?, &self.value(by)?, *is_minus)?;
+                    exact(&exact(&sum, *width)?, *column_type)?
+                }
+            };
+            Some((*column, value))
+        };
+        sets.iter().map(change).collect()
+    }
+}
+
+/// The sum or difference of two integers, `None` beyond 64 bits.
+fn sum(left: &Value, right: &Value, is_minus: bool) -> Option<Value> {
+    match (left, right) {
+        (Value::Null, _) | (_, Value::Null) => Some(Value::Null),
+        _ => {
+            let (left, right) = (integer(left)?, integer(right)?);
+            let sum = if is_minus { left.checked_sub(right) } else { left.checked_add(right) };
+            sum.map(Value::BigInt)
+        }
+    }
+}
+
+/// The value as one of a type, if it is one without any change but in width.
+fn exact(value: &Value, to: DataType) -> Option<Value> {
+    match (value, to) {
+        (Value::Null, _) => Some(Value::Null),
+        (value, DataType::SmallInt) => i16::try_from(integer(value)?).ok().map(Value::SmallInt),
+        (value, DataType::Integer) => i32::try_from(integer(value)?).ok().map(Value::Integer),
+        (value, DataType::BigInt) => integer(value).map(Value::BigInt),
+        (Value::Text(text), DataType::Text { max_chars }) => {
+            let fits = max_chars.is_none_or(|max| text.len() <= max as usize || text.chars().count() <= max as usize);
+            fits.then(|| value.clone())
+        }
+        (Value::Decimal(decimal), DataType::Decimal { precision, scale }) => {
+            let fits = decimal.scale == scale && decimal.unscaled.unsigned_abs() < 10u128.pow(precision.into());
+            fits.then(|| value.clone())
+        }
+        (Value::Boolean(_), DataType::Boolean)
+        | (Value::Real(_), DataType::Real)
+        | (Value::Double(_), DataType::Double)
+        | (Value::Bytea(_), DataType::Bytea)
+        | (Value::Date(_), DataType::Date)
+        | (Value::Timestamp(_), DataType::Timestamp)
+        | (Value::TimestampTz(_), DataType::TimestampTz)
+        | (Value::Uuid(_), DataType::Uuid) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::SmallInt(value) => Some((*value).into()),
+        Value::Integer(value) => Some((*value).into()),
+        Value::BigInt(value) => Some(*value),
+        _ => None,
+    }
+}
+
+fn is_integer(data_type: DataType) -> bool {
+    bits(data_type) > 0
+}
+
+fn bits(data_type: DataType) -> u32 {
+    match data_type {
+        DataType::SmallInt => 16,
+        DataType::Integer => 32,
+        DataType::BigInt => 64,
+        _ => 0,
+    }
+}
+
+/// A literal as it is assigned to a column.
+fn read(literal: Literal, column: &Column) -> Option<Value> {
+    if let Literal::Null = literal {
+        return Some(Value::Null);
+    }
+    let mut builder = ColumnBuilder::new(column.data_type);
+    append_literal(&mut builder, literal, column).ok()?;
+    let scalar = ScalarValue::try_from_array(&builder.finish(), 0).ok()?;
+    value_of_scalar(&scalar, column.data_type)
+}
+
+/// Whether an expression is the time of the transaction.
+fn is_now(expr: &Expr) -> bool {
+    let Expr::Function(function) = expr else { return false };
+    let [part] = &function.name.0[..] else { return false };
+    let Some(ident) = part.as_ident() else { return false };
+    let has_no_arguments = match &function.args {
+        FunctionArguments::None => ident.value.eq_ignore_ascii_case("current_timestamp"),
+        FunctionArguments::List(list) => list.args.is_empty() && ident.value.eq_ignore_ascii_case("now"),
+        FunctionArguments::Subquery(_) => false,
+    };
+    has_no_arguments && ident.quote_style.is_none() && function.filter.is_none() && function.over.is_none()
+}
