@@ -1,7 +1,7 @@
 //! The engine against a simple model of versions: random transactions by several threads, merges of all columns or some
 //! at random points, pages evicted in between, every past timestamp read again on every path. Checks invariants 3 (no
-//! committed version is lost) and 4 (a reader at t sees exactly what was committed at or before t) of ARCHITECTURE.md, and through the storage's
-//! assertions 1 and 2.
+//! committed version is lost) and 4 (a reader at t sees exactly what was committed at or before t) of ARCHITECTURE.md, and
+//! through the storage's assertions 1 and 2.
 //!
 //! By its seed each table has another layout, other update ranges, and keeps its past for ever, for a short time or not at
 //! all. What is given up is refused, never answered wrongly, and what somebody holds is not given up.
