@@ -2,8 +2,9 @@
 //!
 //! Transactions append to lists and read them (`testkit::history`, after Elle). A list is stored in one of three ways: as a
 //! text that is read and written back, so that appends meet at a row; or as a row for each element, so that appends are
-//! inserts and a read is a predicate, with phantoms; or the same through an index, where some rows come by an update. Merges of small ranges, rollbacks, savepoints that take back a part,
-//! conflicts and deadlocks go on all the time. What was rolled back is told to the checker as aborted: nobody may see it.
+//! inserts and a read is a predicate, with phantoms; or the same through an index, where some rows come by an update.
+//! Merges of small ranges, rollbacks, savepoints that take back a part, conflicts and deadlocks go on all the time. What was
+//! rolled back is told to the checker as aborted: nobody may see it.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
