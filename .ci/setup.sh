@@ -101,3 +101,22 @@ setup() {
     setup_packages
     setup_rust
 }
+
+# The clients that only ./test asks for: psql and pgbench from the distribution, psycopg in a folder of the build.
+setup_clients() {
+    local missing=()
+    command -v psql >/dev/null 2>&1 || missing+=(postgresql-client)
+    # pgbench comes with the server's package.
+    command -v pgbench >/dev/null 2>&1 || missing+=(postgresql)
+    command -v python3 >/dev/null 2>&1 || missing+=(python3)
+    python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || missing+=(python3-venv)
+    if [ "${#missing[@]}" -gt 0 ]; then
+        install_packages "${missing[@]}"
+    fi
+    clients_python="${CARGO_TARGET_DIR:-target}/clients/bin/python"
+    if ! "$clients_python" -c 'import psycopg' >/dev/null 2>&1; then
+        headline "install psycopg"
+        python3 -m venv "${CARGO_TARGET_DIR:-target}/clients"
+        "$clients_python" -m pip install --quiet 'psycopg[binary]==3.2.*'
+    fi
+}

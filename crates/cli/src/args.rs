@@ -3,12 +3,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use lab::index::IndexArgs;
 
 use crate::commit::CommitArgs;
 use crate::heap::HeapArgs;
 use crate::inspect::{CopyArgs, InspectArgs, RestoreArgs, VerifyArgs};
 use crate::micro::MicroArgs;
 use crate::output::Format;
+use crate::serve::ServeArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,6 +20,7 @@ Examples:
   lstore data -f a.sql -c '\\dt'     run a script, then list the tables
   lstore data --format csv < a.sql  run standard input, write rows as CSV
   lstore data --archive /mnt/log    archive the log there from now on
+  lstore serve data                 the database in data for psql and drivers
   lstore bench tpch --sf 0.1        TPC-H's queries, idle and under updates
   lstore bench micro                short transactions and SUM beside bounds
 
@@ -82,6 +85,8 @@ pub enum Step {
 /// What else the program can do.
 #[derive(Subcommand, Debug)]
 pub enum Task {
+    /// Serve a database to PostgreSQL's drivers and tools
+    Serve(ServeArgs),
     /// Measure the database
     #[command(subcommand)]
     Bench(Bench),
@@ -106,6 +111,8 @@ pub enum Bench {
     Commit(CommitArgs),
     /// What durability costs a transactional heap, and the ways to commit: the Hathi paper's figures
     Heap(HeapArgs),
+    /// The indexes beside other people's, and the figures of the KISS-Tree's and tsx-index's papers
+    Index(IndexArgs),
 }
 
 /// How `bench tpch` runs.

@@ -1,30 +1,9 @@
-//! What all benchmarks share: progress, errors, and the one form of a JSON line.
-use std::io::{self, Write};
+//! What all benchmarks share: their errors and their files. Progress and figures are those of `lab`.
+use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
-/// Told how far a long stage has come.
-pub trait Progress: Sync {
-    /// A stage begins that will go through `total` steps.
-    fn start(&self, stage: &str, total: u64);
-    /// So many steps more are done.
-    fn advance(&self, count: u64);
-    /// Something worth keeping in sight while the stage goes on.
-    fn tell(&self, note: &str);
-    /// The stage is over; `note` is worth keeping in sight.
-    fn finish(&self, note: &str);
-}
-
-/// Tells nobody.
-pub struct Quiet;
-
-impl Progress for Quiet {
-    fn start(&self, _stage: &str, _total: u64) {}
-    fn advance(&self, _count: u64) {}
-    fn tell(&self, _note: &str) {}
-    fn finish(&self, _note: &str) {}
-}
+use lab::figures::Measured;
+pub use lab::{Progress, Quiet};
 
 /// Why a benchmark did not come to its end.
 #[derive(Debug)]
@@ -58,34 +37,30 @@ impl From<engine::Error> for BenchError {
     }
 }
 
+impl From<lab::LabError> for BenchError {
+    fn from(error: lab::LabError) -> BenchError {
+        match error {
+            lab::LabError::Output(error) => BenchError::Output(error),
+            lab::LabError::Failed(why) => BenchError::Failed(why),
+        }
+    }
+}
+
 impl From<io::Error> for BenchError {
     fn from(error: io::Error) -> BenchError {
         BenchError::Output(error)
     }
 }
 
-/// One measured value as `--json` prints it, its fields in the order in which they are written.
-#[derive(Serialize)]
-pub(crate) struct Line<'a> {
-    pub(crate) bench: &'a str,
-    pub(crate) case: &'a str,
-    pub(crate) metric: &'a str,
-    pub(crate) value: f64,
-    pub(crate) unit: &'a str,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-    pub(crate) runs: usize,
-    /// What was measured beside it in the same command.
-    pub(crate) baseline: Option<&'a str>,
-    /// Ours over the baseline's, greater than 1 = ours better.
-    pub(crate) ratio: Option<f64>,
-}
-
-impl Line<'_> {
-    /// Writes the line.
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", serde_json::to_string(self)?)
-    }
+/// [`lab::figures::in_turns`] with the errors of the benchmarks here.
+pub(crate) fn in_turns(
+    progress: &dyn Progress,
+    runs: u32,
+    case: &str,
+    participants: usize,
+    measure: impl FnMut(usize, u64) -> Result<Vec<f64>, BenchError>,
+) -> Result<Measured, BenchError> {
+    lab::figures::in_turns(progress, runs, case, participants, measure)
 }
 
 /// The folder of a benchmark's files, removed at the end.
@@ -118,36 +93,5 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // What can't be removed is left for people to see.
         let _ = std::fs::remove_dir_all(&self.path);
-    }
-}
-
-/// A number with its digits in groups of three.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A number that may be negative, rounded, with its digits in groups of three.
-pub(crate) fn grouped_signed(number: f64) -> String {
-    let sign = if number < 0.0 { "-" } else { "" };
-    format!("{sign}{}", grouped(number.abs().round() as u64))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_stand_in_groups_of_three() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), text);
-        }
     }
 }

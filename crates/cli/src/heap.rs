@@ -9,8 +9,9 @@ use clap::{Args, ValueEnum};
 use durability::heap::HeapError;
 use durability::heap::workload::{self, FigureOptions, VacationOptions};
 use durability::{Device, FsDevice};
+use lab::figures::{Line, grouped_signed};
 
-use crate::bench::{BenchError, Line, Scratch, grouped_signed};
+use crate::bench::{BenchError, Scratch};
 use crate::output::table::Table;
 
 const EXAMPLES: &str = "\

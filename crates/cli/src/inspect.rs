@@ -6,9 +6,9 @@ use clap::Args;
 use engine::{
     ArchivedLife, CheckpointFileKind, Database, Inspection, LogFileContent, OpenOptions, RecoveryTarget, Value,
 };
+use lab::figures::grouped;
 use serde_json::json;
 
-use crate::bench::grouped;
 use crate::output::table::Table;
 use crate::progress;
 
@@ -22,8 +22,10 @@ const VERIFY_EXAMPLES: &str = "\
 Examples:
   lstore verify mydata && echo whole
 
-Reads every page of the checkpoints, replays the log, and looks every row up by
-its primary key. Nothing is changed; the database must not be open elsewhere.
+Reads every page of both checkpoints, replays the log, and looks at every
+version of every row: what pages say of themselves, NOT NULL, and that each
+index lists it and nothing else. Nothing is changed; the database must not be
+open elsewhere.
 The status is 0 if all is whole, 1 if something is not, 2 if it can't be told.";
 
 const BACKUP_EXAMPLES: &str = "\
@@ -237,7 +239,8 @@ pub fn verify(args: &VerifyArgs) -> Result<bool, String> {
     let found = Database::verify(&args.dir, progress).map_err(|error| fail(&error))?;
     let mut out = io::stdout().lock();
     let written = if args.json {
-        let line = json!({ "tables": found.tables, "rows": found.rows, "checkpoint_bytes": found.checkpoint_bytes,
+        let line = json!({ "tables": found.tables, "rows": found.rows, "versions": found.versions,
+                           "index_entries": found.index_entries, "checkpoint_bytes": found.checkpoint_bytes,
                            "faults": found.faults });
         writeln!(out, "{line}")
     } else {
@@ -248,8 +251,13 @@ pub fn verify(args: &VerifyArgs) -> Result<bool, String> {
                 1 => "1 fault".to_owned(),
                 count => format!("{count} faults"),
             };
+            let (versions, entries) = (grouped(found.versions), grouped(found.index_entries));
             let bytes = grouped(found.checkpoint_bytes);
-            writeln!(out, "{tables} tables, {rows} rows, {bytes} bytes of checkpoints: {verdict}")
+            writeln!(
+                out,
+                "{tables} tables, {rows} rows in {versions} versions, {entries} index entries, {bytes} bytes of \
+                 checkpoints: {verdict}"
+            )
         })
     };
     match written.and_then(|()| out.flush()) {

@@ -2,8 +2,9 @@
 //!
 //! [`run`] is all of it. Below stand the rooms: [`args`] reads the command line; [`input`] cuts what comes in into
 //! statements and backslash commands; [`shell`] runs them, [`output`] writes rows and [`diagnostics`] errors;
-//! [`interactive`] is the shell at a terminal, [`inspect`] a look at a directory from outside; [`tpch`], [`micro`],
-//! [`commit`] and [`heap`] are the benchmarks of those names, [`mod@bench`] and `figures` what they share.
+//! [`interactive`] is the shell at a terminal, [`serve`] the server, [`inspect`] a look at a directory from outside;
+//! [`tpch`], [`micro`], [`commit`], [`heap`] and [`mod@index`] are the benchmarks of those names, [`mod@bench`] what they
+//! share beside `lab`.
 #![forbid(unsafe_code)]
 
 pub mod args;
@@ -12,8 +13,8 @@ pub mod commit;
 mod complete;
 pub mod diagnostics;
 mod editor;
-mod figures;
 pub mod heap;
+pub mod index;
 pub mod input;
 pub mod inspect;
 pub mod interactive;
@@ -22,6 +23,7 @@ pub mod micro;
 pub mod output;
 mod progress;
 mod run;
+pub mod serve;
 pub mod shell;
 pub mod tpch;
 

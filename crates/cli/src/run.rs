@@ -12,11 +12,13 @@ use crate::bench::BenchError;
 use crate::commit;
 use crate::editor::TerminalEditor;
 use crate::heap;
+use crate::index;
 use crate::inspect;
 use crate::interactive;
 use crate::micro;
 use crate::output::Style;
 use crate::progress;
+use crate::serve;
 use crate::shell::{Settings, Shell, Stop};
 use crate::tpch;
 
@@ -35,6 +37,8 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Micro(args))) => end_of_bench(micro::bench(&args)),
         Some(Task::Bench(Bench::Commit(args))) => end_of_bench(commit::bench(&args)),
         Some(Task::Bench(Bench::Heap(args))) => end_of_bench(heap::bench(&args)),
+        Some(Task::Bench(Bench::Index(args))) => end_of_bench(index::bench(&args)),
+        Some(Task::Serve(args)) => told(serve::serve(&args).map(|()| true)),
         Some(Task::Inspect(args)) => told(inspect::inspect(&args).map(|()| true)),
         Some(Task::Verify(args)) => told(inspect::verify(&args)),
         Some(Task::Backup(args)) => told(inspect::backup(&args).map(|()| true)),

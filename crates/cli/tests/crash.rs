@@ -1,9 +1,17 @@
 //! The program killed in the middle of its work: what it had acknowledged is there afterwards, and nothing half.
+//!
+//! `LSTORE_KILL_CYCLES=200 cargo test --release -p cli --test crash -- --nocapture` kills it more often.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-const ROUNDS: usize = 8;
+/// How often it is killed by default: some seconds.
+const CYCLES: usize = 8;
+
+fn cycles() -> usize {
+    let count = std::env::var("LSTORE_KILL_CYCLES").ok();
+    count.map_or(CYCLES, |count| count.parse().expect("LSTORE_KILL_CYCLES is a number"))
+}
 
 /// Feeds transfers to the program and kills it after so many were acknowledged; returns how many were.
 fn transfers_until_killed(directory: &std::path::Path, first: usize, acknowledged: usize) -> usize {
@@ -59,17 +67,25 @@ fn a_killed_program_loses_nothing_that_it_acknowledged() {
     assert_eq!(rows(directory.path(), setup).last(), Some(&1));
     let mut acknowledged = 0;
     let mut next = 0;
-    for round in 0..ROUNDS {
-        acknowledged += transfers_until_killed(directory.path(), next, 3 + round * 5);
+    let cycles = cycles();
+    for round in 0..cycles {
+        acknowledged += transfers_until_killed(directory.path(), next, 3 + round % 20 * 5);
         let sql = "select (select count(*) from transfers), (select sum(balance) from accounts), \
                    (select balance from accounts where id = 2), (select max(n) + 1 from transfers)";
         let found = rows(directory.path(), sql);
         let [transfers, sum, moved, unused] = found[..] else { panic!("{found:?}") };
         assert!(transfers >= acknowledged as i64, "round {round}: {transfers} of {acknowledged} acknowledged");
-        assert_eq!((sum, moved), (0, transfers), "round {round}: transfers are whole");
+        assert_eq!(
+            (sum, moved, unused),
+            (0, transfers, transfers),
+            "round {round}: transfers are whole, and none is missing"
+        );
         // One more may have been committed than was acknowledged, in each round.
         acknowledged = transfers as usize;
         next = unused as usize;
     }
-    println!("{ROUNDS} kills, {acknowledged} transfers");
+    let verified = Command::new(env!("CARGO_BIN_EXE_lstore")).arg("verify").arg(directory.path()).output();
+    let verified = verified.expect("the program runs");
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    println!("{cycles} kills, {acknowledged} transfers");
 }

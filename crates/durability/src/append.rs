@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::Lsn;
 use crate::dependency::{Dependencies, RecentCommits};
-use crate::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, Header, Hole, Place, Tag, frame_bytes};
+use crate::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, Header, Hole, Place, Salt, Tag, frame_bytes};
 use crate::log::LogOptions;
 use crate::segment::{FRAMES_START, Segment};
 
@@ -36,8 +36,10 @@ pub(crate) struct Append {
     taken_first: Lsn,
     /// Bytes promised to reservations.
     reserved: u64,
-    salt: u64,
+    salt: Salt,
     allocated_end: u64,
+    /// There is a commit in the buffer that nobody waits for.
+    has_unawaited: bool,
     /// The segment takes no more frames but reserved ones; the next segment must be begun.
     is_sealed: bool,
     /// The opening frame, until it was put into a buffer.
@@ -88,18 +90,20 @@ pub(crate) struct Entry<'a> {
     pub(crate) dependencies: Option<Dependencies<'a>>,
     /// What it depends on then.
     pub(crate) depends_on: Lsn,
+    /// Nobody waits for it.
+    pub(crate) is_unawaited: bool,
 }
 
 impl<'a> Entry<'a> {
     pub(crate) fn new(tag: Tag, txn: u64, lsn: Lsn, payload: &'a [u8]) -> Entry<'a> {
         let payload_checksum = frame::payload_checksum(payload);
-        Entry { tag, txn, lsn, payload, payload_checksum, dependencies: None, depends_on: 0 }
+        Entry { tag, txn, lsn, payload, payload_checksum, dependencies: None, depends_on: 0, is_unawaited: false }
     }
 
     /// A partition commit that may depend on others.
     pub(crate) fn partition_commit(txn: u64, lsn: Lsn, payload: &'a [u8], on: Dependencies<'a>) -> Entry<'a> {
         let (tag, payload_checksum) = (Tag::PartitionCommit, crc32c::crc32c(payload));
-        Entry { tag, txn, lsn, payload, payload_checksum, dependencies: Some(on), depends_on: 0 }
+        Entry { tag, txn, lsn, payload, payload_checksum, dependencies: Some(on), depends_on: 0, is_unawaited: false }
     }
 
     pub(crate) fn may_depend(&self) -> bool {
@@ -141,8 +145,9 @@ impl Append {
             buffered_first: NO_LSN,
             taken_first: NO_LSN,
             reserved: 0,
-            salt: 0,
+            salt: Salt::default(),
             allocated_end: 0,
+            has_unawaited: false,
             is_sealed: true,
             opening: Some(hole),
             appended: 0,
@@ -159,7 +164,7 @@ impl Append {
     /// Goes on in a segment whose frames end at `end`.
     pub(crate) fn resume(&mut self, segment: &Segment, end: u64) {
         assert!(self.buffer.is_empty() && self.reserved == 0, "frames belong to the segment before");
-        self.salt = segment.header.salt;
+        self.salt = Salt::new(segment.header.salt);
         self.buffer_start = end;
         self.allocated_end = segment.allocated_bytes;
         // One of an older version keeps to what that version knows.
@@ -265,6 +270,12 @@ impl Append {
         Entry { tag, payload_checksum, depends_on, dependencies: None, ..entry }
     }
 
+    /// Notes that nobody waits for what was just appended. Whether it is the first such commit in the buffer: then somebody has
+    /// to be told that the buffer is to be flushed.
+    pub(crate) fn is_first_unawaited(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_unawaited, true)
+    }
+
     /// Puts a frame into the buffer, which has room. Returns the number of the flush that will take it.
     pub(crate) fn push(&mut self, entry: Entry<'_>) -> u64 {
         debug_assert!(entry.dependencies.is_none(), "what it depends on is resolved");
@@ -303,7 +314,7 @@ impl Append {
 
     fn put(&mut self, entry: Entry<'_>, data_frames: u32) {
         let distance = self.buffer.len();
-        let place = Place { salt: self.salt, offset: self.end() };
+        let offset = self.end();
         let (dependency, padding) = match entry.tag {
             Tag::DependentCommit => {
                 let (lsn, padding) = frame::dependency_and_padding(entry.payload.len(), entry.depends_on);
@@ -322,7 +333,7 @@ impl Append {
             payload_checksum: entry.payload_checksum,
             flush_distance: distance as u32,
         };
-        self.buffer.extend_from_slice(&header.encode(place));
+        self.buffer.extend_from_slice(&header.encode_at(self.salt, offset));
         self.buffer.extend_from_slice(entry.payload);
         self.buffer.extend_from_slice(dependency);
         self.buffer.extend_from_slice(padding);
@@ -380,12 +391,13 @@ impl Append {
         let mut bytes = std::mem::replace(&mut self.buffer, std::mem::take(spare));
         let lsns = std::mem::replace(&mut self.lsns, std::mem::take(spare_lsns));
         let start = self.buffer_start;
-        let place = Place { salt: self.salt, offset: start };
+        let place = Place { salt: self.salt.salt, offset: start };
         // It was put there by `push_first`.
         let first = Header::decode(&bytes, place).map(|header| Header { lsn: stable, ..header }.encode(place));
         bytes[..frame::HEADER_BYTES].copy_from_slice(&first.expect("a flush begins with a frame"));
         self.buffer_start += bytes.len() as u64;
         self.taken += 1;
+        self.has_unawaited = false;
         self.taken_first = std::mem::replace(&mut self.buffered_first, NO_LSN);
         Some(Taken { bytes, lsns, start, flush: self.taken })
     }

@@ -56,7 +56,6 @@ use parking_lot::RwLock;
 use types::BlobRef;
 
 use self::blob_file::FileUse;
-pub use self::blob_file::MAX_BLOB_BYTES;
 pub use self::error::CheckpointError;
 use self::error::{Result, corrupt, device_error};
 use self::handles::Handles;
@@ -67,7 +66,7 @@ pub use self::manifest::Manifest;
 pub use self::survey::{CheckpointFile, CheckpointFileKind, CheckpointStats};
 pub use self::writer::{CheckpointWriter, Published};
 use crate::Lsn;
-use crate::device::{Access, Device};
+use crate::device::{Access, Device, DeviceFile};
 
 /// So many published checkpoints are kept.
 const KEPT: usize = 2;
@@ -81,11 +80,13 @@ pub struct CheckpointOptions {
     pub buffer_bytes: usize,
     /// Files that are kept open for readers.
     pub open_files: usize,
+    /// A longer blob is written in pieces of this size, at most 1 GiB.
+    pub piece_bytes: usize,
 }
 
 impl Default for CheckpointOptions {
     fn default() -> CheckpointOptions {
-        CheckpointOptions { file_bytes: 256 << 20, buffer_bytes: 1 << 20, open_files: 128 }
+        CheckpointOptions { file_bytes: 256 << 20, buffer_bytes: 1 << 20, open_files: 128, piece_bytes: 1 << 30 }
     }
 }
 
@@ -161,6 +162,7 @@ impl Checkpoints {
             file_bytes: options.file_bytes.max(HEADER_BYTES as u64),
             buffer_bytes: options.buffer_bytes.clamp(HEADER_BYTES, 1 << 30),
             open_files: options.open_files.max(1),
+            piece_bytes: options.piece_bytes.clamp(1, blob_file::PIECE_BYTES_MAX),
         };
         let names = sweep::Names::list(&*device)?;
         let mut found = FoundCheckpoints::default();
@@ -221,15 +223,26 @@ impl Checkpoints {
     pub fn read(&self, blob: BlobRef) -> Result<Vec<u8>> {
         let file = self.file_of(blob)?;
         file.check_place(blob)?;
-        let handle = match self.handles.get(blob.file) {
+        blob_file::read(&*self.device, &*self.handle(file, blob)?, blob)
+    }
+
+    fn handle(&self, file: FileUse, blob: BlobRef) -> Result<Arc<dyn DeviceFile>> {
+        match self.handles.get(blob.file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 // Perhaps it was given up meanwhile.
                 self.file_of(blob)?;
-                return Err(corrupt(&file.name(), 0, "it is missing"));
+                Err(corrupt(&file.name(), 0, "it is missing"))
             }
-            opened => opened.map_err(|source| device_error(format!("open {}", file.name()), &*self.device, source))?,
-        };
-        blob_file::read(&*self.device, &*handle, blob)
+            opened => opened.map_err(|source| device_error(format!("open {}", file.name()), &*self.device, source)),
+        }
+    }
+
+    /// The pieces of a blob, if it is a long one.
+    fn pieces(&self, file: FileUse, blob: BlobRef) -> Result<Vec<BlobRef>> {
+        if !blob_file::is_long(blob) {
+            return Ok(Vec::new());
+        }
+        blob_file::pieces(&*self.device, &*self.handle(file, blob)?, blob)
     }
 
     /// Whether a kept checkpoint holds the file of the blob. If not, [`CheckpointWriter::keep`] and

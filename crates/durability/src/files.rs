@@ -53,8 +53,9 @@ impl Files {
         let file = if is_new { self.device.create(&name) } else { self.device.open(&name, Access::Write) };
         let file = file.map_err(fail)?;
         let header = Header::new(number, self.log, segment::random_number(), link);
-        let begun = file.write_at(&header.encode(), 0).and_then(|()| {
-            file.preallocate(allocate_bytes)?;
+        // Room first: a disk that is full must not leave a part of a header.
+        let begun = file.preallocate(allocate_bytes).and_then(|()| {
+            file.write_at(&header.encode(), 0)?;
             file.sync()?;
             self.device.sync_dir()?;
             file.size()

@@ -7,7 +7,7 @@
 //!   nothing left    asleep again
 //! ```
 //!
-//! While commits keep coming nobody wakes anybody: appenders look at a flag that does not change.
+//! While commits keep coming nobody wakes anybody: the first one that a flush takes looks at a flag that does not change.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};

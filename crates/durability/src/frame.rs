@@ -135,6 +135,19 @@ impl Place {
     }
 }
 
+/// The salt of a segment with its checksum, for who encodes many frames of one segment.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Salt {
+    pub(crate) salt: u64,
+    checksum: u32,
+}
+
+impl Salt {
+    pub(crate) fn new(salt: u64) -> Salt {
+        Salt { salt, checksum: crc32c::crc32c(&salt.to_le_bytes()) }
+    }
+}
+
 /// The fixed part of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -151,17 +164,26 @@ pub(crate) struct Header {
 
 impl Header {
     pub(crate) fn encode(&self, place: Place) -> [u8; HEADER_BYTES] {
-        assert_eq!(place.offset % ALIGN_BYTES as u64, 0, "frames are aligned");
-        let mut bytes = [0; HEADER_BYTES];
+        self.encode_at(Salt::new(place.salt), place.offset)
+    }
+
+    pub(crate) fn encode_at(&self, salt: Salt, offset: u64) -> [u8; HEADER_BYTES] {
+        assert_eq!(offset % ALIGN_BYTES as u64, 0, "frames are aligned");
+        // The offset stands in front of what is to be checked, where the checksum goes afterwards: one run over both.
+        let mut room = [0; HEADER_BYTES + 4];
+        room[..8].copy_from_slice(&offset.to_le_bytes());
+        let bytes = &mut room[4..];
         bytes[4..8].copy_from_slice(&self.payload_checksum.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.payload_bytes.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.flush_distance.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.txn.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.lsn.to_le_bytes());
-        bytes[32..36].copy_from_slice(&(place.salt as u32).to_le_bytes());
+        bytes[32..36].copy_from_slice(&(salt.salt as u32).to_le_bytes());
         let tag_and_count = self.tag as u32 | self.data_frames.min(DATA_FRAMES_MAX) << 8;
         bytes[36..40].copy_from_slice(&tag_and_count.to_le_bytes());
-        let checksum = crc32c::crc32c_append(place.seed(), &bytes[4..]);
+        let checksum = crc32c::crc32c_append(salt.checksum, &room);
+        let mut bytes = [0; HEADER_BYTES];
+        bytes.copy_from_slice(&room[4..]);
         bytes[..4].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }

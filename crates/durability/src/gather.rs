@@ -130,7 +130,7 @@ pub fn gather_log(sources: &[Arc<dyn Device>], target: &dyn Device, below: Lsn) 
         copy(&gathered, found, target, number)?;
     }
     if let (Some(found), true) = (gathered.segments.first(), below > 0) {
-        trim::write(target, found.header.log, below)?;
+        trim::write(target, found.header.log, below, 0)?;
     }
     target.sync_dir().map_err(|source| failed("sync the directory", target, source))?;
     Ok(gathered.segments())

@@ -79,7 +79,7 @@ mod turn;
 pub use archive::{Archived, OldSegment};
 pub use checkpoint::{
     BlobHold, CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats,
-    CheckpointWriter, Checkpoints, FoundCheckpoints, MAX_BLOB_BYTES, Manifest, Published,
+    CheckpointWriter, Checkpoints, FoundCheckpoints, Manifest, Published,
 };
 pub use copies::{ArchivedLog, Extent, SegmentArchive, archived_logs};
 pub use dependency::Dependencies;

@@ -111,7 +111,7 @@ pub struct Appended {
 
 impl Appended {
     fn new(partition: usize, mode: CommitMode, pushed: &Pushed) -> Appended {
-        let Pushed { lsn, flush, depends_on } = *pushed;
+        let Pushed { lsn, flush, depends_on, .. } = *pushed;
         Appended { lsn, partition, flush, mode, depends_on }
     }
 }
@@ -150,6 +150,8 @@ pub(crate) struct Shared {
 
 struct Trim {
     below: Lsn,
+    /// Everything up to here is known to have been on disk.
+    proven: Lsn,
     /// Of earlier crashes; the trim point never stands within one.
     holes: Vec<Hole>,
     outgoing: Outgoing,
@@ -229,7 +231,12 @@ impl Log {
             appended_to: partitions.len().min(options.partitions),
             partitions,
             alarm: Alarm::default(),
-            trim: Mutex::new(Trim { below: stock.trim.below, holes, outgoing: Outgoing::default() }),
+            trim: Mutex::new(Trim {
+                below: stock.trim.below,
+                proven: stock.trim.proven,
+                holes,
+                outgoing: Outgoing::default(),
+            }),
             _lock: lock,
         });
         let fail = |source| device_error("start the flushing thread".to_string(), location, source);
@@ -314,8 +321,9 @@ impl Log {
         next_lsn: impl FnOnce() -> Lsn,
     ) -> Result<Appended> {
         let number = || self.checked(next_lsn());
+        let entry = Entry { is_unawaited: mode == CommitMode::Async, ..entry };
         let pushed = self.partition(partition)?.append_numbered(&self.shared.common, entry, number)?;
-        self.ring(mode);
+        self.ring(&pushed);
         Ok(Appended::new(partition, mode, &pushed))
     }
 
@@ -399,7 +407,7 @@ impl Log {
         }
         common.poison.watch(|| {
             if below > trim.below {
-                trim::write(&*common.files.device, common.files.log, below)?;
+                trim::write(&*common.files.device, common.files.log, below, trim.proven)?;
                 trim.below = below;
                 trim.holes.retain(|hole| hole.to > below);
             }
@@ -454,9 +462,9 @@ impl Log {
         LogStats { bytes, frames, syncs, segments }
     }
 
-    /// Wakes the flusher for a commit that nobody waits for.
-    fn ring(&self, mode: CommitMode) {
-        if mode == CommitMode::Async
+    /// Wakes the flusher for a commit that nobody waits for. The first of a flush does for all.
+    fn ring(&self, pushed: &Pushed) {
+        if pushed.is_first_unawaited
             && let Some(flusher) = &self.flusher
         {
             flusher.ring();
@@ -487,7 +495,15 @@ impl Log {
     fn finish(&mut self) -> Result<()> {
         self.flusher = None;
         self.flush()?;
-        self.shared.partitions.iter().try_for_each(|partition| partition.mark_end(&self.shared.common))
+        let Shared { common, partitions, trim, .. } = &*self.shared;
+        partitions.iter().try_for_each(|partition| partition.mark_end(common))?;
+        // A hole that a crash has left is in an opening frame by now: where it is, some partition was not settled.
+        let (mut trim, proven) = (trim.lock(), self.stable_lsn());
+        if !self.is_read_only() && proven > trim.proven {
+            trim::write(&*common.files.device, common.files.log, trim.below, proven)?;
+            trim.proven = proven;
+        }
+        Ok(())
     }
 }
 
@@ -532,9 +548,10 @@ impl Reservation<'_> {
 
     fn append(mut self, entry: Entry<'_>, mode: CommitMode) -> Appended {
         self.log.checked(entry.lsn);
+        let entry = Entry { is_unawaited: mode == CommitMode::Async, ..entry };
         let (reserved, shared) = (std::mem::take(&mut self.reserved), &self.log.shared);
         let pushed = shared.partitions[self.partition].append_reserved(&shared.common, entry, reserved);
-        self.log.ring(mode);
+        self.log.ring(&pushed);
         Appended::new(self.partition, mode, &pushed)
     }
 }

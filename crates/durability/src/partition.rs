@@ -82,6 +82,8 @@ pub(crate) struct Pushed {
     pub(crate) flush: u64,
     /// The LSN that it depends on, 0 if none.
     pub(crate) depends_on: Lsn,
+    /// Nobody waits for the frame, and it is the first such one that the flush takes.
+    pub(crate) is_first_unawaited: bool,
 }
 
 /// What a thread waits for.
@@ -104,7 +106,7 @@ impl Partition {
             number,
             append: CachePadded::new(Mutex::new(append)),
             pending_first: AtomicU64::new(NO_LSN),
-            turn: Turn::new(),
+            turn: Turn::default(),
             writer: Mutex::new(Writer { segment, taken: None, spare: Vec::new(), spare_lsns: Vec::new() }),
             written: CachePadded::new(AtomicU64::new(0)),
             extensions: AtomicU64::new(0),
@@ -162,7 +164,8 @@ impl Partition {
         if entry.tag.is_numbered() {
             self.pending_first.store(append.pending_first(), Ordering::Release);
         }
-        Pushed { lsn: entry.lsn, flush, depends_on: entry.depends_on }
+        let is_first_unawaited = entry.is_unawaited && append.is_first_unawaited();
+        Pushed { lsn: entry.lsn, flush, depends_on: entry.depends_on, is_first_unawaited }
     }
 
     /// The append latch with room for a frame; flushes or extends as long as there is none (back-pressure).

@@ -30,7 +30,8 @@
 //! - Damage within the last flush of a partition that was not closed looks like an interrupted write, and its
 //!   commits are dropped, though they may have been acknowledged, unless a later flush of another partition, or a
 //!   mark, testifies that they were stable. (A closed partition ends with a mark that testifies for all of it.)
-//! - Last segments that were removed, or replaced by older copies of themselves, are missed only by the same testimony.
+//! - Last segments that were removed, or replaced by older copies of themselves, are missed only by the same testimony. What
+//!   was there when the log was closed last testifies as well (`trim.rs`).
 //! - What an interrupted flush testifies to is passed over if its first frame is lost: that may have been an opening frame, with
 //!   the hole that makes it true.
 //! - Damage to the mark itself, or to what follows the last frame, looks like a torn tail; nothing is lost.
@@ -106,6 +107,7 @@ pub(crate) fn recover<E>(
         until: Lsn::MAX,
         pending: BTreeMap::new(),
         holes: Vec::new(),
+        proven: stock.trim.proven,
         apply,
         recovered: Recovered { trimmed_below: stock.trim.below, was_closed: true, ..Recovered::default() },
         progress,
@@ -122,9 +124,9 @@ pub(crate) fn recover<E>(
     }
     if access == Access::Write && !chains.is_empty() {
         chains.iter_mut().try_for_each(Chain::mend)?;
-        if stock.trim.below > 0 && (stock.trim.is_uneven || !recovered.was_closed) {
+        if stock.trim.log.is_some() && (stock.trim.is_uneven || !recovered.was_closed) {
             // It may have been read from the page cache only, like the last flushes.
-            trim::write(device, stock.log, stock.trim.below)?;
+            trim::write(device, stock.log, stock.trim.below, stock.trim.proven)?;
         }
         // The crash may have come between the creation of a file and the sync of its name.
         let synced = device.sync_dir();
@@ -148,8 +150,9 @@ pub fn read_log<E>(
     let from = from.max(stock.trim.below).max(1);
     let recovered = Recovered::default();
     let (pending, holes, progress) = (BTreeMap::new(), Vec::new(), &mut |_, _| ());
+    let (trimmed, next, proven, reported) = (from, from, 0, 0);
     let mut merge =
-        Merge { chains, trimmed: from, next: from, until, pending, holes, apply, recovered, progress, reported: 0 };
+        Merge { chains, trimmed, next, until, pending, holes, proven, apply, recovered, progress, reported };
     merge.up_to_gap()?;
     if merge.next <= until { Err(merge.missing(until).into()) } else { Ok(()) }
 }
@@ -170,10 +173,11 @@ pub fn read_log_to_gap<E>(
     let (from, until) = ((*range.start()).max(stock.trim.below).max(1), *range.end());
     let recovered = Recovered::default();
     let (pending, holes) = (BTreeMap::new(), Vec::new());
+    let (trimmed, next, closed, reported) = (from, from, stock.trim.proven, 0);
     let mut merge =
-        Merge { chains, trimmed: from, next: from, until, pending, holes, apply, recovered, progress, reported: 0 };
+        Merge { chains, trimmed, next, until, pending, holes, proven: closed, apply, recovered, progress, reported };
     merge.up_to_gap()?;
-    let testimony = || merge.chains.iter().map(|chain| chain.testimony).max().unwrap_or(0);
+    let testimony = || merge.chains.iter().map(|chain| chain.testimony).fold(closed, Lsn::max);
     let proven = proven.unwrap_or_else(testimony).min(until);
     if merge.next <= proven { Err(merge.missing(proven).into()) } else { Ok((merge.next - 1).min(until)) }
 }
@@ -253,6 +257,8 @@ struct Merge<'a, 'b, E> {
     /// What was read ahead, with the place of its chain.
     pending: BTreeMap<Lsn, (usize, Numbered)>,
     holes: Vec<Hole>,
+    /// Up to here everything was there when the log was closed.
+    proven: Lsn,
     apply: &'a mut Apply<'b, E>,
     recovered: Recovered,
     progress: &'a mut dyn FnMut(u64, u64),
@@ -287,7 +293,7 @@ impl<E> Merge<'_, '_, E> {
 
     /// Hands over the partition commits beyond the gap. Returns the hole that the gap begins.
     fn beyond_gap(&mut self) -> std::result::Result<Hole, OpenError<E>> {
-        let testimony = self.chains.iter().map(|chain| chain.testimony).max().unwrap_or(0);
+        let testimony = self.chains.iter().map(|chain| chain.testimony).fold(self.proven, Lsn::max);
         if self.next <= testimony {
             return Err(self.missing(testimony).into());
         }

@@ -4,7 +4,7 @@
 //!   until what I wait for is done:
 //!     nobody leads      -> lead: flush for all, give up the lead, wake one of those who wait for the next flush,
 //!                          who leads next; then all who waited for this one, by one system call
-//!     somebody leads    -> look again for some microseconds, then sleep in the room of my flush
+//!     somebody leads    -> sleep in the room of my flush
 //! ```
 //!
 //! **Rooms.** Flushes are numbered, and who appends a frame learns the number of the flush that takes it. While one is under way
@@ -19,19 +19,14 @@
 //! and then looks at the counts. In the one order of these steps either the follower sees that nobody leads, or its room's word
 //! changes after it was read. One who was woken to lead and leaves instead, as another partition has failed, wakes all others.
 //!
-//! Followers look before they sleep, because being woken costs as much as a good part of a sync. But not more of them
-//! than there are processors beside the leader's: where threads wait for a processor, looking keeps them from it.
+//! Followers do not look for a while before they sleep, though being woken costs a good part of a sync: looking made no
+//! number of clients faster on two processors and doubled the work for a commit (ARCHITECTURE, design decisions).
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
 use sync::CachePadded;
 
-/// How long a follower looks before it sleeps.
-const LOOK: Duration = Duration::from_micros(50);
-/// Looks between two glances at the clock, after which the processor is offered to others.
-const LOOKS_PER_YIELD: u32 = 32;
 /// Everybody.
 const ALL: u32 = i32::MAX as u32;
 
@@ -56,12 +51,10 @@ impl Room {
 }
 
 /// Elects the leader and lets the others wait.
+#[derive(Default)]
 pub(crate) struct Turn {
     is_led: CachePadded<AtomicBool>,
     rooms: [CachePadded<Sleepers>; Room::COUNT],
-    /// Threads that look, and how many may.
-    looking: AtomicUsize,
-    looking_max: usize,
 }
 
 /// Those who sleep in a room.
@@ -94,16 +87,6 @@ impl Sleepers {
 }
 
 impl Turn {
-    pub(crate) fn new() -> Turn {
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Turn {
-            is_led: CachePadded::new(AtomicBool::new(false)),
-            rooms: Default::default(),
-            looking: AtomicUsize::new(0),
-            looking_max: processors.saturating_sub(1).max(1),
-        }
-    }
-
     /// Returns once `is_reached()` or `is_over()`, leading by `lead` whenever nobody else does, or with the error of
     /// its own `lead`. Neither must become false again. After a `lead` that failed others lead in their turn. `room` is that of
     /// what is to be reached, `next_room` that of the next flush to be done.
@@ -123,7 +106,7 @@ impl Turn {
                 if !is_done() {
                     lead()?;
                 }
-            } else if !self.look(&is_done) {
+            } else {
                 self.rooms[room as usize].sleep(|| !is_done() && self.is_led.load(Ordering::SeqCst));
             }
         }
@@ -132,31 +115,6 @@ impl Turn {
             self.rooms.iter().for_each(|room| room.wake(ALL));
         }
         Ok(())
-    }
-
-    /// Looks for a while; true if there is something to do other than to sleep.
-    fn look(&self, is_done: &impl Fn() -> bool) -> bool {
-        if self.looking.fetch_add(1, Ordering::Relaxed) >= self.looking_max {
-            self.looking.fetch_sub(1, Ordering::Relaxed);
-            return false;
-        }
-        let has_seen = self.look_on(is_done);
-        self.looking.fetch_sub(1, Ordering::Relaxed);
-        has_seen
-    }
-
-    fn look_on(&self, is_done: &impl Fn() -> bool) -> bool {
-        let start = Instant::now();
-        while start.elapsed() < LOOK {
-            for _ in 0..LOOKS_PER_YIELD {
-                if is_done() || !self.is_led.load(Ordering::Acquire) {
-                    return true;
-                }
-                std::hint::spin_loop();
-            }
-            std::thread::yield_now();
-        }
-        false
     }
 
     /// Gives up the lead; wakes one to lead next, and all who waited for what is done.
@@ -183,25 +141,18 @@ impl<N: Fn() -> Room> Drop for Lead<'_, N> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU64;
+    use std::time::Duration;
 
     use super::*;
 
     /// Flushes that take what was appended when they begin.
     #[derive(Default)]
     struct Flushes {
-        turn: TurnForTest,
+        turn: Turn,
         taken: AtomicU64,
         done: AtomicU64,
         leads: AtomicU64,
         is_over: AtomicBool,
-    }
-
-    struct TurnForTest(Turn);
-
-    impl Default for TurnForTest {
-        fn default() -> TurnForTest {
-            TurnForTest(Turn::new())
-        }
     }
 
     impl Flushes {
@@ -218,18 +169,18 @@ mod tests {
                 let number = self.done.load(Ordering::SeqCst) + 1;
                 self.taken.store(number, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_micros(70));
-                if failing > 0 && lead % failing == 0 {
+                if failing > 0 && lead.is_multiple_of(failing) {
                     return Err(lead);
                 }
                 self.done.store(number, Ordering::SeqCst);
                 Ok(())
             };
             let next_room = || Room::of_flush(self.done.load(Ordering::SeqCst) + 1);
-            self.turn.0.wait_for(room, next_room, is_reached, || self.is_over.load(Ordering::SeqCst), lead)
+            self.turn.wait_for(room, next_room, is_reached, || self.is_over.load(Ordering::SeqCst), lead)
         }
 
         fn sleepers(&self) -> usize {
-            self.turn.0.rooms.iter().map(|room| room.count.load(Ordering::SeqCst)).sum()
+            self.turn.rooms.iter().map(|room| room.count.load(Ordering::SeqCst)).sum()
         }
     }
 
@@ -238,7 +189,7 @@ mod tests {
         let flushes = Flushes::default();
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| (0..300).for_each(|_| drop(flushes.commit(0).unwrap())));
+                scope.spawn(|| (0..300).for_each(|_| assert!(flushes.commit(0).is_ok())));
             }
         });
         let (done, leads) = (flushes.done.into_inner(), flushes.leads.into_inner());
@@ -278,7 +229,7 @@ mod tests {
                         };
                         let next_room = || Room::of_flush(flushes.done.load(Ordering::SeqCst) + 1);
                         let is_reached = || others.load(Ordering::SeqCst) >= round;
-                        flushes.turn.0.wait_for(Room::Others, next_room, is_reached, || false, lead).unwrap();
+                        flushes.turn.wait_for(Room::Others, next_room, is_reached, || false, lead).unwrap();
                     }
                 });
             }
@@ -310,7 +261,7 @@ mod tests {
                     flushes.is_over.store(true, Ordering::SeqCst);
                     Ok::<(), u64>(())
                 };
-                flushes.turn.0.wait_for(
+                flushes.turn.wait_for(
                     Room::Odd,
                     || Room::Even,
                     || false,

@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use durability::{CommitMode, Log, LogError, LogOptions, Recovered};
+use durability::{CommitMode, Device, Log, LogError, LogOptions, Recovered};
 use support::{Found, Ledger, SMALL, commit, commit_and_wait, commit_many, open_with};
 use testkit::FaultyDevice;
 
@@ -34,7 +34,6 @@ fn written(close: bool) -> (FaultyDevice, Ledger) {
 }
 
 fn files(device: &FaultyDevice) -> BTreeMap<String, Vec<u8>> {
-    use durability::Device;
     device.list().unwrap().into_iter().map(|name| (name.clone(), device.contents(&name))).collect()
 }
 
@@ -149,11 +148,37 @@ fn an_unknown_version_is_refused() {
 #[test]
 fn a_shortened_segment_is_refused() {
     let (device, _) = written(true);
-    for (name, bytes) in files(&device) {
+    for (name, bytes) in files(&device).into_iter().filter(|(name, _)| name.ends_with(".log")) {
         let device = put(&files(&device));
         device.put(&name, bytes[..bytes.len() / 2].to_vec());
         assert!(matches!(open(&device), Err(LogError::Corrupt { file, .. }) if file == name));
     }
+}
+
+/// What was there when the log was closed is missed, also where nothing that is left speaks of it.
+#[test]
+fn a_segment_that_is_removed_from_a_closed_log_is_missed() {
+    let (device, ledger) = (FaultyDevice::new(0), Ledger::default());
+    let options = LogOptions { segment_bytes: 2048, growth_bytes: 512, ..SMALL };
+    let (log, _, _) = open_with(&device, options).unwrap();
+    for txn in 1..=60 {
+        commit_and_wait(&log, &ledger, (0, txn), 1, CommitMode::Sync).unwrap();
+    }
+    log.close().unwrap();
+    let names: Vec<String> = files(&device).into_keys().filter(|name| name.ends_with(".log")).collect();
+    assert!(names.len() > 3);
+    for name in &names {
+        let device = put(&files(&device));
+        device.remove(name).unwrap();
+        assert!(matches!(open(&device), Err(LogError::Corrupt { .. })), "{name}");
+    }
+    // The same without the last two; and a file of before, that says nothing of it.
+    let device = put(&files(&device));
+    names.iter().rev().take(2).for_each(|name| device.remove(name).unwrap());
+    assert!(matches!(open(&device), Err(LogError::Corrupt { .. })));
+    device.remove("redo.trim").unwrap();
+    let (_, recovered, _) = open(&device).unwrap();
+    assert!(recovered.last_lsn < 60);
 }
 
 #[test]

@@ -123,6 +123,8 @@ fn remember(device: &dyn Device, archive: Option<PathBuf>) -> Result<()> {
     let written = file.and_then(|file| {
         let size = bytes.len().max(SETTING_BYTES).max(file.size()? as usize);
         bytes.resize(size, b' ');
+        // A disk that is full must not leave a part of it.
+        file.preallocate(size as u64)?;
         file.write_durably(&bytes, 0)?;
         device.sync_dir()
     });

@@ -1,28 +1,18 @@
-//! Looking at a database from outside: which files there are, and whether all of it is whole.
-//!
-//! ```text
-//! verify   every blob of the kept checkpoints against its checksum
-//!          every frame of the log, replayed upon the newest checkpoint
-//!          every row: its primary key leads to it, and to no other; NOT NULL holds
-//! ```
+//! Looking at a database from outside: which files there are, and what is in them. Whether all of it is whole, `verify` tells.
 //!
 //! Nothing is changed. A database that another process has open is refused.
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use durability::{
     Access, ArchivedLog, CheckpointFile, Checkpoints, Device, LogFile, Manifest, archived_logs, lock_to_read, log_files,
 };
-use types::Rid;
 
 use crate::backup::BackupMark;
 use crate::checkpoint::{CheckpointedTable, tables_of};
-use crate::database::{Database, OpenOptions};
+use crate::database::Database;
 use crate::directory;
-use crate::error::{Error, Result};
-use crate::table::{ScanOptions, Table};
+use crate::error::Result;
 
 /// What is in the directory of a database.
 #[derive(Clone, Debug)]
@@ -78,22 +68,6 @@ pub struct CheckpointSummary {
     pub tables: Vec<CheckpointedTable>,
 }
 
-/// What was looked at, and what is wrong.
-#[derive(Clone, Debug, Default)]
-pub struct Verification {
-    /// tables
-    pub tables: u64,
-    /// rows of the newest versions
-    pub rows: u64,
-    /// bytes of checkpoints
-    pub checkpoint_bytes: u64,
-    /// each with its place
-    pub faults: Vec<String>,
-}
-
-/// Faults of one table that are told; more are counted.
-const FAULTS_MAX: usize = 20;
-
 impl Database {
     /// What is in a directory.
     pub fn inspect(directory: impl AsRef<Path>) -> Result<Inspection> {
@@ -131,78 +105,5 @@ impl Database {
             bytes: found.bytes,
         };
         Ok(archived_logs(&device)?.into_iter().map(life).collect())
-    }
-
-    /// Looks at every page, every frame of the log and every row of a database that nobody has open. `progress` is told
-    /// (bytes done, bytes in all) of each stage.
-    ///
-    /// # Errors
-    /// If it can't be looked at. What is wrong with it is in the answer.
-    pub fn verify(directory: impl AsRef<Path>, mut progress: impl FnMut(u64, u64) + 'static) -> Result<Verification> {
-        let device: Arc<dyn Device> = Arc::new(directory::existing(directory.as_ref())?);
-        let mut verification = Verification::default();
-        {
-            let _lock = lock_to_read(&*device)?;
-            let (checkpoints, found) = Checkpoints::open(device.clone(), Access::Read)?;
-            verification.faults.extend(found.damaged.iter().map(ToString::to_string));
-            let mut seen = 0;
-            let damaged = checkpoints.verify(&mut |done, all| {
-                seen = done;
-                progress(done, all);
-            });
-            verification.checkpoint_bytes = seen;
-            verification.faults.extend(damaged.iter().map(ToString::to_string));
-        }
-        let options = OpenOptions {
-            read_only: true,
-            merge_threads: Some(0),
-            progress: Some(Box::new(progress)),
-            ..OpenOptions::default()
-        };
-        match Database::open_on(device, options) {
-            Ok(db) => db.table_names().iter().try_for_each(|name| db.table(name)?.verify(&mut verification))?,
-            // Somebody opened it meanwhile; that is no fault.
-            Err(error @ Error::Log(durability::LogError::Locked { .. })) => return Err(error),
-            Err(error) => verification.faults.push(error.to_string()),
-        }
-        Ok(verification)
-    }
-}
-
-impl Table {
-    /// Every row against the index and the constraints.
-    fn verify(&self, verification: &mut Verification) -> Result<()> {
-        verification.tables += 1;
-        let columns = self.schema().columns();
-        let view = self.database.read_view()?;
-        let scan = ScanOptions { columns: (0..columns.len()).collect(), with_rid: true, ..ScanOptions::default() };
-        let storage = self.database.shared.core.transactions.view(view.snapshot());
-        let mut faults = Vec::new();
-        for batch in self.scan(&view, scan)?.batches() {
-            let batch = batch?;
-            verification.rows += batch.num_rows() as u64;
-            for (at, column) in columns.iter().enumerate().filter(|(_, column)| !column.nullable) {
-                let nulls = batch.column(at).null_count();
-                if nulls > 0 {
-                    faults.push(format!("\"{}\": {nulls} NULLs in column \"{}\"", self.name(), column.name));
-                }
-            }
-            let Some(primary_key) = &self.data.primary_key else { continue };
-            for word in batch.column(columns.len()).as_primitive::<UInt64Type>().values() {
-                let rid = Rid::from_word(*word);
-                let read =
-                    self.data.storage.read(storage, rid, &primary_key.columns, |cells| primary_key.key(cells))?;
-                let found = read.map(|key| self.data.find(storage, &key)).transpose()?.flatten();
-                if found != Some(rid) {
-                    faults.push(format!("\"{}\": the primary key of {rid:?} leads to {found:?}", self.name()));
-                }
-            }
-        }
-        let more = faults.len().saturating_sub(FAULTS_MAX);
-        verification.faults.extend(faults.into_iter().take(FAULTS_MAX));
-        if more > 0 {
-            verification.faults.push(format!("\"{}\": {more} more", self.name()));
-        }
-        Ok(())
     }
 }

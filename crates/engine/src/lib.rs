@@ -48,7 +48,7 @@
 //! | `durable` | whether a commit is on disk |
 //! | `backup`, `copy` | a copy in another directory |
 //! | `archive`, `moment` | archiving the log; bringing a database to a moment with it |
-//! | `inspect` | looking at the files of a database, and whether they are whole |
+//! | `inspect`, `verify` | looking at the files of a database; whether all of it is whole |
 //! | `merger` | the background merge |
 //! | `evictor`, `read_ahead` | more data than memory |
 //! | `outcomes` | the storage's question answered by the transaction table |
@@ -89,6 +89,7 @@ mod table;
 mod table_lock;
 mod table_name;
 mod transaction;
+mod verify;
 mod wall_clock;
 
 pub use archive::{ArchiveSetting, ArchiveStatus};
@@ -100,7 +101,7 @@ pub use database::{Database, OpenOptions};
 pub use durability::{CheckpointFile, CheckpointFileKind, LogFile, LogFileContent};
 pub use error::{Error, Result};
 pub use indexes::{Direction, Index, IndexDefinition, IndexMethod, IndexRange, IndexRows, IndexScan};
-pub use inspect::{ArchivedLife, BackupSummary, CheckpointSummary, Inspection, Verification};
+pub use inspect::{ArchivedLife, BackupSummary, CheckpointSummary, Inspection};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
 pub use lineage::{
     Aggregates, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats, Sum, TableStatistics, TableStats, Test,
@@ -115,3 +116,4 @@ pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableMemory, TableScan};
 pub use transaction::{Interrupter, Savepoint, Transaction};
 pub use types::{Column, DataType, Decimal, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};
+pub use verify::Verification;

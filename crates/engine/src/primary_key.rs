@@ -121,6 +121,13 @@ impl PrimaryKey {
         }
     }
 
+    /// Passes on every key with the records that it lists.
+    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(&Key, &[Rid])) {
+        self.one.for_each(|key, rids| visit(&Key::One(*key), rids));
+        self.two.for_each(|key, rids| visit(&Key::Two(*key), rids));
+        self.bytes.for_each(|key, rids| visit(&Key::Bytes(key.clone()), rids));
+    }
+
     /// Removes an entry.
     pub(crate) fn remove(&self, key: &Key, rid: Rid) {
         match key {

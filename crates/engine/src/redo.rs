@@ -18,6 +18,8 @@
 //! ```
 //!
 //! Numbers are little-endian. Records are named by base Rid, which recovery gives back to them.
+use std::cell::Cell as Shell;
+
 use lineage::Cell;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -61,58 +63,97 @@ pub(crate) enum Operation<'a> {
 /// Room for the redo of a short transaction, so that it need not grow bit by bit; still a size that allocators keep at hand.
 const FIRST_BYTES: usize = 512;
 
-fn put_head(out: &mut Vec<u8>, operation: u8, table: TableId, rid: Rid) {
-    if out.capacity() == 0 {
-        out.reserve(FIRST_BYTES);
-    }
-    let mut head = [operation; 13];
-    head[1..5].copy_from_slice(&table.to_le_bytes());
-    head[5..].copy_from_slice(&rid.word().to_le_bytes());
-    out.extend_from_slice(&head);
+/// Room of more than so many bytes is not kept for the next transaction.
+const SPARE_BYTES_MAX: usize = 1 << 14;
+
+thread_local! {
+    /// What the last transaction of this thread had, for the next one.
+    static SPARE: Shell<Vec<u8>> = const { Shell::new(Vec::new()) };
 }
 
-fn put_cell(out: &mut Vec<u8>, cell: &Cell<'_>) {
+/// The first room of a transaction.
+fn make_room(out: &mut Vec<u8>) {
+    *out = SPARE.try_with(Shell::take).unwrap_or_default();
+    out.reserve(FIRST_BYTES);
+}
+
+/// Takes back the room of a transaction that has ended.
+#[inline]
+pub(crate) fn give_back(mut redo: Vec<u8>) {
+    if (1..=SPARE_BYTES_MAX).contains(&redo.capacity()) {
+        redo.clear();
+        // Where the thread ends there is no next transaction.
+        let _ = SPARE.try_with(|spare| spare.set(redo));
+    }
+}
+
+/// Appends the first `len` bytes of a few. All are copied, as a copy of a fixed size takes one instruction.
+#[inline]
+fn put_some(out: &mut Vec<u8>, bytes: &[u8; 16], len: usize) {
+    let end = out.len() + len;
+    out.extend_from_slice(bytes);
+    out.truncate(end);
+}
+
+/// Appends how an operation begins, with a number of cells if it has some.
+#[inline]
+fn put_head(out: &mut Vec<u8>, operation: u8, table: TableId, rid: Rid, count: Option<usize>) {
+    if out.capacity() == 0 {
+        make_room(out);
+    }
+    let mut head = [operation; 16];
+    head[1..5].copy_from_slice(&table.to_le_bytes());
+    head[5..13].copy_from_slice(&rid.word().to_le_bytes());
+    head[13..15].copy_from_slice(&(count.unwrap_or(0) as u16).to_le_bytes());
+    put_some(out, &head, if count.is_some() { 15 } else { 13 });
+}
+
+/// Appends a cell after the first `len` bytes of `bytes`, 2 at most.
+#[inline]
+fn put_cell(out: &mut Vec<u8>, mut bytes: [u8; 16], mut len: usize, cell: &Cell<'_>) {
     match cell {
-        Cell::Null => out.push(0),
+        Cell::Null => put_some(out, &bytes, len + 1),
         Cell::Word(word) => {
-            let (mut bytes, mut len) = ([1_u8; 11], 1);
+            bytes[len] = 1;
+            len += 1;
             let mut rest = (word << 1) ^ ((*word as i64) >> 63) as u64;
             while rest >= 0x80 {
-                bytes[len] = rest as u8 | 0x80;
+                // Ten bytes at most: the mask says so to the compiler.
+                bytes[len & 15] = rest as u8 | 0x80;
                 rest >>= 7;
                 len += 1;
             }
-            bytes[len] = rest as u8;
-            out.extend_from_slice(&bytes[..=len]);
+            bytes[len & 15] = rest as u8;
+            put_some(out, &bytes, len + 1);
         }
-        Cell::Bytes(bytes) => {
-            out.push(2);
-            out.extend((bytes.len() as u32).to_le_bytes());
-            out.extend(*bytes);
+        Cell::Bytes(value) => {
+            bytes[len] = 2;
+            bytes[len + 1..len + 5].copy_from_slice(&(value.len() as u32).to_le_bytes());
+            put_some(out, &bytes, len + 5);
+            out.extend_from_slice(value);
         }
     }
 }
 
 /// Appends the insertion of a row.
 pub(crate) fn put_insert(out: &mut Vec<u8>, table: TableId, rid: Rid, cells: &[Cell<'_>]) {
-    put_head(out, INSERT, table, rid);
-    out.extend_from_slice(&(cells.len() as u16).to_le_bytes());
-    cells.iter().for_each(|cell| put_cell(out, cell));
+    put_head(out, INSERT, table, rid, Some(cells.len()));
+    cells.iter().for_each(|cell| put_cell(out, [0; 16], 0, cell));
 }
 
 /// Appends an update.
 pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[(usize, Cell<'_>)]) {
-    put_head(out, UPDATE, table, rid);
-    out.extend_from_slice(&(values.len() as u16).to_le_bytes());
+    put_head(out, UPDATE, table, rid, Some(values.len()));
     for (column, cell) in values {
-        out.extend_from_slice(&(*column as u16).to_le_bytes());
-        put_cell(out, cell);
+        let mut bytes = [0; 16];
+        bytes[..2].copy_from_slice(&(*column as u16).to_le_bytes());
+        put_cell(out, bytes, 2, cell);
     }
 }
 
 /// Appends a delete.
 pub(crate) fn put_delete(out: &mut Vec<u8>, table: TableId, rid: Rid) {
-    put_head(out, DELETE, table, rid);
+    put_head(out, DELETE, table, rid, None);
 }
 
 /// Appends the creation of a table.

@@ -2,6 +2,7 @@
 //! part of a checkpoint was written.
 use std::sync::Arc;
 
+use durability::LogOptions;
 use engine::{Column, DataType, Database, Durability, Error, OpenOptions, Schema, Table, TransactionOptions, Value};
 use testkit::{Failure, FaultyDevice};
 
@@ -9,7 +10,9 @@ use testkit::{Failure, FaultyDevice};
 type Contents = Vec<(String, Vec<(i64, i64)>)>;
 
 fn open(device: &FaultyDevice) -> Result<Database, Error> {
-    let options = OpenOptions { merge_threads: Some(0), range_records: Some(16), ..OpenOptions::default() };
+    // What a file was extended by is searched for frames at each opening.
+    let log = LogOptions { growth_bytes: 4096, ..LogOptions::default() };
+    let options = OpenOptions { merge_threads: Some(0), range_records: Some(16), log, ..OpenOptions::default() };
     Database::open_on(Arc::new(device.clone()), options)
 }
 

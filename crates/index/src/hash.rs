@@ -97,6 +97,14 @@ impl<K: Hash + Eq + Clone> HashIndex<K> {
         self.map.len()
     }
 
+    /// Passes on every key with its Rids, newest first: all of them if nobody adds or removes one meanwhile.
+    pub fn for_each(&self, mut visit: impl FnMut(&K, &[Rid])) {
+        self.map.iter_sync(|key, rids| {
+            visit(key, &rids.iter().rev().copied().collect::<Vec<_>>());
+            true
+        });
+    }
+
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()

@@ -6,8 +6,8 @@
 //! under `insert_unique`, by asking the caller what each record that had the key is doing now.
 //!
 //! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order
-//! (`KissIndex` with the Rids of each), [`BPlusTree`] keys of any kind. [`DeltaIndex`] is something else, a dictionary for the column itself: from a value to its
-//! id and back.
+//! (`KissIndex` with the Rids of each), [`BPlusTree`] keys of any kind. [`DeltaIndex`] is something else, a dictionary for
+//! the column itself: from a value to its id and back.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod btree;

@@ -284,6 +284,26 @@ impl<const WORDS: usize> WordIndex<WORDS> {
         self.sum(|_, segment| segment.all_buckets().map(Bucket::len).sum())
     }
 
+    /// Passes on every key with its Rids, newest first: all of them if nobody adds or removes one meanwhile.
+    pub fn for_each(&self, mut visit: impl FnMut(&[u64; WORDS], &[Rid])) {
+        let guard = sync::pin();
+        let mut listed = Vec::new();
+        for segment in self.root.load(&guard).each_segment() {
+            // SAFETY: as in `segment`.
+            for (key, value) in unsafe { &*segment }.all_buckets().flat_map(Bucket::entries) {
+                listed.clear();
+                // SAFETY: the value was loaded from an entry under this guard.
+                let _: Option<()> = unsafe {
+                    rids::find(value, &guard, |rid| {
+                        listed.push(rid);
+                        None
+                    })
+                };
+                visit(&key, &listed);
+            }
+        }
+    }
+
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

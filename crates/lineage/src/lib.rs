@@ -23,6 +23,7 @@
 //! | `validation` | whether others changed what a transaction has read |
 //! | `statistics`, `sketch`, `past`, `memory` | what is known of a table, its changes, its bytes |
 //! | `image`, `codec` | ranges in the blobs of a checkpoint, and back |
+//! | `check` | whether pages hold what they say |
 //! | `cell`, `column_set`, `view` | values, sets of columns, visibility |
 //!
 //! The crate does not know transactions, only their ids: it asks [`Outcomes`] what became of one.
@@ -32,6 +33,7 @@ mod archive;
 mod base;
 mod block;
 mod cell;
+mod check;
 mod codec;
 mod column_set;
 mod encoding;

@@ -15,6 +15,7 @@ use std::time::Duration;
 use engine::{Database, Savepoint, Transaction, TxnId};
 
 use crate::cancel::{Reason, Token};
+use crate::catalog::Tables;
 use crate::error::Result;
 use crate::watcher::{self, Alarm};
 
@@ -127,6 +128,12 @@ impl Activity {
             Some(reason) => Err(reason),
             None => Ok(state.parked.take().map(|parked| parked.transaction)),
         }
+    }
+
+    /// The tables that a statement of the block would see.
+    pub(crate) fn tables(&self, db: &Database) -> Tables {
+        let state = self.state();
+        state.parked.as_ref().map_or_else(|| Tables::published(db), |parked| Tables::of(db, &parked.transaction))
     }
 
     /// Rows of the block could not be read: it has failed, and gives its locks free before its session hears of it.

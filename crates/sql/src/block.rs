@@ -29,6 +29,8 @@ pub(crate) struct Block {
     /// How it is expected to be committed.
     durability: Durability,
     has_failed: bool,
+    /// Nobody has said `BEGIN`: statements that came together are one transaction.
+    is_implicit: bool,
     /// The oldest first.
     savepoints: Vec<Mark>,
     queries: Vec<Watched>,
@@ -65,6 +67,7 @@ impl Block {
             started,
             durability,
             has_failed: false,
+            is_implicit: false,
             savepoints: Vec::new(),
             queries: Vec::new(),
             settings,
@@ -103,6 +106,15 @@ impl Block {
         self.savepoints.clear();
         self.close_queries(|_| true);
         self.transaction = None;
+    }
+
+    /// Whether nobody has said `BEGIN`.
+    pub(crate) fn is_implicit(&self) -> bool {
+        self.is_implicit
+    }
+
+    pub(crate) fn set_implicit(&mut self, is_implicit: bool) {
+        self.is_implicit = is_implicit;
     }
 
     pub(crate) fn has_failed(&self) -> bool {

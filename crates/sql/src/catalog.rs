@@ -10,6 +10,7 @@ use engine::{Database, Sequence, Table, Transaction, TxnId};
 
 use crate::cancel::Token;
 use crate::moment::{Moment, Past};
+use crate::pg_catalog::{self, CATALOG_SCHEMA};
 use crate::sequences::{self, Taking};
 use crate::system;
 use crate::table::EngineTable;
@@ -141,6 +142,8 @@ enum Part {
     Present,
     /// The tables whose rows it changes or locks.
     Target,
+    /// What PostgreSQL says of tables.
+    Catalog,
     /// The tables as they were after a commit.
     Past(u64),
 }
@@ -197,6 +200,7 @@ impl CatalogProvider for Names {
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         match name {
             SCHEMA => Some(self.same(Part::Present)),
+            CATALOG_SCHEMA => Some(self.same(Part::Catalog)),
             TARGET_SCHEMA if !self.view.targets.is_empty() => Some(self.same(Part::Target)),
             _ => {
                 let at = name.strip_prefix(PAST)?.parse().ok()?;
@@ -209,6 +213,9 @@ impl CatalogProvider for Names {
 #[async_trait]
 impl SchemaProvider for Names {
     fn table_names(&self) -> Vec<String> {
+        if self.part == Part::Catalog {
+            return Vec::new();
+        }
         self.view.tables.names()
     }
 
@@ -218,17 +225,27 @@ impl SchemaProvider for Names {
             let target = self.target(name);
             return Ok(target.map(|(at, target)| Arc::new(EngineTable::with_rids(target.clone(), at, partitions)) as _));
         }
+        if self.part == Part::Catalog {
+            return pg_catalog::relation(name, &self.view.tables);
+        }
         match (self.find(name), self.moment()) {
             (Some(table), _) if let Some(sequence) = self.view.tables.sequence_of(&table) => {
                 sequences::in_from(sequence, &table).map(Some)
             }
             (Some(table), Some(moment)) => Ok(Some(Arc::new(EngineTable::new(table, moment, partitions)))),
-            _ if self.part == Part::Present => system::view(name, &self.view.db),
+            _ if self.part == Part::Present => match system::view(name, &self.view.db)? {
+                Some(view) => Ok(Some(view)),
+                None => pg_catalog::relation(name, &self.view.tables),
+            },
             _ => Ok(None),
         }
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.find(name).is_some() || (self.part == Part::Present && system::is_view(name))
+        match self.part {
+            Part::Catalog => pg_catalog::is_relation(name),
+            Part::Present => self.find(name).is_some() || system::is_view(name) || pg_catalog::is_relation(name),
+            _ => self.find(name).is_some(),
+        }
     }
 }

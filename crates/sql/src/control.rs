@@ -50,6 +50,13 @@ pub(crate) enum Control {
     },
 }
 
+impl Control {
+    /// Whether it is what a block takes that has failed.
+    pub(crate) fn ends_block(&self) -> bool {
+        matches!(self, Control::Commit { .. } | Control::Rollback { .. } | Control::RollbackTo(_))
+    }
+}
+
 /// Reads such a statement, if the next one is.
 pub(crate) fn parse_control(parser: &mut Parser, source: &Source) -> Result<Option<Control>> {
     let word = |at: usize| match parser.peek_nth_token(at).token {

@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 use engine::{Column, Schema, TableSettings, Transaction};
 
 use crate::error::{Result, SqlError};
+use crate::indexes::{self, Unique};
 use crate::names::{fold, position, table_name};
 use crate::outcome::Command;
 use crate::parse::Source;
@@ -63,9 +64,10 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
     let new = NewTable::read(create, source)?;
     let mut command = Command::new("CREATE TABLE");
     let mut columns = Vec::with_capacity(create.columns.len());
-    let mut key: Option<Vec<String>> = None;
+    let (mut key, mut uniques): (Option<Vec<String>>, Vec<Unique>) = (None, Vec::new());
     for definition in &create.columns {
-        let (column, is_key, notice) = read_column(definition, source)?;
+        let (column, is_key, unique, notice) = read_column(definition, source)?;
+        uniques.extend(unique);
         if is_key {
             set_key(&mut key, vec![column.name.clone()], &new.name)?;
         }
@@ -75,6 +77,10 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
         columns.push(column);
     }
     for constraint in &create.constraints {
+        if let TableConstraint::Unique(constraint) = constraint {
+            uniques.push(Unique::of_table(constraint)?);
+            continue;
+        }
         set_key(&mut key, key_columns(constraint, source)?, &new.name)?;
     }
     let key = key.unwrap_or_default();
@@ -82,7 +88,11 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
     let schema = Schema::new(columns, &key).map_err(|error| SqlError::from(engine::Error::from(error)))?;
     let skipped = session.write("CREATE TABLE", |_, write| match new.skip(write.transaction, "CREATE TABLE") {
         Some(skipped) => Ok(Some(skipped)),
-        None => new.create(write.transaction, schema.clone()).map(|_| None),
+        None => {
+            let table = new.create(write.transaction, schema.clone())?;
+            uniques.iter().try_for_each(|unique| unique.create(write.transaction, &table))?;
+            Ok(None)
+        }
     })?;
     Ok(skipped.unwrap_or(command))
 }
@@ -94,13 +104,15 @@ fn set_key(key: &mut Option<Vec<String>>, columns: Vec<String>, table: &str) -> 
     }
 }
 
-/// A column, whether it is the primary key, and what there is to say about its type.
-fn read_column(definition: &ColumnDef, source: &Source) -> Result<(Column, bool, Option<&'static str>)> {
+/// A column, whether it is the primary key, whether it is unique, and what there is to say about its type.
+type ReadColumn = (Column, bool, Option<Unique>, Option<&'static str>);
+
+fn read_column(definition: &ColumnDef, source: &Source) -> Result<ReadColumn> {
     let position = source.start(definition.span());
     let name = fold(&definition.name);
     let (data_type, notice) = column_type(&definition.data_type).map_err(|error| error.at(position))?;
     let mut column = Column::new(name, data_type);
-    let (mut is_key, mut says_null) = (false, false);
+    let (mut is_key, mut says_null, mut unique) = (false, false, None);
     for option in &definition.options {
         match &option.option {
             ColumnOption::Null => says_null = true,
@@ -109,6 +121,7 @@ fn read_column(definition: &ColumnDef, source: &Source) -> Result<(Column, bool,
                 check_key(constraint, position)?;
                 is_key = true;
             }
+            ColumnOption::Unique(constraint) => unique = Some(Unique::of_column(&column.name, constraint)?),
             other => {
                 let what = refused_option(other);
                 let word = what.split(' ').next().unwrap_or(what);
@@ -122,13 +135,12 @@ fn read_column(definition: &ColumnDef, source: &Source) -> Result<(Column, bool,
         let message = format!("conflicting NULL/NOT NULL declarations for column \"{}\"", column.name);
         return Err(SqlError::syntax(message).at(position));
     }
-    Ok((column, is_key, notice))
+    Ok((column, is_key, unique, notice))
 }
 
 fn refused_option(option: &ColumnOption) -> &'static str {
     match option {
         ColumnOption::Default(_) => "DEFAULT",
-        ColumnOption::Unique(_) => "UNIQUE",
         ColumnOption::Check(_) => "CHECK",
         ColumnOption::ForeignKey(_) => "REFERENCES",
         ColumnOption::Generated { .. } | ColumnOption::Identity(_) => "GENERATED",
@@ -149,11 +161,10 @@ fn check_key(constraint: &PrimaryKeyConstraint, position: Option<usize>) -> Resu
 }
 
 /// The columns of a table-level `PRIMARY KEY`; other constraints are refused.
-fn key_columns(constraint: &TableConstraint, source: &Source) -> Result<Vec<String>> {
+pub(crate) fn key_columns(constraint: &TableConstraint, source: &Source) -> Result<Vec<String>> {
     let refuse = |word: &str| Err(SqlError::unsupported(word).at(source.find_word(word)));
     let constraint = match constraint {
         TableConstraint::PrimaryKey(constraint) => constraint,
-        TableConstraint::Unique(_) => return refuse("UNIQUE"),
         TableConstraint::ForeignKey(_) => return refuse("FOREIGN KEY"),
         TableConstraint::Check(_) => return refuse("CHECK"),
         _ => return refuse("this constraint"),
@@ -171,6 +182,9 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
     let Statement::Drop { object_type, if_exists, names, purge, temporary, .. } = statement else {
         return Err(SqlError::new("XX000", "not a DROP"));
     };
+    if *object_type == ObjectType::Index && !purge && !temporary {
+        return indexes::drop(session, names, *if_exists, source);
+    }
     if *object_type != ObjectType::Table || *purge || *temporary {
         return Err(SqlError::unsupported(format!("DROP {object_type}")));
     }

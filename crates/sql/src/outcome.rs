@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 use crate::SqlError;
 use crate::activity::Running;
 use crate::cancel::Token;
+use crate::stop::StopFlag;
 
 /// The result of one statement.
 #[derive(Debug)]
@@ -129,15 +130,21 @@ impl Link {
 /// The rows of a query, batch by batch as they are computed. Dropping them stops the query.
 pub struct Rows {
     schema: SchemaRef,
-    source: Source,
+    pub(crate) source: Source,
     link: Arc<Link>,
     /// Until the last row is read the statement is not over.
     running: Option<Running>,
 }
 
-enum Source {
+pub(crate) enum Source {
     Ready(std::vec::IntoIter<RecordBatch>),
-    Running { batches: Receiver<Result<RecordBatch, SqlError>>, task: AbortHandle, token: Arc<Token> },
+    Running { batches: Receiver<Result<RecordBatch, SqlError>>, stop: Stop, token: Arc<Token> },
+}
+
+/// How a query is stopped: its task is, where it yields, and its operators are, where they look at the flag.
+pub(crate) struct Stop {
+    pub(crate) task: AbortHandle,
+    pub(crate) flag: StopFlag,
 }
 
 impl Rows {
@@ -151,10 +158,10 @@ impl Rows {
     pub(crate) fn running(
         schema: SchemaRef,
         batches: Receiver<Result<RecordBatch, SqlError>>,
-        task: AbortHandle,
+        stop: Stop,
         token: Arc<Token>,
     ) -> Rows {
-        Rows { schema, source: Source::Running { batches, task, token }, link: Arc::default(), running: None }
+        Rows { schema, source: Source::Running { batches, stop, token }, link: Arc::default(), running: None }
     }
 
     /// The same rows, which belong to a statement that runs until they are read.
@@ -169,6 +176,17 @@ impl Rows {
     /// The names and types of the columns.
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
+    }
+
+    /// An error if the statement is to stop, for who takes long over a batch.
+    ///
+    /// # Errors
+    /// 57014 and its like.
+    pub fn check(&self) -> Result<(), SqlError> {
+        match &self.source {
+            Source::Ready(_) => Ok(()),
+            Source::Running { token, .. } => token.check(),
+        }
     }
 
     pub(crate) fn link(&self) -> Arc<Link> {
@@ -222,8 +240,9 @@ impl Iterator for Rows {
 
 impl Drop for Rows {
     fn drop(&mut self) {
-        if let Source::Running { task, .. } = &self.source {
-            task.abort();
+        if let Source::Running { stop, .. } = &self.source {
+            stop.flag.raise();
+            stop.task.abort();
         }
     }
 }

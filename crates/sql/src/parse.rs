@@ -1,14 +1,19 @@
 //! From a statement's text to its syntax tree, with errors that point into the text.
+use std::sync::Arc;
+
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
+use engine::Value;
 
 use crate::control::{Control, parse_control};
 use crate::copy::options::{CopyStatement, parse_copy};
 use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
 use crate::locking::clauses::{self, LockClause};
+use crate::maintenance::{Maintenance, parse_maintenance};
+use crate::prepared::Prepared;
 use crate::sequences::{SequenceStatement, parse_sequence};
 
 /// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
@@ -25,15 +30,20 @@ pub(crate) struct Source<'a> {
 }
 
 /// What a statement's text turned out to be.
+#[derive(Clone)]
 pub(crate) enum Parsed {
     /// Nothing but blanks and comments.
     Empty,
     /// What begins, ends or divides a transaction.
     Control(Control),
+    /// `VACUUM` or `ANALYZE`.
+    Maintenance(Maintenance),
     /// `COPY`, which has a parser of its own as its options outgrew the library's.
     Copy(CopyStatement),
     /// What makes, changes or drops sequences.
     Sequence(SequenceStatement),
+    /// A prepared statement about rows by their keys, with the values of its parameters.
+    Point(Arc<Prepared>, Vec<Value>),
     /// A query that locks rows.
     Locking(Box<Query>, Vec<LockClause>),
     /// Anything else.
@@ -122,13 +132,7 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
     let parsed = match parser.peek_token().token {
         Token::EOF => Parsed::Empty,
         Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(&mut parser, &source)?),
-        _ => match parse_control(&mut parser, &source)? {
-            Some(control) => Parsed::Control(control),
-            None => match parse_sequence(&mut parser, &source)? {
-                Some(statement) => Parsed::Sequence(statement),
-                None => Parsed::Statement(Box::new(parser.parse_statement().map_err(|e| source.parser_error(e))?)),
-            },
-        },
+        _ => other_statement(&mut parser, &source)?,
     };
     while parser.consume_token(&Token::SemiColon) {}
     let next = parser.next_token();
@@ -136,6 +140,20 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
         Token::EOF => with_locks(parsed, locks),
         found => Err(source.syntax_error(source.start(next.span), format!("Expected the end, found {found}."))),
     }
+}
+
+/// A statement that is read from its tokens here, or else by the library.
+fn other_statement(parser: &mut Parser, source: &Source) -> Result<Parsed> {
+    if let Some(control) = parse_control(parser, source)? {
+        return Ok(Parsed::Control(control));
+    }
+    if let Some(maintenance) = parse_maintenance(parser, source)? {
+        return Ok(Parsed::Maintenance(maintenance));
+    }
+    if let Some(statement) = parse_sequence(parser, source)? {
+        return Ok(Parsed::Sequence(statement));
+    }
+    parser.parse_statement().map(|statement| Parsed::Statement(Box::new(statement))).map_err(|e| source.parser_error(e))
 }
 
 /// Only a query can lock rows.

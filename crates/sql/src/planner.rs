@@ -1,6 +1,7 @@
 //! Planning and running queries in DataFusion, on the one runtime of the process.
+use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -25,14 +26,15 @@ use crate::catalog::{CATALOG, Names, SCHEMA, View};
 use crate::check;
 use crate::diagnose::diagnose;
 use crate::error::{Result, SqlError};
-use crate::outcome::Rows;
+use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, LiteralPlanner, Subqueries, cast_names, duplicates, numbers, optimizer_rules,
     physical_rules, using,
 };
+use crate::stop::{self, StopFlag};
 use crate::types::CastTypes;
-use crate::{functions, past};
+use crate::{functions, past, pg_catalog};
 
 /// The stack of the threads that plan and run queries. Expressions are trees that are walked by recursion; the memory
 /// is only touched when a deep one comes.
@@ -84,45 +86,56 @@ pub(crate) struct Plan {
     token: Arc<Token>,
 }
 
+/// What every plan of so many partitions starts from. Building it takes milliseconds, so that sessions share it.
+fn template(partitions: usize) -> SessionState {
+    static KNOWN: Mutex<BTreeMap<usize, SessionState>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(partitions).or_insert_with(|| build_template(partitions)).clone()
+}
+
+fn build_template(partitions: usize) -> SessionState {
+    let mut config = SessionConfig::new()
+        .with_create_default_catalog_and_schema(false)
+        .with_default_catalog_and_schema(CATALOG, SCHEMA)
+        .with_information_schema(true)
+        .with_target_partitions(partitions);
+    let options = config.options_mut();
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.collect_spans = true;
+    // A table's ranges are spread over threads by its scan. Dealing out the batches of one range again would gain
+    // little, and show the rows of a small table in another order than they were put in.
+    options.optimizer.enable_round_robin_repartition = false;
+    // A row found by its key is not worth spreading over threads.
+    options.execution.use_row_number_estimates_to_optimize_partitioning = true;
+    options.execution.time_zone = Some("UTC".to_owned());
+    let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
+    expr_planners.extend(SessionStateDefaults::default_expr_planners());
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Subqueries), Arc::new(AdaptLiterals)];
+    rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(CheckedIntegers));
+    let mut builder = SessionStateBuilder::new()
+        .with_config(config)
+        .with_default_features()
+        .with_table_factories(Default::default())
+        .with_file_formats(Vec::new())
+        .with_type_planner(Arc::new(CastTypes))
+        .with_expr_planners(expr_planners)
+        .with_analyzer_rules(rules)
+        .with_optimizer_rules(optimizer_rules())
+        .with_physical_optimizer_rules(physical_rules());
+    // The format strings of the one are not PostgreSQL's, and what it does not know it copies out as it stands; the
+    // other gives an array where PostgreSQL gives rows.
+    if let Some(functions) = builder.scalar_functions() {
+        functions.retain(|function| !matches!(function.name(), "to_char" | "generate_series"));
+    }
+    builder.build()
+}
+
 impl Planner {
     pub(crate) fn new(partitions: Option<usize>) -> Planner {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let partitions = partitions.unwrap_or_else(cores).max(1);
-        let mut config = SessionConfig::new()
-            .with_create_default_catalog_and_schema(false)
-            .with_default_catalog_and_schema(CATALOG, SCHEMA)
-            .with_information_schema(true)
-            .with_target_partitions(partitions);
-        let options = config.options_mut();
-        options.sql_parser.parse_float_as_decimal = true;
-        options.sql_parser.collect_spans = true;
-        // A table's ranges are spread over threads by its scan. Dealing out the batches of one range again would gain
-        // little, and show the rows of a small table in another order than they were put in.
-        options.optimizer.enable_round_robin_repartition = false;
-        // A row found by its key is not worth spreading over threads.
-        options.execution.use_row_number_estimates_to_optimize_partitioning = true;
-        options.execution.time_zone = Some("UTC".to_owned());
-        let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
-        expr_planners.extend(SessionStateDefaults::default_expr_planners());
-        let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Subqueries), Arc::new(AdaptLiterals)];
-        rules.extend(Analyzer::new().rules);
-        rules.push(Arc::new(CheckedIntegers));
-        let mut builder = SessionStateBuilder::new()
-            .with_config(config)
-            .with_default_features()
-            .with_table_factories(Default::default())
-            .with_file_formats(Vec::new())
-            .with_type_planner(Arc::new(CastTypes))
-            .with_expr_planners(expr_planners)
-            .with_analyzer_rules(rules)
-            .with_optimizer_rules(optimizer_rules())
-            .with_physical_optimizer_rules(physical_rules());
-        // The format strings of the one are not PostgreSQL's, and what it does not know it copies out as it stands; the
-        // other gives an array where PostgreSQL gives rows.
-        if let Some(functions) = builder.scalar_functions() {
-            functions.retain(|function| !matches!(function.name(), "to_char" | "generate_series"));
-        }
-        Planner { template: builder.build(), partitions }
+        Planner { template: template(partitions), partitions }
     }
 
     /// How many partitions a query runs in.
@@ -138,6 +151,7 @@ impl Planner {
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: Source) -> Result<Plan> {
         past::resolve(self, &mut statement, &mut view, &source)?;
+        let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, &source)?;
         check::query(&statement, &source)?;
         numbers::widen(&mut statement);
         using::qualify(&mut statement);
@@ -147,6 +161,9 @@ impl Planner {
         state.mark_start_execution();
         state.execution_props_mut().query_execution_start_time = DateTime::from_timestamp_micros(view.now);
         functions::register(&mut state, &view).map_err(|error| diagnose(&error, &source))?;
+        if is_about_catalog {
+            pg_catalog::register(&mut state, &view).map_err(|error| diagnose(&error, &source))?;
+        }
         functions::tell_apart(&mut statement, &mut state);
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));
@@ -178,16 +195,16 @@ impl Plan {
     pub(crate) fn start(self) -> Result<Rows> {
         let schema = self.schema();
         let (sender, batches) = mpsc::channel(BATCHES_AHEAD);
-        let (runtime, token) = (runtime()?, self.token.clone());
-        let task = runtime.spawn(pump(self, sender.clone()));
-        let abort = task.abort_handle();
+        let (runtime, token, flag) = (runtime()?, self.token.clone(), StopFlag::default());
+        let task = runtime.spawn(pump(self, flag.clone(), sender.clone()));
+        let stop = Stop { task: task.abort_handle(), flag };
         // A panic ends the pump without a word; its watcher says what happened.
         runtime.spawn(async move {
             if let Err(error) = task.await {
                 let _ = sender.send(Err(internal(error))).await;
             }
         });
-        Ok(Rows::running(schema, batches, abort, token))
+        Ok(Rows::running(schema, batches, stop, token))
     }
 
     /// Runs the query to its end.
@@ -197,9 +214,10 @@ impl Plan {
 }
 
 /// Sends a query's batches until it ends, fails, or nobody listens any more.
-async fn pump(plan: Plan, sender: mpsc::Sender<Result<RecordBatch>>) {
+async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
     let source = Source { text: &plan.text };
-    let mut stream = match execute_stream(plan.physical, plan.state.task_ctx()) {
+    let physical = stop::stoppable(plan.physical, &flag);
+    let mut stream = match physical.and_then(|physical| execute_stream(physical, plan.state.task_ctx())) {
         Ok(stream) => stream,
         Err(error) => {
             let _ = sender.send(Err(diagnose(&error, &source))).await;

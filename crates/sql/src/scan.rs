@@ -14,14 +14,15 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
-use engine::{DataType, ScanOptions, Table, TableScan, Test, Value};
+use engine::{DataType, Direction, ScanOptions, Table, TableScan, Test, Value};
 
 use crate::conditions;
+use crate::index_path::IndexLookup;
 use crate::moment::Moment;
 use crate::statistics;
 
 /// What is read of the table.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum ScanSource {
     /// Every row, in at most this many partitions.
     All { partitions: usize },
@@ -29,6 +30,8 @@ pub(crate) enum ScanSource {
     Key(Vec<Value>),
     /// The rows with these ids.
     Rids(Arc<[u64]>),
+    /// The rows in a range of an index.
+    Index(IndexLookup),
 }
 
 /// Reads columns of a table at a moment.
@@ -78,7 +81,7 @@ impl ScanExec {
         let order = columns.iter().map(place).collect();
         let options = ScanOptions { with_rid: columns.contains(&rid), columns: stored, tests };
         let partitions = match &source {
-            ScanSource::Key(_) | ScanSource::Rids(_) => 1,
+            ScanSource::Key(_) | ScanSource::Rids(_) | ScanSource::Index(_) => 1,
             ScanSource::All { partitions } => {
                 let ranges = usize::try_from(table.stats().ranges).unwrap_or(usize::MAX);
                 ranges.clamp(1, *partitions)
@@ -136,23 +139,34 @@ impl ScanExec {
         match &self.source {
             ScanSource::Key(key) => one_batch(self.table.lookup(self.moment.view(), key, &self.options)),
             ScanSource::Rids(rids) => one_batch(self.table.lookup_rids(self.moment.view(), rids, &self.options)),
-            ScanSource::All { .. } => {
-                let scan = match self.join_run(partition) {
-                    Ok(scan) => scan,
-                    Err(error) => return Box::new(std::iter::once(Err(error))),
-                };
-                let mut ready = VecDeque::new();
-                Box::new(std::iter::from_fn(move || {
-                    while ready.is_empty() {
-                        match scan.next_range()? {
-                            Ok(batches) => ready.extend(batches),
-                            Err(error) => return Some(Err(DataFusionError::External(error.into()))),
-                        }
-                    }
-                    ready.pop_front().map(Ok)
-                }))
+            ScanSource::Index(IndexLookup { index, range, .. }) => {
+                let view = self.moment.view();
+                match self.table.index_scan(view, index, range, Direction::Upward, self.options.clone()) {
+                    Ok(scan) => Box::new(scan.map(|batch| batch.map_err(external))),
+                    // It was dropped after the statement was planned.
+                    Err(engine::Error::NoSuchIndex(_)) => self.all_batches(partition),
+                    Err(error) => one_batch(Err(error)),
+                }
             }
+            ScanSource::All { .. } => self.all_batches(partition),
         }
+    }
+
+    fn all_batches(&self, partition: usize) -> Batches {
+        let scan = match self.join_run(partition) {
+            Ok(scan) => scan,
+            Err(error) => return Box::new(std::iter::once(Err(error))),
+        };
+        let mut ready = VecDeque::new();
+        Box::new(std::iter::from_fn(move || {
+            while ready.is_empty() {
+                match scan.next_range()? {
+                    Ok(batches) => ready.extend(batches),
+                    Err(error) => return Some(Err(external(error))),
+                }
+            }
+            ready.pop_front().map(Ok)
+        }))
     }
 }
 
@@ -174,6 +188,7 @@ impl ExecutionPlan for ScanExec {
         match self.source {
             ScanSource::All { .. } => "ScanExec",
             ScanSource::Key(_) | ScanSource::Rids(_) => "LookupExec",
+            ScanSource::Index(_) => "IndexScanExec",
         }
     }
 
@@ -225,6 +240,7 @@ impl ExecutionPlan for ScanExec {
         let whole = self.statistics.get_or_init(|| match self.source {
             ScanSource::Key(_) => statistics::of_rows(1, &self.schema),
             ScanSource::Rids(ref rids) => statistics::of_rows(rids.len(), &self.schema),
+            ScanSource::Index(ref lookup) => statistics::of_rows(lookup.rows, &self.schema),
             ScanSource::All { .. } => {
                 let columns = (0..self.order.len()).map(|at| self.column(at).map(|(column, _)| column));
                 statistics::of_scan(&self.table, &self.options.tests, &columns.collect::<Vec<_>>(), &self.schema)
@@ -257,6 +273,10 @@ impl DisplayAs for ScanExec {
             }
             ScanSource::Rids(rids) => {
                 write!(f, "LookupExec: table={name}, columns=[{}], rows={}", columns.join(", "), rids.len())?;
+            }
+            ScanSource::Index(lookup) => {
+                let index = &lookup.index.definition().name;
+                write!(f, "IndexScanExec: table={name}, columns=[{}], index={index}", columns.join(", "))?;
             }
         }
         conditions::write(f, &self.options.tests, self.table.schema())?;

@@ -11,6 +11,7 @@ use crate::block::Block;
 use crate::cancel::{Reason, Token};
 use crate::catalog::{RowTarget, Tables, View};
 use crate::control::Control;
+use crate::copy::input::{CopyInput, NoInput};
 use crate::error::{Result, SqlError};
 use crate::moment::{Moment, Past};
 use crate::outcome::{Command, Notice, Outcome, Rows};
@@ -18,10 +19,12 @@ use crate::parse::{Parsed, Source, parse};
 use crate::past::wall_time;
 use crate::planner::{Plan, Planner};
 use crate::point::Point;
+use crate::prepared::Statements;
 use crate::sequences::{Taken, Taking};
 use crate::settings::{Change, Limit, Settings};
 use crate::{
-    Progress, activity, change, copy, create_as, ddl, explain, headings, insert, locking, sequences, table_options,
+    Progress, activity, change, copy, create_as, ddl, explain, headings, indexes, insert, locking, maintenance, names,
+    sequences, table_options,
 };
 
 /// Whether `COPY` and `BACKUP` may touch files.
@@ -75,6 +78,8 @@ pub struct Session {
     pub(crate) activity: Arc<Activity>,
     /// Of the statement that runs, or ran last.
     pub(crate) token: Arc<Token>,
+    /// Prepared statements by name.
+    pub(crate) statements: Statements,
 }
 
 impl Session {
@@ -92,6 +97,7 @@ impl Session {
             taken: Taken::default(),
             activity: activity::enter(),
             token: Arc::default(),
+            statements: Statements::default(),
         }
     }
 
@@ -126,9 +132,27 @@ impl Session {
     /// Whatever is wrong with the statement or its data. Nothing of a statement that failed stays behind; in a
     /// transaction block all that is left to do is `ROLLBACK`, or `ROLLBACK TO` a savepoint.
     pub fn execute(&mut self, statement: &str) -> Result<Outcome, SqlError> {
+        self.execute_with_input(statement, &mut NoInput)
+    }
+
+    /// The same with rows for `COPY FROM STDIN`.
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
+    pub fn execute_with_input(&mut self, statement: &str, input: &mut dyn CopyInput) -> Result<Outcome, SqlError> {
+        self.run_statement(statement, parse, input)
+    }
+
+    /// Runs a statement whose syntax tree `read` gives.
+    pub(crate) fn run_statement(
+        &mut self,
+        text: &str,
+        read: impl FnOnce(&str) -> Result<Parsed>,
+        input: &mut dyn CopyInput,
+    ) -> Result<Outcome> {
         let running = self.activity.start(self.time_limit())?;
         self.token = running.token().clone();
-        let done = self.answer(statement).map_err(|error| self.token.explain(error));
+        let done = self.answer(text, read, input).map_err(|error| self.token.explain(error));
         if let Err(error) = &done {
             self.fail(error);
         }
@@ -147,9 +171,14 @@ impl Session {
         [whole, statement].into_iter().flatten().min_by_key(|(limit, _)| *limit)
     }
 
-    fn answer(&mut self, statement: &str) -> Result<Outcome> {
+    fn answer(
+        &mut self,
+        statement: &str,
+        read: impl FnOnce(&str) -> Result<Parsed>,
+        input: &mut dyn CopyInput,
+    ) -> Result<Outcome> {
         self.now = self.block.as_ref().map_or_else(wall_time, Block::started);
-        let parsed = parse(statement);
+        let parsed = read(statement);
         if let Some(block) = &mut self.block {
             match self.activity.unpark() {
                 Ok(transaction) => block.resume(transaction),
@@ -164,7 +193,19 @@ impl Session {
             block.running().iter().for_each(|transaction| self.token.interrupts(transaction.interrupter()));
             block.refresh();
         }
-        self.dispatch(parsed?, &Source { text: statement })
+        self.dispatch(parsed?, &Source { text: statement }, input)
+    }
+
+    /// Has the block of the session fail, if there is one, because of an error outside of its statements: what the client
+    /// asked for could not be read, or its answer not be given.
+    pub fn fail_block(&mut self, error: &SqlError) {
+        let Some(block) = &mut self.block else { return };
+        match self.activity.unpark() {
+            Ok(transaction) => block.resume(transaction),
+            Err(_) => block.lose(),
+        }
+        self.fail(error);
+        self.suspend();
     }
 
     /// A statement has failed: so has its block.
@@ -193,7 +234,7 @@ impl Session {
         }
     }
 
-    fn dispatch(&mut self, parsed: Parsed, source: &Source) -> Result<Outcome> {
+    pub(crate) fn dispatch(&mut self, parsed: Parsed, source: &Source, input: &mut dyn CopyInput) -> Result<Outcome> {
         if let Parsed::Control(control) = parsed {
             return Ok(self.control(control)?.into());
         }
@@ -205,10 +246,20 @@ impl Session {
         self.tables = transaction.map_or_else(|| Tables::published(&self.db), |own| Tables::of(&self.db, own));
         match parsed {
             Parsed::Empty | Parsed::Control(_) => Ok(Command::new("").into()),
-            Parsed::Copy(statement) => copy::run(self, statement, source),
+            Parsed::Copy(statement) => copy::run(self, statement, source, input),
+            Parsed::Maintenance(asked) => Ok(maintenance::run(self, &asked)?.into()),
             Parsed::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
             Parsed::Sequence(statement) => Ok(sequences::run(self, &statement)?.into()),
-            Parsed::Statement(statement) => self.run(*statement, source),
+            Parsed::Point(prepared, values) => self.execute_bound(&prepared, &values, input),
+            Parsed::Statement(statement) => match *statement {
+                Statement::Prepare { name, data_types, statement } => {
+                    Ok(self.prepare_statement(&name, &data_types, *statement, source)?.into())
+                }
+                Statement::Execute { name, parameters, .. } => {
+                    self.execute_statement(name.as_ref(), &parameters, source, input)
+                }
+                statement => self.run(statement, source),
+            },
         }
     }
 
@@ -233,12 +284,18 @@ impl Session {
                 self.finish_set(change)?;
                 Ok(Command::new("RESET").into())
             }
-            Statement::ShowVariable { variable } => self.show(&variable),
+            Statement::ShowVariable { variable } => Ok(Outcome::Rows(self.show(&variable)?)),
+            Statement::Deallocate { name, .. } => {
+                let name = names::fold(&name);
+                Ok(self.deallocate(Some(&*name).filter(|name| *name != "all"))?.into())
+            }
+            Statement::Discard { object_type } => Ok(self.discard(&object_type)?.into()),
             Statement::ShowTables { .. } => Ok(Outcome::Rows(texts(&["table_name"], vec![self.tables.names()])?)),
             Statement::CreateTable(create) if create.query.is_some() => {
                 Ok(create_as::run(self, create, source)?.into())
             }
             Statement::CreateTable(create) => Ok(ddl::create_table(self, &create, source)?.into()),
+            Statement::CreateIndex(create) => Ok(indexes::create(self, &create, source)?.into()),
             Statement::AlterTable(alter) => Ok(table_options::alter(self, &alter, source)?.into()),
             Statement::Drop { .. } => Ok(ddl::drop(self, &statement, source)?.into()),
             Statement::Truncate(truncate) => Ok(ddl::truncate(self, &truncate, source)?.into()),
@@ -311,18 +368,37 @@ impl Session {
         Ok(())
     }
 
-    fn show(&self, words: &[datafusion::sql::sqlparser::ast::Ident]) -> Result<Outcome> {
+    pub(crate) fn show(&self, words: &[datafusion::sql::sqlparser::ast::Ident]) -> Result<Rows> {
         let shown = self.settings.show(words, self.modes())?;
-        let rows = match &shown[..] {
+        match &shown[..] {
             [(name, value)] if words.len() > 1 || !words[0].value.eq_ignore_ascii_case("all") => {
-                texts(&[name], vec![vec![value.clone()]])?
+                texts(&[name], vec![vec![value.clone()]])
             }
             _ => {
                 let (names, values) = shown.into_iter().map(|(name, value)| (name.to_owned(), value)).unzip();
-                texts(&["name", "setting"], vec![names, values])?
+                texts(&["name", "setting"], vec![names, values])
             }
-        };
-        Ok(Outcome::Rows(rows))
+        }
+    }
+
+    /// The value of a setting, as `SHOW` gives it.
+    pub fn setting(&self, name: &str) -> Option<String> {
+        let shown = self.settings.show(&[datafusion::sql::sqlparser::ast::Ident::new(name)], self.modes()).ok()?;
+        shown.into_iter().next().map(|(_, value)| value)
+    }
+
+    /// Sets a setting of the session, as `SET` does.
+    ///
+    /// # Errors
+    /// If there is no such setting, or not with this value.
+    pub fn set_setting(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        let change = self.settings.assign_session(name, value)?;
+        self.finish_set(change)
+    }
+
+    /// The settings as they are become those that `RESET` and `DISCARD ALL` lead back to.
+    pub fn settings_are_defaults(&mut self) {
+        self.settings.become_defaults();
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) enum Limit {
 const KNOWN: [(&str, &str, Allowed); 26] = [
     ("application_name", "", Allowed::Any),
     ("bytea_output", "hex", Allowed::Only(&["hex"])),
-    ("client_encoding", "UTF8", Allowed::Only(&["UTF8", "utf-8", "unicode"])),
+    ("client_encoding", "UTF8", Allowed::Only(&["UTF8", "utf-8", "unicode", "sql_ascii"])),
     ("client_min_messages", "notice", Allowed::Only(&["notice", "warning", "error"])),
     ("datestyle", "ISO, YMD", Allowed::Only(&["ISO, YMD", "iso", "iso, mdy", "iso, dmy", "ymd"])),
     ("default_transaction_deferrable", "off", Allowed::Deferrable(Whose::Default)),
@@ -114,6 +114,8 @@ pub(crate) struct Saved {
 /// The settings of a session.
 pub(crate) struct Settings {
     values: Saved,
+    /// What the session began with.
+    defaults: Values,
     db: Database,
 }
 
@@ -144,7 +146,13 @@ impl Settings {
             durability: Durability::Sync,
             limits: [0; 4],
         };
-        Settings { values: Saved { session: values.clone(), in_use: values }, db: db.clone() }
+        let defaults = values.clone();
+        Settings { values: Saved { session: values.clone(), in_use: values }, defaults, db: db.clone() }
+    }
+
+    /// The values as they are become those of `RESET ALL`.
+    pub(crate) fn become_defaults(&mut self) {
+        self.defaults = self.values.session.clone();
     }
 
     /// All values, to come back to.
@@ -253,11 +261,16 @@ impl Settings {
     pub(crate) fn reset(&mut self, reset: &Reset) -> Result<Change> {
         match reset {
             Reset::ALL => {
-                self.values = Settings::new(&self.db).values;
+                self.values = Saved { session: self.defaults.clone(), in_use: self.defaults.clone() };
                 Ok(Change::Done)
             }
             Reset::ConfigurationParameter(name) => self.assign(&name.to_string().to_lowercase(), "default", false),
         }
+    }
+
+    /// Sets a value of the session by its name.
+    pub(crate) fn assign_session(&mut self, name: &str, value: &str) -> Result<Change> {
+        self.assign(&name.to_lowercase(), value, false)
     }
 
     fn assign(&mut self, name: &str, value: &str, is_local: bool) -> Result<Change> {

@@ -14,6 +14,7 @@ use engine::{DataType, Table, Test, Value};
 
 use crate::catalog::RowTarget;
 use crate::conditions::{equality, test};
+use crate::index_path;
 use crate::moment::Moment;
 use crate::scan::{ScanExec, ScanSource};
 
@@ -101,7 +102,10 @@ impl EngineTable {
         if let Some(rids) = &self.rids {
             return (ScanSource::Rids(rids.clone()), tests);
         }
-        let Some(key) = self.key(&tests) else { return (ScanSource::All { partitions: self.partitions }, tests) };
+        let Some(key) = self.key(&tests) else {
+            let all = ScanSource::All { partitions: self.partitions };
+            return (index_path::best(&self.table, &tests).map_or(all, ScanSource::Index), tests);
+        };
         let columns = self.table.schema().primary_key();
         let is_found_by = |test: &(usize, Test)| {
             equality(test).is_some_and(|(at, value)| columns.iter().zip(&key).any(|known| known == (&at, value)))

@@ -6,6 +6,7 @@
 //! | `retention` | `forever`, `none`, an interval such as `'7 days'` | `forever` |
 //! | `update_range` | a power of two from 4096 to 65536 | the database's |
 //! | `merge_after` | 1 or more unmerged tail records of a range | the database's |
+//! | `fillfactor` | 10 to 100, as in PostgreSQL, without effect | none |
 use std::time::Duration;
 
 use arrow_cast::parse::parse_interval_month_day_nano;
@@ -15,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{LayoutSetting, Retention, Table, TableSettings, Transaction};
 
+use crate::add_key;
 use crate::error::{Result, SqlError};
 use crate::names::{fold, position, table_name};
 use crate::outcome::Command;
@@ -42,6 +44,9 @@ pub(crate) fn read(options: &CreateTableOptions, source: &Source) -> Result<Tabl
 pub(crate) fn alter(session: &mut Session, alter: &AlterTable, source: &Source) -> Result<Command> {
     let options = match &alter.operations[..] {
         [AlterTableOperation::SetOptionsParens { options }] => options,
+        [AlterTableOperation::AddConstraint { constraint, not_valid: false }] => {
+            return add_key::run(session, alter, constraint, source);
+        }
         [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) }] => {
             return rename(session, alter, to, source);
         }
@@ -71,12 +76,12 @@ fn not_there(alter: &AlterTable) -> SqlError {
     let what = alter.operations.first().map(AlterTableOperation::to_string).unwrap_or_default();
     let words: Vec<&str> = what.split_whitespace().take(2).collect();
     let message = format!("ALTER TABLE ... {}", words.join(" ").trim_end_matches('(').trim_end());
-    let hint = "ALTER TABLE ... SET (retention = ...) and ... RENAME TO are all that there is.";
+    let hint = "ALTER TABLE ... SET (retention = ...), ... ADD PRIMARY KEY and ... RENAME TO are all that there is.";
     SqlError::unsupported(message).hint(hint)
 }
 
 /// The table to be altered, or what to say where it is missing and may be.
-fn altered(
+pub(crate) fn altered(
     transaction: &Transaction,
     name: &str,
     alter: &AlterTable,
@@ -148,6 +153,11 @@ fn set(settings: &mut TableSettings, name: &str, value: &Expr) -> Result<()> {
         ("merge_after", text) => {
             let records = text.and_then(|text| text.parse().ok()).filter(|records| *records > 0);
             settings.merge_tail_records = Some(records.ok_or_else(|| bad("It is a whole number from 1 upward."))?);
+        }
+        // How full PostgreSQL makes its pages; what is updated does not go into them here.
+        ("fillfactor", text) => {
+            let percent = text.and_then(|text| text.parse::<u8>().ok()).filter(|percent| (10..=100).contains(percent));
+            percent.ok_or_else(|| bad("It is a whole number from 10 to 100."))?;
         }
         _ => return Err(SqlError::new("22023", format!("unrecognized parameter \"{name}\"")).hint(known())),
     }

@@ -27,7 +27,7 @@ pub(crate) struct Write<'a> {
     moment: Option<Moment>,
 }
 
-impl Write<'_> {
+impl<'a> Write<'a> {
     /// The table of this name, which the statement is about to write to: nobody drops or replaces it from here on.
     pub(crate) fn table(&mut self, name: &ObjectName, source: &Source) -> Result<Table> {
         let found = self.transaction.table_to_write(&table_name(name, source)?);
@@ -37,6 +37,11 @@ impl Write<'_> {
     /// An error if the statement is to stop.
     pub(crate) fn check(&self) -> Result<()> {
         self.token.check()
+    }
+
+    /// What tells whether it is.
+    pub(crate) fn token(&self) -> &'a Token {
+        self.token
     }
 
     /// What the statement's queries read: taken once, so that none of them sees what the statement writes itself.
@@ -72,7 +77,11 @@ fn outside(sqlstate: &'static str, what: &str) -> SqlError {
 }
 
 fn no_block(tag: &str) -> Command {
-    Command::new(tag).with_notice(Notice::warning("25P01", "there is no transaction in progress"))
+    without_block(Command::new(tag))
+}
+
+fn without_block(command: Command) -> Command {
+    command.with_notice(Notice::warning("25P01", "there is no transaction in progress"))
 }
 
 impl Session {
@@ -83,7 +92,13 @@ impl Session {
 
     /// Runs a statement that begins, ends or divides a transaction.
     pub(crate) fn control(&mut self, control: Control) -> Result<Command> {
+        let is_implicit = self.block.as_ref().is_some_and(Block::is_implicit);
         match control {
+            Control::Commit { chain: true } | Control::Rollback { chain: true } if is_implicit => {
+                Err(outside("25P01", "AND CHAIN"))
+            }
+            Control::Commit { .. } if is_implicit => self.commit(false).map(without_block),
+            Control::Rollback { .. } if is_implicit => self.rollback(false).map(without_block),
             Control::Commit { chain } => self.commit(chain),
             Control::Rollback { chain } => self.rollback(chain),
             Control::RollbackTo(name) => {
@@ -103,6 +118,11 @@ impl Session {
     fn within(&mut self, control: Control) -> Result<Command> {
         match control {
             Control::Begin { tag, modes } => match &mut self.block {
+                Some(block) if block.is_implicit() => {
+                    block.set_implicit(false);
+                    block.set_modes(modes)?;
+                    Ok(Command::new(tag))
+                }
                 Some(block) => {
                     block.set_modes(modes)?;
                     let notice = Notice::warning("25001", "there is already a transaction in progress");
@@ -115,7 +135,8 @@ impl Session {
             },
             Control::Savepoint(name) => {
                 let settings = self.settings.save();
-                let block = self.block.as_mut().ok_or_else(|| outside("25P01", "SAVEPOINT"))?;
+                let block = self.block.as_mut().filter(|block| !block.is_implicit());
+                let block = block.ok_or_else(|| outside("25P01", "SAVEPOINT"))?;
                 block.savepoint(name, settings, &self.db, &self.token)?;
                 Ok(Command::new("SAVEPOINT"))
             }
@@ -184,7 +205,7 @@ impl Session {
         }
     }
 
-    fn begin(&mut self, modes: Modes) -> Result<()> {
+    pub(crate) fn begin(&mut self, modes: Modes) -> Result<()> {
         let limit = self.activity.begin_block(self.settings.limit(Limit::Transaction))?;
         self.block = Some(Block::new(modes, wall_time(), self.settings.durability(), self.settings.save(), limit));
         Ok(())

@@ -99,7 +99,7 @@ impl TypePlanner for CastTypes {
 }
 
 /// The column type that holds a query's column; `None` for types that no column has.
-pub(crate) fn type_of_field(field: &Field) -> Option<DataType> {
+pub fn type_of_field(field: &Field) -> Option<DataType> {
     match field.metadata().get(TYPE_KEY).map(String::as_str) {
         Some("uuid") => Some(DataType::Uuid),
         _ => DataType::from_arrow(field.data_type()),

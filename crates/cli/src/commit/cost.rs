@@ -1,8 +1,9 @@
 //! What a log costs that nobody waits for: transactions of `bench micro` on a database in a directory, asynchronously
 //! committed, beside the same on a database in memory.
+use lab::figures::{Figure, Report};
+
 use super::CommitArgs;
-use crate::bench::{BenchError, Progress, Scratch};
-use crate::figures::{Figure, Report, in_turns};
+use crate::bench::{BenchError, Progress, Scratch, in_turns};
 use crate::micro;
 
 const IN_MEMORY: &str = "in memory";

@@ -8,8 +8,10 @@
 //! cost      transactions of `bench micro` with a log that nobody waits for, beside the same without a log
 //! ```
 //!
-//! All that is compared takes turns, as everywhere (see `figures`).
+//! All that is compared takes turns, as everywhere (see `lab::figures`).
 use std::io;
+
+use lab::figures::{Better, Figure, Report};
 
 mod args;
 mod clients;
@@ -19,8 +21,7 @@ mod disk;
 pub use args::CommitArgs;
 use clients::{Clients, MODES, mode_name};
 
-use crate::bench::{BenchError, Progress, Scratch};
-use crate::figures::{Better, Figure, Report, in_turns};
+use crate::bench::{BenchError, Progress, Scratch, in_turns};
 use crate::progress::BenchProgress;
 
 const DISK: &str = "raw fdatasync";

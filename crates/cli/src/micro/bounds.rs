@@ -156,7 +156,7 @@ impl Arrays {
         while start.elapsed().as_secs_f64() < ARRAY_SECONDS {
             times.push(time_ms(&self.column));
         }
-        crate::figures::median(&times)
+        lab::figures::median(&times)
     }
 }
 

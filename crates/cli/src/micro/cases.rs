@@ -1,7 +1,9 @@
 //! The cases: what is measured on whom, in which order.
 //!
-//! Contestants take turns (see `figures`). After its turn a contestant brings its background work to an end.
+//! Contestants take turns (see `lab::figures`). After its turn a contestant brings its background work to an end.
 use std::time::Instant;
+
+use lab::figures::{Figure, Measured, Report};
 
 use super::args::{Access, Case, MicroArgs};
 use super::bounds::Arrays;
@@ -10,8 +12,7 @@ use super::drive::{Drive, sum_idle_ms, sum_ms};
 use super::keepup;
 use super::lstore::{Lstore, StoreOptions};
 use super::workload::Workload;
-use crate::bench::{BenchError, Progress};
-use crate::figures::{Figure, Measured, Report, in_turns};
+use crate::bench::{BenchError, Progress, in_turns};
 
 /// Rates are told in thousands.
 pub(super) const THOUSAND: f64 = 1e3;

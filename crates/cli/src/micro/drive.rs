@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lab::figures::median;
+
 use super::contestant::Contestant;
 use super::workload::{SUMMED, Workload};
 use crate::bench::BenchError;
-use crate::figures::median;
 
 /// Transactions between two looks at the clock.
 const BATCH: u32 = 16;

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lab::figures::{Figure, grouped};
+
 use super::contestant::Kind;
 use super::drive::Drive;
 use super::lstore::{Lstore, StoreOptions};
 use super::process;
-use crate::bench::{BenchError, Progress, grouped};
-use crate::figures::Figure;
+use crate::bench::{BenchError, Progress};
 
 /// Looks in a run, about.
 const SAMPLES: u32 = 60;

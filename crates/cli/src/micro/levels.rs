@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Column, DataType, Database, Isolation, Schema, Table, TransactionOptions, Value};
+use lab::figures::Figure;
 use parking_lot::Mutex;
 
 use super::args::{Access, MicroArgs};
@@ -13,7 +14,6 @@ use super::drive::Drive;
 use super::lstore::{Lstore, StoreOptions};
 use super::workload::Workload;
 use crate::bench::BenchError;
-use crate::figures::Figure;
 
 /// The threads at the hot row, unless others are asked for.
 const HOT_THREADS: [u32; 5] = [1, 2, 4, 8, 16];

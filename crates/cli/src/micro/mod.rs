@@ -10,6 +10,8 @@
 //! ```
 use std::io;
 
+use lab::figures::{Report, grouped};
+
 mod args;
 mod bounds;
 mod cases;
@@ -26,8 +28,7 @@ pub(crate) use args::seconds;
 pub use args::{Case, Layout, MicroArgs};
 pub(crate) use store::Store;
 
-use crate::bench::{BenchError, grouped};
-use crate::figures::Report;
+use crate::bench::BenchError;
 use crate::progress::BenchProgress;
 
 /// Runs the benchmark and writes its report to standard output.

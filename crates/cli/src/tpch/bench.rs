@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use engine::{Database, TableStats};
+use lab::figures::grouped;
 use sql::{Outcome, Session};
 
 use super::existing::{self, Existing};
@@ -15,7 +16,6 @@ use super::report::{Report, Times};
 use super::writer::{Writers, Written};
 use super::{BenchError, Progress, TABLES, load, session};
 use crate::args::TpchArgs;
-use crate::bench::grouped;
 use crate::progress::BenchProgress;
 use crate::run::open;
 

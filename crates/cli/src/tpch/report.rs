@@ -1,8 +1,9 @@
 //! What the benchmark tells at its end: a table, or JSON objects.
 use std::io::{self, Write};
 
+use lab::figures::{Line, grouped};
+
 use super::writer::Written;
-use crate::bench::{Line, grouped};
 use crate::output::table::Table;
 
 /// The times of one query, in milliseconds, ascending.

@@ -13,6 +13,15 @@
 //!                        the bytes: where a `BlobRef` points
 //! ```
 //!
+//! A blob that is longer than a piece ([`CheckpointOptions::piece_bytes`](super::CheckpointOptions::piece_bytes)) is written in
+//! pieces, which are blobs of the file like others, and behind them in the same file a blob that lists them:
+//!
+//! ```text
+//!   piece | piece | ... | count (8) | offset (8), length (4), crc32c (4) of each
+//! ```
+//!
+//! The reference leads to the list; the top bit of its length, [`LONG`], tells. So its file has all of it.
+//!
 //! A file is written once from start to end, through one buffer: every write begins at a multiple of the buffer's size and
 //! is as long as it, or longer for a blob that is. It counts once it is synced and a manifest names it, with its
 //! salt and length; before, it is a leftover that nobody reads. So nothing in it needs to stand a torn write.
@@ -27,11 +36,14 @@ use types::BlobRef;
 use super::error::{CheckpointError, Result, corrupt, device_error};
 use super::header::{BLOBS, HEADER_BYTES};
 use crate::device::{Access, Device, DeviceFile};
-use crate::frame::u32_at;
+use crate::frame::{u32_at, u64_at};
 use crate::segment::random_number;
 
-/// The largest blob: 2 GiB.
-pub const MAX_BLOB_BYTES: usize = 1 << 31;
+/// In the length of a reference: it leads to the list of the pieces of a longer blob.
+const LONG: u32 = 1 << 31;
+/// The longest piece.
+pub(super) const PIECE_BYTES_MAX: usize = 1 << 30;
+const LISTED_BYTES: usize = 16;
 
 /// Bytes before each blob.
 pub(super) const PREFIX_BYTES: u64 = 12;
@@ -60,10 +72,10 @@ impl FileUse {
         FileUse { live_blobs: 0, live_bytes: 0, ..self }
     }
 
-    /// One more blob is referred to.
-    pub(super) fn count(&mut self, blob: BlobRef) {
-        self.live_blobs += 1;
-        self.live_bytes += u64::from(blob.len);
+    /// One more blob is referred to: with its pieces, if it is a long one.
+    pub(super) fn count(&mut self, blob: BlobRef, pieces: &[BlobRef]) {
+        self.live_blobs += 1 + pieces.len() as u64;
+        self.live_bytes += pieces.iter().chain([&blob]).map(|blob| u64::from(blob.len & !LONG)).sum::<u64>();
     }
 
     /// The bytes of all blobs with what stands before each, and those of them that are live.
@@ -76,11 +88,12 @@ impl FileUse {
 
     /// Refuses a reference to what is not in the file.
     pub(super) fn check_place(&self, blob: BlobRef) -> Result<()> {
-        let end = blob.offset.checked_add(u64::from(blob.len));
+        let end = blob.offset.checked_add(u64::from(blob.len & !LONG));
         if blob.offset >= HEADER_END + PREFIX_BYTES && end.is_some_and(|end| end <= self.bytes) {
             return Ok(());
         }
-        let detail = format!("a blob of {} bytes cannot stand here, the file has {} bytes", blob.len, self.bytes);
+        let len = blob.len & !LONG;
+        let detail = format!("a blob of {len} bytes cannot stand here, the file has {} bytes", self.bytes);
         Err(corrupt(&self.name(), blob.offset, detail))
     }
 
@@ -118,13 +131,52 @@ impl FileUse {
 
 /// Reads a blob whose place was checked.
 pub(super) fn read(device: &dyn Device, file: &dyn DeviceFile, blob: BlobRef) -> Result<Vec<u8>> {
+    let mut whole = Vec::new();
+    if is_long(blob) {
+        for piece in pieces(device, file, blob)? {
+            read_into(device, file, piece, &mut whole)?;
+        }
+    } else {
+        read_into(device, file, blob, &mut whole)?;
+    }
+    Ok(whole)
+}
+
+/// Whether a blob stands in pieces.
+pub(super) fn is_long(blob: BlobRef) -> bool {
+    blob.len & LONG != 0
+}
+
+/// The pieces of a long blob.
+pub(super) fn pieces(device: &dyn Device, file: &dyn DeviceFile, blob: BlobRef) -> Result<Vec<BlobRef>> {
+    let mut list = Vec::new();
+    read_into(device, file, BlobRef { len: blob.len & !LONG, ..blob }, &mut list)?;
+    let broken = || corrupt(&BLOBS.file_name(blob.file), blob.offset, "it does not list the pieces of a blob");
+    list_of(&list, blob).ok_or_else(broken)
+}
+
+/// What a list says; `None` if it is none.
+fn list_of(list: &[u8], blob: BlobRef) -> Option<Vec<BlobRef>> {
+    let (count, listed) = list.split_at_checked(8)?;
+    let piece = |bytes: &[u8]| {
+        let [len, checksum] = [8, 12].map(|at| u32_at(bytes, at));
+        BlobRef { file: blob.file, offset: u64_at(bytes, 0), len, checksum }
+    };
+    let pieces: Vec<BlobRef> = listed.chunks_exact(LISTED_BYTES).map(piece).collect();
+    let is_right = u64_at(count, 0) == pieces.len() as u64 && listed.len() == pieces.len() * LISTED_BYTES;
+    (is_right && pieces.iter().all(|piece| !is_long(*piece))).then_some(pieces)
+}
+
+/// Appends the bytes of a blob that is not long.
+fn read_into(device: &dyn Device, file: &dyn DeviceFile, blob: BlobRef, whole: &mut Vec<u8>) -> Result<()> {
     let name = BLOBS.file_name(blob.file);
-    let mut bytes = vec![0; blob.len as usize];
-    file.read_at(&mut bytes, blob.offset).map_err(|source| read_error(device, &name, blob, source))?;
-    if crc32c::crc32c(&bytes) != blob.checksum {
+    let from = whole.len();
+    whole.resize(from + blob.len as usize, 0);
+    file.read_at(&mut whole[from..], blob.offset).map_err(|source| read_error(device, &name, blob, source))?;
+    if crc32c::crc32c(&whole[from..]) != blob.checksum {
         return Err(mismatch(&name, blob.offset, u64::from(blob.len)));
     }
-    Ok(bytes)
+    Ok(())
 }
 
 fn read_error(device: &dyn Device, name: &str, blob: BlobRef, source: std::io::Error) -> CheckpointError {
@@ -230,8 +282,23 @@ impl BlobWriter {
         self.bytes() <= HEADER_END
     }
 
-    /// Appends a blob of at most [`MAX_BLOB_BYTES`].
-    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<BlobRef> {
+    /// Appends a blob, in pieces of at most so many bytes. Returns it with its pieces, if it is a long one.
+    pub(super) fn put(&mut self, bytes: &[u8], piece_bytes: usize) -> Result<(BlobRef, Vec<BlobRef>)> {
+        if bytes.len() <= piece_bytes {
+            return Ok((self.put_piece(bytes)?, Vec::new()));
+        }
+        let pieces = bytes.chunks(piece_bytes).map(|piece| self.put_piece(piece)).collect::<Result<Vec<BlobRef>>>()?;
+        let mut list = (pieces.len() as u64).to_le_bytes().to_vec();
+        for piece in &pieces {
+            list.extend(piece.offset.to_le_bytes());
+            list.extend(piece.len.to_le_bytes());
+            list.extend(piece.checksum.to_le_bytes());
+        }
+        let list = self.put_piece(&list)?;
+        Ok((BlobRef { len: list.len | LONG, ..list }, pieces))
+    }
+
+    fn put_piece(&mut self, bytes: &[u8]) -> Result<BlobRef> {
         let (len, checksum) = (bytes.len() as u32, crc32c::crc32c(bytes));
         let offset = self.bytes() + PREFIX_BYTES;
         let words = [len, checksum, seal(self.salt, offset, len, checksum)].map(u32::to_le_bytes);

@@ -5,7 +5,7 @@
 //! - Take another program version: [`CheckpointError::UnknownVersion`].
 //! - Take the checkpoint before, or a backup: [`CheckpointError::Corrupt`].
 //! - Write the bytes anew: [`CheckpointError::NotThere`].
-//! - Mend the call: [`CheckpointError::TooLarge`], [`CheckpointError::Underway`], [`CheckpointError::GivenUp`].
+//! - Mend the call: [`CheckpointError::Underway`], [`CheckpointError::GivenUp`].
 
 use std::io;
 
@@ -92,15 +92,6 @@ pub enum CheckpointError {
     NotThere {
         /// The blob asked for.
         blob: BlobRef,
-    },
-
-    /// The blob is larger than a blob may be.
-    #[error("a blob of {bytes} bytes exceeds the limit of {limit}: cut it into several")]
-    TooLarge {
-        /// The size of the blob.
-        bytes: usize,
-        /// The largest blob.
-        limit: usize,
     },
 
     /// Another checkpoint is being written.

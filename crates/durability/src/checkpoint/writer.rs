@@ -23,7 +23,7 @@ use super::blob_file::{BlobWriter, FileUse, PREFIX_BYTES};
 use super::error::{CheckpointError, Result};
 use super::header::{BLOBS, MANIFEST};
 use super::manifest::Manifest;
-use super::{Checkpoints, MAX_BLOB_BYTES, emptying, sweep};
+use super::{Checkpoints, emptying, sweep};
 use crate::Lsn;
 
 /// A checkpoint that is being written. Dropped without [`commit`](CheckpointWriter::commit) it is given up.
@@ -114,13 +114,14 @@ impl<'a> CheckpointWriter<'a> {
         }
         let file = self.owner.file_of(blob)?;
         file.check_place(blob)?;
+        let pieces = self.owner.pieces(file, blob)?;
         let now = if self.emptied.contains(&blob.file) {
             let bytes = self.owner.read(blob)?;
             let copy = self.append(&bytes)?;
             self.copied_bytes += bytes.len() as u64;
             copy
         } else {
-            self.uses.entry(blob.file).or_insert_with(|| file.unused()).count(blob);
+            self.uses.entry(blob.file).or_insert_with(|| file.unused()).count(blob, &pieces);
             blob
         };
         self.kept.insert(blob, now);
@@ -170,17 +171,14 @@ impl<'a> CheckpointWriter<'a> {
 
     fn append(&mut self, bytes: &[u8]) -> Result<BlobRef> {
         self.check()?;
-        if bytes.len() > MAX_BLOB_BYTES {
-            return Err(CheckpointError::TooLarge { bytes: bytes.len(), limit: MAX_BLOB_BYTES });
-        }
         let written = self.write(bytes);
-        let blob = written.map_err(|error| self.give_up(error))?;
+        let (blob, pieces) = written.map_err(|error| self.give_up(error))?;
         let file = FileUse { number: blob.file, salt: 0, bytes: 0, live_blobs: 0, live_bytes: 0 };
-        self.uses.entry(blob.file).or_insert(file).count(blob);
+        self.uses.entry(blob.file).or_insert(file).count(blob, &pieces);
         Ok(blob)
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<BlobRef> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(BlobRef, Vec<BlobRef>)> {
         let end = |file: &BlobWriter| file.bytes() + PREFIX_BYTES + bytes.len() as u64;
         let limit = self.owner.options.file_bytes;
         if self.current.as_ref().is_some_and(|file| !file.is_empty() && end(file) > limit) {
@@ -190,7 +188,7 @@ impl<'a> CheckpointWriter<'a> {
             Some(file) => file,
             None => self.create_file()?,
         };
-        let blob = file.put(bytes);
+        let blob = file.put(bytes, self.owner.options.piece_bytes);
         self.current = Some(file);
         blob
     }

@@ -4,5 +4,6 @@ mod crash;
 mod damage;
 mod directory;
 mod faults;
+mod long;
 mod model;
 mod support;

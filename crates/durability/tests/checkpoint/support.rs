@@ -14,7 +14,8 @@ use testkit::FaultyDevice;
 use types::BlobRef;
 
 /// Sizes that make files and buffers change hands often.
-pub const SMALL: CheckpointOptions = CheckpointOptions { file_bytes: 6000, buffer_bytes: 600, open_files: 2 };
+pub const SMALL: CheckpointOptions =
+    CheckpointOptions { file_bytes: 6000, buffer_bytes: 600, open_files: 2, piece_bytes: usize::MAX };
 
 /// The bytes of a blob: mostly short, now and then longer than the buffer, than a file, or empty.
 pub fn content(number: u64) -> Vec<u8> {

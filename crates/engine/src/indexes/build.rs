@@ -1,7 +1,7 @@
 //! Entering what a table has into its indexes: when one is made while others write, and when a database is opened.
 //!
 //! Ranges are shared out among threads. What a record is entered under comes from [`lineage`]: the key of every version that
-//! is kept, so that the index serves every snapshot that is not refused.
+//! is kept, so that the index serves every snapshot from the table's horizon on.
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,9 +18,10 @@ use crate::table::TableData;
 /// done.
 pub(crate) fn enter_committed(table: &TableData, index: &IndexData, transactions: &Transactions) -> Result<()> {
     // Nothing is given up meanwhile: what was in the tail a moment ago is in the history then.
-    let _all = table.storage.keep_all();
+    let all = table.storage.keep_all();
+    index.serve_from(all.from());
     share_out(table.storage.range_count(), |range| {
-        table.storage.for_each_committed_version(range, index.columns(), transactions, |rid, cells| {
+        table.storage.for_each_committed_version(range, index.columns(), all.from(), transactions, |rid, cells| {
             index.entries.insert(&index.key(cells), rid);
         })?;
         Ok(())

@@ -158,6 +158,34 @@ impl Entries {
         out.len() >= full
     }
 
+    /// Passes on every key with its records, while nobody writes.
+    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
+        /// Entries that are looked at together.
+        const BATCH: usize = 4096;
+        match &self.keyed {
+            Keyed::HashedWords(table) => table.for_each(|[word], rids| visit(&IndexKey::Word(*word), rids)),
+            Keyed::HashedBytes(table) => table.for_each(|bytes, rids| visit(&IndexKey::Bytes(bytes.clone()), rids)),
+            _ => {
+                let (mut low, mut entries, mut has_more) = (Bound::Unbounded, Vec::<Entry>::new(), true);
+                while has_more {
+                    has_more = self.next(&(low, Bound::Unbounded), Direction::Upward, BATCH, &mut entries);
+                    low = entries.last().map_or(Bound::Unbounded, |last| Bound::Excluded(last.clone()));
+                    // What the last key lists may go on in the next batch.
+                    let last = entries.iter().rposition(|(key, _)| Some(key) != entries.last().map(|(key, _)| key));
+                    let rest = if has_more { entries.split_off(last.map_or(0, |last| last + 1)) } else { Vec::new() };
+                    for listed in entries.chunk_by(|left, right| left.0 == right.0) {
+                        visit(&listed[0].0, &listed.iter().map(|(_, rid)| *rid).collect::<Vec<_>>());
+                    }
+                    entries = rest;
+                }
+            }
+        }
+        let nulls: Vec<Rid> = self.nulls.range(..).map(|(rid, ())| rid).collect();
+        if !self.is_ordered() && !nulls.is_empty() {
+            visit(&IndexKey::Null, &nulls);
+        }
+    }
+
     fn next_keys(&self, (low, high): &Bounds, direction: Direction, full: usize, out: &mut Vec<Entry>) {
         let (Some(low), high) = (below_null(low, true), below_null(high, false)) else { return };
         let Some(high) = high else { return };

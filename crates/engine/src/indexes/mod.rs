@@ -11,9 +11,9 @@
 //! that it sees (L-Store, section 3). As a record has one visible version, and that has one key, no record comes
 //! twice, and those that come are in the order of their keys.
 //!
-//! An index is not versioned: it serves every snapshot, also those from before it was made, and a definition is there for
-//! everybody once it is committed, whatever their snapshot. It is not in the log or in checkpoints but for its definition;
-//! opening a database builds it again.
+//! An index is not versioned: it serves every snapshot from the table's horizon on, also from before it was made, and a
+//! definition is there for everybody once it is committed, whatever their snapshot. It is not in the log or in
+//! checkpoints but for its definition; opening a database builds it again.
 //!
 //! **Entries that nobody needs** are those of records that were rolled back, which go at once, and those of versions that
 //! were given up, which stay until the database is opened again, as in the primary key.
@@ -68,6 +68,8 @@ pub(crate) struct IndexData {
     pub(crate) standing: TableLock,
     /// The commit that made it, 0 if that was before the database was opened.
     made_at: AtomicU64,
+    /// The oldest snapshot that it serves: the table's horizon when it was made.
+    from: AtomicU64,
 }
 
 /// A handle to an index; cheap to clone.
@@ -118,6 +120,7 @@ impl IndexData {
             has_changed_keys: AtomicBool::new(has_changed_keys),
             standing: maker.map_or_else(TableLock::default, TableLock::of),
             made_at: AtomicU64::new(0),
+            from: AtomicU64::new(0),
             definition,
         })
     }
@@ -171,11 +174,18 @@ impl IndexData {
         }
     }
 
-    /// Whether it serves a snapshot: nobody keeps it any more for what is written after it was dropped.
+    /// Notes the oldest snapshot that it serves, before anybody else may use it.
+    fn serve_from(&self, from: Timestamp) {
+        self.from.store(from.0, Ordering::Relaxed);
+    }
+
+    /// Whether it serves a snapshot: not one that was held already when the index was made and its table kept less, and
+    /// nobody keeps it for what is written after it was dropped.
     pub(crate) fn serves(&self, at: Timestamp) -> bool {
+        let is_old = at.0 < self.from.load(Ordering::Relaxed);
         match self.standing.standing() {
-            Standing::Open | Standing::Locked(_) => true,
-            Standing::Gone(gone) => at < gone,
+            Standing::Open | Standing::Locked(_) => !is_old,
+            Standing::Gone(gone) => !is_old && at < gone,
         }
     }
 

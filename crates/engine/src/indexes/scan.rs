@@ -172,10 +172,24 @@ impl Table {
         self.data.indexes.which(is_there).into_iter().map(|data| Index { data }).collect()
     }
 
+    /// About how many rows are in a range of an index: those that were there at some time are counted, `limit` at most.
+    ///
+    /// # Errors
+    /// [`Error::BadIndexRange`] if the index can't serve such a range.
+    pub fn index_estimate(&self, index: &Index, range: &IndexRange, limit: usize) -> Result<usize> {
+        let mut cursor = Cursor::new(self.data.index_bounds(&index.data, range)?, Direction::Upward);
+        let mut count = 0;
+        while count < limit && cursor.advance(&index.data) {
+            count += cursor.entries.len();
+        }
+        Ok(count.min(limit))
+    }
+
     /// The rows of a range that the view sees, in the order of the index, or against it.
     ///
     /// # Errors
-    /// [`Error::NoSuchIndex`] if the index was dropped before the view was taken; [`Error::BadIndexRange`] if it can't serve such
+    /// [`Error::NoSuchIndex`] if the index was dropped before the view was taken, or made so late that what the view holds was
+    /// given up but for the view; [`Error::BadIndexRange`] if it can't serve such
     /// a range.
     pub fn index_scan<'v>(
         &self,

@@ -92,6 +92,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
+        redo::give_back(std::mem::take(&mut self.redo));
         if self.handle.is_none() {
             return;
         }

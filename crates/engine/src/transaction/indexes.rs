@@ -272,3 +272,24 @@ impl Database {
         self.alone(|transaction| transaction.drop_index(name))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use types::{Column, DataType, Schema, Timestamp};
+
+    use crate::{Database, IndexDefinition};
+
+    /// The log tells of later ones: it is read from the checkpoint's commit on.
+    #[test]
+    fn a_checkpoint_has_the_indexes_that_were_made_by_its_commit() {
+        let db = Database::in_memory();
+        let schema = Schema::new(vec![Column::new("a", DataType::BigInt)], &[]).unwrap();
+        let table = db.create_table("t", schema).unwrap();
+        let mut transaction = db.begin().unwrap();
+        transaction.create_index("t", IndexDefinition::new("i", &[0])).unwrap();
+        assert_eq!(table.data.indexes.made_by(Timestamp::MAX).len(), 0, "it is not committed");
+        let at = transaction.commit().unwrap();
+        let made_by = |at: u64| table.data.indexes.made_by(Timestamp(at)).len();
+        assert_eq!((made_by(at.0 - 1), made_by(at.0)), (0, 1));
+    }
+}

@@ -2,44 +2,85 @@
 //! the memory of all of them at once.
 //!
 //! Each step asks for the cache lines that the next one reads: slots of the second level, then the heads of the nodes,
-//! then the values. A full node needs no look at its bitmap, and saves a line. Keys that live in the trie go down one
-//! level each in turn.
+//! then the values. A full node needs no look at its bitmap, and saves a line. Groups of lookups follow one another
+//! through the steps, so that the memory is never waited for idly:
+//!
+//! ```text
+//! turn    0         1         2         3         4
+//! slots   group 0   group 1   group 2   group 3   ...
+//! nodes             group 0   group 1   group 2
+//! values                      group 0   group 1         asked for
+//! values                                group 0         taken
+//! ```
+//!
+//! Measured with 16M dense keys: 43 to 67 million lookups a second, against 27 to 44 where a group begins when the one before
+//! has ended. With keys at random the memory gives no more than its two lines a lookup, and both do the same.
+//!
+//! Keys that live in the trie go down one level each in turn.
 use sync::Guard;
 
 use super::Shared;
 use super::blocks::Pointer;
 use super::level_two::Slot;
+use super::node::Node;
 
-/// Lookups side by side. The paper's best is eight (appendix A). Measured here with 4M dense keys: 8 give 27 million
-/// lookups a second, 16 give 43, 32 give 47; with keys at random they differ by less than the noise.
-pub(super) const BATCH: usize = 16;
+/// Lookups that go through a step together. The paper's best is eight (appendix A); here 8 and 16 differ by less than the
+/// noise, and the trie prefers the 16.
+const GROUP: usize = 16;
+
+/// Steps of a lookup: ask for the slot, for the node, for the value; take the value.
+const STEPS: usize = 4;
+
+/// What is known of the lookups of a group.
+#[derive(Clone, Copy)]
+struct Group<'g> {
+    pointers: [Pointer; GROUP],
+    places: [Option<(Node<'g>, usize)>; GROUP],
+    /// A bit for each key that lives in the trie.
+    sparse_bits: u32,
+}
 
 impl<S: Slot> Shared<S> {
-    /// Looks up at most [`BATCH`] keys.
-    pub(super) fn get_group(&self, keys: &[u64], found: &mut [Option<u64>; BATCH], guard: &Guard) {
-        debug_assert!(keys.len() <= BATCH);
-        let mut dense_bits = 0u32;
-        for (index, key) in keys.iter().enumerate() {
-            if self.is_dense(*key) {
-                dense_bits |= 1 << index;
-                self.level_two.prefetch(*key);
+    /// Looks keys up and tells the answers in their order.
+    pub(super) fn get_many<'g>(&'g self, keys: &[u64], guard: &'g Guard, mut tell: impl FnMut(Option<u64>)) {
+        let nothing = Group { pointers: [Pointer::EMPTY; GROUP], places: [None; GROUP], sparse_bits: 0 };
+        let mut groups = [nothing; STEPS];
+        let group_count = keys.len().div_ceil(GROUP);
+        let keys_of = |number: usize| &keys[number * GROUP..keys.len().min((number + 1) * GROUP)];
+        for turn in 0..group_count + STEPS - 1 {
+            let at_step = |step: usize| turn.checked_sub(step).filter(|number| *number < group_count);
+            if let Some(number) = at_step(0) {
+                self.ask_for_slots(keys_of(number), &mut groups[number % STEPS]);
             }
-        }
-        let all_bits = ((1u64 << keys.len()) - 1) as u32;
-        if dense_bits == all_bits {
-            self.get_dense(keys, found, guard);
-            return;
-        }
-        self.get_sparse(keys, all_bits & !dense_bits, found, guard);
-        for index in bits(dense_bits) {
-            found[index] = self.get_in_page(keys[index], guard);
+            if let Some(number) = at_step(1) {
+                self.ask_for_nodes(keys_of(number), &mut groups[number % STEPS], guard);
+            }
+            if let Some(number) = at_step(2) {
+                self.ask_for_values(keys_of(number), &mut groups[number % STEPS], guard);
+            }
+            if let Some(number) = at_step(3) {
+                self.take_values(keys_of(number), &groups[number % STEPS], guard, &mut tell);
+            }
         }
     }
 
-    fn get_dense(&self, keys: &[u64], found: &mut [Option<u64>; BATCH], guard: &Guard) {
-        let mut pointers = [Pointer::EMPTY; BATCH];
-        for (key, pointer) in keys.iter().zip(&mut pointers) {
-            *pointer = self.level_two.pointer(*key);
+    #[inline]
+    fn ask_for_slots(&self, keys: &[u64], group: &mut Group<'_>) {
+        group.sparse_bits = 0;
+        for (index, key) in keys.iter().enumerate() {
+            if self.is_dense(*key) {
+                self.level_two.prefetch(*key);
+            } else {
+                group.sparse_bits |= 1 << index;
+            }
+        }
+    }
+
+    #[inline]
+    fn ask_for_nodes(&self, keys: &[u64], group: &mut Group<'_>, guard: &Guard) {
+        for (index, (key, pointer)) in keys.iter().zip(&mut group.pointers).enumerate() {
+            let is_sparse = group.sparse_bits >> index & 1 != 0;
+            *pointer = if is_sparse { Pointer::EMPTY } else { self.level_two.pointer(*key) };
             // SAFETY: the pointer comes from a slot of this tree, read under the guard.
             match unsafe { self.arena.node(*pointer, guard) } {
                 Some(node) if pointer.is_full() => node.prefetch_full(*key),
@@ -47,8 +88,12 @@ impl<S: Slot> Shared<S> {
                 None => {}
             }
         }
-        let mut places = [None; BATCH];
-        for ((key, pointer), place) in keys.iter().zip(pointers).zip(&mut places) {
+    }
+
+    #[inline]
+    fn ask_for_values<'g>(&'g self, keys: &[u64], group: &mut Group<'g>, guard: &'g Guard) {
+        for ((key, pointer), place) in keys.iter().zip(group.pointers).zip(&mut group.places) {
+            *place = None;
             // SAFETY: as above.
             let Some(node) = (unsafe { self.arena.node(pointer, guard) }) else { continue };
             if pointer.is_full() {
@@ -58,13 +103,22 @@ impl<S: Slot> Shared<S> {
                 *place = Some((node, at));
             }
         }
-        for (place, found) in places.into_iter().zip(found) {
-            *found = place.map(|(node, at)| node.value(at));
-        }
     }
 
-    fn get_sparse(&self, keys: &[u64], mut left_bits: u32, found: &mut [Option<u64>; BATCH], guard: &Guard) {
-        let mut links = [self.trie.root(); BATCH];
+    #[inline]
+    fn take_values(&self, keys: &[u64], group: &Group<'_>, guard: &Guard, tell: &mut impl FnMut(Option<u64>)) {
+        let value = |place: Option<(Node<'_>, usize)>| place.map(|(node, at)| node.value(at));
+        if group.sparse_bits == 0 {
+            keys.iter().zip(group.places).for_each(|(_, place)| tell(value(place)));
+            return;
+        }
+        let mut found = group.places.map(value);
+        self.get_sparse(keys, group.sparse_bits, &mut found, guard);
+        found.into_iter().take(keys.len()).for_each(tell);
+    }
+
+    fn get_sparse(&self, keys: &[u64], mut left_bits: u32, found: &mut [Option<u64>; GROUP], guard: &Guard) {
+        let mut links = [self.trie.root(); GROUP];
         while left_bits != 0 {
             for index in bits(left_bits) {
                 match links[index].step(keys[index], guard) {

@@ -55,7 +55,6 @@ pub use level_two::{Compact, Versioned};
 pub use mapping::AddressSpaceError;
 pub use node::Change;
 
-use batch::BATCH;
 use blocks::Arena;
 use level_two::{LevelTwo, PAGE_SLOTS, Slot};
 use mapping::PageSize;
@@ -158,11 +157,7 @@ impl<V: Word, S: Slot> KissTree<V, S> {
     pub fn get_batch(&self, keys: &[u64], found: &mut Vec<Option<V>>) {
         let guard = sync::pin();
         found.reserve(keys.len());
-        for group in keys.chunks(BATCH) {
-            let mut words = [None; BATCH];
-            self.shared.get_group(group, &mut words, &guard);
-            found.extend(words[..group.len()].iter().map(|word| word.map(V::from_word)));
-        }
+        self.shared.get_many(keys, &guard, |word| found.push(word.map(V::from_word)));
     }
 
     /// Gives a key a value unless it has one, and returns the one that it has.

@@ -42,7 +42,7 @@ pub trait BlobSink {
     /// Why a blob was not taken.
     type Error;
 
-    /// Writes a blob, which has at most `u32::MAX` bytes.
+    /// Writes a blob.
     fn put(&mut self, bytes: &[u8]) -> Result<BlobRef, Self::Error>;
 
     /// Makes a blob of an earlier checkpoint one of this too; where it was copied, the result says where to.

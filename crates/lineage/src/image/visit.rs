@@ -46,21 +46,23 @@ impl Table {
         columns: &[usize],
         visit: impl FnMut(Rid, &[Cell<'_>]),
     ) -> Result<(), PageError> {
-        self.for_each_committed_version(range, columns, &Stamped, visit)
+        self.for_each_committed_version(range, columns, self.horizon(), &Stamped, visit)
     }
 
-    /// The same while others use the table: with every version whose transaction had committed when this was called, stamped
-    /// or not. Of what commits meanwhile some is passed on. The caller keeps what there is ([`Table::keep_all`]).
+    /// The same while others use the table: with every version that is visible at `from` or later and whose transaction had
+    /// committed when this was called, stamped or not. Of what commits meanwhile some is passed on. The caller keeps what
+    /// there is from then on ([`Table::keep_all`]).
     pub fn for_each_committed_version<O: Outcomes>(
         &self,
         range: usize,
         columns: &[usize],
+        from: Timestamp,
         outcomes: &O,
         mut visit: impl FnMut(Rid, &[Cell<'_>]),
     ) -> Result<(), PageError> {
         let mut visit = |slot: usize, cells: &[Cell<'_>]| visit(Rid::base(range, slot), cells);
         let range = self.range(range);
-        while !range.for_each_version(&sync::pin(), columns, outcomes, &mut visit)? {}
+        while !range.for_each_version(&sync::pin(), columns, from, outcomes, &mut visit)? {}
         Ok(())
     }
 }
@@ -71,6 +73,7 @@ impl Range {
         &self,
         guard: &Guard,
         columns: &[usize],
+        from: Timestamp,
         outcomes: &O,
         visit: &mut impl FnMut(usize, &[Cell<'_>]),
     ) -> Result<bool, PageError> {
@@ -95,8 +98,9 @@ impl Range {
         changes.dedup();
         for changes in changes.chunk_by(|left, right| left.0 == right.0) {
             let slot = changes[0].0;
+            // What was there at first is what was there at `from`: nobody asks for what was before.
             let times = changes.iter().map(|(_, at)| *at).chain(inserted(slot));
-            for at in times {
+            for at in times.map(|at| at.max(from)) {
                 let view = View { snapshot: Snapshot::at(at), outcomes };
                 if self.read(guard, view, slot, columns, &mut cells)? {
                     visit(slot, &cells);

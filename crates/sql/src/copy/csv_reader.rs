@@ -1,8 +1,10 @@
 //! Reads CSV as PostgreSQL does: quotes may open anywhere in a field, may hold line ends, and tell an empty text
 //! (quoted) from NULL (not quoted).
-use std::io::Read;
+use std::io::{BufRead, Read};
 
 const BUFFER_BYTES: usize = 1 << 18;
+/// The longest record.
+const RECORD_BYTES_MAX: usize = 1 << 28;
 
 /// How the file is written.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +37,23 @@ impl Record {
         (&self.bytes[start..end], is_quoted)
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
+
+    /// Adds a field whose bytes are appended by `append`.
+    pub(crate) fn put(&mut self, append: impl FnOnce(&mut Vec<u8>), is_quoted: bool) {
+        append(&mut self.bytes);
+        self.ends.push((self.bytes.len(), is_quoted));
+    }
+}
+
+/// Appends what comes up to the next line feed, with it; returns how many bytes that were.
+pub(crate) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<usize, ReadError> {
+    let room = (RECORD_BYTES_MAX + 1).saturating_sub(line.len()) as u64;
+    let read = input.take(room).read_until(b'\n', line).map_err(ReadError::Io)?;
+    if line.len() > RECORD_BYTES_MAX { Err(ReadError::TooLong) } else { Ok(read) }
 }
 
 /// Why the next record can't be read.
@@ -49,6 +64,8 @@ pub(crate) enum ReadError {
     Unterminated {
         line: u64,
     },
+    /// A record is longer than any may be.
+    TooLong,
 }
 
 /// Reads records from a file.
@@ -115,6 +132,9 @@ impl<R: Read> CsvReader<R> {
             let plain = rest.iter().position(is_special).unwrap_or(rest.len());
             record.bytes.extend_from_slice(&rest[..plain]);
             self.at += plain;
+            if record.bytes.len() > RECORD_BYTES_MAX {
+                return Err(ReadError::TooLong);
+            }
             let Some(special) = rest.get(plain).copied() else { continue };
             self.at += 1;
             if special == delimiter {
@@ -155,6 +175,9 @@ impl<R: Read> CsvReader<R> {
             }
             if byte == b'\n' {
                 self.line += 1;
+            }
+            if record.bytes.len() > RECORD_BYTES_MAX {
+                return Err(ReadError::TooLong);
             }
             record.bytes.push(byte);
         }

@@ -1,5 +1,5 @@
-//! `COPY ... FROM` a CSV file, in batches that do not grow with the file.
-use std::fs::File;
+//! `COPY ... FROM` CSV or PostgreSQL's text format, a file or what a client sends, in batches that do not grow with it.
+use std::io::Read;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
@@ -7,7 +7,9 @@ use arrow_select::filter::filter_record_batch;
 use engine::Column;
 
 use super::csv_reader::{CsvReader, Dialect, ReadError, Record};
-use super::options::{CopyOptions, Header};
+use super::input::{CopyInput, Patient};
+use super::options::{CopyOptions, Format, Header};
+use super::text_reader::TextReader;
 use super::{Meter, open};
 use crate::Progress;
 use crate::error::{Result, SqlError};
@@ -25,24 +27,70 @@ pub(crate) fn run(
     write: &mut Write<'_>,
     target: &Target,
     path: &str,
+    format: Format,
     options: &CopyOptions,
     progress: Option<Arc<dyn Progress>>,
 ) -> Result<(u64, Vec<String>)> {
     let (file, size) = open(path)?;
+    let meter = Meter::start(progress, &format!("COPY {} from {path}", target.table.name()), Some(size));
+    load(write, target, file, format, options, Origin { path: Some(path), place: format!("File \"{path}\""), meter })
+}
+
+/// Loads what a client sends.
+pub(crate) fn run_input(
+    write: &mut Write<'_>,
+    target: &Target,
+    input: &mut dyn CopyInput,
+    format: Format,
+    options: &CopyOptions,
+) -> Result<(u64, Vec<String>)> {
+    input.begin(target.columns().len(), false).map_err(|error| input_failed(&error))?;
+    let place = format!("COPY {}", target.table.name());
+    let meter = Meter::start(None, "", None);
+    let mut input = Patient { input, token: write.token() };
+    let loaded = load(write, target, &mut input, format, options, Origin { path: None, place, meter })?;
+    input.end().map_err(|error| input_failed(&error))?;
+    Ok(loaded)
+}
+
+/// What a client is told that has given up, or can't be asked.
+fn input_failed(error: &std::io::Error) -> SqlError {
+    match error.kind() {
+        std::io::ErrorKind::Unsupported => SqlError::new("0A000", error.to_string()),
+        std::io::ErrorKind::ConnectionAborted => SqlError::new("57014", error.to_string()),
+        _ => SqlError::new("08006", format!("could not read from the client: {error}")),
+    }
+}
+
+/// Where rows come from.
+struct Origin<'a> {
+    /// The file, if it is one.
+    path: Option<&'a str>,
+    /// The same as errors tell it.
+    place: String,
+    meter: Meter,
+}
+
+fn load(
+    write: &mut Write<'_>,
+    target: &Target,
+    input: impl Read,
+    format: Format,
+    options: &CopyOptions,
+    origin: Origin<'_>,
+) -> Result<(u64, Vec<String>)> {
     let quote = options.quote.unwrap_or(b'"');
-    let dialect =
-        Dialect { delimiter: options.delimiter.unwrap_or(b','), quote, escape: options.escape.unwrap_or(quote) };
+    let escape = options.escape.unwrap_or(quote);
+    let null = options.null(format);
+    let reader = match format {
+        Format::Text => Reader::Text(TextReader::new(input, options.delimiter.unwrap_or(b'\t'), null)),
+        _ => {
+            Reader::Csv(CsvReader::new(input, Dialect { delimiter: options.delimiter.unwrap_or(b','), quote, escape }))
+        }
+    };
     let columns: Vec<&Column> = target.columns().collect();
     let builders = columns.iter().map(|column| ColumnBuilder::new(column.data_type)).collect();
-    let mut load = Load {
-        columns,
-        path,
-        options,
-        reader: CsvReader::new(file, dialect),
-        builders,
-        meter: Meter::start(progress, &format!("COPY {} from {path}", target.table.name()), Some(size)),
-        rejects: Rejects::default(),
-    };
+    let mut load = Load { columns, origin, options, null, reader, builders, rejects: Rejects::default() };
     load.skip_header()?;
     let mut loaded = 0;
     loop {
@@ -52,11 +100,33 @@ pub(crate) fn run(
             let arrays = load.builders.iter_mut().map(ColumnBuilder::finish).collect();
             let batch = without(&target.rows(arrays, rows)?, &rejected)?;
             let inserted = write.transaction.insert_batch(&target.table, &batch);
-            loaded += inserted.map_err(|error| within_lines(error.into(), path, lines))?;
+            loaded += inserted.map_err(|error| within_lines(error.into(), &load.origin.place, lines))?;
         }
-        load.meter.reach(load.reader.bytes());
+        load.origin.meter.reach(load.reader.bytes());
         if is_end {
             return Ok((loaded, load.rejects.notices()));
+        }
+    }
+}
+
+/// Reads either format.
+enum Reader<R> {
+    Csv(CsvReader<R>),
+    Text(TextReader<R>),
+}
+
+impl<R: Read> Reader<R> {
+    fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
+        match self {
+            Reader::Csv(reader) => reader.read(record),
+            Reader::Text(reader) => reader.read(record),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Reader::Csv(reader) => reader.bytes(),
+            Reader::Text(reader) => reader.bytes(),
         }
     }
 }
@@ -72,8 +142,8 @@ fn without(batch: &RecordBatch, rejected: &[usize]) -> Result<RecordBatch> {
 }
 
 /// An error of a batch tells which lines were in it.
-fn within_lines(error: SqlError, path: &str, (first, last): (u64, u64)) -> SqlError {
-    let place = format!("File \"{path}\", lines {first} to {last}.");
+fn within_lines(error: SqlError, place: &str, (first, last): (u64, u64)) -> SqlError {
+    let place = format!("{place}, lines {first} to {last}.");
     let detail = match &error.detail {
         Some(detail) => format!("{detail} {place}"),
         None => place,
@@ -112,23 +182,27 @@ struct Filled {
 }
 
 /// A load under way.
-struct Load<'a> {
+struct Load<'a, R> {
     columns: Vec<&'a Column>,
-    path: &'a str,
+    origin: Origin<'a>,
     options: &'a CopyOptions,
-    reader: CsvReader<File>,
+    null: &'a str,
+    reader: Reader<R>,
     builders: Vec<ColumnBuilder>,
-    meter: Meter,
     rejects: Rejects,
 }
 
-impl Load<'_> {
+impl<R: Read> Load<'_, R> {
     fn read(&mut self, record: &mut Record) -> Result<bool> {
         self.reader.read(record).map_err(|error| match error {
-            ReadError::Io(error) => SqlError::io("read", self.path, &error),
+            ReadError::Io(error) => match self.origin.path {
+                Some(path) => SqlError::io("read", path, &error),
+                None => input_failed(&error),
+            },
+            ReadError::TooLong => SqlError::new("54000", "a row is too long")
+                .detail(format!("{}, line {}.", self.origin.place, record.line)),
             ReadError::Unterminated { line } => {
-                let detail =
-                    format!("File \"{}\", line {line}: the quote that opens there is never closed.", self.path);
+                let detail = format!("{}, line {line}: the quote that opens there is never closed.", self.origin.place);
                 SqlError::new("22P04", "unterminated CSV quoted field").detail(detail)
             }
         })
@@ -146,7 +220,7 @@ impl Load<'_> {
             return Ok(());
         }
         let message = "the header of the file does not match the columns";
-        let detail = format!("File \"{}\" has {}; expected {}.", self.path, names.join(", "), wanted.join(", "));
+        let detail = format!("{} has {}; expected {}.", self.origin.place, names.join(", "), wanted.join(", "));
         Err(SqlError::new("22P04", message).detail(detail))
     }
 
@@ -181,7 +255,7 @@ impl Load<'_> {
             let missing = format!("missing data for column \"{}\"", self.columns[record.len()].name);
             return Err((0, self.wrong(&missing, record, None)));
         }
-        let null = self.options.null.as_deref().unwrap_or_default().as_bytes();
+        let null = self.null.as_bytes();
         for at in 0..width {
             let (bytes, is_quoted) = record.field(at);
             let (column, builder) = (self.columns[at], &mut self.builders[at]);
@@ -208,7 +282,7 @@ impl Load<'_> {
 
     /// An error with the file, line, column and value where it is.
     fn placed(&self, error: SqlError, record: &Record, value: Option<(&str, &str)>) -> SqlError {
-        let mut place = format!("File \"{}\", line {}", self.path, record.line);
+        let mut place = format!("{}, line {}", self.origin.place, record.line);
         if let Some((column, value)) = value {
             let shown: String = value.chars().take(100).collect();
             place.push_str(&format!(", column \"{column}\", value \"{shown}\""));

@@ -1,11 +1,14 @@
-//! `COPY` between a table or query and a file.
+//! `COPY` between a table or query and a file, or from what a client sends.
 pub(crate) mod csv_reader;
 mod csv_writer;
 mod from_csv;
 mod from_parquet;
+pub(crate) mod input;
 pub(crate) mod options;
+mod text_reader;
 mod to_file;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
@@ -17,12 +20,21 @@ use crate::target::Target;
 use crate::transactions::Write;
 use crate::{Progress, headings};
 
+use input::CopyInput;
 use options::{CopyStatement, Format, Subject};
 
 /// Runs a `COPY`.
-pub(crate) fn run(session: &mut Session, copy: CopyStatement, source: &Source) -> Result<Outcome> {
+pub(crate) fn run(
+    session: &mut Session,
+    copy: CopyStatement,
+    source: &Source,
+    input: &mut dyn CopyInput,
+) -> Result<Outcome> {
     let Some(path) = &copy.path else {
-        return Err(SqlError::unsupported("COPY FROM STDIN or TO STDOUT").at(copy.path_position));
+        return match copy.is_from {
+            true => from_input(session, &copy, source, input),
+            false => Err(SqlError::unsupported("COPY TO STDOUT").at(copy.path_position)),
+        };
     };
     if session.files == FileAccess::Denied {
         let message = "permission denied to COPY to or from a file";
@@ -36,14 +48,43 @@ pub(crate) fn run(session: &mut Session, copy: CopyStatement, source: &Source) -
             let (rows, notices) = session.write("COPY FROM", |_, write| {
                 let target = target(write, &copy, source)?;
                 match format {
-                    Format::Csv => from_csv::run(write, &target, path, &copy.options, progress.clone()),
+                    Format::Csv | Format::Text => {
+                        from_csv::run(write, &target, path, format, &copy.options, progress.clone())
+                    }
                     Format::Parquet => from_parquet::run(write, &target, path, progress.clone()),
                 }
             })?;
-            Command { tag: format!("COPY {rows}"), notices: notices.into_iter().map(Notice::from).collect() }
+            copied(rows, notices)
         }
     };
     Ok(command.into())
+}
+
+fn copied(rows: u64, notices: Vec<String>) -> Command {
+    Command { tag: format!("COPY {rows}"), notices: notices.into_iter().map(Notice::from).collect() }
+}
+
+/// `COPY ... FROM STDIN`. The rows come once: where others got in the way, it is not tried again.
+fn from_input(
+    session: &mut Session,
+    copy: &CopyStatement,
+    source: &Source,
+    input: &mut dyn CopyInput,
+) -> Result<Outcome> {
+    let format = copy.format()?;
+    if format == Format::Parquet {
+        return Err(SqlError::unsupported("COPY FROM STDIN in Parquet").at(copy.path_position));
+    }
+    let input = RefCell::new(Some(input));
+    let (rows, notices) = session.write("COPY FROM", |_, write| {
+        let target = target(write, copy, source)?;
+        let Some(input) = input.take() else {
+            let message = "could not serialize access due to concurrent update";
+            return Err(SqlError::new("40001", message).hint("Send the rows again."));
+        };
+        from_csv::run_input(write, &target, input, format, &copy.options)
+    })?;
+    Ok(copied(rows, notices).into())
 }
 
 fn target(write: &mut Write<'_>, copy: &CopyStatement, source: &Source) -> Result<Target> {

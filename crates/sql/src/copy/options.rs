@@ -8,6 +8,7 @@ use crate::error::{Result, SqlError};
 use crate::parse::Source;
 
 /// One `COPY`.
+#[derive(Clone)]
 pub(crate) struct CopyStatement {
     pub(crate) subject: Subject,
     pub(crate) is_from: bool,
@@ -18,6 +19,7 @@ pub(crate) struct CopyStatement {
 }
 
 /// What is copied.
+#[derive(Clone)]
 pub(crate) enum Subject {
     Table { name: ObjectName, columns: Vec<Ident> },
     Query(Box<Query>),
@@ -26,6 +28,8 @@ pub(crate) enum Subject {
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
+    /// PostgreSQL's own, with tabs and backslashes.
+    Text,
     Csv,
     Parquet,
 }
@@ -56,12 +60,20 @@ pub(crate) struct CopyOptions {
     pub(crate) needs_csv: Option<&'static str>,
 }
 
+impl CopyOptions {
+    /// What stands for NULL.
+    pub(crate) fn null(&self, format: Format) -> &str {
+        self.null.as_deref().unwrap_or(if format == Format::Text { "\\N" } else { "" })
+    }
+}
+
 impl CopyStatement {
     /// The format that is given, or the one that the file's name says.
     pub(crate) fn format(&self) -> Result<Format> {
         let name = self.path.as_deref().unwrap_or_default().to_ascii_lowercase();
         let format = match self.options.format {
             Some(format) => format,
+            None if self.path.is_none() => Format::Text,
             None if name.ends_with(".parquet") => Format::Parquet,
             None if name.ends_with(".csv") || self.options.needs_csv.is_some() => Format::Csv,
             None => {
@@ -69,7 +81,11 @@ impl CopyStatement {
                 return Err(SqlError::new("22023", message).hint("Add (FORMAT csv) or (FORMAT parquet)."));
             }
         };
+        if format == Format::Text && !self.is_from {
+            return Err(SqlError::unsupported("COPY TO in the text format").hint("Use csv or parquet."));
+        }
         match self.options.needs_csv {
+            Some("DELIMITER" | "NULL" | "HEADER") if format == Format::Text => Ok(format),
             Some(option) if format != Format::Csv => {
                 Err(SqlError::new("0A000", format!("COPY {option} requires CSV mode")))
             }
@@ -267,7 +283,11 @@ impl Reader<'_, '_> {
                 Ok(limit) if limit > 0 => options.reject_limit = Some(limit),
                 _ => return Err(invalid("REJECT_LIMIT must be greater than zero".to_owned())),
             },
-            "freeze" | "force_quote" | "force_not_null" | "force_null" | "default" | "log_verbosity" | "oids" => {
+            // A hint for how rows are stored, which is no matter here.
+            "freeze" => {
+                let _ = header(value.as_deref())?;
+            }
+            "force_quote" | "force_not_null" | "force_null" | "default" | "log_verbosity" | "oids" => {
                 return Err(SqlError::unsupported(format!("COPY option {}", name.to_uppercase())));
             }
             other => return Err(SqlError::syntax(format!("option \"{other}\" not recognized"))),
@@ -293,9 +313,10 @@ fn one_byte(name: &str, value: Option<String>) -> Result<u8> {
 
 fn format(name: &str) -> Result<Format> {
     match name.to_ascii_lowercase().as_str() {
+        "text" => Ok(Format::Text),
         "csv" => Ok(Format::Csv),
         "parquet" => Ok(Format::Parquet),
-        "text" | "binary" => Err(SqlError::unsupported(format!("COPY format \"{name}\"")).hint("Use csv or parquet.")),
+        "binary" => Err(SqlError::unsupported("COPY format \"binary\"").hint("Use text, csv or parquet.")),
         _ => Err(invalid(format!("COPY format \"{name}\" not recognized"))),
     }
 }
@@ -331,6 +352,11 @@ mod tests {
         assert_eq!((old.options.delimiter, old.options.header), (Some(b';'), Header::Present));
         let query = copy("COPY (SELECT 1) TO 'x.parquet'").unwrap();
         assert_eq!((query.format().unwrap(), query.is_from), (Format::Parquet, false));
+        let input = copy("copy t from stdin with (freeze on)").unwrap();
+        assert_eq!(
+            (input.format().unwrap(), input.path.is_none(), input.options.null(Format::Text)),
+            (Format::Text, true, "\\N")
+        );
         let lenient = copy("COPY t FROM 'x.csv' (ON_ERROR ignore, REJECT_LIMIT 3)").unwrap();
         assert_eq!((lenient.options.ignores_errors, lenient.options.reject_limit), (true, Some(3)));
     }
@@ -339,7 +365,8 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         let state = |text: &str| copy(text).and_then(|copy| copy.format()).err().map(|error| error.sqlstate);
         assert_eq!(state("COPY t FROM 'x'"), Some("22023"));
-        assert_eq!(state("COPY t FROM 'x' (FORMAT text)"), Some("0A000"));
+        assert_eq!(state("COPY t FROM 'x' (FORMAT binary)"), Some("0A000"));
+        assert_eq!(state("COPY t TO 'x' (FORMAT text)"), Some("0A000"));
         assert_eq!(state("COPY t FROM 'x' (FORMAT xml)"), Some("22023"));
         assert_eq!(state("COPY t FROM 'x' (FORMAT parquet, DELIMITER ',')"), Some("0A000"));
         assert_eq!(state("COPY t FROM 'x.csv' (COLOUR 'red')"), Some("42601"));

@@ -40,6 +40,7 @@ pub(crate) fn run(
     let count = match format {
         Format::Csv => write_csv(rows, &mut file, copy, meter)?,
         Format::Parquet => write_parquet(rows, &mut file, meter)?,
+        Format::Text => return Err(SqlError::unsupported("COPY TO in the text format")),
     };
     file.keep()?;
     Ok(Command::new(format!("COPY {count}")))

@@ -89,6 +89,13 @@ impl Point {
         Some(Point { table: shape.table, id: table.id(), action })
     }
 
+    /// The columns of its rows, if it gives any and its table is what it was.
+    pub(crate) fn schema(&self, tables: &Tables) -> Option<SchemaRef> {
+        let Action::Select { schema, .. } = &self.action else { return None };
+        let table = tables.find(&self.table).ok().filter(|table| table.id() == self.id);
+        table.map(|_| schema.clone())
+    }
+
     /// Runs it with values for its parameters; `None` if it has to go the long way, and nothing was done.
     pub(crate) fn run(&self, session: &mut Session, values: &[Value]) -> Result<Option<Outcome>> {
         let bound = Bound { values, now: session.now };

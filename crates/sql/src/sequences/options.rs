@@ -4,7 +4,7 @@ use engine::{DataType, SequenceOptions};
 use crate::error::{Result, SqlError};
 
 /// The options that a statement names.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct AskedOptions {
     pub(super) data_type: Option<DataType>,
     pub(super) increment: Option<i64>,

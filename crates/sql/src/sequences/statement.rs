@@ -19,6 +19,7 @@ use crate::parse::Source;
 use crate::types::column_type;
 
 /// A statement about sequences.
+#[derive(Clone)]
 pub(crate) enum SequenceStatement {
     Create { sequence: Named, if_not_exists: bool, options: AskedOptions },
     Alter { sequence: Named, if_exists: bool, options: AskedOptions },
@@ -27,6 +28,7 @@ pub(crate) enum SequenceStatement {
 }
 
 /// A name and where it stands.
+#[derive(Clone)]
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) position: Option<usize>,

@@ -3,11 +3,14 @@ pub(crate) mod assign;
 pub(crate) mod builder;
 pub(crate) mod datetime;
 pub(crate) mod input;
+mod read;
 pub(crate) mod scalars;
 
 use engine::DataType;
 
 use crate::error::SqlError;
+
+pub use read::read_value;
 
 /// Why a value does not go into a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::view::{Outcome, Outcomes, View};
 use crate::{Change, Comparison, Layout, Projection, Request, Table, TableOptions, Test};
 
 /// Everything is stamped, but for what one transaction wrote that still runs.
-pub(super) struct OneRuns;
+pub(crate) struct OneRuns;
 
 impl Outcomes for OneRuns {
     fn outcome(&self, _: TxnId) -> Outcome {
@@ -82,8 +82,8 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
 }
 
 /// A table with a past up to a time.
-pub(super) struct Sample {
-    pub(super) table: Table,
+pub(crate) struct Sample {
+    pub(crate) table: Table,
     pub(super) now: u64,
     pub(super) random: Random,
     pub(super) distinct: u64,
@@ -98,7 +98,7 @@ pub(super) fn empty(layout: Layout, range_records: usize, update_range_records: 
 
 impl Sample {
     /// Two ranges of `range_records`, the second with a few records.
-    pub(super) fn new(layout: Layout, range_records: usize, distinct: u64, seed: u64) -> Sample {
+    pub(crate) fn new(layout: Layout, range_records: usize, distinct: u64, seed: u64) -> Sample {
         let table = empty(layout, range_records, range_records / 4);
         let mut sample = Sample { table, now: 1, random: Random(seed), distinct };
         (0..range_records + range_records / 3).for_each(|_| sample.insert());
@@ -121,7 +121,7 @@ impl Sample {
     }
 
     /// Updates or deletes records of a range, commits most of it, and merges and archives in between.
-    pub(super) fn change(&mut self, range: usize, changes: usize) {
+    pub(crate) fn change(&mut self, range: usize, changes: usize) {
         for change in 0..changes {
             let slot = self.random.below(self.table.range(range).len());
             let column = self.random.below(TYPES.len());
@@ -177,7 +177,7 @@ impl Sample {
     }
 }
 
-pub(super) fn view(at: u64) -> View<'static, OneRuns> {
+pub(crate) fn view(at: u64) -> View<'static, OneRuns> {
     View { snapshot: Snapshot::at(Timestamp(at)), outcomes: &OneRuns }
 }
 

@@ -1,0 +1,226 @@
+//! An index against the records of its table, both ways, and uniqueness at every moment that is kept.
+//!
+//! Versions and entries are compared as sets, some ranges at a time, so that memory does not grow with the table.
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use lineage::{Cell, View};
+use types::{Rid, Snapshot, Timestamp};
+
+use super::Verification;
+use crate::error::Result;
+use crate::indexes::{IndexData, IndexKey};
+use crate::outcomes::Transactions;
+use crate::primary_key::{Key, PrimaryKey};
+use crate::table::TableData;
+
+/// Ranges whose keys are compared at a time.
+const RANGES_AT_ONCE: usize = 64;
+
+/// An index as a check looks at it.
+pub(super) trait CheckedIndex {
+    type Key: Clone + Eq + Hash + Debug;
+
+    /// Its name, for people.
+    fn name(&self) -> String;
+
+    /// The columns of its keys.
+    fn columns(&self) -> &[usize];
+
+    /// The key that these cells, one for each column, are entered under; `None` if they are not entered.
+    fn key(&self, cells: &[Cell<'_>]) -> Option<Self::Key>;
+
+    /// Passes on every key with the records that it lists.
+    fn for_each(&self, visit: &mut dyn FnMut(&Self::Key, &[Rid]));
+
+    /// Whether no two records may have the key that these cells make.
+    fn is_compared(&self, cells: &[Cell<'_>]) -> bool;
+
+    /// The record that a lookup of the key finds in a view, if lookups are to be compared.
+    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &Self::Key) -> Result<Option<Option<Rid>>>;
+}
+
+impl CheckedIndex for PrimaryKey {
+    type Key = Key;
+
+    fn name(&self) -> String {
+        "the primary key".into()
+    }
+
+    fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    fn key(&self, cells: &[Cell<'_>]) -> Option<Key> {
+        // That one is NULL is told of the row.
+        (!cells.contains(&Cell::Null)).then(|| PrimaryKey::key(self, cells))
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&Key, &[Rid])) {
+        PrimaryKey::for_each(self, visit);
+    }
+
+    fn is_compared(&self, _cells: &[Cell<'_>]) -> bool {
+        true
+    }
+
+    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &Key) -> Result<Option<Option<Rid>>> {
+        table.find(view, key).map(Some)
+    }
+}
+
+impl CheckedIndex for IndexData {
+    type Key = IndexKey;
+
+    fn name(&self) -> String {
+        format!("index \"{}\"", self.definition.name)
+    }
+
+    fn columns(&self) -> &[usize] {
+        IndexData::columns(self)
+    }
+
+    fn key(&self, cells: &[Cell<'_>]) -> Option<IndexKey> {
+        Some(IndexData::key(self, cells))
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
+        self.entries.for_each(visit);
+    }
+
+    fn is_compared(&self, cells: &[Cell<'_>]) -> bool {
+        IndexData::is_compared(self, cells)
+    }
+
+    fn holder(&self, _: &TableData, _: View<'_, Transactions>, _: &IndexKey) -> Result<Option<Option<Rid>>> {
+        // Readers check the key on the version that they see: with the right entries they find the right records.
+        Ok(None)
+    }
+}
+
+/// Looks at all of an index, as far as its table can be read; counts its entries.
+pub(super) fn check<I: CheckedIndex>(
+    table: &TableData,
+    transactions: &Transactions,
+    index: &I,
+    verification: &mut Verification,
+    faults: &mut Vec<String>,
+) -> Result<()> {
+    let (name, ranges) = (index.name(), table.storage.range_count());
+    for from in (0..ranges).step_by(RANGES_AT_ONCE) {
+        compare(table, index, from..ranges.min(from + RANGES_AT_ONCE), faults)?;
+    }
+    let (mut repeated, mut failed) = (Vec::new(), None);
+    index.for_each(&mut |key, rids| {
+        verification.index_entries += rids.len() as u64;
+        for rid in rids.iter().filter(|rid| rid.range() >= ranges) {
+            faults.push(format!("{name} lists {rid:?} under {key:?}, and there is no such record"));
+        }
+        match rids {
+            _ if failed.is_some() => {}
+            [rid] => match check_only_holder(table, transactions, index, key, *rid) {
+                Ok(found) => faults.extend(found),
+                Err(error) => failed = Some(error),
+            },
+            _ => repeated.push((key.clone(), rids.to_vec())),
+        }
+    });
+    failed.map_or(Ok(()), Err)?;
+    for (key, rids) in repeated {
+        faults.extend(check_holders(table, transactions, index, &key, &rids)?);
+    }
+    Ok(())
+}
+
+/// What versions in some ranges have against what the index lists of them.
+fn compare<I: CheckedIndex>(
+    table: &TableData,
+    index: &I,
+    ranges: std::ops::Range<usize>,
+    faults: &mut Vec<String>,
+) -> Result<()> {
+    let (name, mut had) = (index.name(), HashSet::new());
+    for range in ranges.clone() {
+        table.storage.for_each_version_of_columns(range, index.columns(), |rid, cells| {
+            had.extend(index.key(cells).map(|key| (key, rid)));
+        })?;
+    }
+    index.for_each(&mut |key, rids| {
+        for rid in rids.iter().filter(|rid| ranges.contains(&rid.range())) {
+            if !had.remove(&(key.clone(), *rid)) {
+                faults.push(format!("{name} lists {rid:?} under {key:?}, which it never had, or twice"));
+            }
+        }
+    });
+    let missing = had.into_iter().map(|(key, rid)| format!("{name} does not list {rid:?} under {key:?}"));
+    faults.extend(missing);
+    Ok(())
+}
+
+/// A key that one record only has had: whoever looks for it finds the record where its newest version has it.
+fn check_only_holder<I: CheckedIndex>(
+    table: &TableData,
+    transactions: &Transactions,
+    index: &I,
+    key: &I::Key,
+    rid: Rid,
+) -> Result<Option<String>> {
+    if !table.storage.contains(rid) {
+        return Ok(None);
+    }
+    let newest = transactions.0.now();
+    let view = transactions.view(Snapshot::at(newest));
+    let Some(found) = index.holder(table, view, key)? else { return Ok(None) };
+    let expected = has(table, transactions, index, key, rid, newest)?.map(|_| rid);
+    Ok((found != expected).then(|| format!("{} of {rid:?}, {key:?}, leads to {found:?}", index.name())))
+}
+
+/// A key that several records have had: one at a time, and whoever looks for it finds that one.
+fn check_holders<I: CheckedIndex>(
+    table: &TableData,
+    transactions: &Transactions,
+    index: &I,
+    key: &I::Key,
+    rids: &[Rid],
+) -> Result<Option<String>> {
+    let (newest, horizon, name) = (transactions.0.now(), table.storage.horizon(), index.name());
+    let known: Vec<Rid> = rids.iter().copied().filter(|rid| table.storage.contains(*rid)).collect();
+    let mut times: Vec<Timestamp> = Vec::new();
+    for rid in &known {
+        let of_record = table.storage.version_times(*rid, newest, transactions)?;
+        times.extend(of_record.into_iter().map(|at| at.max(horizon)));
+    }
+    times.sort_unstable();
+    times.dedup();
+    for at in times {
+        let view = transactions.view(Snapshot::at(at));
+        let mut holders: Vec<(Rid, bool)> = Vec::new();
+        for rid in &known {
+            holders.extend(has(table, transactions, index, key, *rid, at)?.map(|is_compared| (*rid, is_compared)));
+        }
+        let rids: Vec<Rid> = holders.iter().map(|(rid, _)| *rid).collect();
+        if rids.len() > 1 && holders.iter().any(|(_, is_compared)| *is_compared) {
+            return Ok(Some(format!("{name}: {rids:?} all have {key:?} as of commit {}", at.0)));
+        }
+        let found = index.holder(table, view, key)?;
+        if found.is_some_and(|found| found.as_ref() != rids.first()) {
+            return Ok(Some(format!("{name}: {key:?} leads to {found:?}, not {rids:?}, as of commit {}", at.0)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a record has a key as of a commit, and if so, whether nobody else may.
+fn has<I: CheckedIndex>(
+    table: &TableData,
+    transactions: &Transactions,
+    index: &I,
+    key: &I::Key,
+    rid: Rid,
+    at: Timestamp,
+) -> Result<Option<bool>> {
+    let view = transactions.view(Snapshot::at(at));
+    let read = table.storage.read(view, rid, index.columns(), |cells| (index.key(cells), index.is_compared(cells)))?;
+    Ok(read.and_then(|(found, is_compared)| (found.as_ref() == Some(key)).then_some(is_compared)))
+}

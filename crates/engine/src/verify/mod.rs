@@ -1,0 +1,151 @@
+//! Whether a database is whole: every byte of its files, every version of every record, every index entry.
+//!
+//! ```text
+//! files     every blob of the kept checkpoints against its checksum; what a backup says of itself
+//! older     the older checkpoint restored: it must serve as well, should the newest be damaged
+//! log       every frame, replayed upon the newest checkpoint
+//! pages     what each page says of itself (zones, counts, newest times) against what it holds; chains of versions
+//! rows      NOT NULL in every version that is kept
+//! indexes   each lists a record under every key that a version of it has, and under no other; unique keys have one holder at
+//!           each moment that is kept
+//! ```
+//!
+//! Indexes are not on disk. They are checked as opening the database builds them, which is what a user would get.
+//!
+//! Nothing is changed. A database that another process has open is refused.
+use std::path::Path;
+use std::sync::Arc;
+
+use durability::{Access, Checkpoints, Device, lock_to_read};
+use lineage::TableOptions;
+
+use crate::backup::BackupMark;
+use crate::checkpoint::{KeysToOrder, restore};
+use crate::database::{Database, OpenOptions};
+use crate::directory;
+use crate::error::{Error, Result};
+use crate::table::TableData;
+
+mod index;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+/// What was looked at, and what is wrong.
+#[derive(Clone, Debug, Default)]
+pub struct Verification {
+    /// tables
+    pub tables: u64,
+    /// rows of the newest versions
+    pub rows: u64,
+    /// versions of rows, the newest ones included
+    pub versions: u64,
+    /// entries of indexes
+    pub index_entries: u64,
+    /// bytes of checkpoints
+    pub checkpoint_bytes: u64,
+    /// each with its place
+    pub faults: Vec<String>,
+}
+
+/// Faults of one table and kind that are told; more are counted.
+const FAULTS_MAX: usize = 20;
+
+impl Database {
+    /// Looks at every page, every frame of the log, every version and every index entry of a database that nobody has open.
+    /// `progress` is told (bytes done, bytes in all) of each stage.
+    ///
+    /// # Errors
+    /// If it can't be looked at. What is wrong with it is in the answer.
+    pub fn verify(directory: impl AsRef<Path>, progress: impl FnMut(u64, u64) + 'static) -> Result<Verification> {
+        Self::verify_on(Arc::new(directory::existing(directory.as_ref())?), progress)
+    }
+
+    /// The same on a device. For tests.
+    #[doc(hidden)]
+    pub fn verify_on(device: Arc<dyn Device>, mut progress: impl FnMut(u64, u64) + 'static) -> Result<Verification> {
+        let mut verification = Verification::default();
+        verification.look_at_files(&device, &mut progress)?;
+        let options = OpenOptions {
+            read_only: true,
+            merge_threads: Some(0),
+            progress: Some(Box::new(progress)),
+            ..OpenOptions::default()
+        };
+        match Database::open_on(device, options) {
+            Ok(db) => verification.look_at_tables(&db)?,
+            // Somebody opened it meanwhile; that is no fault.
+            Err(error @ Error::Log(durability::LogError::Locked { .. })) => return Err(error),
+            Err(error) => verification.faults.push(error.to_string()),
+        }
+        Ok(verification)
+    }
+}
+
+impl Verification {
+    /// Every byte of the checkpoints, and the older of them as a whole.
+    fn look_at_files(&mut self, device: &Arc<dyn Device>, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+        let _lock = lock_to_read(&**device)?;
+        self.faults.extend(BackupMark::read(&**device).err().map(|error| error.to_string()));
+        let (checkpoints, found) = Checkpoints::open(device.clone(), Access::Read)?;
+        self.faults.extend(found.damaged.iter().map(ToString::to_string));
+        let mut seen = 0;
+        let damaged = checkpoints.verify(&mut |done, all| {
+            seen = done;
+            progress(done, all);
+        });
+        self.checkpoint_bytes = seen;
+        self.faults.extend(damaged.iter().map(ToString::to_string));
+        let options = OpenOptions::default().table_options();
+        for manifest in found.manifests.iter().skip(1) {
+            let told = |fault: String| format!("checkpoint {}: {fault}", manifest.number);
+            let (keys, budget) = (KeysToOrder::default(), Arc::default());
+            let options = TableOptions { workers: 1, ..options };
+            match restore(manifest, &checkpoints, options, &budget, &keys, progress) {
+                Ok(base) => base.tables.values().for_each(|table| {
+                    let pages = rows::check_pages(table);
+                    self.faults.extend(told_of(table, pages).into_iter().map(told));
+                }),
+                // Damage of a blob was found above.
+                Err(Error::Checkpoint(_)) => {}
+                Err(error) => self.faults.push(told(error.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_tables(&mut self, db: &Database) -> Result<()> {
+        // Nothing is given up meanwhile.
+        let _view = db.read_view()?;
+        let transactions = &db.shared.core.transactions;
+        for table in db.shared.core.catalog.tables() {
+            self.tables += 1;
+            self.faults.extend(told_of(&table, rows::check_pages(&table)));
+            self.collect(&table, |found, faults| rows::check_versions(&table, transactions, found, faults));
+            if let Some(primary_key) = &table.primary_key {
+                self.collect(&table, |found, faults| index::check(&table, transactions, primary_key, found, faults));
+            }
+            for index in table.indexes.all() {
+                self.collect(&table, |found, faults| index::check(&table, transactions, &*index, found, faults));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a check finds. Where the table can't be read, the check ends with that as its last fault.
+    fn collect(&mut self, table: &TableData, check: impl FnOnce(&mut Self, &mut Vec<String>) -> Result<()>) {
+        let mut faults = Vec::new();
+        let ended = check(self, &mut faults);
+        let told = told_of(table, faults);
+        self.faults.extend(told);
+        self.faults.extend(ended.err().map(|error| format!("\"{}\": {error}", table.name)));
+    }
+}
+
+/// Faults of a table, each with its name; of very many only the first.
+fn told_of(table: &TableData, mut faults: Vec<String>) -> Vec<String> {
+    let more = faults.len().saturating_sub(FAULTS_MAX);
+    faults.truncate(FAULTS_MAX);
+    faults.extend((more > 0).then(|| format!("{more} more of this kind")));
+    faults.into_iter().map(|fault| format!("\"{}\": {fault}", table.name)).collect()
+}

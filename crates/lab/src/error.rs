@@ -1,0 +1,28 @@
+//! Why a measurement did not come to its end.
+use std::io;
+
+/// Why a measurement did not come to its end.
+#[derive(Debug)]
+pub enum LabError {
+    /// The output does not take more.
+    Output(io::Error),
+    /// What was measured is wrong, or can't be measured.
+    Failed(String),
+}
+
+impl std::fmt::Display for LabError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LabError::Output(error) => error.fmt(f),
+            LabError::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for LabError {}
+
+impl From<io::Error> for LabError {
+    fn from(error: io::Error) -> LabError {
+        LabError::Output(error)
+    }
+}

@@ -1,0 +1,22 @@
+//! The laboratory: workloads, the baselines of the papers, the peers that lstore is measured beside, and the figures
+//! that come of it.
+//!
+//! This crate alone links rivals, each behind one thin file of [`peers`]. It never prints: a [`figures::Report`] writes
+//! where it is told to, and [`Progress`] hears how far a measurement has come.
+//!
+//! - [`figures`]: what is compared takes turns; medians beside what ran with them, as a table or as JSON lines.
+//! - [`index`]: the benchmark of the indexes, `lstore bench index`.
+//! - [`baselines`]: what the papers measured against and nobody publishes.
+#![forbid(unsafe_code)]
+
+pub mod baselines;
+mod error;
+pub mod figures;
+pub mod index;
+pub mod peers;
+mod progress;
+mod workload;
+
+pub use error::LabError;
+pub use progress::{Progress, Quiet};
+pub use workload::{Operation, Order};

@@ -1,0 +1,212 @@
+//! One connection: a loop that reads messages and has them answered.
+use std::collections::HashMap;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use sql::{Prepared, Session, SqlError, TransactionStatus};
+
+use crate::listener::Shared;
+use crate::portals::Portals;
+use crate::registry::Entry;
+use crate::startup::REPORTED;
+use crate::wire::WireError;
+use crate::wire::frontend::{self, Request};
+use crate::wire::input::Input;
+use crate::wire::output::{Gravity, Output, Readiness};
+
+/// Why something was not done.
+pub(crate) enum Failure {
+    /// The statement or message is wrong; the connection goes on.
+    Statement(SqlError),
+    /// The connection is over.
+    Connection(WireError),
+}
+
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Failure {
+        Failure::Statement(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure::Connection(error.into())
+    }
+}
+
+impl From<WireError> for Failure {
+    fn from(error: WireError) -> Failure {
+        Failure::Connection(error)
+    }
+}
+
+/// What comes of answering.
+pub(crate) type Answer<T = ()> = Result<T, Failure>;
+
+/// Whether to go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    GoOn,
+    End,
+}
+
+/// See the module.
+pub(crate) struct Connection<'a> {
+    pub(crate) input: Input<TcpStream>,
+    pub(crate) output: Output<TcpStream>,
+    pub(crate) session: Session,
+    pub(crate) portals: Portals,
+    /// The types that the client has said of the parameters of named statements, which no other statement of that name has.
+    pub(crate) declared: HashMap<String, (Arc<Prepared>, Vec<u32>)>,
+    /// After an error everything up to the next `Sync` is thrown away.
+    pub(crate) skips: bool,
+    shared: &'a Shared,
+    entry: Arc<Entry>,
+    /// What the client was told of settings that may change.
+    told: Vec<(&'static str, String)>,
+}
+
+impl<'a> Connection<'a> {
+    pub(crate) fn new(
+        input: Input<TcpStream>,
+        output: Output<TcpStream>,
+        session: Session,
+        shared: &'a Shared,
+        entry: Arc<Entry>,
+    ) -> Connection<'a> {
+        let told = ["application_name", "default_transaction_read_only"];
+        let told = REPORTED.into_iter().filter(|name| told.contains(name));
+        let told = told.map(|name| (name, session.setting(name).unwrap_or_default())).collect();
+        let (portals, declared) = (Portals::default(), HashMap::new());
+        Connection { input, output, session, portals, declared, skips: false, shared, entry, told }
+    }
+
+    /// Serves until either side ends it.
+    pub(crate) fn run(&mut self) {
+        let ended = self.serve();
+        let farewell = match ended {
+            _ if self.shared.registry.is_stopping() => {
+                SqlError::new("57P01", "terminating connection due to administrator command")
+            }
+            Err(Failure::Connection(WireError::Fatal(message))) => SqlError::new("08P01", message),
+            Err(Failure::Statement(error)) => error,
+            Ok(()) | Err(Failure::Connection(_)) => return,
+        };
+        self.output.error(Gravity::Fatal, &farewell, None);
+        // Whoever does not read it has gone.
+        let _ = self.output.flush();
+    }
+
+    fn serve(&mut self) -> Answer {
+        self.ready()?;
+        loop {
+            if !self.input.has_bytes() {
+                self.entry.set_idle();
+            }
+            if self.shared.registry.is_stopping() {
+                return Ok(());
+            }
+            let message = self.input.message()?;
+            self.shared.registry.set_busy(&self.entry);
+            if self.skips && !matches!(message.kind, b'S' | b'X') {
+                continue;
+            }
+            let is_extended = matches!(message.kind, b'P' | b'B' | b'D' | b'E' | b'C' | b'H');
+            let next = match frontend::read(message) {
+                Ok(request) => self.answer(request)?,
+                Err(error) if is_extended => self.failed(&error, None).map(|()| Next::GoOn)?,
+                Err(error) => self.refuse(&error).map(|()| Next::GoOn)?,
+            };
+            if next == Next::End {
+                return Ok(());
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request) -> Answer<Next> {
+        match request {
+            Request::Terminate => return Ok(Next::End),
+            Request::Sync => self.sync()?,
+            Request::Query(text) => {
+                self.simple(&text)?;
+                self.sync()?;
+            }
+            Request::LateCopy => {}
+            Request::Flush => self.output.flush()?,
+            Request::FunctionCall => {
+                self.refuse(&SqlError::new("0A000", "function calls by message are not supported"))?;
+            }
+            request => {
+                let done = self.extended(request);
+                self.settle(done)?;
+            }
+        }
+        Ok(Next::GoOn)
+    }
+
+    /// Tells of an error in a message that is answered on its own.
+    fn refuse(&mut self, error: &SqlError) -> Answer {
+        self.session.fail_block(error);
+        self.tell(error, None)?;
+        self.sync()
+    }
+
+    /// Tells of an error in a statement, and passes on that the connection is over.
+    fn settle(&mut self, done: Answer) -> Answer {
+        match done {
+            Err(Failure::Statement(error)) => {
+                let position = error.position;
+                self.failed(&error, position)
+            }
+            done => done,
+        }
+    }
+
+    /// Tells of an error outside of a simple query: what follows is thrown away up to `Sync`.
+    fn failed(&mut self, error: &SqlError, position: Option<usize>) -> Answer {
+        self.session.fail_block(error);
+        self.tell(error, position)?;
+        self.skips = true;
+        Ok(())
+    }
+
+    /// Sends an error. Some end the connection.
+    pub(crate) fn tell(&mut self, error: &SqlError, position: Option<usize>) -> Answer {
+        if matches!(error.sqlstate, "25P03" | "25P04") {
+            return Err(Failure::Statement(error.clone()));
+        }
+        self.output.error(Gravity::Error, error, position);
+        Ok(())
+    }
+
+    /// Ends what came together: commits it, closes its portals, and says so.
+    fn sync(&mut self) -> Answer {
+        let ended = self.session.end_implicit();
+        if let Err(error) = ended {
+            self.tell(&error, None)?;
+        }
+        self.skips = false;
+        self.ready()
+    }
+
+    /// Says that the next statement may come.
+    fn ready(&mut self) -> Answer {
+        let readiness = match self.session.transaction_status() {
+            TransactionStatus::Idle => Readiness::Idle,
+            TransactionStatus::InBlock => Readiness::InBlock,
+            TransactionStatus::Failed => Readiness::Failed,
+        };
+        if readiness != Readiness::InBlock {
+            self.portals.close_all();
+        }
+        for (name, told) in &mut self.told {
+            let value = self.session.setting(name).unwrap_or_default();
+            if value != *told {
+                self.output.parameter_status(name, &value);
+                *told = value;
+            }
+        }
+        self.output.ready(readiness);
+        Ok(self.output.flush()?)
+    }
+}

@@ -1,0 +1,113 @@
+//! The rows that a client sends for `COPY FROM STDIN`.
+use std::io::{self, ErrorKind, Read};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use sql::CopyInput;
+
+use crate::wire::WireError;
+use crate::wire::frontend;
+use crate::wire::input::Input;
+use crate::wire::output::Output;
+
+/// How long it waits for the client before it lets the statement look whether it is to stop.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A client that is asked for rows if a statement wants them.
+pub(crate) struct ClientInput<'a> {
+    input: &'a mut Input<TcpStream>,
+    output: &'a mut Output<TcpStream>,
+    /// What has come and was not read yet.
+    data: Vec<u8>,
+    at: usize,
+    state: State,
+    /// Why the client can't be heard any more.
+    pub(crate) lost: Option<WireError>,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    /// Nobody has asked for rows.
+    Silent,
+    Sending,
+    Done,
+}
+
+impl<'a> ClientInput<'a> {
+    pub(crate) fn new(input: &'a mut Input<TcpStream>, output: &'a mut Output<TcpStream>) -> ClientInput<'a> {
+        ClientInput { input, output, data: Vec::new(), at: 0, state: State::Silent, lost: None }
+    }
+
+    /// Waits for the next part; an error where there is none.
+    fn next(&mut self) -> io::Result<()> {
+        let message = match self.input.message() {
+            Ok(message) => message,
+            Err(WireError::Io(error)) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Err(error);
+            }
+            Err(error) => return Err(self.lose(error)),
+        };
+        match message.kind {
+            b'd' => (self.data, self.at) = (message.body, 0),
+            b'c' => self.state = State::Done,
+            b'f' => {
+                self.state = State::Done;
+                let why = format!("COPY from stdin failed: {}", frontend::copy_fail(&message.body));
+                return Err(io::Error::new(ErrorKind::ConnectionAborted, why));
+            }
+            // Those that send statements in advance send these too.
+            b'H' | b'S' => {}
+            other => {
+                let why = format!("unexpected message type 0x{other:02X} during COPY from stdin");
+                return Err(self.lose(WireError::Fatal(why)));
+            }
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, error: WireError) -> io::Error {
+        let told = io::Error::new(ErrorKind::UnexpectedEof, error.to_string());
+        self.lost = Some(error);
+        told
+    }
+}
+
+impl Read for ClientInput<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.data.len() && self.state == State::Sending {
+            self.next()?;
+        }
+        let read = (&self.data[self.at..]).read(out)?;
+        self.at += read;
+        Ok(read)
+    }
+}
+
+impl CopyInput for ClientInput<'_> {
+    fn begin(&mut self, columns: usize, is_binary: bool) -> io::Result<()> {
+        self.output.copy_in(columns, is_binary);
+        self.output.flush()?;
+        self.state = State::Sending;
+        self.input.source().set_read_timeout(Some(PATIENCE))
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        // What follows the mark of the end is of no matter, but the client has to have said that it is done.
+        while self.state == State::Sending {
+            match self.next() {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Err(error),
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ClientInput<'_> {
+    fn drop(&mut self) {
+        if self.state != State::Silent {
+            // It only fails for a time of zero.
+            let _ = self.input.source().set_read_timeout(None);
+        }
+    }
+}

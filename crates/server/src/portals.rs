@@ -1,0 +1,65 @@
+//! Portals: prepared statements with values, run or about to be.
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sql::{Prepared, SqlError};
+use types::Value;
+
+use crate::rows::Sending;
+
+/// A prepared statement with the values for its parameters.
+pub(crate) struct Portal {
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) values: Vec<Value>,
+    pub(crate) result_formats: Vec<i16>,
+    pub(crate) state: State,
+}
+
+/// How far a portal has got.
+pub(crate) enum State {
+    New,
+    /// Its rows are there to be sent.
+    Open(Sending),
+    /// It has run to its end.
+    Done,
+}
+
+/// The portals of a connection by name; the empty one is the unnamed portal.
+#[derive(Default)]
+pub(crate) struct Portals {
+    by_name: HashMap<String, Portal>,
+}
+
+impl Portals {
+    /// Makes a portal. The unnamed one takes the place of the one before.
+    pub(crate) fn add(&mut self, name: String, portal: Portal) -> Result<(), SqlError> {
+        if !name.is_empty() && self.by_name.contains_key(&name) {
+            return Err(SqlError::new("42P03", format!("cursor \"{name}\" already exists")));
+        }
+        self.by_name.insert(name, portal);
+        Ok(())
+    }
+
+    /// Takes a portal out, to be put back if it goes on.
+    pub(crate) fn take(&mut self, name: &str) -> Result<Portal, SqlError> {
+        let missing = || SqlError::new("34000", format!("portal \"{name}\" does not exist"));
+        self.by_name.remove(name).ok_or_else(missing)
+    }
+
+    pub(crate) fn put_back(&mut self, name: String, portal: Portal) {
+        self.by_name.insert(name, portal);
+    }
+
+    pub(crate) fn close(&mut self, name: &str) {
+        self.by_name.remove(name);
+    }
+
+    pub(crate) fn close_unnamed(&mut self) {
+        self.close("");
+    }
+
+    /// The end of a transaction is the end of its portals.
+    pub(crate) fn close_all(&mut self) {
+        self.by_name.clear();
+    }
+}

@@ -1,0 +1,90 @@
+//! Sending the rows of a query.
+use std::io::Write;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use sql::{Rows, SqlError};
+
+use crate::connection::Answer;
+use crate::values::oids;
+use crate::values::rows::Column;
+use crate::wire::frontend::format_of;
+use crate::wire::output::{ColumnDescription, Output};
+
+/// How many rows are sent before it is asked whether to stop.
+const ROWS_AT_ONCE: usize = 256;
+
+/// The columns as they are described to a client that wants these formats.
+pub(crate) fn describe(schema: &SchemaRef, formats: &[i16]) -> Result<Vec<ColumnDescription>, SqlError> {
+    let width = schema.fields().len();
+    if formats.len() > 1 && formats.len() != width {
+        let message = format!("bind message has {} result formats but query has {width} columns", formats.len());
+        return Err(SqlError::new("08P01", message));
+    }
+    if width > usize::from(u16::MAX) {
+        return Err(SqlError::new("54011", "a row has too many columns"));
+    }
+    let fields = schema.fields().iter().enumerate();
+    Ok(fields.map(|(at, field)| oids::describe(field, format_of(formats, at))).collect())
+}
+
+/// The rows of a query that are not sent yet.
+pub(crate) struct Sending {
+    rows: Rows,
+    columns: Vec<ColumnDescription>,
+    /// The batch that is being sent, and how many of its rows have been.
+    batch: Option<(RecordBatch, usize)>,
+}
+
+impl Sending {
+    pub(crate) fn new(rows: Rows, formats: &[i16]) -> Result<Sending, SqlError> {
+        let columns = describe(&rows.schema(), formats)?;
+        Ok(Sending { rows, columns, batch: None })
+    }
+
+    pub(crate) fn columns(&self) -> &[ColumnDescription] {
+        &self.columns
+    }
+
+    /// Sends at most so many rows; returns how many there were.
+    pub(crate) fn send(&mut self, output: &mut Output<impl Write>, rows_max: usize) -> Answer<usize> {
+        let mut sent = 0;
+        while sent < rows_max {
+            let (batch, first) = match self.batch.take() {
+                Some(rest) => rest,
+                None => match self.rows.next() {
+                    Some(batch) => (batch?, 0),
+                    None => break,
+                },
+            };
+            let end = batch.num_rows().min(first.saturating_add((rows_max - sent).min(ROWS_AT_ONCE)));
+            self.put(output, &batch, first..end)?;
+            sent += end - first;
+            if end < batch.num_rows() {
+                self.batch = Some((batch, end));
+                self.rows.check()?;
+            }
+            output.flush_if_full()?;
+        }
+        Ok(sent)
+    }
+
+    fn put(
+        &self,
+        output: &mut Output<impl Write>,
+        batch: &RecordBatch,
+        rows: std::ops::Range<usize>,
+    ) -> Result<(), SqlError> {
+        let described = batch.columns().iter().zip(&self.columns);
+        let columns: Vec<Column<'_>> =
+            described.map(|(array, column)| Column::new(array.as_ref(), column.oid, column.format)).collect();
+        let width = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+        for row in rows {
+            output.try_message(b'D', |body| {
+                body.extend_from_slice(&width.to_be_bytes());
+                columns.iter().try_for_each(|column| column.put(body, row))
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! The simple way: statements as text, all in one message, answered one after the other.
+use sql::{Outcome, SqlError};
+
+use crate::connection::{Answer, Connection, Failure};
+use crate::copy_in::ClientInput;
+use crate::rows::Sending;
+
+impl Connection<'_> {
+    /// Runs the statements of a text. Several are one transaction, unless they say otherwise.
+    pub(crate) fn simple(&mut self, text: &str) -> Answer {
+        self.portals.close_unnamed();
+        let pieces = sql::split(text);
+        if pieces.is_empty() {
+            self.output.command_complete("");
+        }
+        for (at, piece) in pieces.iter().enumerate() {
+            let (is_one_of_many, is_last) = (pieces.len() > 1, at + 1 == pieces.len());
+            match self.statement(piece.text, is_one_of_many, is_last) {
+                Ok(()) => {}
+                Err(Failure::Statement(error)) => {
+                    // Statements that are one transaction are over.
+                    let _ = self.session.end_implicit();
+                    let position = error.position.map(|position| piece.offset + position);
+                    return self.tell(&error, position.map(|position| character(text, position)));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self, text: &str, is_one_of_many: bool, is_last: bool) -> Answer {
+        if is_one_of_many {
+            self.session.begin_implicit()?;
+        }
+        let mut input = ClientInput::new(&mut self.input, &mut self.output);
+        let outcome = self.session.execute_with_input(text, &mut input);
+        if let Some(lost) = input.lost.take() {
+            return Err(lost.into());
+        }
+        drop(input);
+        let tag = match outcome? {
+            Outcome::Rows(rows) => {
+                let mut sending = Sending::new(rows, &[])?;
+                self.output.row_description(sending.columns());
+                let count = sending.send(&mut self.output, usize::MAX)?;
+                tag_of_rows(text, count)
+            }
+            Outcome::Done(command) => {
+                command.notices.iter().for_each(|notice| self.output.notice(notice));
+                command.tag
+            }
+        };
+        if is_one_of_many && is_last {
+            self.session.end_implicit()?;
+        }
+        self.output.command_complete(&tag);
+        Ok(())
+    }
+}
+
+/// The place of a byte as PostgreSQL counts: characters, from 1.
+pub(crate) fn character(text: &str, position: usize) -> usize {
+    let before = text.get(..position).unwrap_or(text);
+    before.chars().count() + 1
+}
+
+/// What a statement has done that gave rows.
+pub(crate) fn tag_of_rows(text: &str, count: usize) -> String {
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
+    let word = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    match word.to_ascii_uppercase().as_str() {
+        word @ ("SHOW" | "EXPLAIN") => word.to_owned(),
+        _ => format!("SELECT {count}"),
+    }
+}
+
+/// An error that a client is told in the words of the protocol.
+pub(crate) fn protocol(message: String) -> SqlError {
+    SqlError::new("08P01", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_characters() {
+        assert_eq!((character("select ä, b", 0), character("select ä, b", 11)), (1, 11));
+        assert_eq!(character("ä", 99), 2);
+    }
+
+    #[test]
+    fn tags_say_what_was_run() {
+        assert_eq!(tag_of_rows(" show all", 3), "SHOW");
+        assert_eq!(tag_of_rows("(values (1))", 1), "SELECT 1");
+    }
+}

@@ -1,0 +1,182 @@
+//! Rows of a batch as messages. The type and form of each column are looked at once for a batch, not for each value.
+use std::io::Write;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{
+    Array, BinaryViewArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array,
+    StringViewArray, TimestampMicrosecondArray,
+};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+use sql::{SqlError, text_value};
+
+use super::{EPOCH_DAYS, EPOCH_MICROS, binary, oids};
+
+/// A column of a batch, and how its values are written.
+pub(crate) struct Column<'a> {
+    array: &'a dyn Array,
+    oid: u32,
+    is_binary: bool,
+    values: Values<'a>,
+}
+
+/// The arrays that are common, each as what it is.
+enum Values<'a> {
+    Boolean(&'a BooleanArray),
+    Int16(&'a Int16Array),
+    Int32(&'a Int32Array),
+    Int64(&'a Int64Array),
+    Float32(&'a Float32Array),
+    Float64(&'a Float64Array),
+    Text(&'a StringViewArray),
+    Uuid(&'a StringViewArray),
+    Bytes(&'a BinaryViewArray),
+    Date(&'a Date32Array),
+    Timestamp(&'a TimestampMicrosecondArray),
+    Other,
+}
+
+impl<'a> Column<'a> {
+    pub(crate) fn new(array: &'a dyn Array, oid: u32, format: i16) -> Column<'a> {
+        let values = match array.data_type() {
+            ArrowType::Boolean => Values::Boolean(array.as_boolean()),
+            ArrowType::Int16 => Values::Int16(array.as_primitive::<Int16Type>()),
+            ArrowType::Int32 => Values::Int32(array.as_primitive::<Int32Type>()),
+            ArrowType::Int64 => Values::Int64(array.as_primitive::<Int64Type>()),
+            ArrowType::Float32 => Values::Float32(array.as_primitive::<Float32Type>()),
+            ArrowType::Float64 => Values::Float64(array.as_primitive::<Float64Type>()),
+            ArrowType::Utf8View if oid == oids::UUID => Values::Uuid(array.as_string_view()),
+            ArrowType::Utf8View => Values::Text(array.as_string_view()),
+            ArrowType::BinaryView => Values::Bytes(array.as_binary_view()),
+            ArrowType::Date32 => Values::Date(array.as_primitive::<Date32Type>()),
+            ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
+                Values::Timestamp(array.as_primitive::<TimestampMicrosecondType>())
+            }
+            _ => Values::Other,
+        };
+        Column { array, oid, is_binary: format == 1, values }
+    }
+
+    /// Appends a value with its length.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, row: usize) -> Result<(), SqlError> {
+        if self.array.is_null(row) || self.array.data_type().is_null() {
+            out.extend_from_slice(&(-1_i32).to_be_bytes());
+            return Ok(());
+        }
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        match self.is_binary {
+            true => self.put_binary(out, row)?,
+            false => self.put_text(out, row),
+        }
+        let length = i32::try_from(out.len() - start - 4);
+        let length = length.map_err(|_| SqlError::new("54000", "a value is too long to be sent"))?;
+        out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+        Ok(())
+    }
+
+    fn put_text(&self, out: &mut Vec<u8>, row: usize) {
+        // Writing to a vector does not fail.
+        let _ = match self.values {
+            Values::Int16(values) => write!(out, "{}", values.value(row)),
+            Values::Int32(values) => write!(out, "{}", values.value(row)),
+            Values::Int64(values) => write!(out, "{}", values.value(row)),
+            Values::Boolean(values) => out.write_all(if values.value(row) { b"t" } else { b"f" }),
+            Values::Text(values) | Values::Uuid(values) => out.write_all(values.value(row).as_bytes()),
+            _ => out.write_all(text_value(self.array, row).unwrap_or_default().as_bytes()),
+        };
+    }
+
+    fn put_binary(&self, out: &mut Vec<u8>, row: usize) -> Result<(), SqlError> {
+        match self.values {
+            Values::Boolean(values) => out.push(u8::from(values.value(row))),
+            Values::Int16(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
+            Values::Int32(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
+            Values::Int64(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
+            Values::Float32(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
+            Values::Float64(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
+            Values::Text(values) => out.extend_from_slice(values.value(row).as_bytes()),
+            Values::Bytes(values) => out.extend_from_slice(values.value(row)),
+            Values::Uuid(values) => {
+                let digits = values.value(row).bytes().filter(|byte| *byte != b'-').collect::<Vec<u8>>();
+                out.extend(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | hex(*digit))));
+            }
+            Values::Date(values) => {
+                out.extend_from_slice(&values.value(row).saturating_sub(EPOCH_DAYS).to_be_bytes());
+            }
+            Values::Timestamp(values) => {
+                out.extend_from_slice(&values.value(row).saturating_sub(EPOCH_MICROS).to_be_bytes());
+            }
+            Values::Other => return self.put_other(out, row),
+        }
+        Ok(())
+    }
+
+    /// Arrays of types that tables do not have.
+    fn put_other(&self, out: &mut Vec<u8>, row: usize) -> Result<(), SqlError> {
+        match self.oid {
+            oids::INT2 | oids::INT4 | oids::INT8 => {
+                let text = text_value(self.array, row).unwrap_or_default();
+                let value: i64 = text.parse().map_err(|_| SqlError::new("22003", "bigint out of range"))?;
+                let width = match self.oid {
+                    oids::INT2 => 2,
+                    oids::INT4 => 4,
+                    _ => 8,
+                };
+                out.extend_from_slice(&value.to_be_bytes()[8 - width..]);
+                Ok(())
+            }
+            oids::TEXT | oids::VARCHAR => {
+                out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
+                Ok(())
+            }
+            oid => binary::put(out, self.array, row, oid),
+        }
+    }
+}
+
+/// The value of a hexadecimal digit.
+fn hex(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20).wrapping_sub(b'a').wrapping_add(10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Decimal128Array, Int64Array, ListArray, Time64MicrosecondArray, UInt64Array};
+
+    use super::*;
+
+    fn put(array: impl Array + 'static, oid: u32, format: i16) -> Vec<u8> {
+        let array: ArrayRef = Arc::new(array);
+        let mut out = Vec::new();
+        Column::new(array.as_ref(), oid, format).put(&mut out, 0).unwrap();
+        out
+    }
+
+    #[test]
+    fn values_are_written_in_both_forms() {
+        assert_eq!(put(Int32Array::from(vec![-7]), oids::INT4, 0), b"\0\0\0\x02-7");
+        assert_eq!(put(Int32Array::from(vec![-7]), oids::INT4, 1), b"\0\0\0\x04\xff\xff\xff\xf9");
+        assert_eq!(put(Int32Array::from(vec![None::<i32>]), oids::INT4, 1), b"\xff\xff\xff\xff");
+        assert_eq!(put(Date32Array::from(vec![EPOCH_DAYS + 1]), oids::DATE, 1), b"\0\0\0\x04\0\0\0\x01");
+        assert_eq!(put(Date32Array::from(vec![EPOCH_DAYS]), oids::DATE, 0), b"\0\0\0\x0a2000-01-01");
+        let id = StringViewArray::from(vec!["550e8400-e29b-41d4-a716-446655440000"]);
+        let bytes = b"\0\0\0\x10\x55\x0e\x84\0\xe2\x9b\x41\xd4\xa7\x16\x44\x66\x55\x44\0\0";
+        assert_eq!(put(id, oids::UUID, 1), bytes);
+        assert_eq!(put(UInt64Array::from(vec![3]), oids::INT8, 1), b"\0\0\0\x08\0\0\0\0\0\0\0\x03");
+        let time = Time64MicrosecondArray::from(vec![3_600_000_001]);
+        assert_eq!(put(time, oids::TIME, 1)[4..], 3_600_000_001_i64.to_be_bytes());
+        let number = Decimal128Array::from(vec![15]).with_precision_and_scale(3, 1).unwrap();
+        assert_eq!(put(number, oids::NUMERIC, 1)[4..], [0, 2, 0, 0, 0, 0, 0, 1, 0, 1, 0x13, 0x88]);
+        let list = ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>([Some([Some(1), None])]);
+        assert_eq!(put(list, 1016, 1).len(), 4 + 20 + 12 + 4);
+        assert_eq!(put(Int64Array::from(vec![1]), oids::INT8, 0), b"\0\0\0\x011");
+    }
+}

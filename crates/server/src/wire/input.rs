@@ -1,0 +1,176 @@
+//! Cuts the bytes of a client into messages.
+//!
+//! The buffer grows with the bytes that have come, in steps of [`STEP_BYTES`], never by a declared length, and gives room
+//! back after a long message.
+use std::io::Read;
+
+use super::WireError;
+
+/// How much is read at a time.
+const STEP_BYTES: usize = 1 << 14;
+/// What a buffer may keep between messages.
+const KEPT_BYTES: usize = 1 << 18;
+/// The longest startup packet, as in PostgreSQL.
+const STARTUP_BYTES_MAX: usize = 10_000;
+/// The longest message of a kind that carries no text or data.
+const SHORT_BYTES_MAX: usize = 10_000;
+
+/// A message with its type.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) kind: u8,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Reads messages.
+pub(crate) struct Input<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// Up to where the buffer has been handed out.
+    at: usize,
+    /// The longest message that carries text or data.
+    bytes_max: usize,
+}
+
+impl<R: Read> Input<R> {
+    pub(crate) fn new(source: R, bytes_max: usize) -> Input<R> {
+        Input { source, buffer: Vec::new(), at: 0, bytes_max }
+    }
+
+    /// The bytes that have come and were not handed out.
+    fn rest(&self) -> &[u8] {
+        &self.buffer[self.at..]
+    }
+
+    /// Waits until so many bytes are there.
+    fn fill(&mut self, count: usize) -> Result<(), WireError> {
+        if self.at > 0 && self.rest().len() < count {
+            self.buffer.drain(..self.at);
+            self.at = 0;
+            if self.buffer.capacity() > KEPT_BYTES {
+                self.buffer.shrink_to(KEPT_BYTES.max(self.buffer.len()));
+            }
+        }
+        while self.rest().len() < count {
+            let filled = self.buffer.len();
+            self.buffer.resize(filled + STEP_BYTES, 0);
+            let read = self.source.read(&mut self.buffer[filled..]);
+            self.buffer.truncate(filled + read.as_ref().map_or(0, |read| *read));
+            match read {
+                Ok(0) => return Err(WireError::Closed),
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, count: usize) -> Vec<u8> {
+        let taken = self.buffer[self.at..self.at + count].to_vec();
+        self.at += count;
+        taken
+    }
+
+    /// Whether bytes have come that no message was made of yet.
+    pub(crate) fn has_bytes(&self) -> bool {
+        !self.rest().is_empty()
+    }
+
+    /// The packet that a connection begins with: its code and its body.
+    pub(crate) fn startup(&mut self) -> Result<(u32, Vec<u8>), WireError> {
+        self.fill(4)?;
+        let length = usize::try_from(number(self.rest())).unwrap_or(usize::MAX);
+        if !(8..=STARTUP_BYTES_MAX).contains(&length) {
+            return Err(WireError::Fatal("invalid length of startup packet".to_owned()));
+        }
+        self.fill(length)?;
+        self.at += 4;
+        let code = number(self.rest());
+        self.at += 4;
+        Ok((code, self.take(length - 8)))
+    }
+
+    /// The next message. Blocks until it is there as a whole.
+    pub(crate) fn message(&mut self) -> Result<Message, WireError> {
+        self.fill(1)?;
+        let kind = self.rest()[0];
+        let bytes_max = match kind {
+            b'Q' | b'P' | b'B' | b'd' | b'F' => self.bytes_max,
+            b'C' | b'D' | b'E' | b'H' | b'S' | b'X' | b'c' | b'f' => SHORT_BYTES_MAX,
+            other => return Err(WireError::Fatal(format!("invalid frontend message type {other}"))),
+        };
+        self.fill(5)?;
+        let length = usize::try_from(number(&self.rest()[1..])).unwrap_or(usize::MAX);
+        if length < 4 {
+            return Err(WireError::Fatal("invalid message length".to_owned()));
+        }
+        if length - 4 > bytes_max {
+            let message = format!("invalid message length: {} bytes, at most {bytes_max} are taken", length - 4);
+            return Err(WireError::Fatal(message));
+        }
+        self.fill(length + 1)?;
+        self.at += 5;
+        Ok(Message { kind, body: self.take(length - 4) })
+    }
+
+    /// The types of the next two messages, as far as they have come.
+    pub(crate) fn next_kinds(&self) -> [Option<u8>; 2] {
+        let rest = self.rest();
+        let length = rest.get(1..5).and_then(|length| usize::try_from(number(length)).ok());
+        let second = length.and_then(|length| length.checked_add(1)).and_then(|end| rest.get(end));
+        [rest.first().copied(), second.copied()]
+    }
+
+    /// Where the bytes come from.
+    pub(crate) fn source(&self) -> &R {
+        &self.source
+    }
+}
+
+/// Four bytes as a number; the caller has seen that they are there.
+fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives one byte at a time.
+    struct Drip<'a>(&'a [u8]);
+
+    impl Read for Drip<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+            out[0] = *first;
+            self.0 = rest;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn messages_are_cut_wherever_the_bytes_break() {
+        let bytes = b"\0\0\0\x0a\0\x03\0\0a\0Q\0\0\0\x05\0S\0\0\0\x04";
+        let mut input = Input::new(Drip(bytes), 100);
+        assert_eq!(input.startup().unwrap(), (196_608, b"a\0".to_vec()));
+        assert_eq!(input.message().unwrap(), Message { kind: b'Q', body: vec![0] });
+        assert_eq!(input.message().unwrap(), Message { kind: b'S', body: vec![] });
+        assert!(matches!(input.message(), Err(WireError::Closed)));
+    }
+
+    #[test]
+    fn a_declared_length_allocates_nothing() {
+        let mut input = Input::new(&b"Q\x7f\xff\xff\xffabc"[..], usize::MAX);
+        assert!(matches!(input.message(), Err(WireError::Closed)));
+        assert!(input.buffer.capacity() < 4 * STEP_BYTES);
+        let lengths =
+            [b"Q\xff\xff\xff\xff", b"Q\0\0\0\x03", b"S\0\x01\0\0", b"Q\0\0\0\xff", b"\0\0\0\0\x04", b"z\0\0\0\x04"];
+        for bytes in lengths {
+            assert!(matches!(Input::new(&bytes[..], 100).message(), Err(WireError::Fatal(_))), "{bytes:?}");
+        }
+        for bytes in [b"\0\0\0\x07\0\x03\0\0", b"\x7f\xff\xff\xff\0\x03\0\0", b"\xff\xff\xff\xff\0\x03\0\0"] {
+            assert!(matches!(Input::new(&bytes[..], 100).startup(), Err(WireError::Fatal(_))), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What type a parameter has that nobody has said: the one that PostgreSQL would give it.
+//!
+//! A parameter takes the type of what it stands beside (`column = $1`, `column + $1`, `column IN ($1, ...)`, `BETWEEN`), of
+//! the column that it goes to (`VALUES ($1)`, `SET column = $1`), of its cast (`$1::date`), `bigint` as a number of rows,
+//! and `text` elsewhere. Expressions are looked at without a planner: names are those of the tables in the statement, and
+//! what is not known leaves a parameter a text, which the planner then reads as the type of what it meets.
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{
+    AssignmentTarget, BinaryOperator, Expr, FromTable, Ident, Insert, LimitClause, ObjectName, ObjectNamePart, Query,
+    SetExpr, Statement, TableFactor, TableObject, TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan,
+    Visit, VisitMut, Visitor, VisitorMut,
+};
+use engine::{DataType, Schema};
+
+use super::PARAMETERS_MAX;
+use crate::catalog::Tables;
+use crate::error::{Result, SqlError};
+use crate::names::{fold, table_name};
+use crate::parse::{Parsed, Source};
+use crate::types::column_type;
+
+/// The number of a parameter, counted from 0.
+pub(super) fn number_of(value: &SqlValue) -> Option<usize> {
+    let SqlValue::Placeholder(name) = value else { return None };
+    let number: usize = name.strip_prefix('$')?.parse().ok()?;
+    number.checked_sub(1)
+}
+
+/// How many parameters a statement has: as many as the largest number says.
+pub(super) fn count(parsed: &mut Parsed, source: &Source) -> Result<usize> {
+    struct Count<'a> {
+        largest: usize,
+        source: &'a Source<'a>,
+    }
+    impl VisitorMut for Count<'_> {
+        type Break = SqlError;
+
+        fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<SqlError> {
+            let SqlValue::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
+            match number_of(&value.value).filter(|at| *at < PARAMETERS_MAX) {
+                Some(at) => {
+                    self.largest = self.largest.max(at + 1);
+                    ControlFlow::Continue(())
+                }
+                None => {
+                    let error = SqlError::new("42P02", format!("there is no parameter {name}"));
+                    ControlFlow::Break(error.at(self.source.start(value.span)))
+                }
+            }
+        }
+    }
+    let mut count = Count { largest: 0, source };
+    let visited = match parsed {
+        Parsed::Statement(statement) => statement.visit(&mut count),
+        Parsed::Locking(query, _) => query.visit(&mut count),
+        _ => ControlFlow::Continue(()),
+    };
+    match visited {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(count.largest),
+    }
+}
+
+/// The types of all parameters; `known` are those that were given.
+pub(super) fn types(parsed: &Parsed, tables: &Tables, known: Vec<Option<DataType>>) -> Vec<DataType> {
+    let mut finder = Finder { tables, scope: Vec::new(), types: known };
+    if finder.types.iter().any(Option::is_none) {
+        // Twice, as what one place says may tell what stands beside it in another.
+        for _ in 0..2 {
+            let _ = match parsed {
+                Parsed::Statement(statement) => {
+                    finder.statement(statement);
+                    statement.visit(&mut finder)
+                }
+                Parsed::Locking(query, _) => query.visit(&mut finder),
+                _ => ControlFlow::Continue(()),
+            };
+        }
+    }
+    finder.types.into_iter().map(|data_type| data_type.unwrap_or(DataType::TEXT)).collect()
+}
+
+struct Finder<'a> {
+    tables: &'a Tables,
+    /// The tables that were met so far, each under the name by which its columns may be called.
+    scope: Vec<(String, Arc<Schema>)>,
+    types: Vec<Option<DataType>>,
+}
+
+impl Finder<'_> {
+    fn schema(&self, name: &ObjectName) -> Option<Arc<Schema>> {
+        let name = table_name(name, &Source { text: "" }).ok()?;
+        self.tables.find(&name).ok().map(|table| table.schema().clone())
+    }
+
+    fn enter(&mut self, factor: &TableFactor) {
+        let TableFactor::Table { name, alias, args: None, .. } = factor else { return };
+        let Some(schema) = self.schema(name) else { return };
+        let last = name.0.last().and_then(ObjectNamePart::as_ident);
+        let shown = alias.as_ref().map(|alias| &alias.name).or(last).map(fold).unwrap_or_default();
+        if !self.scope.iter().any(|(known, _)| *known == shown) {
+            self.scope.push((shown, schema));
+        }
+    }
+
+    fn enter_all(&mut self, tables: &[TableWithJoins]) {
+        for table in tables {
+            self.enter(&table.relation);
+            table.joins.iter().for_each(|join| self.enter(&join.relation));
+        }
+    }
+
+    /// The type of a column, of the table that is named or the newest that has one of that name.
+    fn column(&self, table: Option<&Ident>, column: &Ident) -> Option<DataType> {
+        let (table, column) = (table.map(fold), fold(column));
+        let mut scopes = self.scope.iter().rev().filter(|(name, _)| table.as_ref().is_none_or(|table| table == name));
+        scopes.find_map(|(_, schema)| schema.position(&column).map(|at| schema.columns()[at].data_type))
+    }
+
+    /// The type of an expression as far as it can be seen.
+    fn type_of(&self, expr: &Expr) -> Option<DataType> {
+        match expr {
+            Expr::Identifier(column) => self.column(None, column),
+            Expr::CompoundIdentifier(parts) => match &parts[..] {
+                [.., table, column] => self.column(Some(table), column),
+                _ => None,
+            },
+            Expr::Value(value) => match &value.value {
+                SqlValue::Number(text, _) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    Some(if text.parse::<i32>().is_ok() { DataType::Integer } else { DataType::BigInt })
+                }
+                SqlValue::Number(..) => Some(DataType::Decimal { precision: 38, scale: 10 }),
+                SqlValue::Boolean(_) => Some(DataType::Boolean),
+                other => *self.types.get(number_of(other)?)?,
+            },
+            Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
+                self.type_of(inner)
+            }
+            Expr::Cast { data_type, .. } => column_type(data_type).ok().map(|(data_type, _)| data_type),
+            Expr::TypedString(typed) => column_type(&typed.data_type).ok().map(|(data_type, _)| data_type),
+            Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
+                let (left, right) = (self.type_of(left), self.type_of(right));
+                if is_time(left) || is_time(right) { None } else { left.or(right) }
+            }
+            Expr::BinaryOp { op: BinaryOperator::StringConcat, .. } => Some(DataType::TEXT),
+            _ => None,
+        }
+    }
+
+    /// A parameter that nothing is known of yet gets a type.
+    fn set(&mut self, expr: &Expr, data_type: Option<DataType>) {
+        match expr {
+            Expr::Value(value) => {
+                if let Some(at) = number_of(&value.value)
+                    && let Some(known) = self.types.get_mut(at)
+                {
+                    *known = known.or(data_type.map(plain));
+                }
+            }
+            Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
+                self.set(inner, data_type);
+            }
+            _ => {}
+        }
+    }
+
+    fn set_each_other(&mut self, left: &Expr, right: &Expr) {
+        let (of_left, of_right) = (self.type_of(left), self.type_of(right));
+        self.set(left, of_right);
+        self.set(right, of_left);
+    }
+
+    /// What the clauses say that are of this kind of statement only.
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => {
+                self.enter(&update.table.relation);
+                for assignment in &update.assignments {
+                    if let AssignmentTarget::ColumnName(name) = &assignment.target
+                        && let Some(column) = name.0.last().and_then(ObjectNamePart::as_ident)
+                    {
+                        let data_type = self.column(None, column);
+                        self.set(&assignment.value, data_type);
+                    }
+                }
+            }
+            Statement::Delete(delete) => {
+                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+                self.enter_all(from);
+            }
+            _ => {}
+        }
+    }
+
+    fn insert(&mut self, insert: &Insert) {
+        let TableObject::TableName(name) = &insert.table else { return };
+        let (Some(schema), Some(query)) = (self.schema(name), &insert.source) else { return };
+        let named = insert.columns.iter().map(|name| {
+            let column = name.0.last().and_then(ObjectNamePart::as_ident)?;
+            schema.position(&fold(column)).map(|at| schema.columns()[at].data_type)
+        });
+        let columns: Vec<Option<DataType>> = match insert.columns.is_empty() {
+            true => schema.columns().iter().map(|column| Some(column.data_type)).collect(),
+            false => named.collect(),
+        };
+        match query.body.as_ref() {
+            SetExpr::Values(values) => {
+                for row in &values.rows {
+                    row.content.iter().zip(&columns).for_each(|(cell, data_type)| self.set(cell, *data_type));
+                }
+            }
+            SetExpr::Select(select) => {
+                for (item, data_type) in select.projection.iter().zip(&columns) {
+                    if let datafusion::sql::sqlparser::ast::SelectItem::UnnamedExpr(expr) = item {
+                        self.set(expr, *data_type);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A text is a text of any length, and a number one of any scale.
+fn plain(data_type: DataType) -> DataType {
+    match data_type {
+        DataType::Text { .. } => DataType::TEXT,
+        DataType::Decimal { .. } => DataType::Decimal { precision: 38, scale: 10 },
+        other => other,
+    }
+}
+
+fn is_time(data_type: Option<DataType>) -> bool {
+    matches!(data_type, Some(DataType::Date | DataType::Timestamp | DataType::TimestampTz))
+}
+
+fn is_arithmetic(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};
+    matches!(op, Plus | Minus | Multiply | Divide | Modulo)
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+impl Visitor for Finder<'_> {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        self.enter(factor);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        // Entered before the expressions of the select list are looked at, which stand in front.
+        if let SetExpr::Select(select) = query.body.as_ref() {
+            self.enter_all(&select.from);
+        }
+        if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause {
+            let counts = limit.iter().chain(offset.iter().map(|offset| &offset.value));
+            counts.for_each(|expr| self.set(expr, Some(DataType::BigInt)));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Cast { expr, data_type, .. } => {
+                let data_type = column_type(data_type).ok().map(|(data_type, _)| data_type);
+                self.set(expr, data_type);
+            }
+            Expr::BinaryOp { left, op, right } if is_comparison(op) => self.set_each_other(left, right),
+            Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
+                let is_of_time = is_time(self.type_of(left)) || is_time(self.type_of(right));
+                if !is_of_time {
+                    self.set_each_other(left, right);
+                }
+            }
+            Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
+                self.set(left, Some(DataType::Boolean));
+                self.set(right, Some(DataType::Boolean));
+            }
+            Expr::Between { expr, low, high, .. } => {
+                self.set_each_other(expr, low);
+                self.set_each_other(expr, high);
+            }
+            Expr::InList { expr, list, .. } => list.iter().for_each(|item| self.set_each_other(expr, item)),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}

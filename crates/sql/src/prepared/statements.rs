@@ -1,0 +1,134 @@
+//! The prepared statements of a session by their names, and the statements that make, run and forget them.
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{
+    DataType as SqlType, DiscardObject, Expr, Ident, ObjectName, Reset, SelectItem, SetExpr, Statement,
+};
+
+use engine::Value;
+
+use super::Prepared;
+use crate::copy::input::CopyInput;
+use crate::error::{Result, SqlError};
+use crate::literals::{Literal, literal};
+use crate::names::fold;
+use crate::outcome::{Command, Outcome};
+use crate::parse::{Parsed, Source};
+use crate::session::Session;
+use crate::text::text_value;
+use crate::types::column_type;
+use crate::values::read_value;
+use crate::values_list::template;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Statements {
+    by_name: HashMap<String, Arc<Prepared>>,
+}
+
+impl Statements {
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<Prepared>> {
+        let missing = || SqlError::new("26000", format!("prepared statement \"{name}\" does not exist"));
+        self.by_name.get(name).cloned().ok_or_else(missing)
+    }
+
+    pub(crate) fn add(&mut self, name: &str, prepared: Prepared) -> Result<Arc<Prepared>> {
+        if self.by_name.contains_key(name) {
+            return Err(SqlError::new("42P05", format!("prepared statement \"{name}\" already exists")));
+        }
+        let prepared = Arc::new(prepared);
+        self.by_name.insert(name.to_owned(), prepared.clone());
+        Ok(prepared)
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.by_name.remove(name);
+    }
+}
+
+/// The name that an `EXECUTE` gives.
+pub(super) fn name_of(name: Option<&ObjectName>) -> Result<String> {
+    let ident = name.and_then(|name| name.0.first()).and_then(|part| part.as_ident());
+    ident.map(fold).ok_or_else(|| SqlError::syntax("EXECUTE needs the name of a prepared statement"))
+}
+
+impl Session {
+    /// `PREPARE name [(type, ...)] AS statement`.
+    pub(crate) fn prepare_statement(
+        &mut self,
+        name: &Ident,
+        types: &[SqlType],
+        statement: Statement,
+        source: &Source,
+    ) -> Result<Command> {
+        let types = types.iter().map(|name| column_type(name).map(|(data_type, _)| Some(data_type)));
+        let types: Vec<_> = types.collect::<Result<_>>()?;
+        let may_be_prepared = matches!(
+            statement,
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+        );
+        if !may_be_prepared {
+            return Err(SqlError::syntax("only queries, INSERT, UPDATE and DELETE can be prepared"));
+        }
+        let prepared = self.prepare_parsed(source.text, Parsed::Statement(Box::new(statement)), &types)?;
+        self.statements.add(&fold(name), prepared)?;
+        Ok(Command::new("PREPARE"))
+    }
+
+    /// `EXECUTE name [(value, ...)]`.
+    pub(crate) fn execute_statement(
+        &mut self,
+        name: Option<&ObjectName>,
+        arguments: &[Expr],
+        source: &Source,
+        input: &mut dyn CopyInput,
+    ) -> Result<Outcome> {
+        let name = name_of(name)?;
+        let prepared = self.statements.get(&name)?;
+        if arguments.len() != prepared.parameters.len() {
+            let message = format!("wrong number of parameters for prepared statement \"{name}\"");
+            let (expected, given) = (prepared.parameters.len(), arguments.len());
+            return Err(SqlError::syntax(message).detail(format!("Expected {expected} parameters but got {given}.")));
+        }
+        let mut values = Vec::with_capacity(arguments.len());
+        for (argument, data_type) in arguments.iter().zip(&prepared.parameters) {
+            values.push(match literal(argument) {
+                Some(Literal::Null) => Value::Null,
+                Some(Literal::Text(text) | Literal::Number(text)) => read_value(&text, *data_type)?,
+                Some(Literal::Boolean(value)) => read_value(if value { "t" } else { "f" }, *data_type)?,
+                _ => self.compute(argument, *data_type, source)?,
+            });
+        }
+        self.execute_bound(&prepared, &values, input)
+    }
+
+    /// The value of an expression without columns.
+    fn compute(&mut self, argument: &Expr, data_type: engine::DataType, source: &Source) -> Result<Value> {
+        let mut query = template("SELECT 1")?;
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            select.projection = vec![SelectItem::UnnamedExpr(argument.clone())];
+        }
+        let batches = self.plan(Statement::Query(query), source)?.collect()?;
+        let cell = batches.iter().find(|batch| batch.num_rows() > 0).map(|batch| batch.column(0).clone());
+        match cell.and_then(|cell| text_value(&cell, 0)) {
+            None => Ok(Value::Null),
+            Some(text) => read_value(&text, data_type),
+        }
+    }
+
+    /// `DISCARD`: all that a session has of its own, or a part of it.
+    pub(crate) fn discard(&mut self, object: &DiscardObject) -> Result<Command> {
+        match object {
+            DiscardObject::ALL if self.block.is_some() => {
+                Err(SqlError::new("25001", "DISCARD ALL cannot run inside a transaction block"))
+            }
+            DiscardObject::ALL => {
+                self.deallocate(None)?;
+                self.settings.reset(&Reset::ALL)?;
+                Ok(Command::new("DISCARD ALL"))
+            }
+            other => Ok(Command::new(format!("DISCARD {other}"))),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Prepared statements, statements that belong together, rows from a client, and the catalog that drivers ask.
+use std::io::{self, Cursor, Read};
+use std::sync::Arc;
+
+use engine::{DataType, Database, Value};
+use sql::{CopyInput, NoInput, Outcome, Prepared, Session, SessionOptions, SqlError, TransactionStatus, text_value};
+
+fn session() -> Session {
+    Session::new(&Database::in_memory(), SessionOptions::default())
+}
+
+fn run(session: &mut Session, text: &str) -> Result<String, &'static str> {
+    told(session.execute(text))
+}
+
+/// The rows as text, or the tag; the state of an error, whether it comes at once or among the rows.
+fn told(outcome: Result<Outcome, SqlError>) -> Result<String, &'static str> {
+    let read = |outcome| match outcome {
+        Outcome::Done(command) => Ok(command.tag),
+        Outcome::Rows(rows) => {
+            let mut lines = Vec::new();
+            for batch in rows {
+                let batch = batch?;
+                for row in 0..batch.num_rows() {
+                    let cell = |column| text_value(column, row).unwrap_or_else(|| "NULL".to_owned());
+                    let cells: Vec<String> = batch.columns().iter().map(|column| cell(column.as_ref())).collect();
+                    lines.push(cells.join(","));
+                }
+            }
+            Ok(lines.join(";"))
+        }
+    };
+    outcome.and_then(read).map_err(|error: SqlError| error.sqlstate)
+}
+
+fn prepare(session: &mut Session, text: &str) -> Arc<Prepared> {
+    Arc::new(session.prepare(text, &[]).unwrap())
+}
+
+fn execute(session: &mut Session, prepared: &Arc<Prepared>, values: &[Value]) -> Result<String, &'static str> {
+    told(session.execute_prepared(prepared, values, &mut NoInput))
+}
+
+fn with_table() -> Session {
+    let mut session = session();
+    let table = "CREATE TABLE t (id int PRIMARY KEY, a bigint, m numeric(8,2), at timestamp, s text)";
+    run(&mut session, table).unwrap();
+    run(&mut session, "INSERT INTO t VALUES (1, 10, 1.5, '2020-01-02', 'one'), (2, 20, NULL, NULL, 'two')").unwrap();
+    session
+}
+
+#[test]
+fn parameters_take_the_type_of_what_they_stand_beside() {
+    let mut session = with_table();
+    let number = DataType::Decimal { precision: 38, scale: 10 };
+    let cases: [(&str, &[DataType]); 9] = [
+        ("SELECT * FROM t WHERE id = $1 AND a > $2", &[DataType::Integer, DataType::BigInt]),
+        ("SELECT * FROM t x WHERE x.m BETWEEN $1 AND $2", &[number, number]),
+        ("SELECT s FROM t WHERE at < $1 OR s IN ($2, 'x')", &[DataType::Timestamp, DataType::TEXT]),
+        ("INSERT INTO t (s, id) VALUES ($2, $1)", &[DataType::Integer, DataType::TEXT]),
+        ("UPDATE t SET a = a + $1, at = $2 WHERE id = $3", &[DataType::BigInt, DataType::Timestamp, DataType::Integer]),
+        ("DELETE FROM t WHERE id = $1", &[DataType::Integer]),
+        ("SELECT $1::date, $2, id FROM t LIMIT $3", &[DataType::Date, DataType::TEXT, DataType::BigInt]),
+        ("SELECT count(*) FROM t WHERE id IN (SELECT id FROM t u WHERE u.a = $1)", &[DataType::BigInt]),
+        ("SELECT 1", &[]),
+    ];
+    for (text, types) in cases {
+        assert_eq!(prepare(&mut session, text).parameters(), types, "{text}");
+    }
+    let given = session.prepare("SELECT * FROM t WHERE id = $1", &[Some(DataType::BigInt)]).unwrap();
+    assert_eq!(given.parameters(), [DataType::BigInt]);
+    assert_eq!(session.prepare("SELECT $0", &[]).err().map(|error| error.sqlstate), Some("42P02"));
+}
+
+#[test]
+fn a_prepared_statement_runs_with_ever_other_values() {
+    let mut session = with_table();
+    let select = prepare(&mut session, "SELECT s, m FROM t WHERE id = $1");
+    assert_eq!(execute(&mut session, &select, &[Value::from(1)]).as_deref(), Ok("one,1.50"));
+    assert_eq!(execute(&mut session, &select, &[Value::from(2)]).as_deref(), Ok("two,NULL"));
+    assert_eq!(execute(&mut session, &select, &[Value::Null]).as_deref(), Ok(""));
+    let update = prepare(&mut session, "UPDATE t SET m = m * $1, s = s || $2 WHERE a >= $3");
+    let values = [Value::decimal(20, 1), Value::from("!"), Value::from(10i64)];
+    assert_eq!(execute(&mut session, &update, &values).as_deref(), Ok("UPDATE 2"));
+    assert_eq!(run(&mut session, "SELECT m, s FROM t ORDER BY id").as_deref(), Ok("3.00,one!;NULL,two!"));
+    let insert = prepare(&mut session, "INSERT INTO t VALUES ($1, $2, $3, $4, $5)");
+    let row = [Value::from(3), Value::Null, Value::decimal(5, 0), Value::Timestamp(0), Value::from("drei")];
+    assert_eq!(execute(&mut session, &insert, &row).as_deref(), Ok("INSERT 0 1"));
+    assert_eq!(execute(&mut session, &insert, &row), Err("23505"));
+    let paged = prepare(&mut session, "SELECT id FROM t ORDER BY id LIMIT $1 OFFSET $2");
+    assert_eq!(execute(&mut session, &paged, &[Value::from(1i64), Value::from(1i64)]).as_deref(), Ok("2"));
+    let locking = prepare(&mut session, "SELECT id FROM t WHERE id > $1 ORDER BY id FOR UPDATE");
+    assert_eq!(execute(&mut session, &locking, &[Value::from(1)]).as_deref(), Ok("2;3"));
+}
+
+#[test]
+fn what_a_statement_gives_is_known_before_it_runs() {
+    let mut session = with_table();
+    let mut names = |text: &str| {
+        let prepared = prepare(&mut session, text);
+        let schema = session.describe(&prepared).unwrap();
+        schema.map(|schema| schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>().join(","))
+    };
+    assert_eq!(names("SELECT id, a + $1 AS sum, $2 FROM t WHERE id = $3").as_deref(), Some("id,sum,?column?"));
+    assert_eq!(names("SELECT s FROM t WHERE id = $1").as_deref(), Some("s"));
+    assert_eq!(names("SELECT id FROM t FOR UPDATE").as_deref(), Some("id"));
+    assert_eq!(names("SHOW timezone").as_deref(), Some("timezone"));
+    assert_eq!(names("EXPLAIN SELECT 1").as_deref(), Some("QUERY PLAN"));
+    assert_eq!(names("DELETE FROM t WHERE id = $1"), None);
+    let wrong = prepare(&mut session, "SELECT nothing FROM t");
+    assert_eq!(session.describe(&wrong).err().map(|error| error.sqlstate), Some("42703"));
+}
+
+#[test]
+fn statements_are_kept_under_names() {
+    let mut session = with_table();
+    run(&mut session, "PREPARE p (int) AS SELECT s FROM t WHERE id = $1").unwrap();
+    assert_eq!(run(&mut session, "EXECUTE p(2)").as_deref(), Ok("two"));
+    assert_eq!(run(&mut session, "EXECUTE p(1 + 0)").as_deref(), Ok("one"));
+    assert_eq!((run(&mut session, "EXECUTE p"), run(&mut session, "EXECUTE q(1)")), (Err("42601"), Err("26000")));
+    assert_eq!(run(&mut session, "PREPARE p AS SELECT 1"), Err("42P05"));
+    assert_eq!(run(&mut session, "DEALLOCATE p").as_deref(), Ok("DEALLOCATE"));
+    assert_eq!(run(&mut session, "EXECUTE p(1)"), Err("26000"));
+    run(&mut session, "PREPARE r AS INSERT INTO t (id) VALUES ($1)").unwrap();
+    assert_eq!(run(&mut session, "EXECUTE r('9')").as_deref(), Ok("INSERT 0 1"));
+    run(&mut session, "SET lock_timeout = '1s'").unwrap();
+    assert_eq!(run(&mut session, "DISCARD ALL").as_deref(), Ok("DISCARD ALL"));
+    assert_eq!(run(&mut session, "SHOW lock_timeout").as_deref(), Ok("0"));
+    assert_eq!(run(&mut session, "EXECUTE r(10)"), Err("26000"));
+}
+
+#[test]
+fn statements_that_come_together_take_effect_together() {
+    let mut session = with_table();
+    session.begin_implicit().unwrap();
+    run(&mut session, "DELETE FROM t WHERE id = 1").unwrap();
+    assert_eq!(run(&mut session, "SELECT 1/0"), Err("22012"));
+    session.end_implicit().unwrap();
+    assert_eq!(run(&mut session, "SELECT count(*) FROM t").as_deref(), Ok("2"));
+    session.begin_implicit().unwrap();
+    run(&mut session, "DELETE FROM t WHERE id = 1").unwrap();
+    assert_eq!(run(&mut session, "SAVEPOINT s"), Err("25P01"));
+    session.end_implicit().unwrap();
+    session.begin_implicit().unwrap();
+    run(&mut session, "DELETE FROM t WHERE id = 1").unwrap();
+    run(&mut session, "BEGIN").unwrap();
+    session.end_implicit().unwrap();
+    assert_eq!(session.transaction_status(), TransactionStatus::InBlock);
+    run(&mut session, "ROLLBACK").unwrap();
+    assert_eq!(run(&mut session, "SELECT count(*) FROM t").as_deref(), Ok("2"));
+}
+
+/// Sends what it has, and then gives up if it is to.
+struct Sends(Cursor<&'static [u8]>, bool);
+
+impl Read for Sends {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(out) {
+            Ok(0) if self.1 => Err(io::Error::new(io::ErrorKind::ConnectionAborted, "given up")),
+            read => read,
+        }
+    }
+}
+
+impl CopyInput for Sends {
+    fn begin(&mut self, columns: usize, _: bool) -> io::Result<()> {
+        assert_eq!(columns, 2);
+        Ok(())
+    }
+}
+
+#[test]
+fn rows_come_from_whoever_holds_the_session() {
+    let mut session = with_table();
+    let mut copy = |text: &str, rows: &'static [u8], gives_up| {
+        told(session.execute_with_input(text, &mut Sends(Cursor::new(rows), gives_up)))
+    };
+    assert_eq!(copy("COPY t (id, s) FROM STDIN", b"3\tx\\ty\n4\t\\N\n\\.\n", false).as_deref(), Ok("COPY 2"));
+    assert_eq!(copy("COPY t (id, s) FROM STDIN (FORMAT csv)", b"5,\"\"\n6,\n", false).as_deref(), Ok("COPY 2"));
+    assert_eq!(copy("COPY t (id, s) FROM STDIN", b"7\tx\n", true), Err("57014"));
+    assert_eq!(copy("COPY t (id, s) FROM STDIN", b"8\n", false), Err("22P04"));
+    assert_eq!(copy("COPY t (id, s) FROM STDIN", b"x\ty\n", false), Err("22P02"));
+    let rows = run(&mut session, "SELECT id, s FROM t WHERE id > 2 ORDER BY id");
+    assert_eq!(rows.as_deref(), Ok("3,x\ty;4,NULL;5,;6,NULL"));
+    assert_eq!(run(&mut session, "COPY t FROM STDIN"), Err("0A000"));
+}
+
+#[test]
+fn a_table_gets_its_key_later() {
+    let mut session = session();
+    run(&mut session, "CREATE TABLE k (a int, b text) WITH (fillfactor = 90)").unwrap();
+    run(&mut session, "INSERT INTO k VALUES (1, 'x'), (2, 'y')").unwrap();
+    run(&mut session, "ALTER TABLE k ADD PRIMARY KEY (a)").unwrap();
+    assert_eq!(run(&mut session, "INSERT INTO k VALUES (1, 'z')"), Err("23505"));
+    assert_eq!(run(&mut session, "ALTER TABLE k ADD PRIMARY KEY (b)"), Err("42P16"));
+    run(&mut session, "CREATE TABLE twice (a int)").unwrap();
+    run(&mut session, "INSERT INTO twice VALUES (1), (1)").unwrap();
+    assert_eq!(run(&mut session, "ALTER TABLE twice ADD PRIMARY KEY (a)"), Err("23505"));
+    run(&mut session, "CREATE TABLE hole (a int)").unwrap();
+    run(&mut session, "INSERT INTO hole VALUES (NULL)").unwrap();
+    assert_eq!(run(&mut session, "ALTER TABLE hole ADD CONSTRAINT c PRIMARY KEY (a)"), Err("23502"));
+    assert_eq!(run(&mut session, "SELECT a, b FROM k ORDER BY a").as_deref(), Ok("1,x;2,y"));
+    assert_eq!(run(&mut session, "VACUUM ANALYZE k, twice").as_deref(), Ok("VACUUM"));
+    assert_eq!(run(&mut session, "ANALYZE nowhere"), Err("42P01"));
+}
+
+#[test]
+fn the_catalog_tells_of_tables_columns_and_keys() {
+    let mut session = with_table();
+    let mut ask = |text: &str| told(session.execute(text)).unwrap_or_else(|state| panic!("{state}: {text}"));
+    assert_eq!(ask("SELECT relname FROM pg_catalog.pg_class WHERE relkind = 'r'"), "t");
+    let columns = "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
+        (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid, true) FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid) \
+        FROM pg_catalog.pg_attribute a WHERE a.attrelid = 't'::regclass AND a.attnum > 2 ORDER BY a.attnum";
+    assert_eq!(ask(columns), "m,numeric(8,2),f,NULL;at,timestamp without time zone,f,NULL;s,text,f,NULL");
+    let key = "SELECT i.indisprimary, pg_get_indexdef(i.indexrelid, 0, true), pg_get_constraintdef(c.oid, true) \
+        FROM pg_index i LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid";
+    assert_eq!(ask(key), "t,CREATE UNIQUE INDEX t_pkey ON public.t USING btree (id),PRIMARY KEY (id)");
+    let by_pattern =
+        "SELECT relname FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default";
+    assert_eq!(ask(by_pattern), "t");
+    assert_eq!(ask("SELECT polname, array(SELECT 1) FROM pg_catalog.pg_policy pol"), "");
+    assert_eq!(ask("SELECT count(*) FROM pg_roles"), "1");
+    assert_eq!(ask("SELECT current_database(), current_schema()"), "lstore,public");
+    assert_eq!(run(&mut session, "SELECT 'x'::regclass"), Err("42P01"));
+}
