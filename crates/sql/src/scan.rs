@@ -130,7 +130,7 @@ impl ScanExec {
         runs.started[partition] += 1;
         if run == runs.scans.len() {
             let scan = self.table.scan(self.moment.view(), self.options.clone());
-            runs.scans.push(Arc::new(scan.map_err(|error| DataFusionError::External(error.into()))?));
+            runs.scans.push(Arc::new(scan.map_err(external)?));
         }
         Ok(runs.scans[run].clone())
     }
@@ -173,7 +173,11 @@ impl ScanExec {
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 fn one_batch(found: engine::Result<RecordBatch>) -> Batches {
-    Box::new(std::iter::once(found.map_err(|error| DataFusionError::External(error.into()))))
+    Box::new(std::iter::once(found.map_err(external)))
+}
+
+fn external(error: engine::Error) -> DataFusionError {
+    DataFusionError::External(error.into())
 }
 
 /// Puts the engine's columns into the plan's order and under its names.
