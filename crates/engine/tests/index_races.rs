@@ -230,6 +230,9 @@ fn a_unique_index_is_made_only_of_keys_that_stay_unique() {
             let writers: Vec<_> =
                 (0..2).map(|seed| scope.spawn(move || write(db, table, 10 + seed, (8, keys), is_over))).collect();
             let (ending, mut outcomes) = (Ending(is_over), Vec::new());
+            while db.newest_commit().0 < 20 {
+                thread::yield_now();
+            }
             while !outcomes.contains(&wanted) {
                 assert!(outcomes.len() < 1_000, "none of {} attempts", outcomes.len());
                 let method = METHODS[outcomes.len() % METHODS.len()];
@@ -246,8 +249,7 @@ fn a_unique_index_is_made_only_of_keys_that_stay_unique() {
                 }
             }
             drop(ending);
-            let committed: u64 = writers.into_iter().map(|writer| writer.join().unwrap().0).sum();
-            assert!(committed > 0);
+            writers.into_iter().for_each(|writer| drop(writer.join().unwrap()));
         });
     }
 }
