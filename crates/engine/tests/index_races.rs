@@ -249,7 +249,9 @@ fn a_unique_index_is_made_only_of_keys_that_stay_unique() {
                 }
             }
             drop(ending);
-            writers.into_iter().for_each(|writer| drop(writer.join().unwrap()));
+            for writer in writers {
+                writer.join().unwrap();
+            }
         });
     }
 }
