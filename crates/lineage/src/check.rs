@@ -55,7 +55,7 @@ impl Range {
         let (starts, updates) = (lent.starts(guard, page)?, lent.updates(guard, meta)?);
         let mut faults = Vec::new();
         let slots = 0..self.len();
-        let is_deleted = |slot| meta.has_deleted && updates.is_some_and(|updates| updates.is_deleted(slot));
+        let is_deleted = |slot| updates.is_some_and(|updates| updates.is_deleted(slot));
         let tombstones = slots.clone().filter(|slot| starts.is_tombstone(*slot)).count();
         let deleted = slots.clone().filter(|slot| !starts.is_tombstone(*slot) && is_deleted(*slot)).count();
         let live = (self.len() - tombstones - deleted) as u64;

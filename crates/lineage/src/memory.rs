@@ -93,6 +93,10 @@ impl MemoryBudget {
 
 /// So much of the limit may be what was evicted and has not come back, before readers wait for it.
 const RETIRED_PART: u64 = 4;
+/// The open ranges of a table may take so much of the limit with their insert pages.
+const OPEN_PART: u64 = 8;
+/// But each of them so many bytes.
+const OPEN_BYTES: u64 = 512 << 10;
 /// From this part of the limit on pages are evicted, in hundredths.
 const HIGH: u128 = 85;
 /// And until no more than this is in use.
@@ -106,6 +110,12 @@ impl MemoryBudget {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// How many bytes the insert pages of a range may take before it counts as full, where a table has so many that are open.
+    #[inline]
+    pub(crate) fn open_range_bytes_max(&self, open: usize) -> u64 {
+        (self.limit_bytes() / OPEN_PART / open as u64).max(OPEN_BYTES)
     }
 
     fn part_of_limit(&self, hundredths: u128) -> u64 {
@@ -288,7 +298,30 @@ impl Drop for Charge {
 
 #[cfg(test)]
 mod tests {
+    use types::{Column, DataType, Schema};
+
     use super::*;
+    use crate::{Cell, Table, TableOptions};
+
+    #[test]
+    fn a_range_is_full_when_its_insert_pages_take_much_of_the_limit() {
+        let budget = Arc::new(MemoryBudget::default());
+        let schema = Schema::new(vec![Column::new("t", DataType::TEXT)], &[]).unwrap();
+        let options = TableOptions { workers: 2, ..TableOptions::with_range(1 << 14) };
+        let table = Table::new(schema, options, budget.clone());
+        let insert = || (0..6_000).for_each(|_| assert!(!table.insert(&[Cell::Bytes(&[b'x'; 1_000])], 1).is_tail()));
+        insert();
+        assert_eq!(table.range_count(), 1, "without a limit it has room for 16,384 records");
+        // Another 6 MB, of which a range may have 1, with what is not used yet.
+        budget.set_limit_bytes(16 << 20);
+        insert();
+        assert!((7..12).contains(&table.range_count()), "{} ranges", table.range_count());
+        let (open, full) = (table.range_count() - 1, 0..table.range_count() - 1);
+        assert!(full.clone().all(|range| table.is_merge_due(range, false)) && !table.is_merge_due(open, false));
+        budget.set_limit_bytes(u64::MAX);
+        insert();
+        assert_eq!(table.range_count(), open + 1, "the open one is filled then");
+    }
 
     #[test]
     fn what_is_charged_is_given_back() {

@@ -152,7 +152,10 @@ impl Table {
             if seen > 0
                 && let Some(slot) = self.range(seen - 1).allocate_slot()
             {
-                self.write_base(Rid::base(seen - 1, slot), cells, start);
+                let range = self.range(seen - 1);
+                if range.write_insert(slot, cells, start) > self.meter.budget().open_range_bytes_max(self.open.len()) {
+                    range.close();
+                }
                 return Rid::base(seen - 1, slot);
             }
             let _growing = self.growing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -168,7 +171,7 @@ impl Table {
             self.add_range();
         }
         self.range(rid.range()).raise_len(rid.slot());
-        self.write_base(rid, cells, start);
+        self.range(rid.range()).write_insert(rid.slot(), cells, start);
     }
 
     /// The range with this number, made if it is not there.
@@ -210,10 +213,6 @@ impl Table {
         self.ranges.get_or_init(index, || Range::new(&self.schema, self.options, &self.meter));
         self.range_count.store(index + 1, Ordering::Release);
         index
-    }
-
-    fn write_base(&self, rid: Rid, cells: &[Cell<'_>], start: u64) {
-        self.range(rid.range()).write_insert(rid.slot(), cells, start);
     }
 
     /// Appends a version to a record. `start` is the Start Time word as in [`Table::insert`].

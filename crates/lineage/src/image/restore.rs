@@ -190,7 +190,9 @@ impl Range {
             self.raise_len(len - 1);
         }
         if let Some(inserts) = inserts {
-            inserts.for_each(|slot, start, cells| self.write_insert(slot, cells, start));
+            inserts.for_each(|slot, start, cells| {
+                self.write_insert(slot, cells, start);
+            });
         }
         if let Some((pages, updated)) = pages {
             (0..len).for_each(|slot| self.charge_slot(slot));
