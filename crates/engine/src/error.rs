@@ -112,7 +112,8 @@ pub enum Error {
     SnapshotInFuture { at: u64, newest: u64 },
     /// The memory limit is reached, and there is nothing left to give up.
     #[error(
-        "out of memory: tables take {used} bytes and may take {limit}; raise the memory limit, delete rows, or shorten a table's retention"
+        "out of memory: tables take {used} bytes and may take {limit}; raise the memory limit, commit smaller transactions, \
+         delete rows, or shorten a table's retention"
     )]
     OutOfMemory { used: u64, limit: u64 },
     /// The redo log failed.

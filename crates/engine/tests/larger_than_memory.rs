@@ -219,6 +219,42 @@ fn readers_and_writers_go_on_while_pages_come_and_go() {
     assert!(db.memory().iter().any(|memory| memory.evicted_bytes > LIMIT), "{:?}", db.memory());
 }
 
+/// Insert pages stay in memory until their range is full, which is when they take much of the limit.
+#[test]
+fn a_range_that_would_be_larger_than_the_limit_is_filled() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = || OpenOptions { range_records: Some(1 << 14), ..options() };
+    let db = Database::open_with(directory.path(), options()).unwrap();
+    let table = create(&db, LayoutSetting::Column);
+    load(&db, &table, 0..ROWS);
+    assert!(table.stats().ranges > 4, "{:?}", table.stats());
+    check(&db, &table, db.snapshot().at, ROWS, |_| 0);
+    drop((table, db));
+    let db = Database::open_with(directory.path(), options()).unwrap();
+    let table = db.table("t").unwrap();
+    load(&db, &table, ROWS..ROWS + 2_000);
+    check(&db, &table, db.snapshot().at, ROWS + 2_000, |_| 0);
+}
+
+/// Under a limit `verify` sees what it sees without one: every row, its old versions, its keys, and what is damaged.
+#[test]
+fn a_database_is_verified_in_less_memory_than_it_takes() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = open(directory.path());
+    let table = create(&db, LayoutSetting::Column);
+    load(&db, &table, 0..ROWS / 2);
+    update_every(&db, &table, 5, 1);
+    db.checkpoint().unwrap();
+    db.checkpoint().unwrap();
+    drop((table, db));
+    let within = Database::verify_within(directory.path(), Some(LIMIT), |_, _| ()).unwrap();
+    let without = Database::verify(directory.path(), |_, _| ()).unwrap();
+    assert_eq!((within.faults.as_slice(), without.faults.as_slice()), ([].as_slice(), [].as_slice()));
+    let count = |found: &engine::Verification| (found.tables, found.rows, found.versions, found.index_entries);
+    assert_eq!(count(&within), (1, ROWS as u64 / 2, ROWS as u64 * 6 / 10, ROWS as u64 / 2));
+    assert_eq!((count(&within), within.checkpoint_bytes), (count(&without), without.checkpoint_bytes));
+}
+
 /// At the limit statements fail as before where nothing is left to evict: indexes and Indirection stay in memory.
 #[test]
 fn a_statement_fails_when_evicting_does_not_help() {
