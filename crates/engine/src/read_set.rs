@@ -26,9 +26,9 @@ use types::{Rid, Snapshot, Timestamp, TxnId};
 use crate::catalog::has_gone_between;
 use crate::database::Core;
 use crate::error::{Error, Result};
+use crate::indexes::IndexKey;
 use crate::indexes::{Bounds, IndexData};
 use crate::outcomes::Transactions;
-use crate::primary_key::Key;
 use crate::redo::TableId;
 use crate::table::TableData;
 
@@ -51,7 +51,7 @@ struct Read {
 enum What {
     Record(Rid),
     /// No record had the key.
-    Key(Key),
+    Key(IndexKey),
     /// The rows of a range of an index.
     Entries(Arc<IndexData>, Bounds),
     /// Every row that passes these tests, with some columns or all.
@@ -63,7 +63,7 @@ enum What {
 
 impl ReadSet {
     /// Notes that a key was looked up, and the record that had it.
-    pub(crate) fn note_key(&self, table: &Arc<TableData>, key: Key, found: Option<Rid>) {
+    pub(crate) fn note_key(&self, table: &Arc<TableData>, key: IndexKey, found: Option<Rid>) {
         self.note(table, found.map_or(What::Key(key), What::Record));
     }
 

@@ -170,7 +170,7 @@ impl Replay {
         match operation {
             Operation::Create { table, name, schema, settings } => {
                 self.next_table = self.next_table.max(table + 1);
-                let data = TableData::new(table, &name, schema, settings, self.table_options, &self.budget);
+                let data = TableData::new(table, &name, schema, settings, self.table_options, &self.budget)?;
                 self.tables.insert(table, Arc::new(data));
             }
             Operation::Settings { table, settings } => {

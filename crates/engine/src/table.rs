@@ -14,9 +14,9 @@ use types::{Rid, Schema, Snapshot, Timestamp, TxnId, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::indexes::{IndexData, IndexList, KeptIndex};
+use crate::indexes::{Index, IndexData, IndexKey, IndexList, KeptIndex};
 use crate::outcomes::Transactions;
-use crate::primary_key::{Key, PrimaryKey};
+use crate::primary_key::PrimaryKey;
 use crate::read_ahead::ReadAhead;
 use crate::read_view::{ReadView, Sight};
 use crate::redo::TableId;
@@ -92,10 +92,10 @@ impl TableData {
         settings: TableSettings,
         defaults: TableOptions,
         budget: &Arc<MemoryBudget>,
-    ) -> TableData {
-        let primary_key = PrimaryKey::new(&schema);
+    ) -> Result<TableData> {
+        let primary_key = PrimaryKey::new(name, &schema)?;
         let storage = lineage::Table::new(schema.clone(), settings.options(defaults), budget.clone());
-        TableData {
+        Ok(TableData {
             id,
             home: Arc::as_ptr(budget).addr(),
             name: TableName::new(name),
@@ -108,7 +108,7 @@ impl TableData {
             settings: RwLock::new(settings),
             has_changed_keys: AtomicBool::new(false),
             lock: TableLock::default(),
-        }
+        })
     }
 
     /// Puts an index that recovery has found on the list; it is built later.
@@ -148,7 +148,7 @@ impl TableData {
     }
 
     /// The index form of a key given as values, one for each key column.
-    pub(crate) fn key_of_values(&self, values: &[Value]) -> Result<Option<Key>> {
+    pub(crate) fn key_of_values(&self, values: &[Value]) -> Result<Option<IndexKey>> {
         let primary_key = self.primary_key()?;
         check_width(&self.name, primary_key.columns.len(), values.len())?;
         if let Some(key) = primary_key.key_of_words(&self.schema, values) {
@@ -167,7 +167,7 @@ impl TableData {
     pub(crate) fn read<R>(
         &self,
         view: View<'_, Transactions>,
-        key: &Key,
+        key: &IndexKey,
         columns: &[usize],
         take: impl FnOnce(Rid, &[Cell<'_>]) -> R,
     ) -> Result<Option<R>> {
@@ -194,23 +194,24 @@ impl TableData {
     }
 
     /// The record that has this key in the version that the view sees.
-    pub(crate) fn find(&self, view: View<'_, Transactions>, key: &Key) -> Result<Option<Rid>> {
+    pub(crate) fn find(&self, view: View<'_, Transactions>, key: &IndexKey) -> Result<Option<Rid>> {
         self.read(view, key, &[], |rid, _| rid)
     }
 
     /// Asks for the memory of the rows with these keys, each with the columns that will be read: the first sixteen rows.
     pub(crate) fn prefetch<'k>(&self, rows: impl Iterator<Item = (&'k [Value], &'k [usize])>) {
         let (Some(primary_key), guard) = (&self.primary_key, &sync::pin()) else { return };
-        let mut keys = SmallVec::<[(Key, &[usize]); ROWS_AT_ONCE]>::new();
+        let mut keys = SmallVec::<[IndexKey; ROWS_AT_ONCE]>::new();
+        let mut columns_of = SmallVec::<[&[usize]; ROWS_AT_ONCE]>::new();
         for (key, columns) in rows.take(ROWS_AT_ONCE) {
             let key = primary_key.key_of_words(&self.schema, key);
             let Some(key) = key.filter(|_| self.check_positions(columns.iter().copied()).is_ok()) else { continue };
-            primary_key.prefetch(guard, &key);
-            keys.push((key, columns));
+            keys.push(key);
+            columns_of.push(columns);
         }
         let mut found = SmallVec::<[(Rid, &[usize]); ROWS_AT_ONCE]>::new();
-        for (key, columns) in &keys {
-            if let Some(rid) = primary_key.find(guard, key, Some) {
+        for (newest, columns) in primary_key.newest(guard, &keys).into_iter().zip(columns_of) {
+            if let Some(rid) = newest {
                 self.storage.prefetch_base(guard, rid, columns);
                 found.push((rid, columns));
             }
@@ -287,6 +288,11 @@ impl Table {
     /// The columns and the primary key.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.data.schema
+    }
+
+    /// The index of the primary key, if there is one, for reading ranges of it.
+    pub fn primary_index(&self) -> Option<Index> {
+        self.data.primary_key.as_ref().map(|primary_key| Index { data: primary_key.index.clone() })
     }
 
     /// What was chosen for it.

@@ -8,11 +8,11 @@ use engine::{Comparison, Index, IndexRange, Table, Test, Value};
 
 use crate::conditions::equality;
 
-/// An index, with the range of it in which all rows are that pass.
+/// An index, with the ranges of it in which all rows are that pass; no two have a row in common.
 #[derive(Clone)]
 pub(crate) struct IndexLookup {
     pub(crate) index: Index,
-    pub(crate) range: IndexRange,
+    pub(crate) ranges: Vec<IndexRange>,
     /// about how many rows
     pub(crate) rows: usize,
 }
@@ -23,6 +23,8 @@ const SHARE: u64 = 16;
 const ROWS_MIN: usize = 64;
 /// More entries are not counted.
 const ROWS_MAX: usize = 4096;
+/// Lists of values are looked up one by one up to so many.
+const RANGES_MAX: usize = 1024;
 
 /// The best way to the rows of a table that pass, other than a scan.
 pub(crate) fn best(table: &Table, tests: &[(usize, Test)]) -> Option<IndexLookup> {
@@ -31,35 +33,69 @@ pub(crate) fn best(table: &Table, tests: &[(usize, Test)]) -> Option<IndexLookup
     }
     let limit = usize::try_from(table.stats().records / SHARE).unwrap_or(usize::MAX).clamp(ROWS_MIN, ROWS_MAX);
     let lookup = |index: Index| {
-        let range = range_of(&index, tests)?;
-        let rows = table.index_estimate(&index, &range, limit).ok().filter(|rows| *rows < limit)?;
-        Some(IndexLookup { index, range, rows })
+        let ranges = ranges_of(&index, tests)?;
+        let mut rows = 0;
+        for range in &ranges {
+            rows += table.index_estimate(&index, range, limit - rows).ok()?;
+            if rows >= limit {
+                return None;
+            }
+        }
+        Some(IndexLookup { index, ranges, rows })
     };
-    table.indexes().into_iter().filter_map(lookup).min_by_key(|lookup| lookup.rows)
+    let indexes = table.primary_index().into_iter().chain(table.indexes());
+    indexes.filter_map(lookup).min_by_key(|lookup| lookup.rows)
 }
 
-/// The range of an index that the tests leave; `None` if that is all of it, or not to be had from it.
-fn range_of(index: &Index, tests: &[(usize, Test)]) -> Option<IndexRange> {
+/// The ranges of an index that the tests leave; `None` if that is all of it, or not to be had from it.
+fn ranges_of(index: &Index, tests: &[(usize, Test)]) -> Option<Vec<IndexRange>> {
     let columns = &index.definition().columns;
-    let equal: Vec<Value> = columns.iter().map_while(|column| value_of(*column, tests)).collect();
-    let next = columns.get(equal.len());
-    if !index.is_ordered() {
-        return next.is_none().then(|| IndexRange::equal(equal));
+    let mut beginnings: Vec<Vec<Value>> = vec![Vec::new()];
+    let mut known = 0;
+    while let Some(values) = columns.get(known).and_then(|column| values_of(*column, tests)) {
+        if beginnings.len() * values.len() > RANGES_MAX {
+            break;
+        }
+        let longer = |beginning: Vec<Value>| {
+            values.iter().map(move |value| beginning.iter().chain([value]).cloned().collect::<Vec<Value>>())
+        };
+        beginnings = beginnings.into_iter().flat_map(longer).collect();
+        known += 1;
     }
-    let mut range = IndexRange { equal, low: Bound::Unbounded, high: Bound::Unbounded };
-    for (_, test) in tests.iter().filter(|(column, _)| Some(column) == next) {
-        narrow(&mut range, test);
+    let next = columns.get(known);
+    if !index.is_ordered() && next.is_some() {
+        return None;
     }
-    (range != IndexRange::all()).then_some(range)
+    let range = |equal| {
+        let mut range = IndexRange { equal, low: Bound::Unbounded, high: Bound::Unbounded };
+        for (_, test) in tests.iter().filter(|(column, _)| Some(column) == next) {
+            narrow(&mut range, test);
+        }
+        range
+    };
+    let ranges: Vec<IndexRange> = beginnings.into_iter().map(range).collect();
+    (ranges != [IndexRange::all()]).then_some(ranges)
 }
 
-/// The value that a column must have.
-fn value_of(column: usize, tests: &[(usize, Test)]) -> Option<Value> {
-    let value = |test: &(usize, Test)| match test {
-        (at, Test::IsNull) if *at == column => Some(Value::Null),
-        test => equality(test).filter(|(at, _)| *at == column).map(|(_, value)| value.clone()),
+/// The values of which a column must have one, each once.
+fn values_of(column: usize, tests: &[(usize, Test)]) -> Option<Vec<Value>> {
+    let pinned = |test: &(usize, Test)| match test {
+        (at, Test::IsNull) if *at == column => Some(vec![Value::Null]),
+        test => equality(test).filter(|(at, _)| *at == column).map(|(_, value)| vec![value.clone()]),
     };
-    tests.iter().find_map(value)
+    let listed = |test: &(usize, Test)| match test {
+        (at, Test::In(values)) if *at == column && values.len() <= RANGES_MAX => {
+            let mut once: Vec<Value> = Vec::with_capacity(values.len());
+            for value in values {
+                if !once.contains(value) {
+                    once.push(value.clone());
+                }
+            }
+            Some(once)
+        }
+        _ => None,
+    };
+    tests.iter().find_map(pinned).or_else(|| tests.iter().find_map(listed))
 }
 
 /// Takes a test of the range's next column in. The first of several bounds on a side counts, as all tests are made of every

@@ -139,17 +139,22 @@ impl ScanExec {
         match &self.source {
             ScanSource::Key(key) => one_batch(self.table.lookup(self.moment.view(), key, &self.options)),
             ScanSource::Rids(rids) => one_batch(self.table.lookup_rids(self.moment.view(), rids, &self.options)),
-            ScanSource::Index(IndexLookup { index, range, .. }) => {
-                let view = self.moment.view();
-                match self.table.index_scan(view, index, range, Direction::Upward, self.options.clone()) {
-                    Ok(scan) => Box::new(scan.map(|batch| batch.map_err(external))),
-                    // It was dropped after the statement was planned.
-                    Err(engine::Error::NoSuchIndex(_)) => self.all_batches(partition),
-                    Err(error) => one_batch(Err(error)),
-                }
-            }
+            ScanSource::Index(lookup) => match self.index_batches(lookup) {
+                Ok(batches) => batches,
+                // It was dropped after the statement was planned.
+                Err(engine::Error::NoSuchIndex(_)) => self.all_batches(partition),
+                Err(error) => one_batch(Err(error)),
+            },
             ScanSource::All { .. } => self.all_batches(partition),
         }
+    }
+
+    /// The rows in all ranges of an index, which are few.
+    fn index_batches(&self, IndexLookup { index, ranges, .. }: &IndexLookup) -> engine::Result<Batches> {
+        let scan =
+            |range| self.table.index_scan(self.moment.view(), index, range, Direction::Upward, self.options.clone());
+        let scans = ranges.iter().map(scan).collect::<engine::Result<Vec<_>>>()?;
+        Ok(Box::new(scans.into_iter().flatten().map(|batch| batch.map_err(external))))
     }
 
     fn all_batches(&self, partition: usize) -> Batches {

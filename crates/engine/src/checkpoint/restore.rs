@@ -16,7 +16,8 @@ use types::{BlobRef, Rid, Timestamp};
 
 use super::manifest::Contents;
 use crate::error::{Error, Result};
-use crate::primary_key::{Key, PrimaryKey};
+use crate::indexes::IndexKey;
+use crate::primary_key::PrimaryKey;
 use crate::redo::TableId;
 use crate::table::TableData;
 use crate::wall_clock::Micros;
@@ -44,13 +45,13 @@ impl Base {
 
 /// Keys that have several records, whose order is not known yet.
 #[derive(Default)]
-pub(crate) struct KeysToOrder(Mutex<HashMap<TableId, HashSet<Key>>>);
+pub(crate) struct KeysToOrder(Mutex<HashMap<TableId, HashSet<IndexKey>>>);
 
 impl KeysToOrder {
     /// Enters a record under a key.
-    pub(crate) fn enter(&self, data: &TableData, primary_key: &PrimaryKey, key: Key, rid: Rid) {
+    pub(crate) fn enter(&self, data: &TableData, primary_key: &PrimaryKey, key: IndexKey, rid: Rid) {
         let mut is_first = true;
-        let entered = primary_key.insert_unique(key.clone(), rid, |other| {
+        let entered = primary_key.insert_unique(&key, rid, |other| {
             is_first &= other == rid;
             Holder::Past
         });
@@ -75,7 +76,7 @@ impl KeysToOrder {
                 let mut rids = rids.into_iter().map(inserted).collect::<Result<Vec<_>>>()?;
                 rids.sort_by_key(|(at, _)| *at);
                 rids.iter().for_each(|(_, rid)| primary_key.remove(&key, *rid));
-                rids.iter().for_each(|(_, rid)| primary_key.insert(key.clone(), *rid));
+                rids.iter().for_each(|(_, rid)| primary_key.insert(&key, *rid));
             }
         }
         Ok(())
@@ -125,7 +126,7 @@ pub(crate) fn restore(
     for table in &contents.tables {
         let options = table.options(options);
         let (id, schema) = (table.id, table.schema.clone());
-        let data = Arc::new(TableData::new(id, &table.name, schema, table.settings, options, budget));
+        let data = Arc::new(TableData::new(id, &table.name, schema, table.settings, options, budget)?);
         if table.has_changed_keys {
             data.note_changed_key();
         }

@@ -10,6 +10,8 @@
 use std::ops::Bound;
 
 use index::{AddressSpaceError, BPlusTree, Bytes, HashIndex, Holder, Key, KeyRids, KissIndex, UniqueTree, WordIndex};
+use smallvec::SmallVec;
+use sync::Guard;
 use types::Rid;
 
 use super::definition::IndexMethod;
@@ -108,9 +110,14 @@ impl Entries {
         }
     }
 
-    /// The first of the key's records for which `accept` returns something.
-    pub(crate) fn find<T>(&self, key: &IndexKey, mut accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
-        let guard = &sync::pin();
+    /// The first of the key's records for which `accept` returns something; newest first if the index is unique.
+    #[inline]
+    pub(crate) fn find_pinned<T>(
+        &self,
+        guard: &Guard,
+        key: &IndexKey,
+        mut accept: impl FnMut(Rid) -> Option<T>,
+    ) -> Option<T> {
         match (&self.keyed, key) {
             (_, IndexKey::Null) => self.nulls.range(..).find_map(|(rid, ())| accept(rid)),
             (Keyed::Words(tree), IndexKey::Word(word)) => tree.find(*word, accept),
@@ -124,10 +131,22 @@ impl Entries {
         }
     }
 
+    /// The newest record of each key of a unique index. What takes several steps to the memory takes them for all keys
+    /// together.
+    pub(crate) fn newest(&self, guard: &Guard, keys: &[IndexKey]) -> Vec<Option<Rid>> {
+        let Keyed::Kiss(tree) = &self.keyed else {
+            return keys.iter().map(|key| self.find_pinned(guard, key, Some)).collect();
+        };
+        let words: SmallVec<[u64; 16]> = keys.iter().map(word_of).collect();
+        let mut newest = Vec::with_capacity(keys.len());
+        tree.newest_batch(&words, &mut newest);
+        newest
+    }
+
     /// The records that are known under a key.
     pub(crate) fn rids(&self, key: &IndexKey) -> KeyRids {
         let mut rids = KeyRids::new();
-        let _: Option<()> = self.find(key, |rid| {
+        let _: Option<()> = self.find_pinned(&sync::pin(), key, |rid| {
             // A table without order may tell of a record twice.
             if self.is_ordered() || !rids.contains(&rid) {
                 rids.push(rid);

@@ -151,6 +151,11 @@ impl IndexData {
         self.shape.key(cells)
     }
 
+    /// A key for people.
+    pub(crate) fn show(&self, key: &IndexKey) -> String {
+        self.shape.show(key)
+    }
+
     /// The key of a whole row, and whether it is one that nobody else may have.
     pub(crate) fn key_of_row(&self, row: &[Cell<'_>]) -> (IndexKey, bool) {
         let cells: Cells<'_> = self.columns().iter().map(|column| row[*column]).collect();

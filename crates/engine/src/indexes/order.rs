@@ -75,6 +75,16 @@ impl KeyShape {
         }
     }
 
+    /// A key for people: integers as they are, others as their words or bytes.
+    pub(crate) fn show(&self, key: &IndexKey) -> String {
+        match (key, &*self.types) {
+            (IndexKey::Word(word), [DataType::SmallInt | DataType::Integer | DataType::BigInt]) => {
+                (word ^ SIGN).cast_signed().to_string()
+            }
+            _ => format!("{key:?}"),
+        }
+    }
+
     /// The bytes of a key, or of its beginning.
     fn bytes(&self, cells: &[Cell<'_>]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(cells.len() * 9);

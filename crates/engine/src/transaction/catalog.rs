@@ -278,7 +278,8 @@ impl Transaction {
     pub(super) fn make(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Arc<TableData>> {
         self.anchor.check_memory()?;
         let core = &self.anchor.core;
-        let mut data = TableData::new(core.catalog.next_id(), name, schema, settings, core.table_options, &core.budget);
+        let mut data =
+            TableData::new(core.catalog.next_id(), name, schema, settings, core.table_options, &core.budget)?;
         data.lock = TableLock::of(self.id());
         let data = Arc::new(data);
         self.note_step(Step::Made(data.clone()));

@@ -13,7 +13,7 @@ use super::Transaction;
 use super::locks::Tried;
 use crate::error::{Error, Result};
 use crate::indexes::{IndexData, IndexKey};
-use crate::primary_key::{Key, PrimaryKey};
+use crate::primary_key::PrimaryKey;
 use crate::row::shorten;
 use crate::table::TableData;
 
@@ -48,18 +48,18 @@ pub(super) trait Unique {
 }
 
 impl Unique for PrimaryKey {
-    type Key = Key;
+    type Key = IndexKey;
 
     fn columns(&self) -> &[usize] {
         &self.columns
     }
 
-    fn key_of(&self, cells: &[Cell<'_>]) -> Key {
+    fn key_of(&self, cells: &[Cell<'_>]) -> IndexKey {
         self.key(cells)
     }
 
-    fn insert_unique(&self, key: &Key, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
-        PrimaryKey::insert_unique(self, key.clone(), rid, holder)
+    fn insert_unique(&self, key: &IndexKey, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
+        PrimaryKey::insert_unique(self, key, rid, holder)
     }
 
     fn has_changed_keys(&self, data: &TableData) -> bool {

@@ -14,8 +14,8 @@ use super::{Locked, Transaction};
 use crate::anchor::Anchor;
 use crate::database::Shared;
 use crate::error::{Error, Result};
+use crate::indexes::IndexKey;
 use crate::isolation::{Isolation, LockStrength, LockWait, RowLock};
-use crate::primary_key::Key;
 use crate::read_view::ReadView;
 use crate::table::{Table, TableData};
 
@@ -321,7 +321,7 @@ impl Transaction {
     }
 
     /// Locks a record for update whatever its version, and says whether it has this key then.
-    pub(super) fn lock_with_key(&mut self, data: &Arc<TableData>, rid: Rid, key: &Key) -> Result<bool> {
+    pub(super) fn lock_with_key(&mut self, data: &Arc<TableData>, rid: Rid, key: &IndexKey) -> Result<bool> {
         let locked = self.lock_for_update(data, rid, LockWait::Block, Timestamp::MAX)?;
         let Some(primary_key) = &data.primary_key else { return Ok(false) };
         let has_key = |cells: &[lineage::Cell<'_>]| primary_key.key(cells) == *key;

@@ -31,9 +31,9 @@ use types::{Command, Rid, Snapshot, Timestamp, TxnId, Value};
 use crate::anchor::Anchor;
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::indexes::IndexKey;
 use crate::isolation::{Durability, Isolation, TransactionOptions};
 use crate::outcomes::Transactions;
-use crate::primary_key::Key;
 use crate::read_set::ReadSet;
 use crate::read_view::ReadView;
 use crate::running::description;
@@ -297,7 +297,7 @@ impl Transaction {
     fn read_otherwise<R>(
         &self,
         data: &Arc<TableData>,
-        key: Key,
+        key: IndexKey,
         columns: &[usize],
         take: impl FnOnce(&[Cell<'_>]) -> R,
     ) -> Result<Option<R>> {

@@ -8,9 +8,9 @@ use types::{Command, Rid, Snapshot, StartTime, Timestamp, Value};
 use super::locks::Tried;
 use super::{Transaction, Written};
 use crate::error::{Error, Result};
+use crate::indexes::IndexKey;
 use crate::indexes::Indexes;
 use crate::isolation::{Isolation, LockStrength, LockWait};
-use crate::primary_key::Key;
 use crate::redo;
 use crate::row::{Cells, Fitted, check_width};
 use crate::table::{Table, TableData};
@@ -196,7 +196,7 @@ impl Transaction {
     }
 
     /// The record that has the key now.
-    pub(super) fn find(&self, data: &TableData, key: &Key) -> Result<Option<Rid>> {
+    pub(super) fn find(&self, data: &TableData, key: &IndexKey) -> Result<Option<Rid>> {
         let glance = self.glance();
         let found = data.find(self.transactions().view(glance.snapshot), key)?;
         self.saw_row(data, found, glance.snapshot.at);

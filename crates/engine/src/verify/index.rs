@@ -12,7 +12,7 @@ use super::Verification;
 use crate::error::Result;
 use crate::indexes::{IndexData, IndexKey};
 use crate::outcomes::Transactions;
-use crate::primary_key::{Key, PrimaryKey};
+use crate::primary_key::PrimaryKey;
 use crate::table::TableData;
 
 /// Ranges whose keys are compared at a time.
@@ -31,6 +31,9 @@ pub(super) trait CheckedIndex {
     /// The key that these cells, one for each column, are entered under; `None` if they are not entered.
     fn key(&self, cells: &[Cell<'_>]) -> Option<Self::Key>;
 
+    /// A key for people.
+    fn show(&self, key: &Self::Key) -> String;
+
     /// Passes on every key with the records that it lists.
     fn for_each(&self, visit: &mut dyn FnMut(&Self::Key, &[Rid]));
 
@@ -42,7 +45,7 @@ pub(super) trait CheckedIndex {
 }
 
 impl CheckedIndex for PrimaryKey {
-    type Key = Key;
+    type Key = IndexKey;
 
     fn name(&self) -> String {
         "the primary key".into()
@@ -52,12 +55,16 @@ impl CheckedIndex for PrimaryKey {
         &self.columns
     }
 
-    fn key(&self, cells: &[Cell<'_>]) -> Option<Key> {
+    fn key(&self, cells: &[Cell<'_>]) -> Option<IndexKey> {
         // That one is NULL is told of the row.
         (!cells.contains(&Cell::Null)).then(|| PrimaryKey::key(self, cells))
     }
 
-    fn for_each(&self, visit: &mut dyn FnMut(&Key, &[Rid])) {
+    fn show(&self, key: &IndexKey) -> String {
+        self.index.show(key)
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
         PrimaryKey::for_each(self, visit);
     }
 
@@ -65,7 +72,7 @@ impl CheckedIndex for PrimaryKey {
         true
     }
 
-    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &Key) -> Result<Option<Option<Rid>>> {
+    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &IndexKey) -> Result<Option<Option<Rid>>> {
         table.find(view, key).map(Some)
     }
 }
@@ -83,6 +90,10 @@ impl CheckedIndex for IndexData {
 
     fn key(&self, cells: &[Cell<'_>]) -> Option<IndexKey> {
         Some(IndexData::key(self, cells))
+    }
+
+    fn show(&self, key: &IndexKey) -> String {
+        IndexData::show(self, key)
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
@@ -115,7 +126,7 @@ pub(super) fn check<I: CheckedIndex>(
     index.for_each(&mut |key, rids| {
         verification.index_entries += rids.len() as u64;
         for rid in rids.iter().filter(|rid| rid.range() >= ranges) {
-            faults.push(format!("{name} lists {rid:?} under {key:?}, and there is no such record"));
+            faults.push(format!("{name} lists {rid:?} under {}, and there is no such record", index.show(key)));
         }
         match rids {
             _ if failed.is_some() => {}
@@ -149,11 +160,11 @@ fn compare<I: CheckedIndex>(
     index.for_each(&mut |key, rids| {
         for rid in rids.iter().filter(|rid| ranges.contains(&rid.range())) {
             if !had.remove(&(key.clone(), *rid)) {
-                faults.push(format!("{name} lists {rid:?} under {key:?}, which it never had, or twice"));
+                faults.push(format!("{name} lists {rid:?} under {}, which it never had, or twice", index.show(key)));
             }
         }
     });
-    let missing = had.into_iter().map(|(key, rid)| format!("{name} does not list {rid:?} under {key:?}"));
+    let missing = had.into_iter().map(|(key, rid)| format!("{name} does not list {rid:?} under {}", index.show(&key)));
     faults.extend(missing);
     Ok(())
 }
@@ -173,7 +184,7 @@ fn check_only_holder<I: CheckedIndex>(
     let view = transactions.view(Snapshot::at(newest));
     let Some(found) = index.holder(table, view, key)? else { return Ok(None) };
     let expected = has(table, transactions, index, key, rid, newest)?.map(|_| rid);
-    Ok((found != expected).then(|| format!("{} of {rid:?}, {key:?}, leads to {found:?}", index.name())))
+    Ok((found != expected).then(|| format!("{} of {rid:?}, {}, leads to {found:?}", index.name(), index.show(key))))
 }
 
 /// A key that several records have had: one at a time, and whoever looks for it finds that one.
@@ -201,11 +212,15 @@ fn check_holders<I: CheckedIndex>(
         }
         let rids: Vec<Rid> = holders.iter().map(|(rid, _)| *rid).collect();
         if rids.len() > 1 && holders.iter().any(|(_, is_compared)| *is_compared) {
-            return Ok(Some(format!("{name}: {rids:?} all have {key:?} as of commit {}", at.0)));
+            return Ok(Some(format!("{name}: {rids:?} all have {} as of commit {}", index.show(key), at.0)));
         }
         let found = index.holder(table, view, key)?;
         if found.is_some_and(|found| found.as_ref() != rids.first()) {
-            return Ok(Some(format!("{name}: {key:?} leads to {found:?}, not {rids:?}, as of commit {}", at.0)));
+            return Ok(Some(format!(
+                "{name}: {} leads to {found:?}, not {rids:?}, as of commit {}",
+                index.show(key),
+                at.0
+            )));
         }
     }
     Ok(None)
