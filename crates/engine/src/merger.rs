@@ -4,18 +4,21 @@
 //! takes it from there. One of the threads also sweeps over all ranges many times a second, for those that are full but
 //! not merged yet; every few seconds it takes in the tails of ranges that nobody writes any more, so that a table at
 //! rest is scanned at full speed. While no merge is due, the threads turn merged tail records into history and give up
-//! what no snapshot needs.
+//! what no snapshot needs; of tables where many keys were given up, the indexes are swept ([`crate::indexes`]).
 //!
 //! If the pool can't keep up, and a range has several times as many unmerged records as it should, the transaction that
 //! notices merges the range itself once it has committed ([`MergePool::is_crowded`]): writers slow down and none stops.
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use types::Timestamp;
 
 use crate::database::Core;
+use crate::indexes::sweep;
 use crate::table::TableData;
 
 /// How long the threads rest when nothing is due.
@@ -25,6 +28,9 @@ const REST: Duration = Duration::from_millis(20);
 const QUIET: Duration = Duration::from_secs(2);
 /// A range is crowded with so many times the unmerged tail records at which it is due.
 const CROWDED: u64 = 4;
+/// Indexes are swept once so many entries were outdated, or as many as a part of the table's records if that is more.
+const OUTDATED_MIN: u64 = 20_000;
+const OUTDATED_SHARE: u64 = 4;
 
 /// The merge threads; they end when this is dropped.
 pub(crate) struct MergePool {
@@ -115,12 +121,36 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
             swept = Instant::now();
             if is_quiet {
                 looked_for_quiet = swept;
+                sweep_indexes(core, queue);
                 charged_for_indexes = charge_indexes(core, charged_for_indexes);
                 core.catalog.forget_past(&core.transactions);
             }
         }
         // Outdated pages go as soon as their readers have, not only when the next merge retires more.
         sync::pin().flush();
+    }
+}
+
+/// Sweeps the indexes of tables where that is due; merges that become due meanwhile go first.
+fn sweep_indexes(core: &Core, queue: &Queue) {
+    let mut goes_on = || {
+        core.clock.tick(core.transactions.0.now());
+        loop {
+            match queue.next(false) {
+                Ok(Some((table, range))) => merge_and_archive(core, &table, range),
+                Ok(None) => return true,
+                Err(()) => return false,
+            }
+        }
+    };
+    for table in tables(core) {
+        let (outdated, before) = (table.outdated_entries.sum(), table.outdated_when_swept.load(Ordering::Relaxed));
+        let enough = OUTDATED_MIN.max(table.storage.stats().records / OUTDATED_SHARE);
+        // As long as everything is kept nothing can go.
+        if outdated - before >= enough && table.storage.horizon() > Timestamp::ZERO {
+            table.outdated_when_swept.store(outdated, Ordering::Relaxed);
+            sweep(&table, &core.transactions, &mut goes_on);
+        }
     }
 }
 
@@ -194,6 +224,7 @@ pub(crate) fn reclaim(core: &Core) {
             merge(core, &table, range);
             table.storage.archive_range(range, core.kept(&table), true);
         }
+        sweep(&table, &core.transactions, &mut || true);
     }
     // What was replaced is freed once its readers are gone, which takes a few turns of the epoch.
     (0..8).for_each(|_| sync::pin().flush());

@@ -72,13 +72,13 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         let from = recovered.trimmed_below;
         return Err(Error::NoCheckpoint { from, damaged: damaged.iter().map(Error::to_string).collect() });
     }
-    replay.keys.order(&replay.tables);
+    replay.keys.order(&replay.tables, &replay.transactions);
     let mut tables = BTreeMap::new();
     for table in replay.tables.into_values() {
         table.storage.finish_recovery();
         tables.insert(table.name.to_string(), table);
     }
-    build_all(&tables.values().cloned().collect::<Vec<_>>());
+    build_all(&tables.values().cloned().collect::<Vec<_>>(), &replay.transactions);
     let newest = Timestamp(recovered.last_lsn.max(replay.base.low.0));
     replay.clock.finish_recovery(newest);
     let core = Core::new(newest, tables, replay.next_table, table_options, replay.budget, replay.clock);

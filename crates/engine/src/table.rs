@@ -1,6 +1,6 @@
 //! One table: its storage, its primary key, and reading it without a transaction.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
@@ -10,6 +10,7 @@ use lineage::{
 };
 use parking_lot::RwLock;
 use smallvec::SmallVec;
+use sync::Counter;
 use types::{Rid, Schema, Snapshot, Timestamp, TxnId, Value};
 
 use crate::database::Database;
@@ -55,6 +56,10 @@ pub(crate) struct TableData {
     pub(crate) storage: lineage::Table,
     pub(crate) primary_key: Option<PrimaryKey>,
     pub(crate) indexes: IndexList,
+    /// How many entries of indexes have been outdated by updates and deletes.
+    pub(crate) outdated_entries: Counter,
+    /// How many they were when the indexes were swept last.
+    pub(crate) outdated_when_swept: AtomicU64,
     pub(crate) share_locks: ShareLocks,
     /// Those of a sequence.
     pub(crate) numbers: Option<Numbers>,
@@ -100,6 +105,8 @@ impl TableData {
             storage,
             primary_key,
             indexes: IndexList::default(),
+            outdated_entries: Counter::new(),
+            outdated_when_swept: AtomicU64::new(0),
             share_locks: ShareLocks::default(),
             numbers: settings.sequence.map(|_| Numbers::default()),
             settings: RwLock::new(settings),
@@ -213,6 +220,17 @@ impl TableData {
         }
         found.iter().for_each(|(rid, _)| self.storage.prefetch_newest(guard, *rid));
         found.iter().for_each(|(rid, columns)| self.storage.prefetch_values(guard, *rid, columns));
+    }
+
+    /// Puts records that have had one key in the order in which they got it: whoever looks for the one that has it begins at the
+    /// end. Of those that one commit inserted, those that it gave up come first.
+    pub(crate) fn order_holders(&self, rids: &mut [Rid], transactions: &Transactions) {
+        rids.sort_by_cached_key(|rid| {
+            let inserted_at = self.storage.inserted_at(*rid);
+            let lived =
+                |at: Timestamp| self.storage.read(transactions.view(Snapshot::at(at)), *rid, &[], |_| ()).is_some();
+            (inserted_at, inserted_at.is_some_and(lived))
+        });
     }
 
     /// Refuses positions that are no column's.

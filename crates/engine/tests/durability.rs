@@ -1,7 +1,9 @@
 //! Commits that are not waited for: they are told when they are on disk, and they come back in order or not at all.
 use std::time::{Duration, Instant};
 
-use engine::{Column, DataType, Database, Durability, Isolation, Schema, Table, TransactionOptions, Value};
+use engine::{
+    Column, DataType, Database, Durability, Error, IndexDefinition, Isolation, Schema, Table, TransactionOptions, Value,
+};
 
 fn table(db: &Database) -> Table {
     let columns = ["id", "n"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
@@ -62,5 +64,37 @@ fn commits_of_all_kinds_come_back_in_their_order() {
     drop((table, db));
     for _ in 0..2 {
         assert_eq!(count(&Database::open(directory.path()).unwrap()), 240);
+    }
+}
+
+#[test]
+fn a_key_that_one_commit_gave_up_and_took_again_belongs_to_its_last_holder_when_opened_again() {
+    for has_checkpoint in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path()).unwrap();
+        let table = table(&db);
+        db.create_index("t", IndexDefinition::new("t_n", &[1]).unique()).unwrap();
+        let row = [Value::from(1i64), Value::from(10i64)];
+        let mut transaction = db.begin().unwrap();
+        for _ in 0..3 {
+            transaction.insert(&table, &row).unwrap();
+            assert!(transaction.delete(&table, &row[..1]).unwrap());
+        }
+        transaction.insert(&table, &row).unwrap();
+        transaction.commit().unwrap();
+        if has_checkpoint {
+            db.checkpoint().unwrap();
+        }
+        drop((table, db));
+        let db = Database::open(directory.path()).unwrap();
+        let table = db.table("t").unwrap();
+        let mut transaction = db.begin().unwrap();
+        for (other, constraint) in [([1i64, 11], "t_pkey"), ([2, 10], "t_n")] {
+            let refused = transaction.insert(&table, &other.map(Value::from)).unwrap_err();
+            assert!(matches!(refused, Error::DuplicateKey { constraint: of, .. } if of == constraint));
+        }
+        assert!(transaction.update(&table, &row[..1], &[("n", Value::from(12i64))]).unwrap());
+        transaction.commit().unwrap();
+        assert_eq!(count(&db), 1);
     }
 }

@@ -83,7 +83,15 @@ impl<K: Hash + Eq + Clone> HashIndex<K> {
 
     /// Removes the entry of `rid` under `key`, if there is one.
     pub fn remove(&self, key: &K, rid: Rid) {
+        self.remove_if(key, rid, || true);
+    }
+
+    /// The same, if `may_go` says so, which is asked while nobody else can enter the key and must not use the index.
+    pub fn remove_if(&self, key: &K, rid: Rid, may_go: impl FnOnce() -> bool) {
         let Some(mut entry) = self.map.get_sync(key) else { return };
+        if !may_go() {
+            return;
+        }
         let rest: Rids = entry.get().iter().copied().filter(|other| *other != rid).collect();
         if rest.is_empty() {
             entry.remove_entry();

@@ -92,8 +92,19 @@ impl KissIndex {
     /// # Panics
     /// As [`KissIndex::insert`].
     pub fn remove(&self, key: u64, rid: Rid) {
+        self.remove_if(key, rid, || true);
+    }
+
+    /// The same, if `may_go` says so, which is asked while nobody else can enter the key and must not use the index.
+    ///
+    /// # Panics
+    /// As [`KissIndex::insert`].
+    pub fn remove_if(&self, key: u64, rid: Rid, may_go: impl FnOnce() -> bool) {
         self.latched(key, |guard| {
             let Some(value) = self.tree.get_pinned(key, guard) else { return };
+            if !may_go() {
+                return;
+            }
             // SAFETY: the value was read from an entry under the guard, and the key's latch is held; its successor is
             // put into the entry, and then it is retired.
             match unsafe { rids::taken(value, guard, rid) } {

@@ -208,6 +208,11 @@ impl<const WORDS: usize> WordIndex<WORDS> {
 
     /// Removes the entry of `rid` under `key`, if there is one.
     pub fn remove(&self, key: &[u64; WORDS], rid: Rid) {
+        self.remove_if(key, rid, || true);
+    }
+
+    /// The same, if `may_go` says so, which is asked while nobody else can enter the key and must not use the index.
+    pub fn remove_if(&self, key: &[u64; WORDS], rid: Rid, may_go: impl FnOnce() -> bool) {
         let (guard, hash, backoff) = (&sync::pin(), self.hash(key), Backoff::new());
         while let Some(segment) = self.segment(guard, hash) {
             let first = segment.bucket(hash);
@@ -218,7 +223,7 @@ impl<const WORDS: usize> WordIndex<WORDS> {
             let Some(place) = segment.find(first, key) else { return };
             let value = place.bucket.value(place.slot);
             // SAFETY: the entry's chain is latched, and the guard was pinned before.
-            if unsafe { rids::take(value, guard, rid) } {
+            if may_go() && unsafe { rids::take(value, guard, rid) } {
                 latch.vacate(place.bucket, place.slot);
                 // SAFETY: the entry is taken out of use under its latch, so that this happens once; who read its value
                 // before was pinned before.

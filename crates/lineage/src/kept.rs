@@ -65,7 +65,7 @@ impl Kept {
     }
 
     /// The snapshots before the horizon.
-    pub(crate) fn old(&self) -> &[Timestamp] {
+    pub fn old(&self) -> &[Timestamp] {
         &self.old
     }
 

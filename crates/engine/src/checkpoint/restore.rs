@@ -17,6 +17,7 @@ use types::{BlobRef, Rid, Timestamp};
 use super::manifest::Contents;
 use crate::error::{Error, Result};
 use crate::indexes::IndexKey;
+use crate::outcomes::Transactions;
 use crate::primary_key::PrimaryKey;
 use crate::redo::TableId;
 use crate::table::TableData;
@@ -61,8 +62,8 @@ impl KeysToOrder {
         }
     }
 
-    /// Puts the records of each key in the order in which they were inserted.
-    pub(crate) fn order(self, tables: &HashMap<TableId, Arc<TableData>>) {
+    /// Puts the records of each key in the order in which they got it.
+    pub(crate) fn order(self, tables: &HashMap<TableId, Arc<TableData>>, transactions: &Transactions) {
         for (table, keys) in self.0.into_inner() {
             let Some(data) = tables.get(&table) else { continue };
             let Some(primary_key) = &data.primary_key else { continue };
@@ -72,7 +73,7 @@ impl KeysToOrder {
                     rids.push(rid);
                     None
                 });
-                rids.sort_by_key(|rid| data.storage.inserted_at(*rid));
+                data.order_holders(&mut rids, transactions);
                 rids.iter().for_each(|rid| primary_key.remove(&key, *rid));
                 rids.iter().for_each(|rid| primary_key.insert(&key, *rid));
             }

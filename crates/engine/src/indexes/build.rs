@@ -27,7 +27,7 @@ pub(crate) fn enter_committed(table: &TableData, index: &IndexData, transactions
 }
 
 /// Builds the indexes of tables that nobody uses yet.
-pub(crate) fn build_all(tables: &[Arc<TableData>]) {
+pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) {
     let indexes = tables.iter().flat_map(|table| table.indexes.all().into_iter().map(move |index| (table, index)));
     let works: Vec<_> = indexes.map(|(table, index)| (table, index, Mutex::new(HashSet::new()))).collect();
     let pieces = |(number, (table, ..)): (usize, &(&Arc<TableData>, Arc<IndexData>, _))| {
@@ -45,16 +45,15 @@ pub(crate) fn build_all(tables: &[Arc<TableData>]) {
         });
     });
     for (table, index, to_order) in works {
-        order(table, &index, to_order.into_inner());
+        order(table, &index, to_order.into_inner(), transactions);
     }
 }
 
-/// Puts the records of each key in the order in which they were inserted, which whoever looks for the one that has it now relies
-/// on (`checkpoint/restore.rs`).
-fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>) {
+/// Puts the records of each key in the order in which they got it, which whoever looks for the one that has it now relies on.
+fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, transactions: &Transactions) {
     for key in keys {
         let mut rids: Vec<Rid> = index.entries.rids(&key).to_vec();
-        rids.sort_by_key(|rid| table.storage.inserted_at(*rid));
+        table.order_holders(&mut rids, transactions);
         rids.iter().for_each(|rid| index.entries.remove(&key, *rid));
         rids.iter().for_each(|rid| index.entries.insert(&key, *rid));
     }

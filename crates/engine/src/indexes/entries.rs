@@ -9,7 +9,9 @@
 //! Rows with NULL in an index whose keys are words stand in a tree of their own, behind all others.
 use std::ops::Bound;
 
-use index::{AddressSpaceError, BPlusTree, Bytes, HashIndex, Holder, Key, KeyRids, KissIndex, UniqueTree, WordIndex};
+use index::{
+    AddressSpaceError, BPlusTree, Bytes, Change, HashIndex, Holder, Key, KeyRids, KissIndex, UniqueTree, WordIndex,
+};
 use smallvec::SmallVec;
 use sync::Guard;
 use types::Rid;
@@ -97,15 +99,20 @@ impl Entries {
 
     /// Removes an entry, if it is there.
     pub(crate) fn remove(&self, key: &IndexKey, rid: Rid) {
+        self.remove_if(key, rid, || true);
+    }
+
+    /// Removes an entry, if it is there and `may_go` says so, which is asked while nobody else can enter the key.
+    pub(crate) fn remove_if(&self, key: &IndexKey, rid: Rid, may_go: impl FnOnce() -> bool) {
         match (&self.keyed, key) {
-            (_, IndexKey::Null) => drop(self.nulls.remove(rid)),
-            (Keyed::Words(tree), IndexKey::Word(word)) => drop(tree.remove((*word, rid))),
-            (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => drop(tree.remove((bytes, rid))),
-            (Keyed::UniqueWords(tree), IndexKey::Word(word)) => tree.remove(*word, rid),
-            (Keyed::UniqueBytes(tree), IndexKey::Bytes(bytes)) => tree.remove(bytes, rid),
-            (Keyed::Kiss(tree), IndexKey::Word(word)) => tree.remove(*word, rid),
-            (Keyed::HashedWords(table), IndexKey::Word(word)) => table.remove(&[*word], rid),
-            (Keyed::HashedBytes(table), IndexKey::Bytes(bytes)) => table.remove(bytes, rid),
+            (_, IndexKey::Null) => drop(self.nulls.change(rid, deciding(may_go))),
+            (Keyed::Words(tree), IndexKey::Word(word)) => drop(tree.change((*word, rid), deciding(may_go))),
+            (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => drop(tree.change((bytes, rid), deciding(may_go))),
+            (Keyed::UniqueWords(tree), IndexKey::Word(word)) => tree.remove_if(*word, rid, may_go),
+            (Keyed::UniqueBytes(tree), IndexKey::Bytes(bytes)) => tree.remove_if(bytes, rid, may_go),
+            (Keyed::Kiss(tree), IndexKey::Word(word)) => tree.remove_if(*word, rid, may_go),
+            (Keyed::HashedWords(table), IndexKey::Word(word)) => table.remove_if(&[*word], rid, may_go),
+            (Keyed::HashedBytes(table), IndexKey::Bytes(bytes)) => table.remove_if(bytes, rid, may_go),
             _ => unreachable!("{key:?} is not of the index's shape"),
         }
     }
@@ -261,6 +268,11 @@ impl Entries {
                 Keyed::HashedBytes(table) => table.len() * ENTRY_BYTES,
             }
     }
+}
+
+/// What becomes of an entry of a tree that has it or not.
+fn deciding(may_go: impl FnOnce() -> bool) -> impl FnOnce(Option<()>) -> Change<()> {
+    |found| if found.is_some() && may_go() { Change::Remove } else { Change::Keep }
 }
 
 /// The part of a bound that concerns keys which are not NULL; `None` if no such key is within it.

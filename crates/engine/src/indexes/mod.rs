@@ -16,7 +16,7 @@
 //! checkpoints but for its definition; opening a database builds it again.
 //!
 //! **Entries that nobody needs** are those of records that were rolled back, which go at once, and those of versions that
-//! were given up, which stay until the database is opened again, as in the primary key.
+//! were given up, which the merge threads take out from time to time, in the primary key as well.
 //!
 //! | module | subject |
 //! |---|---|
@@ -25,6 +25,7 @@
 //! | `entries` | the structures of the `index` crate behind one interface |
 //! | `build` | entering what a table has |
 //! | `scan` | reading rows through an index |
+//! | `sweep` | taking out entries that nobody needs |
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -44,6 +45,7 @@ mod definition;
 mod entries;
 mod order;
 mod scan;
+mod sweep;
 
 pub(crate) use build::{build_all, enter_committed};
 pub(crate) use definition::KeptIndex;
@@ -55,6 +57,7 @@ pub use order::IndexRange;
 use order::KeyShape;
 pub(crate) use order::{Bounds, IndexKey};
 pub use scan::{IndexRows, IndexScan};
+pub(crate) use sweep::sweep;
 
 /// An index of a table.
 pub(crate) struct IndexData {

@@ -237,6 +237,9 @@ impl Transaction {
             },
         };
         self.saw_version(data, rid, Timestamp::MAX);
+        if changes_key || !indexes.is_empty() {
+            data.outdated_entries.add(1);
+        }
         if (changes_key || !indexes.is_empty() || data.share_locks.are_any())
             && let Err(error) = self.settle(data, rid, changes_key, &indexes)
         {
@@ -292,6 +295,9 @@ impl Transaction {
     }
 
     fn note_change(&mut self, data: &Arc<TableData>, rid: Rid, appended: Appended, change: Change<'_>) -> Result<()> {
+        if matches!(change, Change::Delete) {
+            data.outdated_entries.add(1);
+        }
         match change {
             _ if self.anchor.log.is_none() => {}
             Change::Update(values) => redo::put_update(&mut self.redo, data.id, rid, values),

@@ -65,10 +65,15 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
 
     /// Removes the entry of `rid` under `key`, if there is one.
     pub fn remove(&self, key: K::Ref<'_>, rid: Rid) {
+        self.remove_if(key, rid, || true);
+    }
+
+    /// The same, if `may_go` says so, which is asked while nobody else can enter the key and must not use the index.
+    pub fn remove_if(&self, key: K::Ref<'_>, rid: Rid, may_go: impl FnOnce() -> bool) {
         let (guard, mut removed) = (&sync::pin(), None);
         self.tree.alter(key, guard, false, |value| {
             // SAFETY: the value is that of an entry whose leaf is held, and the guard was pinned before.
-            match value.filter(|value| unsafe { rids::take(value, guard, rid) }) {
+            match value.filter(|value| may_go() && unsafe { rids::take(value, guard, rid) }) {
                 Some(value) => {
                     removed = Some(value.load(Ordering::Relaxed));
                     Change::Remove
