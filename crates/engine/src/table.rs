@@ -227,23 +227,6 @@ impl TableData {
         found.iter().for_each(|(rid, columns)| self.storage.prefetch_values(guard, *rid, columns));
     }
 
-    /// Puts records that have had one key in the order in which they got it: whoever looks for the one that has it begins at the
-    /// end. Of those that one commit inserted, those that it gave up come first.
-    pub(crate) fn order_holders(&self, rids: &mut [Rid], transactions: &Transactions) -> Result<()> {
-        let mut holders = Vec::with_capacity(rids.len());
-        for rid in rids.iter() {
-            let inserted_at = self.storage.inserted_at(*rid)?;
-            let lived = match inserted_at {
-                Some(at) => self.storage.read(transactions.view(Snapshot::at(at)), *rid, &[], |_| ())?.is_some(),
-                None => false,
-            };
-            holders.push(((inserted_at, lived), *rid));
-        }
-        holders.sort_by_key(|(order, _)| *order);
-        rids.iter_mut().zip(holders).for_each(|(rid, (_, holder))| *rid = holder);
-        Ok(())
-    }
-
     /// Refuses positions that are no column's.
     #[inline]
     pub(crate) fn check_positions(&self, columns: impl Iterator<Item = usize>) -> Result<()> {

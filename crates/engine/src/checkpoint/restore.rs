@@ -16,7 +16,7 @@ use types::{BlobRef, Rid, Timestamp};
 
 use super::manifest::Contents;
 use crate::error::{Error, Result};
-use crate::indexes::IndexKey;
+use crate::indexes::{IndexKey, order_holders};
 use crate::outcomes::Transactions;
 use crate::primary_key::PrimaryKey;
 use crate::redo::TableId;
@@ -73,7 +73,7 @@ impl KeysToOrder {
                     rids.push(rid);
                     None
                 });
-                data.order_holders(&mut rids, transactions)?;
+                order_holders(data, &mut rids, transactions)?;
                 rids.iter().for_each(|rid| primary_key.remove(&key, *rid));
                 rids.iter().for_each(|rid| primary_key.insert(&key, *rid));
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use types::Rid;
+use types::{Rid, Snapshot};
 
 use super::{IndexData, IndexKey};
 use crate::error::Result;
@@ -57,10 +57,27 @@ pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) 
 fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, transactions: &Transactions) -> Result<()> {
     for key in keys {
         let mut rids: Vec<Rid> = index.entries.rids(&key).to_vec();
-        table.order_holders(&mut rids, transactions)?;
+        order_holders(table, &mut rids, transactions)?;
         rids.iter().for_each(|rid| index.entries.remove(&key, *rid));
         rids.iter().for_each(|rid| index.entries.insert(&key, *rid));
     }
+    Ok(())
+}
+
+/// Puts records that have had one key in the order in which they got it: whoever looks for the one that has it begins at the end. Of
+/// those that one commit inserted, those that it gave up come first.
+pub(crate) fn order_holders(table: &TableData, rids: &mut [Rid], transactions: &Transactions) -> Result<()> {
+    let mut holders = Vec::with_capacity(rids.len());
+    for rid in rids.iter() {
+        let inserted_at = table.storage.inserted_at(*rid)?;
+        let lived = match inserted_at {
+            Some(at) => table.storage.read(transactions.view(Snapshot::at(at)), *rid, &[], |_| ())?.is_some(),
+            None => false,
+        };
+        holders.push(((inserted_at, lived), *rid));
+    }
+    holders.sort_by_key(|(order, _)| *order);
+    rids.iter_mut().zip(holders).for_each(|(rid, (_, holder))| *rid = holder);
     Ok(())
 }
 
