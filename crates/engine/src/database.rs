@@ -309,6 +309,7 @@ impl Database {
     #[doc(hidden)]
     pub fn reclaim_now(&self) {
         merger::reclaim(&self.shared.core);
+        merger::sweep_all(&self.shared.core);
     }
 
     /// Runs every merge that has something to do, here and now, and returns how many ran. Merging goes on in the

@@ -137,6 +137,8 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
 fn sweep_indexes(core: &Core, queue: &Queue) {
     let mut goes_on = || {
         core.clock.tick(core.transactions.0.now());
+        core.budget.evict_to_reserve();
+        sync::pin().flush();
         loop {
             match queue.next(false) {
                 Ok(Some((table, range))) => merge_and_archive(core, &table, range),
@@ -153,6 +155,13 @@ fn sweep_indexes(core: &Core, queue: &Queue) {
             table.outdated_when_swept.store(outdated, Ordering::Relaxed);
             sweep(&table, &core.transactions, &mut goes_on);
         }
+    }
+}
+
+/// Takes out of all indexes what nobody needs.
+pub(crate) fn sweep_all(core: &Core) {
+    for table in tables(core) {
+        sweep(&table, &core.transactions, &mut || true);
     }
 }
 
@@ -226,7 +235,6 @@ pub(crate) fn reclaim(core: &Core) {
             merge(core, &table, range);
             table.storage.archive_range(range, core.kept(&table), true);
         }
-        sweep(&table, &core.transactions, &mut || true);
     }
     // What was replaced is freed once its readers are gone, which takes a few turns of the epoch.
     (0..8).for_each(|_| sync::pin().flush());

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -38,11 +40,15 @@ fn create(db: &Database, layout: LayoutSetting) -> Table {
         Column::new("text", DataType::TEXT),
     ];
     let settings = TableSettings { layout, ..TableSettings::default() };
-    db.create_table_with("t", Schema::new(columns, &["id"]).unwrap(), settings).unwrap()
+    db.create_table_with("t", Schema::new(columns, &["id", "noise"]).unwrap(), settings).unwrap()
 }
 
 fn noise(id: i64) -> i64 {
     id.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ id << 17
+}
+
+fn key(id: i64) -> [Value; 2] {
+    [id, noise(id)].map(Value::from)
 }
 
 /// A row that no encoding makes much shorter: some 400 bytes.
@@ -66,23 +72,31 @@ fn load(db: &Database, table: &Table, ids: std::ops::Range<i64>) {
 }
 
 fn check_memory(db: &Database) {
-    let used = db.memory_used_bytes();
-    assert!(used <= LIMIT + SLACK, "{used} bytes in use: {:?}, {:?}", db.memory(), db.evictions());
+    check_within(db, LIMIT + SLACK);
+}
+
+/// Evicted pages go once those who read them have gone on, which takes its time where other programs have the processors.
+fn check_within(db: &Database, bytes: u64) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while db.memory_used_bytes() > bytes {
+        assert!(Instant::now() < end, "{} bytes: {:?}, {:?}", db.memory_used_bytes(), db.memory(), db.evictions());
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn update(db: &Database, table: &Table, id: i64, version: i64) {
     let mut transaction = db.begin().unwrap();
-    let updated = transaction.update(table, &[Value::from(id)], &[("version", Value::from(version))]);
+    let updated = transaction.update(table, &key(id), &[("version", Value::from(version))]);
     assert!(updated.unwrap_or_else(|error| panic!("{error}: {:?}, {:?}", db.memory(), db.evictions())));
     transaction.commit().unwrap();
 }
 
-fn update_every(db: &Database, table: &Table, step: usize, version: i64) {
-    let ids: Vec<i64> = (0..ROWS).step_by(step).collect();
+fn update_every(db: &Database, table: &Table, ids: std::ops::Range<i64>, step: usize, version: i64) {
+    let ids: Vec<i64> = ids.step_by(step).collect();
     for ids in ids.chunks(50) {
         let mut transaction = db.begin().unwrap();
         for id in ids {
-            let updated = transaction.update(table, &[Value::from(*id)], &[("version", Value::from(version))]);
+            let updated = transaction.update(table, &key(*id), &[("version", Value::from(version))]);
             assert!(updated.unwrap_or_else(|error| panic!("{error}: {:?}, {:?}", db.memory(), db.evictions())));
         }
         transaction.commit().unwrap();
@@ -92,7 +106,7 @@ fn update_every(db: &Database, table: &Table, step: usize, version: i64) {
 
 fn get(table: &Table, at: Timestamp, id: i64) -> Option<(i64, String)> {
     let options = ScanOptions { columns: vec![1, 2, 3], ..ScanOptions::default() };
-    let found = table.lookup(Snapshot::at(at), &[Value::from(id)], &options).unwrap();
+    let found = table.lookup(Snapshot::at(at), &key(id), &options).unwrap();
     let int = |column: usize| found.column(column).as_primitive::<Int64Type>().value(0);
     (found.num_rows() == 1).then(|| {
         assert_eq!(int(0), noise(id));
@@ -144,9 +158,9 @@ fn a_table_several_times_larger_than_memory_answers_as_one_in_memory() {
         load(&db, &table, 0..ROWS);
         let loaded = db.snapshot().at;
         check(&db, &table, loaded, ROWS, |_| 0);
-        update_every(&db, &table, 7, 1);
+        update_every(&db, &table, 0..ROWS, 7, 1);
         let between = db.snapshot().at;
-        update_every(&db, &table, 11, 2);
+        update_every(&db, &table, 0..ROWS, 11, 2);
         let first = |id: i64| i64::from(id % 7 == 0);
         let version = |id: i64| if id % 11 == 0 { 2 } else { first(id) };
         check(&db, &table, db.snapshot().at, ROWS, version);
@@ -188,7 +202,7 @@ fn readers_and_writers_go_on_while_pages_come_and_go() {
     let table = create(&db, LayoutSetting::Column);
     load(&db, &table, 0..ROWS);
     let (done, written) = (AtomicBool::new(false), AtomicU64::new(0));
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(|| {
             let _done = SetAtEnd(&done);
             for round in 1..=300 {
@@ -208,7 +222,7 @@ fn readers_and_writers_go_on_while_pages_come_and_go() {
                     let (version, _) = get(table, db.snapshot().at, id).expect("the row is there");
                     assert!(version >= version_of(id, before), "row {id} has version {version}");
                     // All of it would take more; each thread has pages in hand, and may be kept waiting with them.
-                    assert!(db.memory_used_bytes() < 3 * LIMIT, "{:?}", db.memory());
+                    check_within(db, 3 * LIMIT);
                 }
             });
         }
@@ -243,7 +257,7 @@ fn a_database_is_verified_in_less_memory_than_it_takes() {
     let db = open(directory.path());
     let table = create(&db, LayoutSetting::Column);
     load(&db, &table, 0..ROWS / 2);
-    update_every(&db, &table, 5, 1);
+    update_every(&db, &table, 0..ROWS / 2, 5, 1);
     db.checkpoint().unwrap();
     db.checkpoint().unwrap();
     drop((table, db));
@@ -293,15 +307,15 @@ fn a_damaged_page_is_an_error_and_other_pages_go_on() {
         }
     }
     let options = ScanOptions { columns: vec![1], ..ScanOptions::default() };
-    let error = table.lookup(Snapshot::at(at), &[Value::from(5i64)], &options).unwrap_err();
+    let error = table.lookup(Snapshot::at(at), &key(5), &options).unwrap_err();
     assert!(matches!(error, Error::Page(_)) && error.sqlstate() == "XX001", "{error}");
     assert!(error.to_string().contains(".blobs") && error.to_string().contains("byte"), "{error}");
     let scan = table.scan(Snapshot::at(at), options.clone()).unwrap();
     let (whole, failed): (Vec<_>, Vec<_>) = scan.partition(Result::is_ok);
     assert_eq!((whole.len(), failed.len()), (1, 8), "each range for itself");
     let mut transaction = db.begin().unwrap();
-    assert!(transaction.update(&table, &[Value::from(5i64)], &[("version", Value::from(1i64))]).is_err());
-    assert!(transaction.update(&table, &[Value::from(4_000i64)], &[("version", Value::from(1i64))]).unwrap());
+    assert!(transaction.update(&table, &key(5), &[("version", Value::from(1i64))]).is_err());
+    assert!(transaction.update(&table, &key(4_000), &[("version", Value::from(1i64))]).unwrap());
     transaction.commit().unwrap();
     assert_eq!(get(&table, db.snapshot().at, 4_000).map(|(version, _)| version), Some(1));
     assert!(db.evictions().failures >= 4, "{:?}", db.evictions());
