@@ -5,8 +5,8 @@ use std::path::Path;
 
 use common::{Ran, lstore};
 
-const LIMIT: &str = "8MB";
-const ROWS: u64 = 24_000;
+const LIMIT: &str = "4MB";
+const ROWS: u64 = 9_000;
 
 /// A text of 1,024 characters that no encoding makes shorter than half.
 fn text_of(id: &str) -> String {
@@ -26,7 +26,7 @@ fn check(dir: &Path, loaded: &str, changed: u64) {
     let text = text_of("id");
     let differing = run(dir, &format!("select count(*) from t where what <> {text} and id % 50 = 0")).ok().out;
     assert_eq!(differing, "0\n");
-    for id in [1, 777, 12_345, ROWS] {
+    for id in [1, 777, 8_345, ROWS] {
         let found = run(dir, &format!("select version, what = {text} from t where id = {id}")).ok().out;
         assert_eq!(found, format!("{},t\n", u64::from(changed > 0 && id % 3 == 0)));
     }
@@ -49,12 +49,12 @@ fn a_table_of_several_times_the_limit_is_filled_read_changed_opened_and_verified
     check(&dir, loaded.trim(), 0);
     run(&dir, "update t set version = 1 where id % 3 = 0").ok();
     check(&dir, loaded.trim(), ROWS / 3);
-    let away = "select count(*) from t; select bytes > 8000000 from lstore_memory where kind = 'evicted'";
+    let away = "select count(*) from t; select bytes > 4000000 from lstore_memory where kind = 'evicted'";
     assert_eq!(run(&dir, away).ok().out.lines().last(), Some("t"));
     let verified = lstore(["verify", &dir.display().to_string(), "--memory-limit", LIMIT]).ok().out;
-    assert!(verified.contains("24,000 rows in 32,000 versions") && verified.contains("no fault"), "{verified}");
+    assert!(verified.contains("9,000 rows in 12,000 versions") && verified.contains("no fault"), "{verified}");
     // What is not committed can't go.
-    let refused = run(&dir, &format!("insert into t select i, 0, {text} from generate_series(30001, 60000) as g(i)"));
+    let refused = run(&dir, &format!("insert into t select i, 0, {text} from generate_series(30001, 40000) as g(i)"));
     let refused = refused.failed(1);
     assert!(refused.contains("out of memory") && refused.contains("commit smaller transactions"), "{refused}");
     check(&dir, loaded.trim(), ROWS / 3);

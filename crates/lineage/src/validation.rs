@@ -19,9 +19,9 @@
 //! changes again and is noted for the next who asks. Writers pay nothing. Second, the record's images at `from` and at `to`:
 //! it matters if it passes the predicate in one of them and, where only some columns were read, differs in these.
 //!
-//! The snapshot at `from` is held, so what it sees is there. What commits in between wrote and others overwrote may have been
-//! given up: a value that was changed and changed back counts as a change where any column counts, and may be missed where
-//! only the values of some do, which are then what was read.
+//! The snapshots at `from` and at `to` are held by who asks, so what they see is there. What commits in between wrote and
+//! others overwrote may have been given up: a value that was changed and changed back counts as a change where any column
+//! counts, and may be missed where only the values of some do, which are then what was read.
 use smallvec::SmallVec;
 use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
