@@ -8,6 +8,7 @@ use lab::index::IndexArgs;
 use crate::commit::CommitArgs;
 use crate::heap::HeapArgs;
 use crate::inspect::{CopyArgs, InspectArgs, RestoreArgs, VerifyArgs};
+use crate::memory::MemoryArgs;
 use crate::micro::MicroArgs;
 use crate::output::Format;
 use crate::serve::ServeArgs;
@@ -20,6 +21,7 @@ Examples:
   lstore data -f a.sql -c '\\dt'     run a script, then list the tables
   lstore data --format csv < a.sql  run standard input, write rows as CSV
   lstore data --archive /mnt/log    archive the log there from now on
+  lstore data --memory-limit 2GB    tables may be larger, and stay in data then
   lstore serve data                 the database in data for psql and drivers
   lstore bench tpch --sf 0.1        TPC-H's queries, idle and under updates
   lstore bench micro                short transactions and SUM beside bounds
@@ -56,6 +58,9 @@ pub struct SqlArgs {
     /// Archive the log no longer
     #[arg(long, requires = "dir")]
     pub no_archive: bool,
+    /// How much memory tables may take
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     /// Run this SQL or backslash command and leave (may be repeated, in order with -f)
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     pub commands: Vec<String>,

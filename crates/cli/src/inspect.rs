@@ -9,6 +9,7 @@ use engine::{
 use lab::figures::grouped;
 use serde_json::json;
 
+use crate::memory::MemoryArgs;
 use crate::output::table::Table;
 use crate::progress;
 
@@ -105,6 +106,9 @@ pub struct InspectArgs {
 pub struct VerifyArgs {
     /// The directory of the database
     pub dir: PathBuf,
+    /// How much memory tables may take
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     /// Print a JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -236,7 +240,8 @@ pub fn verify(args: &VerifyArgs) -> Result<bool, String> {
     let fail = |error: &dyn std::fmt::Display| format!("can't verify {}: {error}", args.dir.display());
     let mut bar = progress::replay_progress();
     let progress = move |done: u64, all: u64| bar.iter_mut().for_each(|bar| bar(done, all));
-    let found = Database::verify(&args.dir, progress).map_err(|error| fail(&error))?;
+    let found =
+        Database::verify_within(&args.dir, args.memory.limit_bytes(), progress).map_err(|error| fail(&error))?;
     let mut out = io::stdout().lock();
     let written = if args.json {
         let line = json!({ "tables": found.tables, "rows": found.rows, "versions": found.versions,
@@ -272,7 +277,8 @@ pub fn backup(args: &CopyArgs) -> Result<(), String> {
     if !args.from.is_dir() {
         return Err(format!("can't back {} up: there is no such directory", args.from.display()));
     }
-    let options = OpenOptions { progress: progress::replay_progress(), ..OpenOptions::default() };
+    let memory_limit_bytes = MemoryArgs::default().limit_bytes();
+    let options = OpenOptions { progress: progress::replay_progress(), memory_limit_bytes, ..OpenOptions::default() };
     let done = Database::open_with(&args.from, options).and_then(|db| db.backup(&args.to)).map_err(fail)?;
     let (bytes, to) = (grouped(done.bytes), args.to.display());
     println!("{to}: every commit up to {}, {bytes} bytes of checkpoint, {} commits of log", done.until.0, done.commits);
@@ -296,5 +302,5 @@ pub fn restore(args: &RestoreArgs) -> Result<bool, String> {
         "{to}: every commit up to {}{at}, {bytes} bytes of checkpoint, {} commits of log",
         done.until.0, done.commits
     );
-    verify(&VerifyArgs { dir: args.to.clone(), json: false })
+    verify(&VerifyArgs { dir: args.to.clone(), memory: MemoryArgs::default(), json: false })
 }

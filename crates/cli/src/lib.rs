@@ -18,6 +18,7 @@ pub mod index;
 pub mod input;
 pub mod inspect;
 pub mod interactive;
+mod memory;
 mod meta;
 pub mod micro;
 pub mod output;

@@ -15,6 +15,7 @@ use crate::heap;
 use crate::index;
 use crate::inspect;
 use crate::interactive;
+use crate::memory::MemoryArgs;
 use crate::micro;
 use crate::output::Style;
 use crate::progress;
@@ -81,12 +82,13 @@ fn end_of_output(error: &io::Error) -> ExitCode {
 
 /// Opens the database in a directory, or makes one in memory; tells the user if that fails.
 pub(crate) fn open(dir: Option<&Path>) -> Result<Database, String> {
-    open_with(dir, ArchiveSetting::AsBefore)
+    open_with(dir, MemoryArgs::default(), ArchiveSetting::AsBefore)
 }
 
-fn open_with(dir: Option<&Path>, archive: ArchiveSetting) -> Result<Database, String> {
-    let Some(dir) = dir else { return Ok(Database::in_memory()) };
-    let options = OpenOptions { progress: progress::replay_progress(), archive, ..OpenOptions::default() };
+pub(crate) fn open_with(dir: Option<&Path>, memory: MemoryArgs, archive: ArchiveSetting) -> Result<Database, String> {
+    let options = OpenOptions { memory_limit_bytes: memory.limit_bytes(), archive, ..OpenOptions::default() };
+    let Some(dir) = dir else { return Ok(Database::in_memory_with(&options)) };
+    let options = OpenOptions { progress: progress::replay_progress(), ..options };
     Database::open_with(dir, options).map_err(|error| format!("can't open {}: {error}", dir.display()))
 }
 
@@ -102,7 +104,7 @@ fn run_sql(args: &SqlArgs) -> ExitCode {
         None if args.no_archive => ArchiveSetting::Nowhere,
         None => ArchiveSetting::AsBefore,
     };
-    let db = match open_with(args.dir.as_deref(), archive) {
+    let db = match open_with(args.dir.as_deref(), args.memory, archive) {
         Ok(db) => db,
         Err(message) => {
             eprintln!("lstore: {message}");

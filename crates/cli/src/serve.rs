@@ -4,19 +4,23 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::Args;
-use engine::Error;
+use engine::{ArchiveSetting, Error};
 use server::{Options, Server};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sql::{Session, SessionOptions};
 
-use crate::run::open;
+use crate::memory::MemoryArgs;
+use crate::run::open_with;
 
 /// How `serve` runs.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// The directory of the database, made if it is missing
     pub dir: PathBuf,
+    /// How much memory tables may take
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     /// Where to listen. There is no authentication yet, so only addresses of this machine are taken
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5433", value_parser = address)]
     pub listen: SocketAddr,
@@ -34,7 +38,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// ends it at once.
 pub fn serve(args: &ServeArgs) -> Result<(), String> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| format!("can't wait for signals: {error}"))?;
-    let db = open(Some(&args.dir))?;
+    let db = open_with(Some(&args.dir), args.memory, ArchiveSetting::AsBefore)?;
     let of_sessions = db.clone();
     let session = move || Session::new(&of_sessions, SessionOptions::default());
     let options = Options { connections_max: args.connections.into(), ..Options::new(args.listen, session) };

@@ -21,6 +21,7 @@
 //! | `writer` | [`CheckpointWriter`]: put, keep, commit, or give up |
 //! | `emptying` | which files are so dead that what lives in them moves |
 //! | `sweep` | removing what the two kept checkpoints do not need |
+//! | `hold` | files that stay for readers although no checkpoint needs them |
 //! | `handles` | files kept open for readers |
 //! | `survey` | what there is: for inspection, verification and figures |
 //!
@@ -31,7 +32,7 @@
 //!    (`faults.rs`).
 //! 3. Damage is found before a wrong byte is handed out, and named by file and offset; if it hits the newest
 //!    manifest, the one before it is used, and that is told (`damage.rs`).
-//! 4. A file goes once neither of the two needs it, and never before (`model.rs`).
+//! 4. A file goes once neither of the two needs it and nobody holds it, and never before (`model.rs`).
 //!
 //! **The lock.** Whoever opens checkpoints holds the lock of the directory ([`lock_directory`](crate::lock_directory)), as
 //! leftovers are removed, and those of a running process must not be.
@@ -41,12 +42,13 @@ mod emptying;
 mod error;
 mod handles;
 mod header;
+mod hold;
 mod manifest;
 mod survey;
 mod sweep;
 mod writer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -58,6 +60,8 @@ pub use self::error::CheckpointError;
 use self::error::{Result, corrupt, device_error};
 use self::handles::Handles;
 use self::header::{HEADER_BYTES, MANIFEST};
+pub use self::hold::BlobHold;
+use self::hold::Holds;
 pub use self::manifest::Manifest;
 pub use self::survey::{CheckpointFile, CheckpointFileKind, CheckpointStats};
 pub use self::writer::{CheckpointWriter, Published};
@@ -106,6 +110,7 @@ pub struct Checkpoints {
     options: CheckpointOptions,
     state: RwLock<State>,
     handles: Handles,
+    holds: Holds,
     is_writing: AtomicBool,
     counts: survey::Counts,
 }
@@ -184,7 +189,7 @@ impl Checkpoints {
                 newest.mend(&*device)?;
             }
             if found.damaged.is_empty() {
-                found.removed_files = sweep::sweep(&*device, &names, &state.kept)?;
+                found.removed_files = sweep::sweep(&*device, &names, &state.kept, &BTreeSet::new())?;
             }
         }
         let checkpoints = Checkpoints {
@@ -193,6 +198,7 @@ impl Checkpoints {
             access,
             options,
             state: RwLock::new(state),
+            holds: Holds::default(),
             is_writing: AtomicBool::new(false),
             counts: survey::Counts::default(),
         };
@@ -277,8 +283,10 @@ impl Checkpoints {
             if has_two { kept.iter().map(|kept| kept.low.saturating_add(1)).min().unwrap_or(0) } else { 0 };
         let needed: BTreeMap<u64, FileUse> =
             kept.iter().flat_map(|kept| &kept.files).map(|file| (file.number, *file)).collect();
-        self.handles.retain(|number| needed.contains_key(&number));
-        let swept = sweep::Names::list(&*self.device).and_then(|names| sweep::sweep(&*self.device, &names, &kept));
+        let held = self.holds.files();
+        self.handles.retain(|number| needed.contains_key(&number) || held.contains(&number));
+        let names = sweep::Names::list(&*self.device);
+        let swept = names.and_then(|names| sweep::sweep(&*self.device, &names, &kept, &held));
         (trim_below, swept)
     }
 }

@@ -78,8 +78,8 @@ mod turn;
 
 pub use archive::{Archived, OldSegment};
 pub use checkpoint::{
-    CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats, CheckpointWriter,
-    Checkpoints, FoundCheckpoints, Manifest, Published,
+    BlobHold, CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats,
+    CheckpointWriter, Checkpoints, FoundCheckpoints, Manifest, Published,
 };
 pub use copies::{ArchivedLog, Extent, SegmentArchive, archived_logs};
 pub use dependency::Dependencies;

@@ -49,7 +49,7 @@ impl BareStatements<'_> {
         let data = &self.table.data;
         let Some(key) = data.key_of_values(key)? else { return Ok(None) };
         let view = self.table.database.shared.core.transactions.view(Snapshot::at(Timestamp::MAX));
-        Ok(data.read(view, &key, columns, |_, cells| take(cells)))
+        data.read(view, &key, columns, |_, cells| take(cells))
     }
 
     /// See [`Transaction::update_columns`](crate::Transaction::update_columns), of bigints only.
@@ -68,6 +68,7 @@ impl BareStatements<'_> {
                 Ok(appended) => break appended,
                 // Versions of a record are in the order of their timestamps, also where another thread was faster.
                 Err(WriteError::Changed(_)) => self.at = shared.core.transactions.0.next_timestamp(),
+                Err(WriteError::Page(error)) => return Err(error.into()),
                 Err(_) => return Ok(false),
             }
         };

@@ -46,15 +46,12 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Arc<Log>>,
     /// See [`Database::set_default_isolation`].
     default_isolation: AtomicU8,
-    /// When memory was last reclaimed for a statement that needed it.
-    making_room: Mutex<Option<Instant>>,
+    /// When memory was last reclaimed in vain for a statement that needed it.
+    pub(crate) making_room: Mutex<Option<Instant>>,
 }
 
 /// See [`OpenOptions::recovery_time`].
 const RECOVERY_TIME: Duration = Duration::from_secs(5);
-
-/// The shortest time between two attempts to reclaim memory.
-const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
 
 /// What the merge thread needs of a database.
 pub(crate) struct Core {
@@ -78,7 +75,8 @@ pub struct OpenOptions {
     pub update_range_records: Option<usize>,
     /// Unmerged tail records at which a range is merged in the background; by default an eighth of a full range.
     pub merge_tail_records: Option<u64>,
-    /// Bytes that all tables may take together; a statement that would need more fails. By default there is no limit.
+    /// Bytes of memory that all tables may take together; a statement that would need more fails. In a directory, what is not
+    /// used is evicted to the files of checkpoints before, so that the tables may be larger. By default there is no limit.
     pub memory_limit_bytes: Option<u64>,
     /// Whether the database is only to be read. Nothing in its directory is changed, and other processes may read it as well.
     pub read_only: bool,
@@ -286,7 +284,8 @@ impl Database {
         Some(self.shared.core.budget.limit_bytes()).filter(|limit| *limit < u64::MAX)
     }
 
-    /// Sets that limit. If more is in use already, statements that need memory fail until it is not.
+    /// Sets that limit. If more is in use already, pages are evicted; where that does not help, statements that need memory
+    /// fail until it is not.
     pub fn set_memory_limit_bytes(&self, limit: Option<u64>) {
         self.shared.core.budget.set_limit_bytes(limit.unwrap_or(u64::MAX));
     }
@@ -320,27 +319,6 @@ impl Database {
 }
 
 impl Shared {
-    /// Refuses what needs memory when the limit is reached and merging and giving up history does not help.
-    #[inline]
-    pub(crate) fn check_memory(&self) -> Result<()> {
-        if self.core.budget.is_within_limit() { Ok(()) } else { self.make_room() }
-    }
-
-    #[cold]
-    fn make_room(&self) -> Result<()> {
-        let budget = &self.core.budget;
-        // One at a time, and not again at once: whoever waited finds what the other has reached.
-        let mut tried = self.making_room.lock();
-        if tried.is_none_or(|tried| tried.elapsed() >= BETWEEN_RECLAIMS) {
-            merger::reclaim(&self.core);
-            *tried = Some(Instant::now());
-        }
-        if budget.is_within_limit() {
-            return Ok(());
-        }
-        Err(Error::OutOfMemory { used: budget.used_bytes(), limit: budget.limit_bytes() })
-    }
-
     /// Takes the transaction from running to committed; its redo is in the log's buffer then, and its writes are
     /// visible.
     #[inline]

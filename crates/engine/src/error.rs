@@ -1,5 +1,6 @@
 //! What can go wrong, in PostgreSQL's words and with its codes where it has them.
 use durability::{CheckpointError, LogError, OpenError};
+use lineage::PageError;
 use types::{DataType, SchemaError};
 
 /// The result of everything here.
@@ -111,7 +112,8 @@ pub enum Error {
     SnapshotInFuture { at: u64, newest: u64 },
     /// The memory limit is reached, and there is nothing left to give up.
     #[error(
-        "out of memory: tables take {used} bytes and may take {limit}; raise the memory limit, delete rows, or shorten a table's retention"
+        "out of memory: tables take {used} bytes and may take {limit}; raise the memory limit, commit smaller transactions, \
+         delete rows, or shorten a table's retention"
     )]
     OutOfMemory { used: u64, limit: u64 },
     /// The redo log failed.
@@ -129,6 +131,9 @@ pub enum Error {
         if damaged.is_empty() { "there is none".into() } else { damaged.join("; ") }
     )]
     NoCheckpoint { from: u64, damaged: Vec<String> },
+    /// A page that was evicted can't be read back; others are not concerned.
+    #[error("{0}; restore a backup if the file stays damaged")]
+    Page(#[from] PageError),
     /// It needs a database in a directory.
     #[error("the database is in memory and has nothing on disk; open one in a directory")]
     NotOnDisk,
@@ -207,6 +212,10 @@ impl Error {
             Error::Checkpoint(CheckpointError::Corrupt { .. }) | Error::BadCheckpoint(_) => "XX001",
             Error::NoCheckpoint { .. } => "XX001",
             Error::Checkpoint(_) => "58030",
+            Error::Page(error) => match error.cause().map(|cause| cause.downcast_ref::<CheckpointError>()) {
+                Some(Some(CheckpointError::Corrupt { .. })) | None => "XX001",
+                Some(_) => "58030",
+            },
             Error::NotOnDisk | Error::NoArchive => "55000",
             Error::OutOfReach { .. } => "22023",
             Error::BadBackup { .. } | Error::Unfinished(_) => "XX001",

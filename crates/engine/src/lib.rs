@@ -18,7 +18,7 @@
 //! transaction.rollback();
 //!
 //! let transaction = db.begin()?;
-//! let rows: usize = transaction.scan(&people, &["id", "name"])?.flatten().map(|batch| batch.num_rows()).sum();
+//! let rows: usize = transaction.scan(&people, &["id", "name"])?.batches().map(|batch| batch.unwrap().num_rows()).sum();
 //! assert_eq!(rows, 1);
 //! # Ok::<(), engine::Error>(())
 //! ```
@@ -50,6 +50,7 @@
 //! | `archive`, `moment` | archiving the log; bringing a database to a moment with it |
 //! | `inspect`, `verify` | looking at the files of a database; whether all of it is whole |
 //! | `merger` | the background merge |
+//! | `evictor`, `read_ahead` | more data than memory |
 //! | `outcomes` | the storage's question answered by the transaction table |
 #![forbid(unsafe_code)]
 
@@ -64,6 +65,7 @@ mod database;
 mod directory;
 mod durable;
 mod error;
+mod evictor;
 mod indexes;
 mod inspect;
 mod isolation;
@@ -72,6 +74,7 @@ mod moment;
 mod outcomes;
 mod past;
 mod primary_key;
+mod read_ahead;
 mod read_set;
 mod read_view;
 mod recovery;
@@ -101,7 +104,8 @@ pub use indexes::{Direction, Index, IndexDefinition, IndexMethod, IndexRange, In
 pub use inspect::{ArchivedLife, BackupSummary, CheckpointSummary, Inspection};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
 pub use lineage::{
-    Aggregates, Cell, ColumnStatistics, Comparison, Encoding, Sum, TableStatistics, TableStats, Test, Totals,
+    Aggregates, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats, Sum, TableStatistics, TableStats, Test,
+    Totals,
 };
 pub use moment::{RecoveryTarget, RestoreReport};
 pub use past::{ChangeKind, RecordVersion, RowChange};

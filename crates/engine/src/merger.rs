@@ -4,7 +4,8 @@
 //! takes it from there. One of the threads also sweeps over all ranges many times a second, for those that are full but
 //! not merged yet; every few seconds it takes in the tails of ranges that nobody writes any more, so that a table at
 //! rest is scanned at full speed. While no merge is due, the threads turn merged tail records into history and give up
-//! what no snapshot needs; of tables where many keys were given up, the indexes are swept ([`crate::indexes`]).
+//! what no snapshot needs; of tables where many keys were given up, the indexes are swept ([`crate::indexes`]). The sweeping
+//! thread also evicts pages where memory is short (see `evictor`).
 //!
 //! If the pool can't keep up, and a range has several times as many unmerged records as it should, the transaction that
 //! notices merges the range itself once it has committed ([`MergePool::is_crowded`]): writers slow down and none stops.
@@ -116,6 +117,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
         }
         if is_sweeper && swept.elapsed() >= REST {
             core.clock.tick(core.transactions.0.now());
+            core.budget.evict_to_reserve();
             let is_quiet = looked_for_quiet.elapsed() >= QUIET;
             merge_due(core, queue, is_quiet);
             swept = Instant::now();

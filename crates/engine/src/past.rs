@@ -49,10 +49,14 @@ impl Table {
         let mut times = Vec::new();
         if let Some(primary_key) = &self.data.primary_key {
             // Every record that ever had the key; none is accepted, so all are asked about.
-            let _: Option<()> = primary_key.find(&sync::pin(), &index_key, |rid| {
-                times.extend(self.data.storage.version_times(rid, newest, transactions));
+            let failed = primary_key.find(&sync::pin(), &index_key, |rid| {
+                match self.data.storage.version_times(rid, newest, transactions) {
+                    Ok(found) => times.extend(found),
+                    Err(error) => return Some(error),
+                }
                 None
             });
+            failed.map_or(Ok(()), Err)?;
         }
         // What was there at the horizon is the first version that is known.
         times.iter_mut().for_each(|at| *at = all.from().max(*at));
@@ -66,7 +70,7 @@ impl Table {
         };
         let mut versions: Vec<RecordVersion> = Vec::new();
         for at in times {
-            let row = row(at);
+            let row = row(at)?;
             let last = versions.last_mut();
             if last.as_ref().map_or(row.is_none(), |last| last.row.is_none() && row.is_none()) {
                 continue;
@@ -88,22 +92,25 @@ impl Table {
         let (storage, transactions) = (&self.data.storage, &self.database.shared.core.transactions);
         let to = to.min(transactions.0.now());
         let ranges = 0..storage.range_count();
-        let mut changed: Vec<_> = ranges.flat_map(|range| storage.changed(range, from, to, transactions)).collect();
+        let mut changed = Vec::new();
+        for range in ranges {
+            changed.extend(storage.changed(range, from, to, transactions)?);
+        }
         changed.sort_unstable();
         let columns: Vec<usize> = (0..self.schema().columns().len()).collect();
         let row = |rid, at| storage.read_values(transactions.view(Snapshot::at(at)), rid, &columns);
         let change = |changed: lineage::Changed| {
             let (at, rid) = (changed.at, changed.rid);
-            let (old, new) = (row(rid, Timestamp(at.0 - 1)), row(rid, at));
+            let (old, new) = (row(rid, Timestamp(at.0 - 1))?, row(rid, at)?);
             let kind = match (&old, &new) {
                 (None, Some(_)) => ChangeKind::Insert,
                 (Some(_), Some(_)) => ChangeKind::Update,
                 (Some(_), None) => ChangeKind::Delete,
                 // Inserted and deleted by one transaction.
-                (None, None) => return None,
+                (None, None) => return Ok(None),
             };
-            Some(RowChange { at, kind, rid, old, new })
+            Ok(Some(RowChange { at, kind, rid, old, new }))
         };
-        Ok(changed.into_iter().filter_map(change).collect())
+        changed.into_iter().filter_map(|changed| change(changed).transpose()).collect()
     }
 }

@@ -122,14 +122,17 @@ impl ReadSet {
         // forgotten because more came after it. Where it was already, nothing is known, which is as bad.
         let held = transactions.0.begin_at(to).map_err(|error| Error::TooManyTransactions(error.limit))?;
         let reads = self.reads.lock();
-        let has_changed = |read: &Read| {
-            !read.table.storage.keeps(to)
-                || read.what.has_changed(&read.table, asked)
-                || has_gone_between(transactions, &read.table, from, to, own)
+        let has_changed = |read: &Read| -> Result<bool> {
+            Ok(!read.table.storage.keeps(to)
+                || read.what.has_changed(&read.table, asked)?
+                || has_gone_between(transactions, &read.table, from, to, own))
         };
-        let has_changed = reads.iter().any(has_changed) || self.has_renamed(core, to);
+        let mut changed = reads.iter().map(has_changed).find(|changed| !matches!(changed, Ok(false)));
+        if changed.is_none() && self.has_renamed(core, to) {
+            changed = Some(Ok(true));
+        }
         transactions.0.release(held);
-        if has_changed { Err(Error::ReadChanged) } else { Ok(()) }
+        changed.transpose()?.map_or(Ok(()), |_| Err(Error::ReadChanged))
     }
 }
 
@@ -143,17 +146,20 @@ impl ReadSet {
 
 impl What {
     /// Whether it would be read differently now.
-    fn has_changed(&self, table: &TableData, asked: Validation<'_, Transactions>) -> bool {
+    fn has_changed(&self, table: &TableData, asked: Validation<'_, Transactions>) -> Result<bool> {
         let storage = &table.storage;
-        match self {
-            What::Record(rid) => storage.changed_between(*rid, asked),
+        Ok(match self {
+            What::Record(rid) => storage.changed_between(*rid, asked)?,
             What::Key(key) => {
-                table.find(View { snapshot: Snapshot::at(asked.to), outcomes: asked.outcomes }, key).is_some()
+                table.find(View { snapshot: Snapshot::at(asked.to), outcomes: asked.outcomes }, key)?.is_some()
             }
-            What::Entries(index, bounds) => index.has_changed(table, bounds, asked),
-            What::Rows { tests, columns } => (0..storage.range_count())
-                .any(|range| storage.range_changed_between(range, asked, tests, columns.as_deref())),
-        }
+            What::Entries(index, bounds) => index.has_changed(table, bounds, asked)?,
+            What::Rows { tests, columns } => {
+                let changed = |range| storage.range_changed_between(range, asked, tests, columns.as_deref());
+                let found = (0..storage.range_count()).map(changed).find(|changed| !matches!(changed, Ok(false)));
+                found.transpose()?.is_some()
+            }
+        })
     }
 
     fn is_everything(&self) -> bool {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use durability::{Checkpoints, Device, Frame, FrameKind, Log, Manifest, lock_directory, lock_to_read};
-use lineage::{Cell, Change, MemoryBudget, TableOptions};
+use lineage::{Cell, Change, MemoryBudget, TableOptions, WriteError};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
@@ -20,6 +20,7 @@ use crate::copy;
 use crate::database::{Core, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
+use crate::evictor;
 use crate::indexes::build_all;
 use crate::outcomes::Transactions;
 use crate::redo::{self, Operation, TableId};
@@ -36,7 +37,7 @@ pub(crate) struct Recovered {
     pub(crate) core: Arc<Core>,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) log: Log,
-    pub(crate) checkpoints: Checkpoints,
+    pub(crate) checkpoints: Arc<Checkpoints>,
     /// Bytes of the log that were replayed.
     pub(crate) replayed_bytes: u64,
 }
@@ -46,11 +47,11 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
     copy::check_finished(&*device)?;
     let locked = if options.read_only { lock_to_read(&*device)? } else { lock_directory(&*device)? };
     let (checkpoints, found) = Checkpoints::open(device.clone(), locked.1)?;
+    let checkpoints = Arc::new(checkpoints);
     let table_options = options.table_options();
     let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
     let mut damaged: Vec<Error> = found.damaged.into_iter().map(Error::Checkpoint).collect();
-    let (mut base, keys, budget) =
-        best_base(&found.manifests, &checkpoints, table_options, &mut *progress, &mut damaged);
+    let (mut base, keys, budget) = best_base(&found.manifests, &checkpoints, options, &mut *progress, &mut damaged);
     let mut replay = Replay {
         earlier: Vec::new(),
         table_options,
@@ -72,13 +73,13 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         let from = recovered.trimmed_below;
         return Err(Error::NoCheckpoint { from, damaged: damaged.iter().map(Error::to_string).collect() });
     }
-    replay.keys.order(&replay.tables, &replay.transactions);
+    replay.keys.order(&replay.tables, &replay.transactions)?;
     let mut tables = BTreeMap::new();
     for table in replay.tables.into_values() {
         table.storage.finish_recovery();
         tables.insert(table.name.to_string(), table);
     }
-    build_all(&tables.values().cloned().collect::<Vec<_>>(), &replay.transactions);
+    build_all(&tables.values().cloned().collect::<Vec<_>>(), &replay.transactions)?;
     let newest = Timestamp(recovered.last_lsn.max(replay.base.low.0));
     replay.clock.finish_recovery(newest);
     let core = Core::new(newest, tables, replay.next_table, table_options, replay.budget, replay.clock);
@@ -88,14 +89,16 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
 /// What the newest checkpoint gives that can be restored, or nothing. What is wrong with newer ones is added to `damaged`.
 fn best_base(
     manifests: &[Manifest],
-    checkpoints: &Checkpoints,
-    options: TableOptions,
+    checkpoints: &Arc<Checkpoints>,
+    options: &OpenOptions,
     progress: &mut dyn FnMut(u64, u64),
     damaged: &mut Vec<Error>,
 ) -> (Base, KeysToOrder, Arc<MemoryBudget>) {
+    // While it is filled pages go already, so that it may be larger than memory.
+    let budget = || evictor::budget_of(checkpoints, options.memory_limit_bytes);
     for manifest in manifests {
-        let (keys, budget) = (KeysToOrder::default(), Arc::default());
-        match restore(manifest, checkpoints, options, &budget, &keys, progress) {
+        let (keys, budget) = (KeysToOrder::default(), budget());
+        match restore(manifest, checkpoints, options.table_options(), &budget, &keys, progress) {
             Ok(base) => return (base, keys, budget),
             Err(error) => {
                 // The one before it is the one to keep now.
@@ -104,7 +107,7 @@ fn best_base(
             }
         }
     }
-    (Base::default(), KeysToOrder::default(), Arc::default())
+    (Base::default(), KeysToOrder::default(), budget())
 }
 
 /// The database as far as the log was read.
@@ -132,6 +135,7 @@ impl Replay {
             FrameKind::Commit if frame.lsn <= self.base.low.0 => self.earlier.clear(),
             FrameKind::Commit => {
                 let at = Timestamp(frame.lsn);
+                self.budget.evict_to_reserve();
                 self.bytes += (frame.payload.len() + self.earlier.len()) as u64;
                 if self.earlier.is_empty() {
                     return redo::read(frame.payload, |operation| self.apply(operation, at));
@@ -198,10 +202,10 @@ impl Replay {
             return Ok(());
         };
         let view = self.transactions.view(Snapshot::at(at));
-        table
-            .storage
-            .append(view, at.0, rid, change)
-            .map_err(|error| Error::BadRedo(format!("record {rid:?} of \"{}\": {error:?}", table.name)))?;
+        table.storage.append(view, at.0, rid, change).map_err(|error| match error {
+            WriteError::Page(error) => Error::Page(error),
+            error => Error::BadRedo(format!("record {rid:?} of \"{}\": {error:?}", table.name)),
+        })?;
         if let Change::Update(values) = change {
             let changed = table.indexes.which(|index| index.is_among(values.iter().map(|(column, _)| *column)));
             changed.iter().for_each(|index| index.note_changed_key());
@@ -210,7 +214,7 @@ impl Replay {
             && primary_key.is_among(values.iter().map(|(column, _)| *column))
         {
             table.note_changed_key();
-            let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells));
+            let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells))?;
             key.into_iter().for_each(|key| self.keys.enter(table, primary_key, key, rid));
         }
         Ok(())

@@ -309,7 +309,7 @@ impl Sequence {
         let mut state = data.numbers.as_ref().ok_or_else(missing)?.0.lock();
         if !state.is_known {
             let newest = self.table.database.shared.core.transactions.newest(self.own);
-            let row = data.storage.read_values(newest, row(), &[0, 2]).ok_or_else(missing)?;
+            let row = data.storage.read_values(newest, row(), &[0, 2])?.ok_or_else(missing)?;
             let [Value::BigInt(last), Value::Boolean(is_called)] = row[..] else { return Err(missing()) };
             *state = State { is_known: true, last, is_called, ..State::default() };
         }

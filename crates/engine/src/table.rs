@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::indexes::{Index, IndexData, IndexKey, IndexList, KeptIndex};
 use crate::outcomes::Transactions;
 use crate::primary_key::PrimaryKey;
+use crate::read_ahead::ReadAhead;
 use crate::read_view::{ReadView, Sight};
 use crate::redo::TableId;
 use crate::row::{Cells, Fitted, check_width};
@@ -44,6 +45,8 @@ pub struct TableMemory {
     pub tail_bytes: u64,
     pub history_bytes: u64,
     pub index_bytes: u64,
+    /// What pages would take that are evicted; the others are what is in memory.
+    pub evicted_bytes: u64,
 }
 
 /// What all handles of a table share.
@@ -174,29 +177,31 @@ impl TableData {
         key: &IndexKey,
         columns: &[usize],
         take: impl FnOnce(Rid, &[Cell<'_>]) -> R,
-    ) -> Option<R> {
-        let primary_key = self.primary_key.as_ref()?;
+    ) -> Result<Option<R>> {
+        let Some(primary_key) = &self.primary_key else { return Ok(None) };
         let (mut take, guard) = (Some(take), &sync::pin());
         if !self.has_changed_keys() {
             // Whatever version of a record is visible, it has the key that the record was inserted with.
-            return primary_key.find(guard, key, |rid| {
+            let found = primary_key.find(guard, key, |rid| {
                 let take = |cells: &[Cell<'_>]| take.take().map(|take| take(rid, cells));
-                self.storage.read_pinned(guard, view, rid, columns, take).flatten()
+                self.storage.read_pinned(guard, view, rid, columns, take).map(Option::flatten).transpose()
             });
+            return Ok(found.transpose()?);
         }
         let all: Vec<usize> = columns.iter().chain(&primary_key.columns).copied().collect();
-        primary_key.find(guard, key, |rid| {
+        let found = primary_key.find(guard, key, |rid| {
             let passed = self.storage.read_pinned(guard, view, rid, &all, |cells| {
                 let (cells, key_cells) = cells.split_at(columns.len());
                 let has_key = primary_key.key(key_cells) == *key;
                 take.take_if(|_| has_key).map(|take| take(rid, cells))
             });
-            passed.flatten()
-        })
+            passed.map(Option::flatten).transpose()
+        });
+        Ok(found.transpose()?)
     }
 
     /// The record that has this key in the version that the view sees.
-    pub(crate) fn find(&self, view: View<'_, Transactions>, key: &IndexKey) -> Option<Rid> {
+    pub(crate) fn find(&self, view: View<'_, Transactions>, key: &IndexKey) -> Result<Option<Rid>> {
         self.read(view, key, &[], |rid, _| rid)
     }
 
@@ -220,17 +225,6 @@ impl TableData {
         }
         found.iter().for_each(|(rid, _)| self.storage.prefetch_newest(guard, *rid));
         found.iter().for_each(|(rid, columns)| self.storage.prefetch_values(guard, *rid, columns));
-    }
-
-    /// Puts records that have had one key in the order in which they got it: whoever looks for the one that has it begins at the
-    /// end. Of those that one commit inserted, those that it gave up come first.
-    pub(crate) fn order_holders(&self, rids: &mut [Rid], transactions: &Transactions) {
-        rids.sort_by_cached_key(|rid| {
-            let inserted_at = self.storage.inserted_at(*rid);
-            let lived =
-                |at: Timestamp| self.storage.read(transactions.view(Snapshot::at(at)), *rid, &[], |_| ()).is_some();
-            (inserted_at, inserted_at.is_some_and(lived))
-        });
     }
 
     /// Refuses positions that are no column's.
@@ -340,6 +334,10 @@ impl Table {
         }
         let view = self.hold(snapshot)?;
         Ok(TableScan {
+            ahead: ReadAhead::new(
+                &self.data,
+                Request { columns: options.columns.clone(), tests: options.tests.clone() },
+            ),
             projection: self.data.projection(&options),
             ranges: self.data.storage.range_count(),
             next: AtomicUsize::new(0),
@@ -366,29 +364,28 @@ impl Table {
         let view = self.database.shared.core.transactions.view(snapshot);
         let types = || columns.iter().map(|column| self.schema().columns()[*column].data_type);
         let (ranges, next) = (storage.range_count(), AtomicUsize::new(0));
-        let work = || {
+        let work = || -> Result<Totals> {
             let mut totals = Totals::new(types());
             loop {
                 let range = next.fetch_add(1, Ordering::Relaxed);
                 if range >= ranges {
-                    return totals;
+                    return Ok(totals);
                 }
-                totals.merge(&storage.aggregate_range(range, view, &request));
+                totals.merge(&storage.aggregate_range(range, view, &request)?);
             }
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(ranges / RANGES_A_THREAD);
-        let totals = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let mut totals = work();
             for other in others {
-                match other.join() {
-                    Ok(theirs) => totals.merge(&theirs),
-                    Err(panic) => std::panic::resume_unwind(panic),
+                let theirs = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                if let Ok(totals) = &mut totals {
+                    totals.merge(&theirs?);
                 }
             }
             totals
-        });
-        Ok(totals)
+        })
     }
 
     /// Values of some columns.
@@ -417,6 +414,7 @@ impl Table {
             tail_bytes: used.tail_bytes,
             history_bytes: used.history_bytes,
             index_bytes: self.data.index_bytes(),
+            evicted_bytes: used.evicted_bytes,
         }
     }
 
@@ -459,7 +457,7 @@ impl Table {
             let found = self.data.read(view, &key, &columns, |rid, cells| {
                 rows.push(rid, cells);
                 rid
-            });
+            })?;
             reads.into_iter().for_each(|reads| reads.note_key(&self.data, key.clone(), found));
         }
         Ok(rows.finish(self.data.projection(options).schema))
@@ -479,7 +477,7 @@ impl Table {
         let mut rows = Rows::new(self, options);
         let columns = rows.columns.clone();
         for rid in rids.iter().map(|rid| Rid::from_word(*rid)).filter(|rid| self.data.storage.contains(*rid)) {
-            self.data.storage.read(view, rid, &columns, |cells| rows.push(rid, cells));
+            self.data.storage.read(view, rid, &columns, |cells| rows.push(rid, cells))?;
             reads.into_iter().for_each(|reads| reads.note_record(&self.data, rid));
         }
         Ok(rows.finish(self.data.projection(options).schema))
@@ -543,6 +541,7 @@ pub struct TableScan {
     projection: Projection,
     ranges: usize,
     next: AtomicUsize,
+    ahead: ReadAhead,
 }
 
 impl TableScan {
@@ -557,21 +556,39 @@ impl TableScan {
     }
 
     /// The batches of the next range that nobody has taken, `None` when all are taken.
-    pub fn next_range(&self) -> Option<Vec<RecordBatch>> {
+    ///
+    /// # Errors
+    /// [`Error::Page`] if an evicted page of the range can't be read back.
+    pub fn next_range(&self) -> Option<Result<Vec<RecordBatch>>> {
         let range = self.next.fetch_add(1, Ordering::Relaxed);
         if range >= self.ranges {
             return None;
         }
         let view = self.table.database.shared.core.transactions.view(self.view.snapshot());
-        Some(self.table.data.storage.scan_range(range, view, &self.projection))
+        let (storage, ahead) = (&self.table.data.storage, self.ahead.take(range));
+        self.ahead.begin(self.next.load(Ordering::Relaxed));
+        let batches = match ahead {
+            Some(ahead) => storage.scan_range_after(range, view, &self.projection, ahead),
+            None => storage.scan_range(range, view, &self.projection),
+        };
+        Some(batches.map_err(Error::from))
+    }
+
+    /// All batches that are left, one by one.
+    pub fn batches(self) -> impl Iterator<Item = Result<RecordBatch>> {
+        let each = |range: Result<Vec<RecordBatch>>| match range {
+            Ok(batches) => batches.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        };
+        self.flat_map(each)
     }
 }
 
 /// Iterates over the batches of each range.
 impl Iterator for TableScan {
-    type Item = Vec<RecordBatch>;
+    type Item = Result<Vec<RecordBatch>>;
 
-    fn next(&mut self) -> Option<Vec<RecordBatch>> {
+    fn next(&mut self) -> Option<Result<Vec<RecordBatch>>> {
         self.next_range()
     }
 }

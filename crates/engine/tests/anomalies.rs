@@ -75,6 +75,7 @@ impl Lists {
         if let Storage::Index(_) = self.storage {
             let range = IndexRange::equal(vec![Value::from(list as i64)]);
             let rows = transaction.index_scan(&self.table, &self.table.indexes()[0], &range, Direction::Upward)?;
+            let rows = rows.map(Result::unwrap);
             return Ok(rows.flat_map(|(_, mut row)| elements_of_row(row.swap_remove(0))).collect());
         }
         let is_list = |column| vec![(column, Test::Compare(Comparison::Eq, Value::from(list as i64)))];
@@ -84,7 +85,7 @@ impl Lists {
         };
         let scan = self.table.scan(&transaction.view()?, ScanOptions { columns, tests, with_rid: false })?;
         let mut elements = Vec::new();
-        for batch in scan.flatten() {
+        for batch in scan.batches().map(Result::unwrap) {
             match self.storage {
                 Storage::Texts => {
                     let texts = batch.column(0).as_string_view();

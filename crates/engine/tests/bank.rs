@@ -58,7 +58,7 @@ fn transfer(
 }
 
 fn sum_by_scan(transaction: &Transaction, table: &Table) -> i64 {
-    let batches = transaction.scan(table, &["balance"]).unwrap().flatten();
+    let batches = transaction.scan(table, &["balance"]).unwrap().batches().map(Result::unwrap);
     batches.map(|batch| batch.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>()).sum()
 }
 

@@ -363,7 +363,7 @@ impl Real {
 
 fn rows(transaction: &Transaction, table: &Table) -> BTreeSet<i64> {
     let options = ScanOptions { columns: vec![0], ..ScanOptions::default() };
-    let batches = table.scan(&transaction.view().unwrap(), options).unwrap().flatten();
+    let batches = table.scan(&transaction.view().unwrap(), options).unwrap().batches().map(Result::unwrap);
     batches.flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect()
 }
 

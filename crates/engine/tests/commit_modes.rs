@@ -205,7 +205,8 @@ impl Open {
     /// Scans a table.
     fn look_around(&mut self, db: &Database, world: &World) -> Result<(), Error> {
         let (table, sight) = (self.transaction.table("t")?, self.sight(db));
-        let rows: usize = self.transaction.scan(&table, &["id", "n"])?.flatten().map(|batch| batch.num_rows()).sum();
+        let rows: usize =
+            self.transaction.scan(&table, &["id", "n"])?.batches().map(|batch| batch.unwrap().num_rows()).sum();
         assert!(rows <= KEYS as usize);
         (0..KEYS).for_each(|key| self.saw(world, "t", key, sight));
         Ok(())
@@ -307,7 +308,7 @@ fn rows(db: &Database, table: &str) -> BTreeMap<i64, i64> {
     let scan = view.scan(&table, &["id", "n"]).unwrap();
     let mut found = BTreeMap::new();
     let mut count = 0;
-    for batch in scan.flatten() {
+    for batch in scan.batches().map(Result::unwrap) {
         let column = |at: usize| batch.column(at).as_any().downcast_ref::<arrow_array::Int64Array>().unwrap().clone();
         let (ids, values) = (column(0), column(1));
         count += ids.len();

@@ -1,7 +1,7 @@
 //! The engine against a simple model of versions: random transactions by several threads, merges of all columns or some
-//! at random points, every past timestamp read again on every path. Checks invariants 3 (no committed version is lost)
-//! and 4 (a reader at t sees exactly what was committed at or before t) of ARCHITECTURE.md, and through the storage's
-//! assertions 1 and 2.
+//! at random points, pages evicted in between, every past timestamp read again on every path. Checks invariants 3 (no
+//! committed version is lost) and 4 (a reader at t sees exactly what was committed at or before t) of ARCHITECTURE.md, and
+//! through the storage's assertions 1 and 2.
 //!
 //! By its seed each table has another layout, other update ranges, and keeps its past for ever, for a short time or not at
 //! all. What is given up is refused, never answered wrongly, and what somebody holds is not given up.
@@ -109,7 +109,7 @@ fn rows_of(batches: impl Iterator<Item = RecordBatch>) -> State {
 fn scan_at(table: &Table, at: Timestamp) -> Option<State> {
     let options = engine::ScanOptions { columns: vec![0, 1, 2, 3], ..Default::default() };
     match table.scan(Snapshot::at(at), options) {
-        Ok(scan) => Some(rows_of(scan.flatten())),
+        Ok(scan) => Some(rows_of(scan.batches().map(Result::unwrap))),
         Err(error) => {
             assert!(is_too_old(&error, at), "{error}");
             None
@@ -128,7 +128,7 @@ fn check_tests(table: &Table, at: Timestamp, state: &State) {
     let passing = state.iter().filter(|(_, (a, b, _))| a.is_some() && *b < bound);
     let passing: State = passing.map(|(key, row)| (*key, row.clone())).collect();
     let options = engine::ScanOptions { columns: vec![0, 1, 2, 3], tests: tests.clone(), ..Default::default() };
-    let found = rows_of(table.scan(Snapshot::at(at), options).unwrap().flatten());
+    let found = rows_of(table.scan(Snapshot::at(at), options).unwrap().batches().map(Result::unwrap));
     assert_eq!(found, passing, "filtered scan at {at:?}");
     for (tests, rows) in [(&tests[..], &passing), (&[], state)] {
         let totals = table.aggregate(Snapshot::at(at), tests, &[2]).unwrap();
@@ -201,7 +201,7 @@ fn random_transaction(db: &Database, table: &Table, rng: &mut StdRng, journal: &
         }
     }
     if rng.random_bool(0.3) {
-        let state = rows_of(transaction.scan(table, &COLUMNS).unwrap().flatten());
+        let state = rows_of(transaction.scan(table, &COLUMNS).unwrap().batches().map(Result::unwrap));
         for key in 0..KEYS {
             let read = transaction.get(table, &[Value::from(key)]).unwrap().map(row_of);
             assert_eq!(read.as_ref(), state.get(&key), "a transaction reads by key what it scans");
@@ -254,11 +254,13 @@ impl Held {
     }
 }
 
-/// Merges of all kinds, until it is done.
+/// Merges of all kinds, and on disk checkpoints and evictions, until it is done.
 fn merge_until(db: &Database, seed: u64, done: &AtomicBool) {
     let mut rng = StdRng::seed_from_u64(seed ^ 0xfeed);
     while !done.load(Ordering::Relaxed) {
         match rng.random_range(0..20) {
+            8 => drop(db.evict_now(1 << rng.random_range(6..20))),
+            9 if rng.random_bool(0.1) => drop(db.checkpoint()),
             0..=3 => drop(db.merge_now()),
             4..=6 => {
                 let columns: Vec<usize> = (0..COLUMNS.len()).filter(|_| rng.random_bool(0.5)).collect();
@@ -446,6 +448,10 @@ proptest! {
         check(&db, &table, &journal, first);
         let again = run_threads(&db, &table, seed ^ 1, 1, 5);
         journal.commits.lock().unwrap().append(&mut again.commits.lock().unwrap());
+        check(&db, &table, &journal, first);
+        db.merge_now();
+        db.checkpoint().unwrap();
+        db.evict_now(u64::MAX);
         check(&db, &table, &journal, first);
     }
 }

@@ -328,7 +328,7 @@ fn check_view(table: &Table, view: &ReadView, index: &Index, state: &State, keep
                 Err(Error::NoSuchIndex(_)) if !keeps => continue,
                 scan => scan.unwrap(),
             };
-            let rows: usize = scan.map(|batch| batch.num_rows()).sum();
+            let rows: usize = scan.map(|batch| batch.unwrap().num_rows()).sum();
             assert_eq!(rows, expected.len(), "{} at {:?}: {range:?}", definition.name, view.at());
         }
     }
@@ -353,7 +353,7 @@ impl Running {
                 let expected = expected(index.definition(), &self.state, is_in);
                 for direction in [Direction::Upward, Direction::Downward] {
                     let rows = self.transaction.index_scan(&table, index, &range, direction).unwrap();
-                    check_rows(index.definition(), rows.map(|(_, row)| row).collect(), direction, &expected);
+                    check_rows(index.definition(), rows.map(|row| row.unwrap().1).collect(), direction, &expected);
                 }
             }
         }

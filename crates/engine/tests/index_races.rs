@@ -49,18 +49,18 @@ fn options() -> ScanOptions {
 }
 
 fn by_scan(table: &Table, view: &ReadView) -> Vec<(i64, i64)> {
-    rows(table.scan(view, options()).unwrap().flatten())
+    rows(table.scan(view, options()).unwrap().batches().map(Result::unwrap))
 }
 
 /// Through an index: all at once, or key by key where it has no order.
 fn by_index(table: &Table, view: &ReadView, index: &Index, keys: i64) -> Result<Vec<(i64, i64)>, Error> {
     let scan = |range: &IndexRange| table.index_scan(view, index, range, Direction::Upward, options());
     if index.is_ordered() {
-        return Ok(rows(scan(&IndexRange::all())?));
+        return Ok(rows(scan(&IndexRange::all())?.map(Result::unwrap)));
     }
     let mut all = Vec::new();
     for key in 0..keys {
-        all.extend(rows(scan(&IndexRange::equal(vec![Value::from(key)]))?));
+        all.extend(rows(scan(&IndexRange::equal(vec![Value::from(key)]))?.map(Result::unwrap)));
     }
     Ok(all)
 }

@@ -172,7 +172,7 @@ fn an_index_waits_for_those_who_write_and_not_for_those_who_come_later() {
         let transaction = db.begin().unwrap();
         let range = IndexRange::equal(vec![Value::from(5i64)]);
         let rows = transaction.index_scan(&t, &index, &range, Direction::Downward).unwrap();
-        let mut ids: Vec<Value> = rows.map(|(_, mut row)| row.swap_remove(0)).collect();
+        let mut ids: Vec<Value> = rows.map(|row| row.unwrap().1.swap_remove(0)).collect();
         ids.sort_by_key(Value::to_string);
         assert_eq!(ids, [Value::from(1i64), Value::from(2i64)]);
     });

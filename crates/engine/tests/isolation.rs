@@ -47,7 +47,7 @@ fn get(transaction: &Transaction, table: &Table, id: i64) -> Option<i64> {
 }
 
 fn sum(transaction: &Transaction, table: &Table) -> i64 {
-    let batches = transaction.scan(table, &["n"]).unwrap().flatten();
+    let batches = transaction.scan(table, &["n"]).unwrap().batches().map(Result::unwrap);
     batches.map(|batch| batch.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>()).sum()
 }
 
@@ -88,7 +88,8 @@ fn a_view_does_not_show_what_its_transaction_writes_later() {
         transaction.delete(&table, &key(2)).unwrap();
         let total = |view| {
             let options = ScanOptions { columns: vec![1], ..ScanOptions::default() };
-            let scanned: usize = table.scan(view, options).unwrap().flatten().map(|batch| batch.num_rows()).sum();
+            let scanned: usize =
+                table.scan(view, options).unwrap().batches().map(Result::unwrap).map(|batch| batch.num_rows()).sum();
             let totals = table.aggregate(view, &[], &[1]).unwrap();
             (scanned, totals.columns[0].sum)
         };
@@ -97,8 +98,11 @@ fn a_view_does_not_show_what_its_transaction_writes_later() {
         assert_eq!(seen.0, 2);
         assert_eq!(seen.1, total_of(31));
         assert_eq!(total(&later), (2, total_of(42)));
-        let rows: i64 =
-            scan.flatten().map(|batch| batch.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>()).sum();
+        let rows: i64 = scan
+            .batches()
+            .map(Result::unwrap)
+            .map(|batch| batch.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>())
+            .sum();
         assert_eq!(rows, 31, "a scan that is under way goes on as it began");
         let found =
             table.lookup(&before, &key(1), &ScanOptions { columns: vec![1], ..ScanOptions::default() }).unwrap();
@@ -202,7 +206,7 @@ fn a_batch_names_the_rows_that_have_become_stale() {
     let mut transaction = begin(&db, Isolation::ReadCommitted);
     let view = transaction.view().unwrap();
     let options = ScanOptions { columns: vec![], with_rid: true, ..ScanOptions::default() };
-    let found = table.scan(&view, options).unwrap().next().unwrap().remove(0);
+    let found = table.scan(&view, options).unwrap().next().unwrap().unwrap().remove(0);
     let rids = found.column(0).as_primitive().clone();
     commit_one(&db, &table, 2, 21);
     let mut other = db.begin().unwrap();
@@ -364,7 +368,7 @@ fn what_a_savepoint_took_back_does_not_come_back_with_the_log() {
     transaction.commit().unwrap();
     let ids = |db: &Database| {
         let table = db.table("t").unwrap();
-        let batches = db.begin().unwrap().scan(&table, &["id"]).unwrap().flatten();
+        let batches = db.begin().unwrap().scan(&table, &["id"]).unwrap().batches().map(Result::unwrap);
         let ids: Vec<Vec<i64>> =
             batches.map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
         let mut ids = ids.concat();

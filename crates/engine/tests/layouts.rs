@@ -154,7 +154,7 @@ fn change_both(transaction: &mut Transaction, tables: &[Table; 2], rng: &mut Std
 fn scan(table: &Table, at: Timestamp, tests: &[(usize, Test)]) -> BTreeMap<i64, RecordBatch> {
     let options = ScanOptions { columns: (0..=TYPES.len()).collect(), tests: tests.to_vec(), with_rid: false };
     let mut rows = BTreeMap::new();
-    for batch in table.scan(Snapshot::at(at), options).unwrap().flatten() {
+    for batch in table.scan(Snapshot::at(at), options).unwrap().batches().map(Result::unwrap) {
         let ids = batch.column(0).as_primitive::<Int64Type>().values().to_vec();
         rows.extend(ids.into_iter().enumerate().map(|(row, id)| (id, batch.slice(row, 1))));
     }

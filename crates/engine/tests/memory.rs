@@ -206,8 +206,8 @@ fn at_the_limit_statements_fail_cleanly_and_nothing_is_lost() {
     let scanned: usize = table
         .scan(&db.read_view().unwrap(), ScanOptions { columns: vec![0], ..ScanOptions::default() })
         .unwrap()
-        .flatten()
-        .map(|b| b.num_rows())
+        .batches()
+        .map(|batch| batch.unwrap().num_rows())
         .sum();
     assert_eq!(scanned, 2_999);
     db.set_memory_limit_bytes(None);

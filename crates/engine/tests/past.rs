@@ -46,7 +46,7 @@ fn both() -> ScanOptions {
 
 /// The table as of a snapshot, by scan, by key and by aggregate, which have to agree.
 fn read_at(table: &Table, at: Snapshot) -> Result<BTreeMap<i64, i64>, Error> {
-    let scanned = rows(table.scan(at, both())?.flatten());
+    let scanned = rows(table.scan(at, both())?.batches().map(Result::unwrap));
     for (id, x) in &scanned {
         let found = table.lookup(at, &[Value::from(*id)], &both())?;
         assert_eq!(rows(std::iter::once(found)), BTreeMap::from([(*id, *x)]));
@@ -84,7 +84,7 @@ fn a_held_snapshot_stays_readable_whatever_is_given_up() {
             wait_for_tick(&db, last.unwrap());
             db.reclaim_now();
             assert_eq!(read_at(&table, view.snapshot()).unwrap(), expected, "{retention:?} round {round}");
-            assert_eq!(rows(transaction.scan(&table, &["id", "x"]).unwrap().flatten()), expected);
+            assert_eq!(rows(transaction.scan(&table, &["id", "x"]).unwrap().batches().map(Result::unwrap)), expected);
             let row = transaction.get(&table, &[Value::from(7i64)]).unwrap();
             assert_eq!(row, Some(vec![Value::from(7i64), Value::from(7i64)]));
         }

@@ -52,7 +52,7 @@ fn update_until(db: &Database, table: &Table, seed: u64, done: &AtomicBool) -> V
 fn sum(db: &Database, table: &Table) -> (Timestamp, i64) {
     let transaction = db.begin().unwrap();
     let mut sum = 0;
-    for batch in transaction.scan(table, &["x"]).unwrap().flatten() {
+    for batch in transaction.scan(table, &["x"]).unwrap().batches().map(Result::unwrap) {
         sum += batch.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>();
     }
     (transaction.view().unwrap().at(), sum)

@@ -279,7 +279,15 @@ fn parts_of_a_transaction_that_never_committed_do_not_come_back() {
     for round in 0..3 {
         let db = Database::open(copy.path()).unwrap();
         let table = db.table("t").unwrap();
-        let rows: usize = db.begin().unwrap().scan(&table, &[]).unwrap().flatten().map(|batch| batch.num_rows()).sum();
+        let rows: usize = db
+            .begin()
+            .unwrap()
+            .scan(&table, &[])
+            .unwrap()
+            .batches()
+            .map(Result::unwrap)
+            .map(|batch| batch.num_rows())
+            .sum();
         assert_eq!(rows, 1 + round, "round {round}");
         put(&db, &table, 100 + round as i32, "x", 3);
     }

@@ -8,8 +8,9 @@
 use types::DataType;
 
 use crate::base::Values;
-use crate::block::{RangeView, Request};
-use crate::encoding::{Aggregates, Mask};
+use crate::block::{BlockRows, RangeView, Request};
+use crate::encoding::{Aggregates, EncodedColumn, Mask};
+use crate::evict::{BaseValues, PageError};
 use crate::range::Range;
 use crate::scan::BLOCK_ROWS;
 use crate::view::{Outcomes, View};
@@ -41,13 +42,13 @@ impl Totals {
 
 impl Range {
     /// Aggregates of the requested columns over the rows of this range that `view` sees.
-    pub(crate) fn aggregate<O: Outcomes>(&self, view: View<'_, O>, request: &Request) -> Totals {
-        self.view_for(view, request, |seen, len| {
+    pub(crate) fn aggregate<O: Outcomes>(&self, view: View<'_, O>, request: &Request) -> Result<Totals, PageError> {
+        self.view_for(view, request, None, |seen, len| {
             let mut totals = Totals::new(request.columns.iter().map(|column| self.types[*column]));
             for from in (0..len).step_by(BLOCK_ROWS) {
-                add_block(seen, request, (from, len.min(from + BLOCK_ROWS)), &mut totals);
+                add_block(seen, request, (from, len.min(from + BLOCK_ROWS)), &mut totals)?;
             }
-            totals
+            Ok(totals)
         })
     }
 }
@@ -57,43 +58,64 @@ fn add_block<O: Outcomes>(
     request: &Request,
     (from, to): (usize, usize),
     totals: &mut Totals,
-) {
-    let rows = seen.rows(from, to);
+) -> Result<(), PageError> {
+    let rows = seen.rows(from, to)?;
     totals.rows += (rows.base.count() + rows.pending.len()) as u64;
     for (i, total) in totals.columns.iter_mut().enumerate() {
-        let base = match &seen.page(i).values {
-            Values::Column(encoded) if rows.is_whole => encoded.content.aggregate(from, to, None),
-            Values::Column(encoded) => {
-                let whole = || take_away_hidden(seen, i, (from, to), &rows.base);
-                let taken = if request.tests.is_empty() { whole() } else { None };
-                taken.unwrap_or_else(|| encoded.content.aggregate(from, to, Some(&rows.base)))
-            }
-            Values::Rows(_) | Values::Insert(_) => {
-                let mut base = Aggregates::new(seen.range.types[request.columns[i]]);
-                base.add_all(rows.base.rows().map(|at| seen.base_cell(i, from + at)));
-                base
-            }
-        };
-        total.merge(&base);
-        total.add_all(rows.pending.iter().map(|row| seen.pending_cell(i, from, *row, &rows)));
+        total.merge(&base_of_block(seen, request, (from, to), i, &rows)?);
+        let mut failed = None;
+        total.add_all(rows.pending.iter().map_while(|row| {
+            let cell = seen.pending_cell(i, from, *row, &rows);
+            cell.map_err(|error| failed = Some(error)).ok()
+        }));
+        failed.map_or(Ok(()), Err)?;
     }
+    Ok(())
+}
+
+/// Aggregates of a column over the rows whose values are in the base pages.
+fn base_of_block<O: Outcomes>(
+    seen: &RangeView<'_, '_, O>,
+    request: &Request,
+    (from, to): (usize, usize),
+    i: usize,
+    rows: &BlockRows<'_>,
+) -> Result<Aggregates, PageError> {
+    if let Values::Column(column) = &seen.page(i).values
+        && rows.is_whole
+        && !seen.is_here(i)
+        && let Some(aggregates) = column.outline.aggregate(from, to)
+    {
+        return Ok(aggregates);
+    }
+    if rows.base.count() == 0 {
+        return Ok(Aggregates::new(seen.range.types[request.columns[i]]));
+    }
+    let values = seen.values(i)?;
+    Ok(match values {
+        BaseValues::Column(encoded) if rows.is_whole => encoded.aggregate(from, to, None),
+        BaseValues::Column(encoded) => {
+            let whole = || take_away_hidden(encoded, (from, to), &rows.base);
+            let taken = if request.tests.is_empty() { whole() } else { None };
+            taken.unwrap_or_else(|| encoded.aggregate(from, to, Some(&rows.base)))
+        }
+        BaseValues::Rows(..) | BaseValues::Insert(..) => {
+            let mut base = Aggregates::new(seen.range.types[request.columns[i]]);
+            base.add_all(rows.base.rows().map(|at| values.cell(from + at)));
+            base
+        }
+    })
 }
 
 /// The whole block's aggregates without the rows that are not in `base`; `None` where that can't be told exactly.
-fn take_away_hidden<O: Outcomes>(
-    seen: &RangeView<'_, '_, O>,
-    i: usize,
-    (from, to): (usize, usize),
-    base: &Mask,
-) -> Option<Aggregates> {
-    let Values::Column(encoded) = &seen.page(i).values else { return None };
+fn take_away_hidden(encoded: &EncodedColumn, (from, to): (usize, usize), base: &Mask) -> Option<Aggregates> {
     let hidden = (to - from) - base.count();
     if hidden * FEW > to - from {
         return None;
     }
-    let mut whole = encoded.content.aggregate(from, to, None);
+    let mut whole = encoded.aggregate(from, to, None);
     let mut missing = Mask::new_all(to - from);
     missing.leave_out(base);
-    let is_exact = whole.take_away_all(missing.rows().map(|at| seen.base_cell(i, from + at)));
+    let is_exact = whole.take_away_all(missing.rows().map(|at| encoded.cell(from + at)));
     is_exact.then_some(whole)
 }

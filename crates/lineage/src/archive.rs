@@ -28,6 +28,7 @@ use types::Timestamp;
 use crate::base::{MetaColumns, MetaPage, Pages};
 use crate::cell::Cell;
 use crate::codec::ArchiveImage;
+use crate::evict::{Lent, PageError};
 use crate::history::{History, HistoryPage, NewVersion};
 use crate::kept::Kept;
 use crate::memory::{Charge, MemoryKind, Meter};
@@ -55,7 +56,7 @@ impl Archive {
     pub(crate) fn of_image(image: ArchiveImage, history: History, meter: &Arc<Meter>) -> Archive {
         let ArchiveImage { len_expired, kept_expired, pinned, .. } = image;
         // One that was never published is not charged.
-        let bytes = if history.through() == 0 { 0 } else { history.bytes() };
+        let bytes = if history.through() == 0 { 0 } else { history.own_bytes() };
         let charge = Charge::new(meter, MemoryKind::History, bytes);
         Archive { history, len_expired, kept_expired, pinned, _charge: charge }
     }
@@ -113,27 +114,29 @@ impl Range {
     /// Archives what has been merged, and expires what none of the `kept` snapshots needs. `all` takes in the last
     /// pages too, and expires however little it brings. Returns whether it archived anything. The caller holds the merge's
     /// mutex.
-    pub(crate) fn archive(&self, guard: &Guard, kept: &Kept, all: bool) -> bool {
+    ///
+    /// What it needs of evicted pages it reads back; where that fails this update range stays as it is.
+    pub(crate) fn archive(&self, guard: &Guard, kept: &Kept, all: bool) -> Result<bool, PageError> {
         let pages = self.pages.load(guard);
-        let MetaPage::Base(meta) = &pages.meta else { return false };
+        let MetaPage::Base(meta) = &pages.meta else { return Ok(false) };
         let mut has_archived = false;
         for part in 0..self.parts.len() {
             if let Some(through) = self.archivable(guard, pages, part, all) {
                 has_archived = true;
                 let before = &self.parts[part].archive.load(guard).history;
-                let history = self.with_archived(guard, part, meta, before, through, kept);
+                let history = self.with_archived(guard, part, meta, before, through, kept)?;
                 self.publish_history(guard, part, history);
                 self.parts[part].tails.give_up(guard, through);
             }
-            self.expire(guard, part, meta, kept, all);
+            self.expire(guard, part, meta, kept, all)?;
         }
-        has_archived
+        Ok(has_archived)
     }
 
     fn publish_history(&self, guard: &Guard, part: usize, history: History) {
         let cell = &self.parts[part].archive;
         let before = cell.load(guard);
-        let charge = Charge::new(&self.meter, MemoryKind::History, history.bytes());
+        let charge = Charge::new(&self.meter, MemoryKind::History, history.own_bytes());
         let (kept_expired, len_expired, pinned) = (before.kept_expired.clone(), before.len_expired, before.pinned);
         cell.replace(Archive { history, len_expired, kept_expired, pinned, _charge: charge }, guard);
         self.has_published();
@@ -148,7 +151,9 @@ impl Range {
         before: &History,
         through: u64,
         kept: &Kept,
-    ) -> History {
+    ) -> Result<History, PageError> {
+        let updates = meta.updates.as_ref().map(|updates| updates.hold(guard)).transpose()?;
+        let last_updated = |slot: usize| updates.as_ref().map_or(0, |updates| updates.last_updated[slot]);
         let (first_slot, oldest) = (part * self.options.update_range_records, kept.oldest());
         let mut is_needed = vec![oldest == Timestamp::ZERO; self.options.update_range_records];
         let mut versions = Vec::new();
@@ -161,15 +166,14 @@ impl Range {
             }
             let slot = record.slot();
             // A record that has older history needs this too, lest a reader takes that for the newest.
-            is_needed[slot - first_slot] |=
-                meta.last_updated(slot) > oldest.0 || before.len() > 0 && before.versions(slot).next().is_some();
+            is_needed[slot - first_slot] |= last_updated(slot) > oldest.0 || before.has_versions(slot);
             versions.push(Archived { slot, record, start });
         }
         let all = versions.len();
         versions.retain(|version| is_needed[version.slot - first_slot]);
         versions.sort_unstable_by_key(|version| (version.slot, std::cmp::Reverse(version.record.sequence)));
-        let history = before.append(self.build_page(&versions, kept), through, kept);
-        if versions.len() < all { history.pass(through) } else { history }
+        let history = before.append(guard, self.build_page(&versions, kept), through, kept)?;
+        Ok(if versions.len() < all { history.pass(through) } else { history })
     }
 
     fn build_page(&self, versions: &[Archived<'_>], kept: &Kept) -> HistoryPage {
@@ -191,23 +195,26 @@ impl Range {
 
     /// Gives up old history, when there is enough of it to be worth looking at every record, or what held most of it has
     /// ended.
-    fn expire(&self, guard: &Guard, part: usize, meta: &MetaColumns, kept: &Kept, all: bool) {
+    fn expire(&self, guard: &Guard, part: usize, meta: &MetaColumns, kept: &Kept, all: bool) -> Result<(), PageError> {
         let archive = self.parts[part].archive.load(guard);
         let has_ended = || self.is_pinned(part, archive) && kept.oldest() > archive.kept_expired.oldest();
         let has_changed = *kept != archive.kept_expired;
         if archive.history.len() == 0 || !has_changed || !(all || self.has_grown(part, archive) || has_ended()) {
-            return;
+            return Ok(());
         }
         // A base record that shows a version after a snapshot does not stand for it.
-        let keep_origin = |oldest: Timestamp| move |slot: usize| meta.last_updated(slot) > oldest.0;
-        let expired = archive.history.expire(kept, keep_origin(kept.oldest()));
+        let updates = meta.updates.as_ref().map(|updates| updates.hold(guard)).transpose()?;
+        let last_updated = |slot: usize| updates.as_ref().map_or(0, |updates| updates.last_updated[slot]);
+        let keep_origin = |oldest: Timestamp| move |slot: usize| last_updated(slot) > oldest.0;
+        let expired = archive.history.expire(guard, kept, keep_origin(kept.oldest()))?;
         let history = expired.unwrap_or_else(|| archive.history.clone());
-        let pinned = if kept.has_old() { history.pinned(kept, keep_origin(kept.horizon())) } else { 0 };
+        let pinned = if kept.has_old() { history.pinned(guard, kept, keep_origin(kept.horizon()))? } else { 0 };
         let (len_expired, kept_expired) = (history.len(), kept.clone());
-        let charge = Charge::new(&self.meter, MemoryKind::History, history.bytes());
+        let charge = Charge::new(&self.meter, MemoryKind::History, history.own_bytes());
         let archive = Archive { history, len_expired, kept_expired, pinned, _charge: charge };
         self.parts[part].archive.replace(archive, guard);
         self.has_published();
+        Ok(())
     }
 
     /// Keeps, as origins in the history, the base values that the merge is about to replace and that kept snapshots before
@@ -221,10 +228,10 @@ impl Range {
         meta: &MetaColumns,
         newest: impl Iterator<Item = (TailRecord<'g>, Timestamp)>,
         kept: &Kept,
-    ) {
+    ) -> Result<(), PageError> {
         let (pages, history) = (self.pages.load(guard), &self.parts[part].archive.load(guard).history);
         if history.given_up() == 0 {
-            return;
+            return Ok(());
         }
         let lost: Vec<TailRecord<'_>> = newest
             .filter(|(_, committed)| *committed > kept.oldest())
@@ -232,23 +239,29 @@ impl Range {
             .map(|(record, _)| record)
             .collect();
         if lost.is_empty() {
-            return;
+            return Ok(());
         }
-        let value = |slot, column: usize| (column, pages.columns[column].cell(column, slot));
-        let values_of = |record: &TailRecord<'_>| -> Vec<(usize, Cell<'_>)> {
-            record.ever().iter().map(|column| value(record.slot(), column)).collect()
-        };
-        let values: Vec<Vec<(usize, Cell<'_>)>> = lost.iter().map(values_of).collect();
+        let lent = Lent::new(self.types.len());
+        let mut values: Vec<Vec<(usize, Cell<'_>)>> = Vec::with_capacity(lost.len());
+        for record in &lost {
+            let value = |column: usize| {
+                let base = lent.values(guard, &pages.columns[column], (column, column))?;
+                Ok((column, base.cell(record.slot())))
+            };
+            values.push(record.ever().iter().map(value).collect::<Result<_, PageError>>()?);
+        }
+        let starts = meta.start.get(guard)?;
         let origins = lost.iter().zip(&values).map(|(record, values)| NewVersion {
             slot: record.slot(),
             sequence: history.through(),
             kind: Kind::Update,
             // Whatever the origin stands for was there at the oldest snapshot, or it would not have been given up.
-            start: meta.start.word(record.slot()).load(Ordering::Relaxed),
+            start: starts.word(record.slot()).load(Ordering::Relaxed),
             values,
         });
-        let history = history.restore(HistoryPage::build(&self.types, kept, origins), kept);
+        let history = history.restore(guard, HistoryPage::build(&self.types, kept, origins), kept)?;
         self.publish_history(guard, part, history);
+        Ok(())
     }
 
     /// Whether the chain that begins with this version ends in history that is not there any more.
@@ -257,7 +270,7 @@ impl Range {
         while sequence != 0 {
             match self.parts[part].tails.get(guard, sequence) {
                 Some(record) => sequence = record.prev(),
-                None => return history.versions(newest.slot()).next().is_none(),
+                None => return !history.has_versions(newest.slot()),
             }
         }
         false

@@ -10,15 +10,16 @@
 //! publishes new ones by one pointer swap, in which the pages that it did not touch go on.
 use std::sync::Arc;
 
+use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
 use types::{BlobRef, StartTime, Timestamp};
 
 use crate::cell::Cell;
 use crate::column_set::ColumnSet;
 use crate::encoding::EncodedColumn;
-use crate::image::Stored;
+use crate::evict::{Evictable, PageError, Times};
 use crate::insert::InsertPages;
-use crate::memory::{Charge, MemoryKind, Meter};
+use crate::memory::Meter;
 use crate::row_page::RowPage;
 use crate::sketch::Sketch;
 use crate::validation::HINT_SLOTS;
@@ -73,38 +74,26 @@ pub(crate) enum Values {
     /// Still in the insert pages; the TPS are 0.
     Insert(Arc<InsertPages>),
     /// One value for each slot.
-    Column(Arc<Charged<EncodedColumn>>),
+    Column(Arc<Evictable<EncodedColumn>>),
     /// One row for each slot, of all columns.
-    Rows(Arc<Charged<RowPage>>),
+    Rows(Arc<Evictable<RowPage>>),
 }
 
-/// A page's content with the memory that it is charged for.
-pub(crate) struct Charged<T> {
-    pub(crate) content: T,
-    /// where it is on disk
-    pub(crate) stored: Arc<Stored>,
-    pub(crate) _charge: Charge,
-}
-
-impl<T> Charged<T> {
-    /// The same for content that this blob has.
-    pub(crate) fn stored(content: T, bytes: usize, meter: &Arc<Meter>, blob: BlobRef) -> Charged<T> {
-        Charged { stored: Stored::at(blob), ..Charged::base(content, bytes, meter) }
-    }
-
-    /// Charges `bytes` of base pages for this content.
-    pub(crate) fn base(content: T, bytes: usize, meter: &Arc<Meter>) -> Charged<T> {
-        Charged { content, stored: Arc::default(), _charge: Charge::new(meter, MemoryKind::Base, bytes) }
+impl Values {
+    /// Those of a column.
+    pub(crate) fn of_column(column: EncodedColumn, meter: &Arc<Meter>, blob: Option<BlobRef>) -> Values {
+        let outline = column.outline();
+        Values::Column(Evictable::new(column, outline, meter, blob))
     }
 }
 
 impl Page {
     /// Asks for the memory of the value at `slot`.
     #[inline]
-    pub(crate) fn prefetch(&self, column: usize, slot: usize) {
+    pub(crate) fn prefetch(&self, guard: &Guard, column: usize, slot: usize) {
         match &self.values {
-            Values::Column(encoded) => encoded.content.prefetch(slot),
-            Values::Rows(rows) => rows.content.prefetch(column, slot),
+            Values::Column(encoded) => encoded.here(guard).into_iter().for_each(|encoded| encoded.prefetch(slot)),
+            Values::Rows(rows) => rows.here(guard).into_iter().for_each(|rows| rows.prefetch(column, slot)),
             Values::Insert(_) => {}
         }
     }
@@ -112,12 +101,12 @@ impl Page {
     /// The value at `slot` of this page, which is column `column` of the table. The caller has seen the record's
     /// Start Time written.
     #[inline]
-    pub(crate) fn cell(&self, column: usize, slot: usize) -> Cell<'_> {
-        match &self.values {
-            Values::Column(encoded) => encoded.content.cell(slot),
-            Values::Rows(rows) => rows.content.cell(column, slot),
+    pub(crate) fn cell<'g>(&'g self, guard: &'g Guard, column: usize, slot: usize) -> Result<Cell<'g>, PageError> {
+        Ok(match &self.values {
+            Values::Column(encoded) => encoded.get(guard)?.cell(slot),
+            Values::Rows(rows) => rows.get(guard)?.cell(column, slot),
             Values::Insert(pages) => pages.cell(column, slot),
-        }
+        })
     }
 }
 
@@ -142,15 +131,15 @@ pub(crate) struct MetaColumns {
     /// Start Time: when each record was inserted, or a tombstone
     pub(crate) start: Arc<StartTimes>,
     /// what the tail records taken in did; `None` while none was
-    pub(crate) updates: Option<Arc<Charged<UpdateColumns>>>,
+    pub(crate) updates: Option<Arc<Evictable<UpdateColumns>>>,
     /// the newest time in Start Time
     pub(crate) inserted: Timestamp,
     /// the newest time in Start Time and Last Updated Time
     pub(crate) newest: Timestamp,
     /// how many slots hold a record that is not deleted
     pub(crate) live_rows: u64,
-    /// whether some slot never held a record
-    pub(crate) has_tombstones: bool,
+    /// how many slots never held a record
+    pub(crate) tombstones: usize,
     /// whether some record is deleted
     pub(crate) has_deleted: bool,
 }
@@ -160,7 +149,32 @@ pub(crate) enum StartTimes {
     /// All were inserted by one transaction.
     One(AtomicU64),
     /// Slot by slot.
-    Each(Charged<Box<[AtomicU64]>>),
+    Each(Arc<Evictable<Times>>),
+}
+
+/// The same, in memory.
+#[derive(Clone, Copy)]
+pub(crate) enum Starts<'g> {
+    Insert(&'g InsertPages),
+    One(&'g AtomicU64),
+    Each(&'g [AtomicU64]),
+}
+
+impl<'g> Starts<'g> {
+    /// The word of a slot.
+    #[inline]
+    pub(crate) fn word(self, slot: usize) -> &'g AtomicU64 {
+        match self {
+            Starts::Insert(pages) => pages.start(slot),
+            Starts::One(start) => start,
+            Starts::Each(starts) => &starts[slot],
+        }
+    }
+
+    /// Whether `slot` never held a record.
+    pub(crate) fn is_tombstone(self, slot: usize) -> bool {
+        self.word(slot).load(Ordering::Relaxed) == StartTime::TOMBSTONE
+    }
 }
 
 /// The meta-data columns that only updated records need.
@@ -228,37 +242,39 @@ impl UpdateColumns {
 }
 
 impl StartTimes {
+    /// All of them, for reads by key.
     #[inline]
-    pub(crate) fn word(&self, slot: usize) -> &AtomicU64 {
-        match self {
-            StartTimes::One(start) => start,
-            StartTimes::Each(start) => &start.content[slot],
-        }
+    pub(crate) fn get<'g>(&'g self, guard: &'g Guard) -> Result<Starts<'g>, PageError> {
+        Ok(match self {
+            StartTimes::One(start) => Starts::One(start),
+            StartTimes::Each(starts) => Starts::Each(&starts.get(guard)?.0),
+        })
     }
 }
 
 impl MetaColumns {
+    /// What the tail records taken in did, `None` while none was.
+    #[inline]
+    pub(crate) fn updates<'g>(&'g self, guard: &'g Guard) -> Result<Option<&'g UpdateColumns>, PageError> {
+        self.updates.as_ref().map(|updates| updates.get(guard)).transpose()
+    }
+
     /// When the record at `slot` was last updated by a merged tail record, 0 = never.
     #[inline]
-    pub(crate) fn last_updated(&self, slot: usize) -> u64 {
-        self.updates.as_ref().map_or(0, |updates| updates.content.last_updated[slot])
+    pub(crate) fn last_updated(&self, guard: &Guard, slot: usize) -> Result<u64, PageError> {
+        Ok(self.updates(guard)?.map_or(0, |updates| updates.last_updated[slot]))
     }
 
     /// Whether the newest merged tail record of `slot` was a delete.
     #[inline]
-    pub(crate) fn is_deleted(&self, slot: usize) -> bool {
-        self.updates.as_ref().is_some_and(|updates| updates.content.is_deleted(slot))
+    pub(crate) fn is_deleted(&self, guard: &Guard, slot: usize) -> Result<bool, PageError> {
+        Ok(self.has_deleted && self.updates(guard)?.is_some_and(|updates| updates.is_deleted(slot)))
     }
 
     /// Whether a snapshot at `at` sees every slot as the base pages hold it, as far as they have come.
     #[inline]
     pub(crate) fn is_all_visible_at(&self, at: Timestamp) -> bool {
-        !self.has_tombstones && !self.has_deleted && self.newest <= at
-    }
-
-    /// Whether `slot` never held a record.
-    pub(crate) fn is_tombstone(&self, slot: usize) -> bool {
-        self.start.word(slot).load(sync::atomic::Ordering::Relaxed) == StartTime::TOMBSTONE
+        self.tombstones == 0 && !self.has_deleted && self.newest <= at
     }
 }
 
@@ -272,21 +288,27 @@ impl MetaPage {
         }
     }
 
+    /// The Start Time words of the base records.
+    #[inline]
+    pub(crate) fn starts<'g>(&'g self, guard: &'g Guard) -> Result<Starts<'g>, PageError> {
+        match self {
+            MetaPage::Insert { pages, .. } => Ok(Starts::Insert(pages)),
+            MetaPage::Base(columns) => columns.start.get(guard),
+        }
+    }
+
     /// The Start Time word of the base record at `slot`.
     #[inline]
-    pub(crate) fn start(&self, slot: usize) -> &AtomicU64 {
-        match self {
-            MetaPage::Insert { pages, .. } => pages.start(slot),
-            MetaPage::Base(columns) => columns.start.word(slot),
-        }
+    pub(crate) fn start<'g>(&'g self, guard: &'g Guard, slot: usize) -> Result<&'g AtomicU64, PageError> {
+        Ok(self.starts(guard)?.word(slot))
     }
 
     /// When the base record at `slot` was inserted, if that was committed and is stamped.
     #[inline]
-    pub(crate) fn inserted_at(&self, slot: usize) -> Option<Timestamp> {
-        match StartTime::from_word(self.start(slot).load(Ordering::Acquire)) {
+    pub(crate) fn inserted_at(&self, guard: &Guard, slot: usize) -> Result<Option<Timestamp>, PageError> {
+        Ok(match StartTime::from_word(self.start(guard, slot)?.load(Ordering::Acquire)) {
             StartTime::Committed(at) => Some(at),
             StartTime::Pending(_) | StartTime::Tombstone | StartTime::Unwritten => None,
-        }
+        })
     }
 }

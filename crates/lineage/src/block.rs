@@ -13,8 +13,10 @@ use sync::Guard;
 use crate::base::{MetaPage, Page, Pages, Values};
 use crate::cell::Cell;
 use crate::encoding::{Mask, Test};
+use crate::evict::{Ahead, BaseValues, Lent, PageError};
 use crate::fold::{Delta, Pending};
 use crate::range::Range;
+use crate::read::Interrupted;
 use crate::tail::TailRecord;
 use crate::view::{Outcomes, View, Visibility};
 
@@ -24,6 +26,19 @@ pub struct Request {
     pub columns: Vec<usize>,
     /// predicates that rows must pass, with the positions of their columns
     pub tests: Vec<(usize, Test)>,
+}
+
+impl Request {
+    /// The columns to read: those of the output first, then others that tests need.
+    fn all_columns(&self) -> Vec<usize> {
+        let mut columns = self.columns.clone();
+        for (column, _) in &self.tests {
+            if !columns.contains(column) {
+                columns.push(*column);
+            }
+        }
+        columns
+    }
 }
 
 /// The pages of one range as one scan sees them.
@@ -36,6 +51,7 @@ pub(crate) struct RangeView<'a, 'g, O> {
     /// the tests, with positions in `columns`
     tests: Vec<(usize, &'a Test)>,
     pages: &'g Pages,
+    lent: &'g Lent,
     delta: Delta<'g>,
 }
 
@@ -60,27 +76,62 @@ pub(crate) struct BlockRows<'g> {
 }
 
 impl Range {
+    /// Whether some page that a scan is likely to need is evicted.
+    pub(crate) fn is_away(&self, request: &Request) -> bool {
+        let guard = &sync::pin();
+        let pages = self.pages.load(guard);
+        let is_away = |column: &usize| match &pages.columns[*column].values {
+            Values::Column(encoded) => encoded.here(guard).is_none(),
+            Values::Rows(rows) => rows.here(guard).is_none(),
+            Values::Insert(_) => false,
+        };
+        request.all_columns().iter().any(is_away) && !self.passes_none(pages, request)
+    }
+
+    /// Whether the outlines of the pages tell that no row of theirs passes the tests.
+    fn passes_none(&self, pages: &Pages, request: &Request) -> bool {
+        request.tests.iter().any(|(column, test)| {
+            let values = &pages.columns[*column].values;
+            matches!(values, Values::Column(encoded) if encoded.outline.passes_none(0, encoded.outline.len, test))
+        })
+    }
+
+    /// Reads back what a scan is likely to need. What can't be read is left to the scan.
+    pub(crate) fn read_ahead(&self, request: &Request) -> Ahead {
+        let guard = &sync::pin();
+        let (pages, columns) = (self.pages.load(guard), request.all_columns());
+        let lent = Lent::new(columns.len());
+        if !self.passes_none(pages, request) {
+            for (i, column) in columns.iter().enumerate() {
+                let _ = lent.values(guard, &pages.columns[*column], (i, *column));
+            }
+        }
+        lent.into_ahead()
+    }
+
     /// Looks at the range for a scan, and passes what it sees on.
     pub(crate) fn view_for<O: Outcomes, R>(
         &self,
         view: View<'_, O>,
         request: &Request,
-        scan: impl FnOnce(&RangeView<'_, '_, O>, usize) -> R,
-    ) -> R {
+        ahead: Option<Ahead>,
+        scan: impl FnOnce(&RangeView<'_, '_, O>, usize) -> Result<R, PageError>,
+    ) -> Result<R, PageError> {
         let guard = &sync::pin();
-        let mut columns = request.columns.clone();
-        for (column, _) in &request.tests {
-            if !columns.contains(column) {
-                columns.push(*column);
-            }
-        }
+        let columns = request.all_columns();
         let position = |column: usize| columns.iter().position(|other| *other == column).unwrap_or_default();
         let tests: Vec<_> = request.tests.iter().map(|(column, test)| (position(*column), test)).collect();
+        let mut ahead = ahead;
         loop {
-            let (pages, len, tests) = (self.pages.load(guard), self.len(), tests.clone());
-            if let Ok(delta) = self.fold(guard, pages, &columns, view, len) {
-                let seen = RangeView { range: self, guard, view, columns: &columns, tests, pages, delta };
-                return scan(&seen, len);
+            let (pages, len) = (self.pages.load(guard), self.len());
+            let lent = &Lent::after(ahead.take(), columns.len());
+            match self.fold(guard, (pages, lent), &columns, view, len) {
+                Ok(delta) => {
+                    let columns = &columns;
+                    return scan(&RangeView { range: self, guard, view, columns, tests, pages, lent, delta }, len);
+                }
+                Err(Interrupted::Outdated) => {}
+                Err(Interrupted::Page(error)) => return Err(error),
             }
         }
     }
@@ -92,82 +143,122 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         &self.pages.columns[self.columns[i]]
     }
 
+    /// Its values.
+    pub(crate) fn values(&self, i: usize) -> Result<BaseValues<'g>, PageError> {
+        self.lent.values(self.guard, self.page(i), (i, self.columns[i]))
+    }
+
+    /// Whether its values are in memory, or wanted so much that they are here for the scan.
+    pub(crate) fn is_here(&self, i: usize) -> bool {
+        match &self.page(i).values {
+            Values::Column(encoded) => encoded.here(self.guard).is_some(),
+            Values::Rows(_) | Values::Insert(_) => true,
+        }
+    }
+
     /// The rows of slots `from..to` that the scan takes.
-    pub(crate) fn rows(&self, from: usize, to: usize) -> BlockRows<'g> {
+    pub(crate) fn rows(&self, from: usize, to: usize) -> Result<BlockRows<'g>, PageError> {
         let mut rows = BlockRows { base: Mask::new_all(to - from), is_whole: true, pending: vec![], cells: vec![] };
-        self.leave_out_invisible(from, &mut rows);
+        self.leave_out_invisible(from, &mut rows)?;
         for (at, _) in self.delta.block(from) {
             rows.base.clear(*at as usize);
             rows.is_whole = false;
         }
         for (i, test) in &self.tests {
-            self.select(*i, from, test, &mut rows.base);
+            self.select(*i, from, test, &mut rows.base)?;
             rows.is_whole = false;
         }
         for (at, pending) in self.delta.block(from) {
-            self.add_pending(from, *at as usize, pending, &mut rows);
+            self.add_pending(from, *at as usize, pending, &mut rows)?;
         }
-        rows
+        Ok(rows)
     }
 
     /// Leaves out slots that show no record in the base pages.
-    fn leave_out_invisible(&self, from: usize, rows: &mut BlockRows<'_>) {
+    fn leave_out_invisible(&self, from: usize, rows: &mut BlockRows<'_>) -> Result<(), PageError> {
         let len = rows.base.len();
-        match &self.pages.meta {
-            MetaPage::Base(meta) if meta.inserted <= self.view.snapshot.at && !meta.has_tombstones => {
-                if let Some(updates) = meta.updates.as_ref().filter(|_| meta.has_deleted) {
-                    (0..len).filter(|at| updates.content.is_deleted(from + at)).for_each(|at| rows.base.clear(at));
-                    rows.is_whole = false;
+        let deleted = match &self.pages.meta {
+            MetaPage::Base(meta) if meta.has_deleted => self.lent.updates(self.guard, meta)?,
+            MetaPage::Base(_) | MetaPage::Insert { .. } => None,
+        };
+        if let Some(updates) = deleted {
+            (0..len).filter(|at| updates.is_deleted(from + at)).for_each(|at| rows.base.clear(at));
+            rows.is_whole = false;
+        }
+        let at = self.view.snapshot.at;
+        let are_in_time =
+            |meta: &MetaPage| matches!(meta, MetaPage::Base(meta) if meta.inserted <= at && meta.tombstones == 0);
+        if !are_in_time(&self.pages.meta) {
+            let starts = self.lent.starts(self.guard, &self.pages.meta)?;
+            for at in 0..len {
+                if rows.base.get(at) && self.view.visibility(starts.word(from + at)) != Visibility::Visible {
+                    rows.base.clear(at);
                 }
             }
-            meta => {
-                let is_deleted = |slot| matches!(meta, MetaPage::Base(meta) if meta.is_deleted(slot));
-                let is_visible =
-                    |slot| !is_deleted(slot) && self.view.visibility(meta.start(slot)) == Visibility::Visible;
-                (0..len).filter(|at| !is_visible(from + at)).for_each(|at| rows.base.clear(at));
-                rows.is_whole = false;
-            }
+            rows.is_whole = false;
         }
+        Ok(())
     }
 
-    fn select(&self, i: usize, from: usize, test: &Test, mask: &mut Mask) {
+    fn select(&self, i: usize, from: usize, test: &Test, mask: &mut Mask) -> Result<(), PageError> {
         let page = self.page(i);
-        if let Values::Column(encoded) = &page.values {
-            return encoded.content.select(from, test, mask);
+        if let Values::Column(encoded) = &page.values
+            && encoded.here(self.guard).is_none()
+            && encoded.outline.passes_none(from, from + mask.len(), test)
+        {
+            mask.clear_range(0, mask.len());
+            return Ok(());
         }
-        let (column, data_type) = (self.columns[i], self.range.types[self.columns[i]]);
+        if !mask.has_any(0, mask.len()) {
+            return Ok(());
+        }
+        let values = self.values(i)?;
+        if let BaseValues::Column(encoded) = values {
+            encoded.select(from, test, mask);
+            return Ok(());
+        }
+        let data_type = self.range.types[self.columns[i]];
         for at in 0..mask.len() {
-            if mask.get(at) && !test.passes(page.cell(column, from + at), data_type) {
+            if mask.get(at) && !test.passes(values.cell(from + at), data_type) {
                 mask.clear(at);
             }
         }
+        Ok(())
     }
 
-    fn add_pending(&self, from: usize, at: usize, pending: &Pending<'g>, rows: &mut BlockRows<'g>) {
+    fn add_pending(
+        &self,
+        from: usize,
+        at: usize,
+        pending: &Pending<'g>,
+        rows: &mut BlockRows<'g>,
+    ) -> Result<(), PageError> {
         let slot = from + at;
         let row = match pending {
-            Pending::Gone => return,
+            Pending::Gone => return Ok(()),
             Pending::Tail(record) if self.is_two_hops_away(record) => PendingRow::Tail(at, *record),
             Pending::Tail(_) | Pending::Chain => {
                 let mut cells = vec![Cell::Null; self.columns.len()];
                 let (range, columns) = (self.range, self.columns);
                 let exists = match range.read_from(self.guard, self.pages, self.view, slot, columns, &mut cells) {
                     Ok(exists) => exists,
-                    Err(_) => range.read(self.guard, self.view, slot, columns, &mut cells),
+                    Err(Interrupted::Outdated) => range.read(self.guard, self.view, slot, columns, &mut cells)?,
+                    Err(Interrupted::Page(error)) => return Err(error),
                 };
                 if !exists {
-                    return;
+                    return Ok(());
                 }
                 rows.cells.push(cells);
                 PendingRow::Cells(at, rows.cells.len() - 1)
             }
         };
-        let passes = |(i, test): &(usize, &Test)| {
-            test.passes(self.pending_cell(*i, from, row, rows), self.range.types[self.columns[*i]])
-        };
-        if self.tests.iter().all(passes) {
-            rows.pending.push(row);
+        for (i, test) in &self.tests {
+            if !test.passes(self.pending_cell(*i, from, row, rows)?, self.range.types[self.columns[*i]]) {
+                return Ok(());
+            }
         }
+        rows.pending.push(row);
+        Ok(())
     }
 
     /// Whether the base pages have every column that this version leaves out.
@@ -183,13 +274,20 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
 
     /// The value of a pending row in column `i` of the loaded ones.
     #[inline]
-    pub(crate) fn pending_cell(&self, i: usize, from: usize, row: PendingRow<'g>, rows: &BlockRows<'g>) -> Cell<'g> {
-        match row {
+    pub(crate) fn pending_cell(
+        &self,
+        i: usize,
+        from: usize,
+        row: PendingRow<'g>,
+        rows: &BlockRows<'g>,
+    ) -> Result<Cell<'g>, PageError> {
+        Ok(match row {
             PendingRow::Cells(_, cells) => rows.cells[cells][i],
-            PendingRow::Tail(at, record) => {
-                self.explicit_cell(i, &record).unwrap_or_else(|| self.base_cell(i, from + at))
-            }
-        }
+            PendingRow::Tail(at, record) => match self.explicit_cell(i, &record) {
+                Some(cell) => cell,
+                None => self.values(i)?.cell(from + at),
+            },
+        })
     }
 
     /// The value of a pending row where it differs from what the base page holds.
@@ -203,12 +301,6 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     #[inline]
     fn explicit_cell(&self, i: usize, record: &TailRecord<'g>) -> Option<Cell<'g>> {
         record.is_explicit(self.columns[i]).then(|| record.cell(self.columns[i]))
-    }
-
-    /// The value that the base page of loaded column `i` has, of a record that is there.
-    #[inline]
-    pub(crate) fn base_cell(&self, i: usize, slot: usize) -> Cell<'g> {
-        self.page(i).cell(self.columns[i], slot)
     }
 }
 

@@ -6,6 +6,9 @@
 //! chains        Indirection leads to versions of its own record, numbers and times go down
 //! ```
 //!
+//! Pages that are evicted are read back one at a time; that one can't be read is a fault of its own, and the others are
+//! looked at.
+//!
 //! Nobody writes to the range meanwhile.
 use sync::atomic::Ordering;
 use types::{DataType, StartTime, Value};
@@ -13,6 +16,7 @@ use types::{DataType, StartTime, Value};
 use crate::base::{MetaColumns, MetaPage, Page, UpdateColumns, Values};
 use crate::encoding::simd::BLOCK;
 use crate::encoding::{Aggregates, EncodedColumn, Sum};
+use crate::evict::{Lent, PageError};
 use crate::range::{LATCH, Range};
 use crate::table::Table;
 use crate::tail::Kind;
@@ -31,14 +35,14 @@ impl Range {
         let pages = self.pages.load(guard);
         let mut faults = Vec::new();
         for (number, (page, data_type)) in pages.columns.iter().zip(self.types.iter()).enumerate() {
-            let found = check_page(page, *data_type, self.len());
+            let found = check_page(page, *data_type, self.len()).unwrap_or_else(unreadable);
             faults.extend(found.into_iter().map(|fault| format!("column {number}, {fault}")));
             if page.lineage.len() != self.parts.len() {
                 faults.push(format!("column {number}: a TPS for {} update ranges", page.lineage.len()));
             }
         }
         if let MetaPage::Base(meta) = &pages.meta {
-            faults.extend(self.check_meta(meta));
+            faults.extend(self.check_meta(&pages.meta, meta).unwrap_or_else(unreadable));
         }
         for slot in 0..self.len() {
             faults.extend(self.check_chain(slot).map(|fault| format!("slot {slot}: {fault}")));
@@ -46,11 +50,14 @@ impl Range {
         faults
     }
 
-    fn check_meta(&self, meta: &MetaColumns) -> Vec<String> {
+    fn check_meta(&self, page: &MetaPage, meta: &MetaColumns) -> Result<Vec<String>, PageError> {
+        let (guard, lent) = (&sync::pin(), Lent::new(0));
+        let (starts, updates) = (lent.starts(guard, page)?, lent.updates(guard, meta)?);
         let mut faults = Vec::new();
         let slots = 0..self.len();
-        let tombstones = slots.clone().filter(|slot| meta.is_tombstone(*slot)).count();
-        let deleted = slots.clone().filter(|slot| !meta.is_tombstone(*slot) && meta.is_deleted(*slot)).count();
+        let is_deleted = |slot| updates.is_some_and(|updates| updates.is_deleted(slot));
+        let tombstones = slots.clone().filter(|slot| starts.is_tombstone(*slot)).count();
+        let deleted = slots.clone().filter(|slot| !starts.is_tombstone(*slot) && is_deleted(*slot)).count();
         let live = (self.len() - tombstones - deleted) as u64;
         let mut differs = |what: &str, says: u64, has: u64| {
             if says != has {
@@ -58,27 +65,19 @@ impl Range {
             }
         };
         differs("the number of live rows", meta.live_rows, live);
-        differs("whether there are tombstones", meta.has_tombstones.into(), u64::from(tombstones > 0));
+        differs("the number of tombstones", meta.tombstones as u64, tombstones as u64);
         differs("whether there are deleted rows", meta.has_deleted.into(), u64::from(deleted > 0));
         for slot in slots {
-            let word = meta.start.word(slot).load(Ordering::Acquire);
+            let word = starts.word(slot).load(Ordering::Acquire);
+            let last_updated = updates.map_or(0, |updates| updates.last_updated[slot]);
             if let StartTime::Committed(at) = StartTime::from_word(word)
-                && (at > meta.inserted || at.0.max(meta.last_updated(slot)) > meta.newest.0)
+                && (at > meta.inserted || at.0.max(last_updated) > meta.newest.0)
             {
                 faults.push(format!("meta-data: slot {slot} is newer than the newest time of all"));
             }
         }
-        if let Some(updates) = &meta.updates {
-            let UpdateColumns { last_updated, newest, .. } = &updates.content;
-            let of_slots = last_updated.chunks(HINT_SLOTS).map(|chunk| chunk.iter().copied().fold(0, u64::max));
-            for (chunk, (says, has)) in newest.iter().zip(of_slots).enumerate().filter(|(_, (says, has))| *says != has)
-            {
-                let from = chunk * HINT_SLOTS;
-                faults
-                    .push(format!("meta-data: the newest update from slot {from} on is said to be {says}, not {has}"));
-            }
-        }
-        faults
+        faults.extend(updates.into_iter().flat_map(check_hints));
+        Ok(faults)
     }
 
     /// Walks the versions of a record that are in the tail.
@@ -110,15 +109,35 @@ impl Range {
     }
 }
 
-/// Block by block, what the zones say against the values.
-fn check_page(page: &Page, data_type: DataType, len: usize) -> Vec<String> {
-    let Values::Column(encoded) = &page.values else { return Vec::new() };
-    let column = &encoded.content;
+fn unreadable(error: PageError) -> Vec<String> {
+    vec![error.to_string()]
+}
+
+/// The newest updates of every few slots against those of the slots.
+fn check_hints(updates: &UpdateColumns) -> Vec<String> {
+    let UpdateColumns { last_updated, newest, .. } = updates;
+    let of_slots = last_updated.chunks(HINT_SLOTS).map(|chunk| chunk.iter().copied().fold(0, u64::max));
+    let differing = newest.iter().zip(of_slots).enumerate().filter(|(_, (says, has))| *says != has);
+    let told = |(chunk, (says, has)): (usize, (&u64, u64))| {
+        format!("meta-data: the newest update from slot {} on is said to be {says}, not {has}", chunk * HINT_SLOTS)
+    };
+    differing.map(told).collect()
+}
+
+/// Block by block, what the zones say against the values. A page of rows has no zones, and is only read.
+fn check_page(page: &Page, data_type: DataType, len: usize) -> Result<Vec<String>, PageError> {
+    let guard = &sync::pin();
+    let encoded = match &page.values {
+        Values::Column(encoded) => encoded,
+        Values::Rows(rows) => return rows.hold(guard).map(|_| Vec::new()),
+        Values::Insert(_) => return Ok(Vec::new()),
+    };
+    let column = &*encoded.hold(guard)?;
     if column.len() != len {
-        return vec![format!("{} values for {len} records", column.len())];
+        return Ok(vec![format!("{} values for {len} records", column.len())]);
     }
     let blocks = (0..len).step_by(BLOCK).map(|from| (from, len.min(from + BLOCK)));
-    blocks.filter_map(|(from, to)| check_block(column, data_type, from, to)).collect()
+    Ok(blocks.filter_map(|(from, to)| check_block(column, data_type, from, to)).collect())
 }
 
 fn check_block(column: &EncodedColumn, data_type: DataType, from: usize, to: usize) -> Option<String> {

@@ -8,8 +8,9 @@
 use sync::Guard;
 
 use crate::base::{MetaPage, Pages};
+use crate::evict::Lent;
 use crate::range::Range;
-use crate::read::Outdated;
+use crate::read::Interrupted;
 use crate::scan::BLOCK_ROWS;
 use crate::tail::{Kind, TailRecord};
 use crate::view::{Outcomes, View, Visibility};
@@ -58,17 +59,17 @@ impl Range {
     pub(crate) fn fold<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
-        pages: &'g Pages,
+        (pages, lent): (&'g Pages, &'g Lent),
         columns: &[usize],
         view: View<'_, O>,
         len: usize,
-    ) -> Result<Delta<'g>, Outdated> {
+    ) -> Result<Delta<'g>, Interrupted> {
         let mut delta = Delta::new(len);
         if let MetaPage::Base(meta) = &pages.meta
             && meta.newest > view.snapshot.at
-            && let Some(updates) = &meta.updates
+            && let Some(updates) = lent.updates(guard, meta)?
         {
-            let last_updated = updates.content.last_updated.iter().take(len).enumerate();
+            let last_updated = updates.last_updated.iter().take(len).enumerate();
             for (slot, _) in last_updated.filter(|(_, at)| **at > view.snapshot.at.0) {
                 delta.add(slot, || Pending::Chain);
             }

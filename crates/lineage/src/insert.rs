@@ -1,4 +1,5 @@
-//! Insert pages: where new records live, row by row and unencoded, until their range is full and merged.
+//! Insert pages: where new records live, row by row and unencoded, until their range is full and merged. Under a memory limit
+//! a range is full when its insert pages take some part of that, however few its records: they can't be evicted.
 //!
 //! They are aligned slot for slot with the base pages that will replace them, so that a base Rid never changes. All
 //! arrays are as long as the range, but memory is taken (and charged) only where slots are written.
@@ -71,6 +72,11 @@ impl InsertPages {
             let slots = CHARGED_SLOTS.min(self.start.len());
             self.charge.grow(slots * (1 + self.set_words + self.wide.len()) * size_of::<u64>());
         }
+    }
+
+    /// The bytes charged.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.charge.bytes()
     }
 
     /// The Start Time word of the record at `slot`.

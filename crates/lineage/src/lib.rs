@@ -19,6 +19,7 @@
 //! | `archive`, `history` | versions that have left the tail, and giving them up |
 //! | `fold`, `block`, `scan`, `aggregate`, `overlay` | what a snapshot sees of a range, as batches or totals |
 //! | `base`, `encoding`, `row_page`, `insert`, `tail`, `sequence`, `words`, `heap` | the pages |
+//! | `evict` | pages that are away, and reading them back |
 //! | `validation` | whether others changed what a transaction has read |
 //! | `statistics`, `sketch`, `past`, `memory` | what is known of a table, its changes, its bytes |
 //! | `image`, `codec` | ranges in the blobs of a checkpoint, and back |
@@ -36,6 +37,7 @@ mod check;
 mod codec;
 mod column_set;
 mod encoding;
+mod evict;
 mod fold;
 mod heap;
 mod history;
@@ -79,6 +81,7 @@ pub use aggregate::Totals;
 pub use block::Request;
 pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, is_wide, value_of_cell, word_of_value};
 pub use encoding::{Aggregates, Comparison, Encoding, Mask, Sum, Test, Zone};
+pub use evict::{Ahead, EvictionStats, HeldBlob, PageError, PageSource};
 pub use heap::VALUE_BYTES_MAX;
 pub use image::{BlobSink, BlobSource, RangeImage, RestoreError};
 pub use kept::{Kept, KeptFrom};

@@ -114,7 +114,7 @@ impl World {
             assert!(self.table.keeps(*at));
             for (slot, row) in rows.iter().enumerate() {
                 let is_right = |cells: &[Cell<'_>]| cells == row.map(Cell::Word);
-                assert_eq!(self.table.read(view(*at), Rid::base(0, slot), &[0, 1], is_right), Some(true), "{at:?}");
+                assert_eq!(self.table.read(view(*at), Rid::base(0, slot), &[0, 1], is_right), Ok(Some(true)), "{at:?}");
             }
         }
     }

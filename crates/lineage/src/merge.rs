@@ -24,9 +24,10 @@ use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
 use types::{StartTime, Timestamp};
 
-use crate::base::{Charged, Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, UpdateColumns, Values};
+use crate::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, Starts, UpdateColumns, Values};
 use crate::cell::{Cell, ColumnBuilder};
 use crate::encoding::EncodedColumn;
+use crate::evict::{Evictable, Lent, PageError, RowsOutline, Times};
 use crate::insert::InsertPages;
 use crate::kept::Kept;
 use crate::range::Range;
@@ -66,24 +67,26 @@ struct Prefixes<'g> {
 impl Range {
     /// Merges what is resolved, all columns or those named. `None` if there was nothing to do, another merge is running,
     /// or a transaction that still runs holds up the first step; nothing is lost then and a later merge takes it.
+    ///
+    /// What it needs of evicted pages it reads back; where that fails nothing has happened.
     pub(crate) fn merge<O: Outcomes>(
         &self,
         outcomes: &O,
         columns: Option<&[usize]>,
         kept: &Kept,
-    ) -> Option<MergeReport> {
-        let _one_at_a_time = self.merging.try_lock().ok()?;
+    ) -> Result<Option<MergeReport>, PageError> {
+        let Ok(_one_at_a_time) = self.merging.try_lock() else { return Ok(None) };
         let guard = &sync::pin();
         let before = self.pages.load(guard);
         let (base, prefixes, inserted) = match &before.meta {
             MetaPage::Insert { pages, .. } => {
-                let base = self.close_and_resolve(pages, outcomes)?;
+                let Some(base) = self.close_and_resolve(pages, outcomes) else { return Ok(None) };
                 (base, self.resolved_prefixes(guard, &before.floor, outcomes), self.len() as u64)
             }
             MetaPage::Base(meta) => {
                 let prefixes = self.resolved_prefixes(guard, &before.floor, outcomes);
                 if prefixes.ends == before.floor {
-                    return None;
+                    return Ok(None);
                 }
                 (meta.clone(), prefixes, 0)
             }
@@ -98,31 +101,31 @@ impl Range {
         for part in 0..self.parts.len() {
             let newest = prefixes.newest.iter().filter(|version| version.part == part);
             let newest = newest.map(|version| (version.record, version.committed));
-            self.keep_origins(guard, part, &base, newest, kept);
+            self.keep_origins(guard, part, &base, newest, kept)?;
         }
-        let pages = self.merge_columns(guard, before, &merged, &base, &prefixes);
-        let meta = self.merge_meta(base, &prefixes);
+        let pages = self.merge_columns(guard, before, &merged, &base, &prefixes)?;
+        let meta = self.merge_meta(guard, base, &prefixes)?;
         let mut columns = before.columns.clone();
         for (column, (values, sketch)) in merged.into_iter().zip(pages) {
             columns[column] = Arc::new(Page { lineage: meta.lineage.clone(), values, sketch });
         }
         self.pages.replace(Pages::new(MetaPage::Base(meta), columns), guard);
         self.has_published();
-        Some(report)
+        Ok(Some(report))
     }
 
     /// Closes an insert range and reads the Start Time of all its records, `None` while one is unresolved.
     fn close_and_resolve<O: Outcomes>(&self, pages: &InsertPages, outcomes: &O) -> Option<MetaColumns> {
         self.close();
         let mut newest = Timestamp::ZERO;
-        let mut has_tombstones = false;
+        let mut tombstones = 0;
         let resolve = |slot| match resolve_and_stamp(pages.start(slot), outcomes) {
             Resolved::Committed(at) => {
                 newest = newest.max(at);
                 Some(at.0)
             }
             Resolved::Tombstone => {
-                has_tombstones = true;
+                tombstones += 1;
                 Some(StartTime::TOMBSTONE)
             }
             Resolved::Unwritten | Resolved::Active(_) | Resolved::Prepared(..) => None,
@@ -134,8 +137,8 @@ impl Range {
             StartTimes::One(AtomicU64::new(*word))
         } else {
             let each: Box<[AtomicU64]> = words.into_iter().map(AtomicU64::new).collect();
-            let bytes = size_of_val(&*each);
-            StartTimes::Each(Charged::base(each, bytes, &self.meter))
+            let len = each.len();
+            StartTimes::Each(Evictable::new(Times(each), len, &self.meter, None))
         };
         let zero: Lineage = vec![0; self.parts.len()].into();
         let start = Arc::new(start);
@@ -146,7 +149,7 @@ impl Range {
             inserted: newest,
             newest,
             live_rows,
-            has_tombstones,
+            tombstones,
             has_deleted: false,
         })
     }
@@ -209,8 +212,8 @@ impl Range {
         columns: &[usize],
         base: &MetaColumns,
         prefixes: &Prefixes<'_>,
-    ) -> Vec<Merging> {
-        let Some(first) = columns.first() else { return Vec::new() };
+    ) -> Result<Vec<Merging>, PageError> {
+        let Some(first) = columns.first() else { return Ok(Vec::new()) };
         if self.options.layout == Layout::Column {
             return columns
                 .iter()
@@ -219,8 +222,12 @@ impl Range {
         }
         // All columns of a row are in one page and have one lineage.
         let page = &pages.columns[*first];
-        let values = self.merge_rows(guard, page, base, prefixes);
-        columns.iter().map(|column| (values.clone(), self.sketch_rows(&values, *column, base))).collect()
+        let starts = base.start.get(guard)?;
+        let rows = self.merge_rows(guard, page, starts, prefixes)?;
+        let sketches: Vec<_> = columns.iter().map(|column| self.sketch_rows(&rows, *column, starts)).collect();
+        let outline = RowsOutline { types: self.types.clone(), len: self.len() };
+        let values = Values::Rows(Evictable::new(rows, outline, &self.meter, None));
+        Ok(sketches.into_iter().map(|sketch| (values.clone(), Some(sketch))).collect())
     }
 
     fn merge_column(
@@ -230,12 +237,13 @@ impl Range {
         column: usize,
         base: &MetaColumns,
         prefixes: &Prefixes<'_>,
-    ) -> Merging {
+    ) -> Result<Merging, PageError> {
         let patches = self.patches(guard, column, &page.lineage, prefixes);
         let encoded = match &page.values {
-            Values::Column(_) if patches.is_empty() => return (page.values.clone(), page.sketch.clone()),
-            Values::Column(encoded) => encoded.content.patched(&patches),
-            Values::Insert(pages) => self.build_column(column, pages, base, &patches),
+            // Be it in memory or away.
+            Values::Column(_) if patches.is_empty() => return Ok((page.values.clone(), page.sketch.clone())),
+            Values::Column(encoded) => encoded.hold(guard)?.patched(&patches),
+            Values::Insert(pages) => self.build_column(column, pages, base.start.get(guard)?, &patches),
             Values::Rows(_) => unreachable!("the pages of a range are all of one layout"),
         };
         let sketch = match &page.sketch {
@@ -250,16 +258,14 @@ impl Range {
                 sketch
             }
         };
-        let bytes = encoded.bytes() + size_of::<Sketch>();
-        (Values::Column(Charged::base(encoded, bytes, &self.meter).into()), Some(Arc::new(sketch)))
+        Ok((Values::of_column(encoded, &self.meter, None), Some(Arc::new(sketch))))
     }
 
-    fn sketch_rows(&self, values: &Values, column: usize, base: &MetaColumns) -> Option<Arc<Sketch>> {
-        let Values::Rows(rows) = values else { return None };
+    fn sketch_rows(&self, rows: &RowPage, column: usize, starts: Starts<'_>) -> Arc<Sketch> {
         let mut sketch = Sketch::default();
-        let slots = (0..self.len()).filter(|slot| !base.is_tombstone(*slot));
-        slots.for_each(|slot| sketch.add(rows.content.cell(column, slot)));
-        Some(Arc::new(sketch))
+        let slots = (0..self.len()).filter(|slot| !starts.is_tombstone(*slot));
+        slots.for_each(|slot| sketch.add(rows.cell(column, slot)));
+        Arc::new(sketch)
     }
 
     /// The values that a page lacks, by ascending slot.
@@ -307,7 +313,7 @@ impl Range {
         &self,
         column: usize,
         pages: &InsertPages,
-        base: &MetaColumns,
+        starts: Starts<'_>,
         patches: &[(usize, Cell<'_>)],
     ) -> EncodedColumn {
         let mut patches = patches.iter().peekable();
@@ -315,7 +321,7 @@ impl Range {
         for slot in 0..self.len() {
             let patch = patches.next_if(|(at, _)| *at == slot);
             builder.push(match patch {
-                _ if base.is_tombstone(slot) => Cell::Null,
+                _ if starts.is_tombstone(slot) => Cell::Null,
                 Some((_, cell)) => *cell,
                 None => pages.cell(column, slot),
             });
@@ -324,26 +330,40 @@ impl Range {
     }
 
     /// The rows of a range in row layout with the newest values over them.
-    fn merge_rows(&self, guard: &Guard, page: &Page, base: &MetaColumns, prefixes: &Prefixes<'_>) -> Values {
+    fn merge_rows(
+        &self,
+        guard: &Guard,
+        page: &Page,
+        starts: Starts<'_>,
+        prefixes: &Prefixes<'_>,
+    ) -> Result<RowPage, PageError> {
+        let lent = Lent::new(0);
+        let base = |column| lent.values(guard, page, (0, column));
+        let base = (0..self.types.len()).map(base).collect::<Result<Vec<_>, PageError>>()?;
         let patches = |column| self.patches(guard, column, &page.lineage, prefixes).into_iter().peekable();
         let mut patches: Vec<_> = (0..self.types.len()).map(patches).collect();
-        let rows = RowPage::build(&self.types, self.len(), |slot, column| {
+        Ok(RowPage::build(&self.types, self.len(), |slot, column| {
             let patch = patches[column].next_if(|(at, _)| *at == slot);
             match patch {
-                _ if base.is_tombstone(slot) => Cell::Null,
+                _ if starts.is_tombstone(slot) => Cell::Null,
                 Some((_, cell)) => cell,
-                None => page.cell(column, slot),
+                None => base[column].cell(slot),
             }
-        });
-        let bytes = rows.bytes();
-        Values::Rows(Charged::base(rows, bytes, &self.meter).into())
+        }))
     }
 
-    fn merge_meta(&self, mut meta: MetaColumns, prefixes: &Prefixes<'_>) -> MetaColumns {
+    fn merge_meta(
+        &self,
+        guard: &Guard,
+        mut meta: MetaColumns,
+        prefixes: &Prefixes<'_>,
+    ) -> Result<MetaColumns, PageError> {
         if !prefixes.newest.is_empty() {
             let set_words = self.types.len().div_ceil(64);
-            let untouched = || UpdateColumns::untouched(self.len(), set_words);
-            let mut updates = meta.updates.as_ref().map_or_else(untouched, |updates| updates.content.clone());
+            let mut updates = match &meta.updates {
+                Some(updates) => updates.hold(guard)?.clone(),
+                None => UpdateColumns::untouched(self.len(), set_words),
+            };
             for version in &prefixes.newest {
                 let is_delete = version.record.kind() == Kind::Delete;
                 meta.live_rows -= u64::from(is_delete && !updates.is_deleted(version.slot));
@@ -351,11 +371,11 @@ impl Range {
                 meta.newest = meta.newest.max(version.committed);
                 meta.has_deleted |= is_delete;
             }
-            let bytes = updates.bytes();
-            meta.updates = Some(Charged::base(updates, bytes, &self.meter).into());
+            let outline = RowsOutline { types: self.types.clone(), len: self.len() };
+            meta.updates = Some(Evictable::new(updates, outline, &self.meter, None));
         }
         debug_assert!(prefixes.ends.iter().zip(meta.lineage.iter()).all(|(end, tps)| end >= tps), "a TPS only grows");
         meta.lineage = prefixes.ends.clone();
-        meta
+        Ok(meta)
     }
 }

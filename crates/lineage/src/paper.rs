@@ -85,9 +85,10 @@ fn assert_tail(range: &Range, lines: &[Line<'_>]) {
 }
 
 fn read(table: &Table, slot: usize, at: u64) -> Option<[u64; 4]> {
-    table.read(view(at), Rid::base(0, slot), &[0, A, B, C], |cells| {
+    let read = table.read(view(at), Rid::base(0, slot), &[0, A, B, C], |cells| {
         std::array::from_fn(|i| if let Cell::Word(word) = cells[i] { word } else { panic!("no value is null") })
-    })
+    });
+    read.unwrap()
 }
 
 fn versions(record: u64, [a, b, c]: [u64; 3]) -> Option<[u64; 4]> {
@@ -128,16 +129,17 @@ fn table_2_relaxed_and_almost_up_to_date_merge() {
     let pages = range.pages.load(&guard);
     let MetaPage::Base(meta) = &pages.meta else { panic!("the range was merged") };
     assert_eq!(*meta.lineage, [7]);
-    let start: Vec<u64> = (0..3).map(|slot| meta.start.word(slot).load(sync::atomic::Ordering::Relaxed)).collect();
+    let starts = meta.start.get(&guard).unwrap();
+    let start: Vec<u64> = (0..3).map(|slot| starts.word(slot).load(sync::atomic::Ordering::Relaxed)).collect();
     assert_eq!(start, [1002, 1304, 1505], "Start Time is preserved");
     // The paper repeats b1's Start Time as its Last Updated Time; here 0 says that no tail record was applied.
-    assert_eq!([0, 1, 2].map(|slot| meta.last_updated(slot)), [0, 1925, 1945]);
+    assert_eq!([0, 1, 2].map(|slot| meta.last_updated(&guard, slot).unwrap()), [0, 1925, 1945]);
     for (slot, versions) in [(0, [0, 0, 0]), (1, [2, 0, 1]), (2, [0, 0, 1])] {
         let record = slot as u64 + 1;
         for (column, version) in [A, B, C].into_iter().zip(versions) {
             let page = &pages.columns[column];
             assert_eq!(*page.lineage, [7]);
-            assert_eq!(page.cell(column, slot), word(column, record, version));
+            assert_eq!(page.cell(&guard, column, slot).unwrap(), word(column, record, version));
         }
     }
     assert_eq!(read(&table, 1, 1922), versions(2, [1, 0, 0]), "the past is on the chain");

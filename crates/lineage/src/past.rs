@@ -6,6 +6,7 @@
 use sync::Guard;
 use types::{Rid, Timestamp};
 
+use crate::evict::{HistoryEntry, Lent, PageError};
 use crate::range::Range;
 use crate::tail::{Kind, TailRecord};
 use crate::view::{Outcomes, Resolved, resolve};
@@ -44,7 +45,7 @@ impl Range {
         slot: usize,
         to: Timestamp,
         outcomes: &O,
-    ) -> Vec<Timestamp> {
+    ) -> Result<Vec<Timestamp>, PageError> {
         let part = self.part(slot);
         let mut times = Vec::new();
         part.tails.each_live(guard, |record| {
@@ -53,13 +54,15 @@ impl Range {
             }
         });
         let history = &part.archive.load(guard).history;
-        let versions = history.versions(slot).filter(|version| version.kind() != Kind::Snapshot);
-        times.extend(versions.map(|version| Timestamp(version.start())).filter(|at| *at <= to));
-        let inserted = self.pages.load(guard).meta.start(slot);
+        for page in history.pages_of(slot) {
+            let versions = page.get(guard)?.versions(slot).filter(|version| version.kind() != Kind::Snapshot);
+            times.extend(versions.map(|version| Timestamp(version.start())).filter(|at| *at <= to));
+        }
+        let inserted = self.pages.load(guard).meta.start(guard, slot)?;
         times.extend(committed(outcomes, to, || resolve(inserted, outcomes)));
         times.sort_unstable();
         times.dedup();
-        times
+        Ok(times)
     }
 
     /// The records that commits after `from` and not after `to` changed.
@@ -69,7 +72,7 @@ impl Range {
         from: Timestamp,
         to: Timestamp,
         outcomes: &O,
-    ) -> Vec<Changed> {
+    ) -> Result<Vec<Changed>, PageError> {
         let guard = &sync::pin();
         let is_wanted = |at: &Timestamp| *at > from;
         let changed = |slot, at| Changed { at, rid: Rid::base(index, slot) };
@@ -80,15 +83,22 @@ impl Range {
                 changes.extend(at.map(|at| changed(record.slot(), at)));
             });
             let history = &part.archive.load(guard).history;
-            changes.extend(history.changes(from.0, to.0).map(|(slot, at, _)| changed(slot, Timestamp(at))));
+            let has_changes = |page: &&HistoryEntry| {
+                page.outline.start_span.is_some_and(|(earliest, latest)| earliest <= to.0 && latest > from.0)
+            };
+            for page in history.pages().iter().filter(has_changes) {
+                let page = page.hold(guard)?;
+                changes.extend(page.changes(from.0, to.0).map(|(slot, at, _)| changed(slot, Timestamp(at))));
+            }
         }
-        let meta = &self.pages.load(guard).meta;
+        let (meta, lent) = (&self.pages.load(guard).meta, Lent::new(0));
+        let starts = lent.starts(guard, meta)?;
         for slot in 0..self.len() {
-            let at = committed(outcomes, to, || resolve(meta.start(slot), outcomes)).filter(is_wanted);
+            let at = committed(outcomes, to, || resolve(starts.word(slot), outcomes)).filter(is_wanted);
             changes.extend(at.map(|at| changed(slot, at)));
         }
         changes.sort_unstable();
         changes.dedup();
-        changes
+        Ok(changes)
     }
 }

@@ -14,7 +14,7 @@ impl Range {
     pub(crate) fn prefetch_base(&self, guard: &Guard, slot: usize, columns: &[usize]) {
         sync::prefetch(std::ptr::from_ref(&self.indirection[slot]));
         let pages = self.pages.load(guard);
-        columns.iter().for_each(|column| pages.columns[*column].prefetch(*column, slot));
+        columns.iter().for_each(|column| pages.columns[*column].prefetch(guard, *column, slot));
     }
 
     /// Asks for the newest version, if it is in the tail.

@@ -84,7 +84,7 @@ impl Range {
         let types: Arc<[DataType]> = schema.columns().iter().map(|column| column.data_type).collect();
         let page_records = page_records(options.update_range_records);
         let part = |_| {
-            let history = History::empty(types.clone());
+            let history = History::empty(types.clone(), meter.clone());
             let charge = Charge::new(meter, MemoryKind::History, 0);
             UpdateRange {
                 tails: TailPages::new(schema, options.layout, page_records, options.workers, meter),
@@ -154,11 +154,14 @@ impl Range {
         }
     }
 
-    /// Writes the record at `slot`, which was handed out to the caller.
-    pub(crate) fn write_insert(&self, slot: usize, cells: &[Cell<'_>], start: u64) {
+    /// Writes the record at `slot`, which was handed out to the caller. Returns the bytes that the insert pages take then.
+    pub(crate) fn write_insert(&self, slot: usize, cells: &[Cell<'_>], start: u64) -> u64 {
         self.charge_slot(slot);
         match &self.pages.load(&sync::pin()).meta {
-            MetaPage::Insert { pages, .. } => pages.write(slot, cells, start),
+            MetaPage::Insert { pages, .. } => {
+                pages.write(slot, cells, start);
+                pages.bytes()
+            }
             MetaPage::Base(_) => unreachable!("insert pages stay until every slot handed out is resolved"),
         }
     }

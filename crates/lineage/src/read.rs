@@ -23,6 +23,7 @@ use sync::atomic::Ordering;
 use crate::base::{MetaPage, Pages};
 use crate::cell::Cell;
 use crate::column_set::ColumnSet;
+use crate::evict::PageError;
 use crate::history::Version;
 use crate::range::{LATCH, Range};
 use crate::tail::{Kind, TailRecord};
@@ -33,8 +34,30 @@ use crate::view::{Outcomes, View, Visibility};
 #[derive(Debug)]
 pub(crate) struct Outdated;
 
+/// Why a read did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Interrupted {
+    /// It is to begin anew.
+    Outdated,
+    /// A page that it needs can't be read back.
+    Page(PageError),
+}
+
+impl From<Outdated> for Interrupted {
+    fn from(Outdated: Outdated) -> Self {
+        Interrupted::Outdated
+    }
+}
+
+impl From<PageError> for Interrupted {
+    fn from(error: PageError) -> Self {
+        Interrupted::Page(error)
+    }
+}
+
 /// What a walk along a record's chain has found so far.
 struct Walk<'w, 'g> {
+    guard: &'g Guard,
     columns: &'w [usize],
     out: &'w mut [Cell<'g>],
     /// positions in `columns` whose value is found
@@ -61,11 +84,13 @@ impl Range {
         slot: usize,
         columns: &[usize],
         out: &mut [Cell<'g>],
-    ) -> bool {
+    ) -> Result<bool, PageError> {
         loop {
             let pages = self.pages.load(guard);
-            if let Ok(exists) = self.read_from(guard, pages, view, slot, columns, out) {
-                return exists;
+            match self.read_from(guard, pages, view, slot, columns, out) {
+                Ok(exists) => return Ok(exists),
+                Err(Interrupted::Outdated) => {}
+                Err(Interrupted::Page(error)) => return Err(error),
             }
         }
     }
@@ -80,19 +105,25 @@ impl Range {
         slot: usize,
         columns: &[usize],
         out: &mut [Cell<'g>],
-    ) -> Result<bool, Outdated> {
+    ) -> Result<bool, Interrupted> {
         let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
         if newest <= pages.tps_min(self.part_of(slot), columns) {
             let exists = match &pages.meta {
                 MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => Some(true),
-                MetaPage::Base(meta) if meta.last_updated(slot) > view.snapshot.at.0 => None,
-                MetaPage::Base(meta) => Some(!meta.is_deleted(slot) && is_base_visible(pages, view, slot)),
-                MetaPage::Insert { .. } => Some(is_base_visible(pages, view, slot)),
+                MetaPage::Base(meta)
+                    if meta.newest > view.snapshot.at && meta.last_updated(guard, slot)? > view.snapshot.at.0 =>
+                {
+                    None
+                }
+                MetaPage::Base(meta) => {
+                    Some(!meta.is_deleted(guard, slot)? && is_base_visible(guard, pages, view, slot)?)
+                }
+                MetaPage::Insert { .. } => Some(is_base_visible(guard, pages, view, slot)?),
             };
             match exists {
                 Some(true) => {
                     for (i, &column) in columns.iter().enumerate() {
-                        out[i] = pages.columns[column].cell(column, slot);
+                        out[i] = pages.columns[column].cell(guard, column, slot)?;
                     }
                     return Ok(true);
                 }
@@ -116,23 +147,25 @@ impl Range {
         newest: u64,
         columns: &[usize],
         out: &mut [Cell<'g>],
-    ) -> bool {
+    ) -> Result<bool, PageError> {
         let record = if newest > 0 { self.parts[part].tails.get(guard, newest) } else { None };
-        let Some(record) = record.filter(|record| record.kind() == Kind::Update) else { return false };
-        let Some(few) = record.few() else { return false };
+        let Some(record) = record.filter(|record| record.kind() == Kind::Update) else { return Ok(false) };
+        let Some(few) = record.few() else { return Ok(false) };
         if record.visibility(view) != Visibility::Visible {
-            return false;
+            return Ok(false);
         }
         let reset = record.reset();
         for (out, &column) in out.iter_mut().zip(columns) {
             let page = &pages.columns[column];
             *out = match few.explicit(column) {
                 Some(cell) => cell,
-                None if !few.was_ever_updated(column) || page.lineage[part] >= reset => page.cell(column, slot),
-                None => return false,
+                None if !few.was_ever_updated(column) || page.lineage[part] >= reset => {
+                    page.cell(guard, column, slot)?
+                }
+                None => return Ok(false),
             };
         }
-        true
+        Ok(true)
     }
 
     /// Walks the chain of the record at `slot` from its version numbered `newest` on.
@@ -146,47 +179,65 @@ impl Range {
         newest: u64,
         columns: &[usize],
         out: &mut [Cell<'g>],
-    ) -> Result<bool, Outdated> {
+    ) -> Result<bool, Interrupted> {
         let part = self.part_of(slot);
-        if self.read_two_hops(guard, pages, view, (slot, part), newest, columns, out) {
+        if self.read_two_hops(guard, pages, view, (slot, part), newest, columns, out)? {
             return Ok(true);
         }
-        let mut walk = Walk::new(columns, out);
+        let mut walk = Walk::new(guard, columns, out);
         let mut sequence = newest;
         while sequence != 0 {
             let Some(record) = self.parts[part].tails.get(guard, sequence) else {
                 let history = &self.parts[part].archive.load(guard).history;
                 if history.given_up() > pages.tps_min(part, columns) {
-                    return Err(Outdated);
+                    return Err(Interrupted::Outdated);
                 }
-                for version in history.versions_seen(slot, view.snapshot.at.0) {
-                    if let Some(exists) = walk.visit_history(&version) {
-                        return Ok(exists);
+                for page in history.pages_of(slot) {
+                    for version in page.get(guard)?.versions_seen(slot, view.snapshot.at.0) {
+                        if let Some(exists) = walk.visit_history(&version) {
+                            return Ok(exists);
+                        }
                     }
                 }
                 break;
             };
             sequence = record.prev();
-            if let Some(exists) = walk.visit_tail(&record, view, pages, slot, part) {
+            if let Some(exists) = walk.visit_tail(&record, view, pages, slot, part)? {
                 return Ok(exists);
             }
         }
-        if !walk.exists && !is_base_visible(pages, view, slot) {
+        if !walk.exists && !is_base_visible(guard, pages, view, slot)? {
             return Ok(false);
         }
-        walk.take_rest(pages, slot, part);
+        walk.take_rest(pages, slot, part)?;
         Ok(true)
     }
 }
 
-fn is_base_visible<O: Outcomes>(pages: &Pages, view: View<'_, O>, slot: usize) -> bool {
-    view.visibility(pages.meta.start(slot)) == Visibility::Visible
+#[inline]
+fn is_base_visible<O: Outcomes>(
+    guard: &Guard,
+    pages: &Pages,
+    view: View<'_, O>,
+    slot: usize,
+) -> Result<bool, PageError> {
+    Ok(view.visibility(pages.meta.start(guard, slot)?) == Visibility::Visible)
 }
 
 impl<'w, 'g> Walk<'w, 'g> {
-    fn new(columns: &'w [usize], out: &'w mut [Cell<'g>]) -> Walk<'w, 'g> {
+    fn new(guard: &'g Guard, columns: &'w [usize], out: &'w mut [Cell<'g>]) -> Walk<'w, 'g> {
         let (missing, newer) = (columns.len(), ColumnSet::EMPTY);
-        Walk { columns, out, found: ColumnSet::EMPTY, missing, newer, newer_oldest: u64::MAX, exists: false, hops: 0 }
+        Walk {
+            guard,
+            columns,
+            out,
+            found: ColumnSet::EMPTY,
+            missing,
+            newer,
+            newer_oldest: u64::MAX,
+            exists: false,
+            hops: 0,
+        }
     }
 
     /// Looks at a tail record. Returns whether the record exists once that is all that is left to say.
@@ -198,28 +249,28 @@ impl<'w, 'g> Walk<'w, 'g> {
         pages: &'g Pages,
         slot: usize,
         part: usize,
-    ) -> Option<bool> {
+    ) -> Result<Option<bool>, PageError> {
         let kind = record.kind();
         match if kind == Kind::Snapshot { Visibility::Visible } else { record.visibility(view) } {
-            Visibility::Absent => return None,
+            Visibility::Absent => return Ok(None),
             Visibility::Invisible => {
                 self.newer.insert_all(&record.explicit());
                 self.newer_oldest = record.sequence;
-                return None;
+                return Ok(None);
             }
             Visibility::Visible => {}
         }
         self.take_explicit(|column| record.is_explicit(column), |column| record.cell(column));
         if kind == Kind::Snapshot {
-            return None;
+            return Ok(None);
         }
         if !self.exists && kind == Kind::Delete {
-            return Some(false);
+            return Ok(Some(false));
         }
         self.exists = true;
-        self.take_base(record, pages, slot, part);
+        self.take_base(record, pages, slot, part)?;
         self.count_hop(record, pages, part);
-        (self.missing == 0).then_some(true)
+        Ok((self.missing == 0).then_some(true))
     }
 
     /// The same for a version in the history: it lacks the columns that it left as they were, and the walk goes on to
@@ -257,7 +308,13 @@ impl<'w, 'g> Walk<'w, 'g> {
 
     /// Takes from the base pages the columns whose newest version at or before `record` is there.
     #[inline]
-    fn take_base(&mut self, record: &TailRecord<'g>, pages: &'g Pages, slot: usize, part: usize) {
+    fn take_base(
+        &mut self,
+        record: &TailRecord<'g>,
+        pages: &'g Pages,
+        slot: usize,
+        part: usize,
+    ) -> Result<(), PageError> {
         let columns = self.columns;
         for (i, &column) in columns.iter().enumerate() {
             let page = &pages.columns[column];
@@ -265,9 +322,10 @@ impl<'w, 'g> Walk<'w, 'g> {
                 && !self.newer.contains(column)
                 && (!record.was_ever_updated(column) || page.lineage[part] >= record.reset())
             {
-                self.take(i, page.cell(column, slot));
+                self.take(i, page.cell(self.guard, column, slot)?);
             }
         }
+        Ok(())
     }
 
     /// Holds the paper's promise that the newest version is two hops away: the base record, then the newest tail
@@ -284,7 +342,7 @@ impl<'w, 'g> Walk<'w, 'g> {
 
     /// Takes what no version has from the base pages: nobody has updated it since the record's history begins, or only
     /// versions that the page has not merged.
-    fn take_rest(&mut self, pages: &'g Pages, slot: usize, part: usize) {
+    fn take_rest(&mut self, pages: &'g Pages, slot: usize, part: usize) -> Result<(), PageError> {
         let columns = self.columns;
         for (i, &column) in columns.iter().enumerate() {
             if !self.found.contains(i) {
@@ -292,8 +350,9 @@ impl<'w, 'g> Walk<'w, 'g> {
                     !self.newer.contains(column) || pages.columns[column].lineage[part] < self.newer_oldest,
                     "a newer update leaves a snapshot record behind it, or the merge keeps the origin"
                 );
-                self.out[i] = pages.columns[column].cell(column, slot);
+                self.out[i] = pages.columns[column].cell(self.guard, column, slot)?;
             }
         }
+        Ok(())
     }
 }

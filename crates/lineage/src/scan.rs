@@ -14,9 +14,9 @@ use arrow_schema::SchemaRef;
 use arrow_select::filter::FilterBuilder;
 use types::Rid;
 
-use crate::base::Values;
 use crate::block::{BlockRows, RangeView, Request};
 use crate::cell::{Cell, ColumnBuilder};
+use crate::evict::{Ahead, BaseValues, PageError};
 use crate::overlay::overlay;
 use crate::range::Range;
 use crate::view::{Outcomes, View};
@@ -41,10 +41,11 @@ impl Range {
         range_index: usize,
         view: View<'_, O>,
         projection: &Projection,
-    ) -> Vec<RecordBatch> {
-        self.view_for(view, &projection.request, |seen, len| {
+        ahead: Option<Ahead>,
+    ) -> Result<Vec<RecordBatch>, PageError> {
+        self.view_for(view, &projection.request, ahead, |seen, len| {
             let block = |from| batch(seen, range_index, projection, from, len.min(from + BLOCK_ROWS));
-            (0..len).step_by(BLOCK_ROWS).filter_map(block).collect()
+            (0..len).step_by(BLOCK_ROWS).filter_map(|from| block(from).transpose()).collect()
         })
     }
 }
@@ -56,13 +57,13 @@ fn batch<O: Outcomes>(
     projection: &Projection,
     from: usize,
     to: usize,
-) -> Option<RecordBatch> {
-    let rows = seen.rows(from, to);
+) -> Result<Option<RecordBatch>, PageError> {
+    let rows = seen.rows(from, to)?;
     let mut wanted = rows.base.clone();
     rows.pending.iter().for_each(|row| wanted.set(row.at()));
     let row_count = wanted.count();
     if row_count == 0 {
-        return None;
+        return Ok(None);
     }
     let rids: Option<ArrayRef> = projection.with_rid.then(|| {
         let rids = wanted.rows().map(|at| Rid::base(range_index, from + at).word());
@@ -73,16 +74,17 @@ fn batch<O: Outcomes>(
         FilterBuilder::new(&wanted).optimize().build()
     });
     let column = |i: usize| {
-        let array = column(seen, projection, i, (from, to), &rows);
-        match &filter {
+        let array = column(seen, projection, i, (from, to), &rows)?;
+        Ok(match &filter {
             Some(filter) => filter.filter(&array).expect("the filter is as long as the block"),
             None => array,
-        }
+        })
     };
-    let arrays = (0..projection.request.columns.len()).map(column).chain(rids).collect();
+    let columns = (0..projection.request.columns.len()).map(column);
+    let arrays = columns.chain(rids.map(Ok)).collect::<Result<Vec<ArrayRef>, PageError>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(row_count));
     let batch = RecordBatch::try_new_with_options(projection.schema.clone(), arrays, &options);
-    Some(batch.expect("the arrays have the projection's types and visible rows obey NOT NULL"))
+    Ok(Some(batch.expect("the arrays have the projection's types and visible rows obey NOT NULL")))
 }
 
 /// Output column `i` of a block; values of rows that are not taken are whatever they are.
@@ -92,16 +94,19 @@ fn column<O: Outcomes>(
     i: usize,
     (from, to): (usize, usize),
     rows: &BlockRows<'_>,
-) -> ArrayRef {
+) -> Result<ArrayRef, PageError> {
     let data_type = seen.range.types[projection.request.columns[i]];
-    if let Values::Column(encoded) = &seen.page(i).values {
+    let values = seen.values(i)?;
+    if let BaseValues::Column(encoded) = values {
         let patches: Vec<(usize, Cell<'_>)> = rows.pending.iter().filter_map(|row| seen.patch(i, *row, rows)).collect();
-        return overlay(&encoded.content.decode(from, to), data_type, &patches);
+        return Ok(overlay(&encoded.decode(from, to), data_type, &patches));
     }
     let mut cells = vec![Cell::Null; to - from];
-    rows.base.rows().for_each(|at| cells[at] = seen.base_cell(i, from + at));
-    rows.pending.iter().for_each(|row| cells[row.at()] = seen.pending_cell(i, from, *row, rows));
+    rows.base.rows().for_each(|at| cells[at] = values.cell(from + at));
+    for row in &rows.pending {
+        cells[row.at()] = seen.pending_cell(i, from, *row, rows)?;
+    }
     let mut builder = ColumnBuilder::new(data_type, cells.len());
     cells.into_iter().for_each(|cell| builder.push(cell));
-    builder.finish()
+    Ok(builder.finish())
 }

@@ -64,7 +64,7 @@ impl Range {
     /// How the base page of a column is encoded, if it is one of its own.
     pub(crate) fn encoding(&self, guard: &Guard, column: usize) -> Option<Encoding> {
         match &self.pages.load(guard).columns[column].values {
-            Values::Column(encoded) => Some(encoded.content.encoding()),
+            Values::Column(encoded) => Some(encoded.outline.encoding),
             Values::Insert(_) | Values::Rows(_) => None,
         }
     }
@@ -80,8 +80,7 @@ impl Range {
         collected.rows += meta.live_rows;
         collected.rows_merged += meta.live_rows;
         // In base pages these slots are NULL.
-        let tombstones =
-            if meta.has_tombstones { (0..self.len()).filter(|slot| meta.is_tombstone(*slot)).count() } else { 0 };
+        let tombstones = meta.tombstones;
         for (column, (nulls, extremes, sketch)) in collected.columns.iter_mut().enumerate() {
             let page = &pages.columns[column];
             add_page(page, self.types[column], tombstones, nulls, extremes);
@@ -94,7 +93,7 @@ impl Range {
 
 fn add_page(page: &Page, data_type: types::DataType, tombstones: usize, nulls: &mut u64, extremes: &mut Aggregates) {
     let Values::Column(encoded) = &page.values else { return };
-    let zone = encoded.content.zone(0, encoded.content.len());
+    let zone = &encoded.outline.zone;
     *nulls += zone.null_count.saturating_sub(tombstones) as u64;
     let mut scratch = crate::cell::Scratch::default();
     for value in [&zone.min, &zone.max].into_iter().flatten() {

@@ -14,6 +14,7 @@ use crate::aggregate::Totals;
 use crate::block::Request;
 use crate::cell::{Cell, value_of_cell};
 use crate::encoding::{Encoding, Test};
+use crate::evict::{Ahead, PageError};
 use crate::kept::{Horizon, Kept, KeptFrom};
 use crate::memory::{MemoryBudget, MemoryUse, Meter};
 use crate::merge::MergeReport;
@@ -134,8 +135,9 @@ impl Table {
     }
 
     /// When a base record was inserted; `None` if its transaction has not committed, or not stamped it.
-    pub fn inserted_at(&self, rid: Rid) -> Option<Timestamp> {
-        self.range(rid.range()).pages.load(&sync::pin()).meta.inserted_at(rid.slot())
+    pub fn inserted_at(&self, rid: Rid) -> Result<Option<Timestamp>, PageError> {
+        let guard = sync::pin();
+        self.range(rid.range()).pages.load(&guard).meta.inserted_at(&guard, rid.slot())
     }
 
     pub(crate) fn range(&self, index: usize) -> &Range {
@@ -150,7 +152,10 @@ impl Table {
             if seen > 0
                 && let Some(slot) = self.range(seen - 1).allocate_slot()
             {
-                self.write_base(Rid::base(seen - 1, slot), cells, start);
+                let range = self.range(seen - 1);
+                if range.write_insert(slot, cells, start) > self.meter.budget().open_range_bytes_max(self.open.len()) {
+                    range.close();
+                }
                 return Rid::base(seen - 1, slot);
             }
             let _growing = self.growing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -166,7 +171,7 @@ impl Table {
             self.add_range();
         }
         self.range(rid.range()).raise_len(rid.slot());
-        self.write_base(rid, cells, start);
+        self.range(rid.range()).write_insert(rid.slot(), cells, start);
     }
 
     /// The range with this number, made if it is not there.
@@ -210,10 +215,6 @@ impl Table {
         index
     }
 
-    fn write_base(&self, rid: Rid, cells: &[Cell<'_>], start: u64) {
-        self.range(rid.range()).write_insert(rid.slot(), cells, start);
-    }
-
     /// Appends a version to a record. `start` is the Start Time word as in [`Table::insert`].
     pub fn append<O: Outcomes>(
         &self,
@@ -234,7 +235,7 @@ impl Table {
     }
 
     /// Who wrote the newest version of a record, or has locked it.
-    pub fn newest_writer<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Writer {
+    pub fn newest_writer<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Result<Writer, PageError> {
         self.range(rid.range()).newest_writer(&sync::pin(), view, rid.slot())
     }
 
@@ -246,7 +247,7 @@ impl Table {
     /// first. If the writer, the other finds its version here. If the other, its registration came before it released the
     /// latch, the writer acquired the latch after that, and looks later still, so it finds the registration. (Without the
     /// latch each could read before the other's store is visible.)
-    pub fn newest_writer_latched<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Writer {
+    pub fn newest_writer_latched<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Result<Writer, PageError> {
         self.range(rid.range()).newest_writer_latched(&sync::pin(), view, rid.slot())
     }
 
@@ -268,7 +269,7 @@ impl Table {
         rid: Rid,
         columns: &[usize],
         take: impl FnOnce(&[Cell<'_>]) -> R,
-    ) -> Option<R> {
+    ) -> Result<Option<R>, PageError> {
         self.read_pinned(&sync::pin(), view, rid, columns, take)
     }
 
@@ -281,7 +282,7 @@ impl Table {
         rid: Rid,
         columns: &[usize],
         take: impl FnOnce(&[Cell<'_>]) -> R,
-    ) -> Option<R> {
+    ) -> Result<Option<R>, PageError> {
         let mut few = [Cell::Null; FEW_COLUMNS];
         let mut many: Vec<Cell<'_>>;
         let cells = if columns.len() <= FEW_COLUMNS {
@@ -290,8 +291,8 @@ impl Table {
             many = vec![Cell::Null; columns.len()];
             &mut many
         };
-        let exists = self.range(rid.range()).read(guard, view, rid.slot(), columns, cells);
-        exists.then(|| take(cells))
+        let exists = self.range(rid.range()).read(guard, view, rid.slot(), columns, cells)?;
+        Ok(exists.then(|| take(cells)))
     }
 
     /// First step of looking at several records at once: asks for their Indirection words and base values.
@@ -313,7 +314,12 @@ impl Table {
     }
 
     /// The same as owned values.
-    pub fn read_values<O: Outcomes>(&self, view: View<'_, O>, rid: Rid, columns: &[usize]) -> Option<Vec<Value>> {
+    pub fn read_values<O: Outcomes>(
+        &self,
+        view: View<'_, O>,
+        rid: Rid,
+        columns: &[usize],
+    ) -> Result<Option<Vec<Value>>, PageError> {
         let data_type = |column: usize| -> DataType { self.schema.columns()[column].data_type };
         self.read(view, rid, columns, |cells| {
             cells.iter().zip(columns).map(|(cell, column)| value_of_cell(*cell, data_type(*column))).collect()
@@ -326,12 +332,39 @@ impl Table {
         index: usize,
         view: View<'_, O>,
         projection: &Projection,
-    ) -> Vec<RecordBatch> {
-        self.range(index).scan(index, view, projection)
+    ) -> Result<Vec<RecordBatch>, PageError> {
+        self.range(index).scan(index, view, projection, None)
+    }
+
+    /// The same with pages that were read ahead for it.
+    pub fn scan_range_after<O: Outcomes>(
+        &self,
+        index: usize,
+        view: View<'_, O>,
+        projection: &Projection,
+        ahead: Ahead,
+    ) -> Result<Vec<RecordBatch>, PageError> {
+        self.range(index).scan(index, view, projection, Some(ahead))
+    }
+
+    /// Whether it would pay to read ahead for a scan of range `index`: pages that it is likely to need are evicted.
+    pub fn is_away(&self, index: usize, request: &Request) -> bool {
+        self.range(index).is_away(request)
+    }
+
+    /// Reads evicted pages of range `index` back, for a scan that comes there next. Where memory is short they are in what is
+    /// returned, and nowhere else.
+    pub fn read_ahead(&self, index: usize, request: &Request) -> Ahead {
+        self.range(index).read_ahead(request)
     }
 
     /// Aggregates of the requested columns over the rows of range `index` that `view` sees.
-    pub fn aggregate_range<O: Outcomes>(&self, index: usize, view: View<'_, O>, request: &Request) -> Totals {
+    pub fn aggregate_range<O: Outcomes>(
+        &self,
+        index: usize,
+        view: View<'_, O>,
+        request: &Request,
+    ) -> Result<Totals, PageError> {
         self.range(index).aggregate(view, request)
     }
 
@@ -386,7 +419,7 @@ impl Table {
     pub fn archive_range(&self, index: usize, kept: impl Into<Kept>, all: bool) -> bool {
         let range = self.range(index);
         match range.merging.try_lock() {
-            Ok(_one_at_a_time) => range.archive(&sync::pin(), &kept.into(), all),
+            Ok(_one_at_a_time) => range.archive(&sync::pin(), &kept.into(), all).unwrap_or_default(),
             Err(_) => false,
         }
     }
@@ -400,7 +433,8 @@ impl Table {
     ) -> Option<MergeReport> {
         let range = self.range(index);
         range.is_merge_claimed.store(false, Ordering::Relaxed);
-        let report = range.merge(outcomes, columns, kept)?;
+        // What can't be read back stays as it is: it is counted, and told to the statement that needs it.
+        let report = range.merge(outcomes, columns, kept).ok().flatten()?;
         self.merges.fetch_add(1, Ordering::Relaxed);
         Some(report)
     }
@@ -462,25 +496,36 @@ impl Table {
 
     /// When the versions of a record were committed, oldest first, up to `to`; complete from the horizon on, which
     /// [`Table::keep_from`] can stop.
-    pub fn version_times<O: Outcomes>(&self, rid: Rid, to: Timestamp, outcomes: &O) -> Vec<Timestamp> {
+    pub fn version_times<O: Outcomes>(
+        &self,
+        rid: Rid,
+        to: Timestamp,
+        outcomes: &O,
+    ) -> Result<Vec<Timestamp>, PageError> {
         self.range(rid.range()).version_times(&sync::pin(), rid.slot(), to, outcomes)
     }
 
     /// Which records of a range were inserted, updated or deleted by commits after `from` and not after `to`; ordered by
     /// commit, then by slot. Complete from the horizon on, which [`Table::keep_from`] can stop.
-    pub fn changed<O: Outcomes>(&self, index: usize, from: Timestamp, to: Timestamp, outcomes: &O) -> Vec<Changed> {
+    pub fn changed<O: Outcomes>(
+        &self,
+        index: usize,
+        from: Timestamp,
+        to: Timestamp,
+        outcomes: &O,
+    ) -> Result<Vec<Changed>, PageError> {
         self.range(index).changed(index, from, to, outcomes)
     }
 
     /// Whether another transaction than the one that asks has changed (inserted, updated, deleted) a record by a commit
     /// after `asked.from` and not after `asked.to`. See the `validation` module.
-    pub fn changed_between<O: Outcomes>(&self, rid: Rid, asked: Validation<'_, O>) -> bool {
+    pub fn changed_between<O: Outcomes>(&self, rid: Rid, asked: Validation<'_, O>) -> Result<bool, PageError> {
         self.range(rid.range()).changed_between(&sync::pin(), rid.slot(), asked)
     }
 
     /// When the version of a record was committed that others than the one who asks had made at `asked.to`; no later than
     /// `asked.from` if that is not known any more.
-    pub fn newest_change<O: Outcomes>(&self, rid: Rid, asked: Validation<'_, O>) -> Timestamp {
+    pub fn newest_change<O: Outcomes>(&self, rid: Rid, asked: Validation<'_, O>) -> Result<Timestamp, PageError> {
         self.range(rid.range()).newest_change(&sync::pin(), rid.slot(), asked)
     }
 
@@ -493,7 +538,7 @@ impl Table {
         asked: Validation<'_, O>,
         tests: &[(usize, Test)],
         columns: Option<&[usize]>,
-    ) -> bool {
+    ) -> Result<bool, PageError> {
         self.range(index).range_changed_between(asked, tests, columns)
     }
 

@@ -30,6 +30,7 @@ use types::{Command, Snapshot, Timestamp, TxnId};
 use crate::base::{MetaPage, Pages};
 use crate::cell::Cell;
 use crate::encoding::Test;
+use crate::evict::{Lent, PageError};
 use crate::range::{LATCH, Range};
 use crate::read::Outdated;
 use crate::tail::{Kind, TailPageRecords};
@@ -114,47 +115,60 @@ impl<'h> Look<'h> {
 
 impl Range {
     /// Whether the record at `slot` was changed.
-    pub(crate) fn changed_between<O: Outcomes>(&self, guard: &Guard, slot: usize, asked: Validation<'_, O>) -> bool {
-        self.newest_change(guard, slot, asked) > asked.from
+    pub(crate) fn changed_between<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        slot: usize,
+        asked: Validation<'_, O>,
+    ) -> Result<bool, PageError> {
+        Ok(self.newest_change(guard, slot, asked)? > asked.from)
     }
 
     /// When the version of the record at `slot` was committed that others had made at `to`; 0 if there is none, or if it is
     /// so old that it is kept nowhere but in the base pages.
-    pub(crate) fn newest_change<O: Outcomes>(&self, guard: &Guard, slot: usize, asked: Validation<'_, O>) -> Timestamp {
+    pub(crate) fn newest_change<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        slot: usize,
+        asked: Validation<'_, O>,
+    ) -> Result<Timestamp, PageError> {
         let (pages, part) = (self.pages.load(guard), self.part_of(slot));
         let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
         let mut sequence = newest;
         if let MetaPage::Base(meta) = &pages.meta
             && newest <= meta.lineage[part]
         {
-            match Timestamp(meta.last_updated(slot)) {
+            match Timestamp(meta.last_updated(guard, slot)?) {
                 Timestamp::ZERO => sequence = 0,
-                at if at <= asked.to => return at,
+                at if at <= asked.to => return Ok(at),
                 _ => {}
             }
         }
         while sequence != 0 {
             let Some(record) = self.parts[part].tails.get(guard, sequence) else {
                 let history = &self.parts[part].archive.load(guard).history;
-                let seen = history.versions_seen(slot, asked.to.0).find(|version| version.kind() != Kind::Snapshot);
-                match seen {
-                    Some(version) => return Timestamp(version.start()),
-                    None => break,
+                for page in history.pages_of(slot) {
+                    let mut seen = page.get(guard)?.versions_seen(slot, asked.to.0);
+                    if let Some(version) = seen.find(|version| version.kind() != Kind::Snapshot) {
+                        return Ok(Timestamp(version.start()));
+                    }
                 }
+                break;
             };
             sequence = record.prev();
             if record.kind() == Kind::Snapshot {
                 continue;
             }
             match asked.decided(|| record.resolve(asked.outcomes)) {
-                Resolved::Committed(at) if at <= asked.to => return at,
+                Resolved::Committed(at) if at <= asked.to => return Ok(at),
                 _ => {}
             }
         }
-        match asked.decided(|| resolve(pages.meta.start(slot), asked.outcomes)) {
+        let start = pages.meta.start(guard, slot)?;
+        Ok(match asked.decided(|| resolve(start, asked.outcomes)) {
             Resolved::Committed(at) if at <= asked.to => at,
             _ => Timestamp::ZERO,
-        }
+        })
     }
 
     /// Whether a record was changed that passed all tests before or does so after; if only some columns count, whether it
@@ -164,14 +178,15 @@ impl Range {
         asked: Validation<'_, O>,
         tests: &[(usize, Test)],
         columns: Option<&[usize]>,
-    ) -> bool {
+    ) -> Result<bool, PageError> {
         let guard = &sync::pin();
         let mut slots = loop {
             let mut slots = Vec::new();
             let pages = self.pages.load(guard);
-            self.merged_since(pages, asked, &mut slots);
+            let lent = Lent::new(0);
+            self.merged_since(guard, (pages, &lent), asked, &mut slots)?;
             if self.pending_since(guard, pages, asked, &mut slots).is_ok() {
-                self.inserted_since(pages, asked, &mut slots);
+                self.inserted_since(guard, (pages, &lent), asked, &mut slots)?;
                 break slots;
             }
         };
@@ -179,19 +194,28 @@ impl Range {
         slots.dedup();
         let mut read: SmallVec<[usize; 8]> = tests.iter().map(|(column, _)| *column).collect();
         read.extend(columns.into_iter().flatten().copied());
-        slots.into_iter().any(|slot| {
-            self.changed_between(guard, slot, asked)
-                && self.images_matter(guard, slot, asked, (tests, &read, columns.is_none()))
-        })
+        for slot in slots {
+            if self.changed_between(guard, slot, asked)?
+                && self.images_matter(guard, slot, asked, (tests, &read, columns.is_none()))?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Adds the slots of which a merge has taken in a version committed after `from`.
-    fn merged_since<O>(&self, pages: &Pages, asked: Validation<'_, O>, slots: &mut Vec<usize>) {
+    fn merged_since<O>(
+        &self,
+        guard: &Guard,
+        (pages, lent): (&Pages, &Lent),
+        asked: Validation<'_, O>,
+        slots: &mut Vec<usize>,
+    ) -> Result<(), PageError> {
         if let MetaPage::Base(meta) = &pages.meta
             && meta.newest > asked.from
-            && let Some(updates) = &meta.updates
+            && let Some(updates) = lent.updates(guard, meta)?
         {
-            let updates = &updates.content;
             let newest = updates.newest.iter().enumerate().filter(|(_, newest)| **newest > asked.from.0);
             for (chunk, _) in newest {
                 let from = chunk * HINT_SLOTS;
@@ -199,6 +223,7 @@ impl Range {
                 slots.extend((from..to).filter(|slot| updates.last_updated[*slot] > asked.from.0));
             }
         }
+        Ok(())
     }
 
     /// Adds the slots of changes that the pages have not taken in.
@@ -218,16 +243,23 @@ impl Range {
     }
 
     /// Adds the slots of new records.
-    fn inserted_since<O: Outcomes>(&self, pages: &Pages, asked: Validation<'_, O>, slots: &mut Vec<usize>) {
+    fn inserted_since<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        (pages, lent): (&Pages, &Lent),
+        asked: Validation<'_, O>,
+        slots: &mut Vec<usize>,
+    ) -> Result<(), PageError> {
         if matches!(&pages.meta, MetaPage::Base(meta) if meta.inserted <= asked.from) {
-            return;
+            return Ok(());
         }
+        let starts = lent.starts(guard, &pages.meta)?;
         let len = self.len();
         for (chunk, hint) in self.inserts_newest.iter().enumerate().take(len.div_ceil(HINT_SLOTS)) {
             let Some(mut look) = Look::begin(hint, asked.from) else { continue };
             let (from, to) = (chunk * HINT_SLOTS, self.options.range_records.min((chunk + 1) * HINT_SLOTS));
             for slot in from..to.min(len) {
-                let start = pages.meta.start(slot);
+                let start = starts.word(slot);
                 let resolved = asked.decided(|| resolve(start, asked.outcomes));
                 look.note(resolved);
                 if matches!(resolved, Resolved::Committed(at) if asked.is_between(at)) {
@@ -236,6 +268,7 @@ impl Range {
             }
             look.end(to <= len);
         }
+        Ok(())
     }
 
     /// Whether the record, in one of its images, is one that was looked for, and (unless `any` change counts) the images
@@ -246,17 +279,18 @@ impl Range {
         slot: usize,
         asked: Validation<'_, O>,
         (tests, columns, any): (&[(usize, Test)], &[usize], bool),
-    ) -> bool {
+    ) -> Result<bool, PageError> {
         let image = |at| {
             let mut cells: SmallVec<[Cell<'_>; 8]> = SmallVec::from_elem(Cell::Null, columns.len());
-            self.read(guard, asked.view(at), slot, columns, &mut cells).then_some(cells)
+            let exists = self.read(guard, asked.view(at), slot, columns, &mut cells)?;
+            Ok(exists.then_some(cells))
         };
-        let images = [image(asked.from), image(asked.to)];
+        let images = [image(asked.from)?, image(asked.to)?];
         // The columns of the tests come first.
         let passes = |cells: &SmallVec<[Cell<'_>; 8]>| {
             tests.iter().zip(cells).all(|((column, test), cell)| test.passes(*cell, self.types[*column]))
         };
-        (any || images[0] != images[1]) && images.iter().flatten().any(passes)
+        Ok((any || images[0] != images[1]) && images.iter().flatten().any(passes))
     }
 }
 
@@ -289,7 +323,7 @@ mod tests {
     }
 
     fn has_changed(fixture: &Fixture, from: u64, to: u64) -> bool {
-        fixture.table.range_changed_between(0, asked(fixture, from, to), &[], None)
+        fixture.table.range_changed_between(0, asked(fixture, from, to), &[], None).unwrap()
     }
 
     /// Those of inserts, then those of tail pages.
@@ -352,8 +386,8 @@ mod tests {
         for outcome in [Outcome::Active, Outcome::Prepared(Timestamp(5))] {
             fixture.ended.end(own, outcome);
             assert!(!has_changed(&fixture, 3, 5));
-            assert!(!fixture.table.changed_between(rid, asked(&fixture, 3, 5)));
-            assert!(!fixture.table.changed_between(Rid::base(0, 1), asked(&fixture, 3, 5)));
+            assert!(!fixture.table.changed_between(rid, asked(&fixture, 3, 5)).unwrap());
+            assert!(!fixture.table.changed_between(Rid::base(0, 1), asked(&fixture, 3, 5)).unwrap());
         }
     }
 
@@ -365,7 +399,8 @@ mod tests {
         let own = TxnId::new(99);
         fixture.table.append(fixture.own_view(4, own), own.word(), Rid::base(0, 1), Change::Delete).unwrap();
         let equal = |number| [(0, Test::Compare(crate::Comparison::Eq, types::Value::BigInt(number)))];
-        let affects = |number| fixture.table.range_changed_between(0, asked(&fixture, 3, 5), &equal(number), None);
+        let asked = asked(&fixture, 3, 5);
+        let affects = |number| fixture.table.range_changed_between(0, asked, &equal(number), None).unwrap();
         assert!(affects(1) && affects(40) && !affects(41));
     }
 }

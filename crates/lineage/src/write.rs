@@ -27,12 +27,13 @@ use types::{StartTime, Timestamp, TxnId};
 use crate::base::{MetaPage, Pages};
 use crate::cell::Cell;
 use crate::column_set::ColumnSet;
+use crate::evict::PageError;
 use crate::range::{LATCH, Range};
 use crate::tail::{Carried, Kind, NewRecord, TailRecord};
 use crate::view::{Outcomes, Resolved, View, resolve};
 
 /// Why a version was not appended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteError {
     /// The view sees no such record.
     NotVisible,
@@ -40,6 +41,14 @@ pub enum WriteError {
     Locked(TxnId),
     /// The newest version was committed after the view's snapshot.
     Changed(Timestamp),
+    /// An evicted page that it takes can't be read back.
+    Page(PageError),
+}
+
+impl From<PageError> for WriteError {
+    fn from(error: PageError) -> Self {
+        WriteError::Page(error)
+    }
 }
 
 /// Who wrote the newest version of a record.
@@ -135,11 +144,16 @@ struct Append<'a> {
 }
 
 impl Append<'_> {
-    fn update<O: Outcomes>(&self, view: View<'_, O>, values: &[(usize, Cell<'_>)], above: u64) -> Appended {
+    fn update<O: Outcomes>(
+        &self,
+        view: View<'_, O>,
+        values: &[(usize, Cell<'_>)],
+        above: u64,
+    ) -> Result<Appended, PageError> {
         let (guard, slot, tails) = (self.guard, self.slot, &self.range.part(self.slot).tails);
         let mut originals = Values::new();
         for (column, _) in values.iter().filter(|(column, _)| !self.newest.ever.contains(*column)) {
-            originals.push((*column, self.newest.pages.columns[*column].cell(*column, slot)));
+            originals.push((*column, self.newest.pages.columns[*column].cell(guard, *column, slot)?));
         }
         let mut ever = self.newest.ever.clone();
         values.iter().for_each(|(column, _)| ever.insert(*column));
@@ -149,22 +163,22 @@ impl Append<'_> {
         let first = tails.allocate(guard, 1 + u64::from(!originals.is_empty()), above);
         let (mut sequence, mut prev, ever) = (first, self.newest.top, &ever);
         if !originals.is_empty() {
-            let (start, values) = (self.start_of_base(view), originals.as_slice());
+            let (start, values) = (self.start_of_base(view)?, originals.as_slice());
             let kind = Kind::Snapshot;
             tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset: 0, ever, values, carried: None });
             (sequence, prev) = (sequence + 1, sequence);
         }
         let (start, kind, values) = (self.start, Kind::Update, cumulative.as_slice());
         tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset, ever, values, carried });
-        Appended { first, last: sequence }
+        Ok(Appended { first, last: sequence })
     }
 
-    fn start_of_base<O: Outcomes>(&self, view: View<'_, O>) -> u64 {
-        match resolve(self.newest.pages.meta.start(self.slot), view.outcomes) {
+    fn start_of_base<O: Outcomes>(&self, view: View<'_, O>) -> Result<u64, PageError> {
+        Ok(match resolve(self.newest.pages.meta.start(self.guard, self.slot)?, view.outcomes) {
             Resolved::Committed(at) => at.0,
             // It was checked before: what is not committed is this transaction's own.
             _ => self.start,
-        }
+        })
     }
 
     /// Collects `values` and what the version before holds for other columns, but for those merged into their base
@@ -237,12 +251,13 @@ impl Range {
         slot: usize,
         change: Change<'_>,
     ) -> Result<Appended, WriteError> {
+        self.bring(guard, slot, Some(change))?;
         let latch = Latched::acquire(&self.indirection[slot]);
-        let newest = self.newest(guard, view, slot, latch.sequence);
+        let newest = self.newest(guard, view, slot, latch.sequence)?;
         check_writable(view, start, &newest)?;
         let append = Append { range: self, guard, start, slot, newest };
         let appended = match change {
-            Change::Update(values) => append.update(view, values, latch.sequence),
+            Change::Update(values) => append.update(view, values, latch.sequence)?,
             Change::Delete => append.mark(Kind::Delete, latch.sequence),
         };
         latch.publish(appended.last);
@@ -258,8 +273,9 @@ impl Range {
         start: u64,
         slot: usize,
     ) -> Result<Option<Appended>, WriteError> {
+        self.bring(guard, slot, None)?;
         let latch = Latched::acquire(&self.indirection[slot]);
-        let newest = self.newest(guard, view, slot, latch.sequence);
+        let newest = self.newest(guard, view, slot, latch.sequence)?;
         check_writable(view, start, &newest)?;
         if newest.writer.unended().is_some() {
             return Ok(None);
@@ -269,32 +285,80 @@ impl Range {
         Ok(Some(appended))
     }
 
+    /// Brings back what a writer is likely to need of evicted pages, before it has the record's latch: others spin for that, and
+    /// should not do so while a page is read. What is missed here, or evicted again, is read with the latch held.
+    fn bring(&self, guard: &Guard, slot: usize, change: Option<Change<'_>>) -> Result<(), PageError> {
+        if !self.meter.budget().has_evicted() {
+            return Ok(());
+        }
+        let (pages, part) = (self.pages.load(guard), self.part_of(slot));
+        let MetaPage::Base(meta) = &pages.meta else { return Ok(()) };
+        let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        let pending = if newest > pages.floor[part] { self.parts[part].tails.get(guard, newest) } else { None };
+        let ever = match pending {
+            Some(record) => record.ever(),
+            None => {
+                meta.start.get(guard)?;
+                meta.updates(guard)?.map_or(ColumnSet::EMPTY, |updates| updates.ever(slot))
+            }
+        };
+        if let Some(Change::Update(values)) = change {
+            for (column, _) in values.iter().filter(|(column, _)| !ever.contains(*column)) {
+                pages.columns[*column].cell(guard, *column, slot)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Who wrote the newest version of the record at `slot`.
-    pub(crate) fn newest_writer<O: Outcomes>(&self, guard: &Guard, view: View<'_, O>, slot: usize) -> Writer {
+    pub(crate) fn newest_writer<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        slot: usize,
+    ) -> Result<Writer, PageError> {
         let sequence = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
         self.newest_writer_at(guard, view, slot, sequence)
     }
 
     /// The same, looked at with the record's latch held; see [`crate::Table::newest_writer_latched`].
-    pub(crate) fn newest_writer_latched<O: Outcomes>(&self, guard: &Guard, view: View<'_, O>, slot: usize) -> Writer {
+    pub(crate) fn newest_writer_latched<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        slot: usize,
+    ) -> Result<Writer, PageError> {
+        self.bring(guard, slot, None)?;
         let latch = Latched::acquire(&self.indirection[slot]);
         self.newest_writer_at(guard, view, slot, latch.sequence)
     }
 
-    fn newest_writer_at<O: Outcomes>(&self, guard: &Guard, view: View<'_, O>, slot: usize, sequence: u64) -> Writer {
-        match self.newest(guard, view, slot, sequence).writer {
+    fn newest_writer_at<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        slot: usize,
+        sequence: u64,
+    ) -> Result<Writer, PageError> {
+        Ok(match self.newest(guard, view, slot, sequence)?.writer {
             Resolved::Active(owner) | Resolved::Prepared(owner, _) if view.snapshot.own != Some(owner) => {
                 Writer::Running(owner)
             }
             Resolved::Tombstone | Resolved::Unwritten => Writer::Tombstone,
             Resolved::Active(_) | Resolved::Prepared(..) | Resolved::Committed(_) => Writer::Settled,
-        }
+        })
     }
 
     /// What a writer finds behind the Indirection word `newest`: on the chain, as far as the pages have not all taken
     /// it in, and else in the base record's meta-data. A new version follows the top, not the rolled-back ones over it:
     /// a record whose writers keep rolling back must not grow a chain that each of them walks.
-    fn newest<'g, O: Outcomes>(&'g self, guard: &'g Guard, view: View<'_, O>, slot: usize, newest: u64) -> Newest<'g> {
+    fn newest<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
+        view: View<'_, O>,
+        slot: usize,
+        newest: u64,
+    ) -> Result<Newest<'g>, PageError> {
         let part = self.part_of(slot);
         let pages = self.pages.load(guard);
         let (meta, floor) = (&pages.meta, pages.floor[part]);
@@ -320,25 +384,25 @@ impl Range {
                     let (top, is_deleted, writer) =
                         (top_sequence, kind == Kind::Delete, locker.map_or(writer, Resolved::Active));
                     let (version, is_update) = (Some(record), true);
-                    return Newest { top, version, writer, is_deleted, is_update, ever, floor, pages };
+                    return Ok(Newest { top, version, writer, is_deleted, is_update, ever, floor, pages });
                 }
             }
             top = Some((top_sequence, ever));
             sequence = record.prev();
         }
         let base = match meta {
-            MetaPage::Base(base) => base.updates.as_ref().map(|updates| &updates.content),
+            MetaPage::Base(base) => base.updates(guard)?,
             MetaPage::Insert { .. } => None,
         };
         let last_updated = base.map_or(0, |updates| updates.last_updated[slot]);
         let writer = match last_updated {
-            0 => resolve(meta.start(slot), view.outcomes),
+            0 => resolve(meta.start(guard, slot)?, view.outcomes),
             at => Resolved::Committed(Timestamp(at)),
         };
         let (top, ever) = top.unwrap_or_else(|| (sequence, base.map_or(ColumnSet::EMPTY, |base| base.ever(slot))));
         let is_deleted = base.is_some_and(|updates| updates.is_deleted(slot));
         let (writer, is_update) = (locker.map_or(writer, Resolved::Active), last_updated > 0 || locker.is_some());
-        Newest { top, version: None, writer, is_deleted, is_update, ever, floor, pages }
+        Ok(Newest { top, version: None, writer, is_deleted, is_update, ever, floor, pages })
     }
 
     /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. What is history by
@@ -358,7 +422,9 @@ impl Range {
 
     /// The same for a base record that the transaction inserted.
     pub(crate) fn stamp_base(&self, guard: &Guard, slot: usize, owner: TxnId, stamp: u64) {
-        let start = self.pages.load(guard).meta.start(slot);
+        // In base pages everything is stamped.
+        let MetaPage::Insert { pages, .. } = &self.pages.load(guard).meta else { return };
+        let start = pages.start(slot);
         let seen = start.load(Ordering::Relaxed);
         if owner.has_written(seen) {
             stamp_word(start, stamp);
@@ -367,11 +433,11 @@ impl Range {
 
     /// Marks every slot that was handed out and never written as a tombstone, after recovery.
     pub(crate) fn bury_unwritten(&self, guard: &Guard) {
-        let meta = &self.pages.load(guard).meta;
+        let MetaPage::Insert { pages, .. } = &self.pages.load(guard).meta else { return };
         for slot in 0..self.len() {
-            let start = meta.start(slot);
+            let start = pages.start(slot);
             let buried = start.compare_exchange(0, StartTime::TOMBSTONE, Ordering::AcqRel, Ordering::Relaxed);
-            if let (Ok(_), MetaPage::Insert { pages, .. }) = (buried, meta) {
+            if buried.is_ok() {
                 self.charge_slot(slot);
                 pages.charge_slot(slot);
             }
@@ -424,7 +490,7 @@ mod tests {
             let newest = table.range(0).parts[0].tails.get(guard, update(at, 2).last).unwrap();
             assert_eq!((newest.is_explicit(1), newest.reset()), (false, merged));
             let is_right = |cells: &[Cell<'_>]| cells == [Cell::Word(5), Cell::Word(at)];
-            assert_eq!(table.read(view, rid, &[1, 2], is_right), Some(true));
+            assert_eq!(table.read(view, rid, &[1, 2], is_right), Ok(Some(true)));
         }
     }
 
@@ -455,7 +521,7 @@ mod tests {
         let appended = table.append(View { snapshot, outcomes: &outcomes }, 20, rid, change);
         assert_eq!(appended, Err(WriteError::Locked(other)));
         let outcomes = RollsBackMeanwhile::default();
-        assert_eq!(table.newest_writer(View { snapshot, outcomes: &outcomes }, rid), Writer::Running(other));
+        assert_eq!(table.newest_writer(View { snapshot, outcomes: &outcomes }, rid), Ok(Writer::Running(other)));
     }
 
     #[test]
@@ -464,8 +530,10 @@ mod tests {
         let view = |at| View { snapshot: Snapshot::at(Timestamp(at)), outcomes: &AllRolledBack };
         let update =
             |start, column, word| table.append(view(9), start, rid, Change::Update(&[(column, word)])).unwrap();
-        let reads =
-            |at, a, b| table.read(view(at), rid, &[1, 2], |cells| cells == [Cell::Word(a), Cell::Word(b)]).unwrap();
+        let reads = |at, a, b| {
+            let is_right = |cells: &[Cell<'_>]| cells == [Cell::Word(a), Cell::Word(b)];
+            table.read(view(at), rid, &[1, 2], is_right) == Ok(Some(true))
+        };
         for round in 0..100 {
             update(TxnId::new(round).word(), 1 + round as usize % 2, Cell::Word(7));
             table.append(view(9), TxnId::new(round).word(), rid, Change::Delete).unwrap();

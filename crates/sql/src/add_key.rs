@@ -75,7 +75,8 @@ fn move_rows(write: &mut Write<'_>, from: &Table, to: Table) -> Result<()> {
     let view = write.moment()?.view().clone();
     let rows = from.scan(&view, ScanOptions { columns, ..ScanOptions::default() })?;
     let target = Target::new(to, &[])?;
-    for batch in rows.flatten() {
+    for batch in rows.batches() {
+        let batch = batch?;
         write.check()?;
         for (at, column) in target.table.schema().columns().iter().enumerate() {
             if !column.nullable && batch.column(at).null_count() > 0 {

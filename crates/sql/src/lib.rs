@@ -69,6 +69,7 @@ mod watcher;
 pub use activity::CancelHandle;
 pub use copy::input::{CopyInput, NoInput};
 pub use error::{About, SqlError};
+pub use memory_limit::parse as parse_memory_limit;
 pub use outcome::{Command, Notice, Outcome, Rows, Severity};
 pub use past::parse_time;
 pub use prepared::Prepared;

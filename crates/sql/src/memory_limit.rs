@@ -2,8 +2,8 @@
 
 const UNITS: [(&str, u32); 5] = [("TB", 40), ("GB", 30), ("MB", 20), ("kB", 10), ("B", 0)];
 
-/// What a text says: a limit in bytes, or that there is none. `Err` holds what could be said instead.
-pub(crate) fn parse(text: &str) -> Result<Option<u64>, &'static str> {
+/// What the setting `memory_limit` says: a limit in bytes, or that there is none. `Err` holds what could be said instead.
+pub fn parse(text: &str) -> Result<Option<u64>, &'static str> {
     let text = text.trim();
     if text == "0" || text.eq_ignore_ascii_case("none") {
         return Ok(None);

@@ -130,7 +130,7 @@ impl ScanExec {
         runs.started[partition] += 1;
         if run == runs.scans.len() {
             let scan = self.table.scan(self.moment.view(), self.options.clone());
-            runs.scans.push(Arc::new(scan.map_err(|error| DataFusionError::External(error.into()))?));
+            runs.scans.push(Arc::new(scan.map_err(external)?));
         }
         Ok(runs.scans[run].clone())
     }
@@ -154,7 +154,7 @@ impl ScanExec {
         let scan =
             |range| self.table.index_scan(self.moment.view(), index, range, Direction::Upward, self.options.clone());
         let scans = ranges.iter().map(scan).collect::<engine::Result<Vec<_>>>()?;
-        Ok(Box::new(scans.into_iter().flatten().map(Ok)))
+        Ok(Box::new(scans.into_iter().flatten().map(|batch| batch.map_err(external))))
     }
 
     fn all_batches(&self, partition: usize) -> Batches {
@@ -165,7 +165,10 @@ impl ScanExec {
         let mut ready = VecDeque::new();
         Box::new(std::iter::from_fn(move || {
             while ready.is_empty() {
-                ready.extend(scan.next_range()?);
+                match scan.next_range()? {
+                    Ok(batches) => ready.extend(batches),
+                    Err(error) => return Some(Err(external(error))),
+                }
             }
             ready.pop_front().map(Ok)
         }))
@@ -175,7 +178,11 @@ impl ScanExec {
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 fn one_batch(found: engine::Result<RecordBatch>) -> Batches {
-    Box::new(std::iter::once(found.map_err(|error| DataFusionError::External(error.into()))))
+    Box::new(std::iter::once(found.map_err(external)))
+}
+
+fn external(error: engine::Error) -> DataFusionError {
+    DataFusionError::External(error.into())
 }
 
 /// Puts the engine's columns into the plan's order and under its names.

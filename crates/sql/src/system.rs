@@ -108,6 +108,8 @@ fn memory(db: &Database) -> Result<RecordBatch> {
             ("tail", used.tail_bytes),
             ("history", used.history_bytes),
             ("index", used.index_bytes),
+            // Not in memory: what its pages take that are away.
+            ("evicted", used.evicted_bytes),
         ];
         kinds.map(|(kind, bytes)| (used.table.clone(), kind, bytes))
     };

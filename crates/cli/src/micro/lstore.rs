@@ -141,7 +141,8 @@ impl Lstore {
     fn sum_batches(&self, column: usize) -> Result<i64, BenchError> {
         let transaction = self.database.begin()?;
         let mut sum = 0_i64;
-        for batch in transaction.scan(&self.table, &[&self.names[column]])?.flatten() {
+        for batch in transaction.scan(&self.table, &[&self.names[column]])?.batches() {
+            let batch = batch?;
             let array = batch.column(0).as_any().downcast_ref::<Int64Array>();
             let array = array.ok_or_else(|| BenchError::Failed("a bigint column is no array of int64".to_owned()))?;
             sum = array.values().iter().fold(sum, |sum, value| sum.wrapping_add(*value));

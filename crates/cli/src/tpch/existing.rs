@@ -90,7 +90,7 @@ pub(super) fn count(db: &Database, table: &str, limit: Option<i64>) -> Result<u6
     let scan = db.table(table)?.scan(snapshot, options)?;
     let mut count = 0;
     while let Some(batches) = scan.next_range() {
-        for batch in batches {
+        for batch in batches? {
             count += match limit {
                 None => batch.num_rows() as u64,
                 Some(limit) => {

@@ -26,13 +26,13 @@ impl Names {
     }
 }
 
-/// Removes what none of `kept` needs. Returns the number of files removed.
-pub(super) fn sweep(device: &dyn Device, names: &Names, kept: &[Kept]) -> Result<u64> {
+/// Removes what none of `kept` needs, but for the files of blobs that are held. Returns the number of files removed.
+pub(super) fn sweep(device: &dyn Device, names: &Names, kept: &[Kept], held: &BTreeSet<u64>) -> Result<u64> {
     let needed: BTreeSet<u64> = kept.iter().flat_map(|kept| &kept.files).map(|file| file.number).collect();
     let is_kept = |number: u64| kept.iter().any(|kept| kept.number == number);
     let manifests = names.manifests.iter().copied().filter(|&number| !is_kept(number));
     let removed = remove(device, MANIFEST, manifests)?;
-    let blobs = names.blobs.iter().copied().filter(|number| !needed.contains(number));
+    let blobs = names.blobs.iter().copied().filter(|number| !needed.contains(number) && !held.contains(number));
     Ok(removed + remove(device, BLOBS, blobs)?)
 }
 

@@ -2,9 +2,11 @@
 //! files do not pile up.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use durability::{Checkpoints, Manifest};
+use durability::{BlobHold, Checkpoints, Manifest};
 use proptest::prelude::*;
+use proptest::sample::Index;
 use testkit::FaultyDevice;
 use types::BlobRef;
 
@@ -17,6 +19,10 @@ enum Step {
     Forget(u64, u64),
     Commit,
     Abandon,
+    /// Take a hold on one of the blobs.
+    Hold(Index),
+    /// Drop a hold.
+    Release(Index),
     /// Close and open again.
     Reopen,
     /// Lose what was not synced, and open again.
@@ -29,6 +35,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (2_u64..8, 0_u64..8).prop_map(|(divisor, rest)| Step::Forget(divisor, rest % divisor)),
         6 => Just(Step::Commit),
         1 => Just(Step::Abandon),
+        3 => any::<Index>().prop_map(Step::Hold),
+        1 => any::<Index>().prop_map(Step::Release),
         1 => Just(Step::Reopen),
         1 => any::<u64>().prop_map(Step::PowerLoss),
     ]
@@ -39,6 +47,10 @@ fn step() -> impl Strategy<Value = Step> {
 struct Model {
     kept: Vec<BTreeMap<u64, BlobRef>>,
     manifests: Vec<u64>,
+    /// blobs that are held, by their numbers
+    held: Vec<(u64, BlobRef, Arc<BlobHold>)>,
+    /// files that stayed at the last sweep because they were held
+    lingering: BTreeSet<u64>,
 }
 
 impl Model {
@@ -48,6 +60,16 @@ impl Model {
         self.kept.truncate(2);
         self.manifests.insert(0, number);
         self.manifests.truncate(2);
+        self.lingering = self.held.iter().map(|(_, blob, _)| blob.file).collect();
+    }
+
+    /// Holds a blob of a kept checkpoint.
+    fn hold(&mut self, checkpoints: &Checkpoints, which: Index) {
+        let known: Vec<_> = self.kept.iter().flatten().map(|(&number, &blob)| (number, blob)).collect();
+        if !known.is_empty() {
+            let (number, blob) = *which.get(&known);
+            self.held.push((number, blob, checkpoints.hold(blob).unwrap()));
+        }
     }
 
     /// Everything that the model knows is there, and no file beside.
@@ -60,14 +82,19 @@ impl Model {
                 expected.insert(format!("checkpoint-{:08}.blobs", blob.file));
             }
         }
+        let needed = expected.len();
+        expected.extend(self.lingering.iter().map(|file| format!("checkpoint-{file:08}.blobs")));
         assert_eq!(files(device), expected, "files that nobody needs go, and no others");
+        for (number, blob, hold) in &self.held {
+            assert_eq!(checkpoints.read_held(hold, *blob).unwrap(), content(*number), "blob {number}, held at {blob}");
+        }
         for blob in self.kept.iter().flat_map(BTreeMap::values) {
             // The header, and what stands before a blob.
             let is_alone = blob.offset == 512 + 12;
             assert!(is_alone || blob.offset + u64::from(blob.len) <= SMALL.file_bytes, "{blob}: files are rolled");
         }
         let stats = checkpoints.stats();
-        assert_eq!((stats.kept, stats.files), (self.kept.len(), expected.len() - self.kept.len()));
+        assert_eq!((stats.kept, stats.files), (self.kept.len(), needed - self.kept.len()));
         if let Some(newest) = self.kept.first() {
             assert_eq!(stats.live_bytes, newest.values().map(|blob| u64::from(blob.len)).sum::<u64>());
         }
@@ -87,11 +114,18 @@ fn run(steps: &[Step]) {
                 model.commit(published.number, &user);
                 assert_eq!(published.live_blobs, user.blobs.len() as u64);
             }
+            Step::Hold(which) => model.hold(&checkpoints, which),
+            Step::Release(which) => {
+                if !model.held.is_empty() {
+                    model.held.swap_remove(which.index(model.held.len()));
+                }
+            }
             Step::Abandon => user.abandon(&checkpoints).unwrap(),
             Step::Reopen | Step::PowerLoss(_) => {
                 if let Step::PowerLoss(seed) = step {
                     device = device.after_power_loss(*seed);
                 }
+                (model.held, model.lingering) = Default::default();
                 drop(checkpoints);
                 (checkpoints, user) = open_checked(&device, &mut ledger);
                 let known: Vec<u64> = user.blobs.keys().copied().collect();
@@ -151,6 +185,29 @@ fn small_files_do_not_pile_up() {
     assert!(files < 40, "{files} files");
     let (checkpoints, found) = open(&device).unwrap();
     ledger.check(&found, &checkpoints);
+}
+
+#[test]
+fn what_neither_a_checkpoint_nor_anybody_else_keeps_cannot_be_held() {
+    let (device, mut ledger) = (FaultyDevice::new(0), Ledger::default());
+    let (checkpoints, _) = open_checked(&device, &mut ledger);
+    let mut writer = checkpoints.begin().unwrap();
+    let blob = writer.put(b"short").unwrap();
+    writer.commit(1, b"").unwrap();
+    let hold = checkpoints.hold(blob).unwrap();
+    for low in 2..5 {
+        checkpoints.begin().unwrap().commit(low, b"").unwrap();
+    }
+    assert!(!checkpoints.holds(blob));
+    let second = checkpoints.hold(blob).unwrap();
+    drop(hold);
+    assert_eq!(checkpoints.read_held(&second, blob).unwrap(), b"short");
+    let elsewhere = BlobRef { file: blob.file + 1, ..blob };
+    assert!(matches!(checkpoints.read_held(&second, elsewhere), Err(durability::CheckpointError::NotThere { .. })));
+    drop(second);
+    assert!(matches!(checkpoints.hold(blob), Err(durability::CheckpointError::NotThere { .. })));
+    checkpoints.begin().unwrap().commit(5, b"").unwrap();
+    assert!(!files(&device).contains(&format!("checkpoint-{:08}.blobs", blob.file)), "and then it goes");
 }
 
 /// What is kept twice counts and is copied once.

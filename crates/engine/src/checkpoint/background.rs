@@ -1,5 +1,6 @@
 //! When a checkpoint is due: when the log has grown so much since the last one that replaying it would take longer than the
-//! time that opening the database may take.
+//! time that opening the database may take; or when memory is short and pages stay there only because no checkpoint has
+//! them.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -16,6 +17,9 @@ use crate::error::Result;
 const REPLAYED_PER_SECOND: u64 = 16 << 20;
 /// Between two looks at the log.
 const REST: Duration = Duration::from_millis(100);
+/// After a checkpoint that was taken for the sake of memory, so many times as long as it took: memory that stays short although
+/// pages have blobs is not to keep the disk busy.
+const REST_FROM_MEMORY: u32 = 4;
 /// After a checkpoint that failed: the disk may be full for a while.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -43,7 +47,7 @@ struct State {
 pub(crate) struct Disk {
     pub(crate) device: Arc<dyn Device>,
     pub(crate) log: Arc<Log>,
-    pub(crate) checkpoints: Checkpoints,
+    pub(crate) checkpoints: Arc<Checkpoints>,
 }
 
 impl Checkpointer {
@@ -90,17 +94,23 @@ impl State {
 
     fn work(&self) {
         let mut failed: Option<Instant> = None;
+        let (budget, mut rest_from_memory) = (&self.taking.core.budget, (Instant::now(), Duration::ZERO));
         let mut is_stopping = self.is_stopping.lock();
         while !*is_stopping {
             self.stopped.wait_for(&mut is_stopping, REST);
             let grown = self.log_bytes().saturating_sub(self.covered_bytes.load(Ordering::Acquire));
             let is_patient = failed.is_some_and(|failed| failed.elapsed() < REST_AFTER_FAILURE);
-            if *is_stopping || grown < self.due_bytes || is_patient {
+            let (ended, rest) = rest_from_memory;
+            let is_wanted = ended.elapsed() >= rest && budget.is_crowded() && budget.take_lack_of_blobs();
+            if *is_stopping || (grown < self.due_bytes && !is_wanted) || is_patient {
                 continue;
             }
             drop(is_stopping);
             // A failure leaves the log as it is, and is told to whoever asks for a checkpoint.
-            failed = self.with_checkpoint(|_, _| Ok(())).is_err().then(Instant::now);
+            let taken = self.with_checkpoint(|_, report| Ok(report.time));
+            failed = taken.is_err().then(Instant::now);
+            rest_from_memory = (Instant::now(), REST_FROM_MEMORY * taken.unwrap_or_default());
+            budget.evict_to_reserve();
             is_stopping = self.is_stopping.lock();
         }
     }

@@ -62,9 +62,9 @@ pub struct CheckpointReport {
 
 /// What it takes to take one.
 pub(crate) struct Taking {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
     pub(crate) log: Arc<Log>,
-    pub(crate) checkpoints: Checkpoints,
+    pub(crate) checkpoints: Arc<Checkpoints>,
     /// Where all of it is.
     pub(crate) device: Arc<dyn Device>,
 }

@@ -16,7 +16,7 @@ use types::{BlobRef, Rid, Timestamp};
 
 use super::manifest::Contents;
 use crate::error::{Error, Result};
-use crate::indexes::IndexKey;
+use crate::indexes::{IndexKey, order_holders};
 use crate::outcomes::Transactions;
 use crate::primary_key::PrimaryKey;
 use crate::redo::TableId;
@@ -63,7 +63,7 @@ impl KeysToOrder {
     }
 
     /// Puts the records of each key in the order in which they got it.
-    pub(crate) fn order(self, tables: &HashMap<TableId, Arc<TableData>>, transactions: &Transactions) {
+    pub(crate) fn order(self, tables: &HashMap<TableId, Arc<TableData>>, transactions: &Transactions) -> Result<()> {
         for (table, keys) in self.0.into_inner() {
             let Some(data) = tables.get(&table) else { continue };
             let Some(primary_key) = &data.primary_key else { continue };
@@ -73,11 +73,12 @@ impl KeysToOrder {
                     rids.push(rid);
                     None
                 });
-                data.order_holders(&mut rids, transactions);
+                order_holders(data, &mut rids, transactions)?;
                 rids.iter().for_each(|rid| primary_key.remove(&key, *rid));
                 rids.iter().for_each(|rid| primary_key.insert(&key, *rid));
             }
         }
+        Ok(())
     }
 }
 
@@ -185,7 +186,7 @@ impl Piece {
         if let Some(primary_key) = &data.primary_key {
             data.storage.for_each_version_of_columns(*range, &primary_key.columns, |rid, cells| {
                 keys.enter(data, primary_key, primary_key.key(cells), rid);
-            });
+            })?;
         }
         Ok(())
     }

@@ -7,27 +7,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use types::Rid;
+use types::{Rid, Snapshot};
 
 use super::{IndexData, IndexKey};
+use crate::error::Result;
 use crate::outcomes::Transactions;
 use crate::table::TableData;
 
 /// Enters everything that has committed into an index of the table, which every writer keeps already; returns once that is
 /// done.
-pub(crate) fn enter_committed(table: &TableData, index: &IndexData, transactions: &Transactions) {
+pub(crate) fn enter_committed(table: &TableData, index: &IndexData, transactions: &Transactions) -> Result<()> {
     // Nothing is given up meanwhile: what was in the tail a moment ago is in the history then.
     let all = table.storage.keep_all();
     index.serve_from(all.from());
     share_out(table.storage.range_count(), |range| {
         table.storage.for_each_committed_version(range, index.columns(), all.from(), transactions, |rid, cells| {
             index.entries.insert(&index.key(cells), rid);
-        });
-    });
+        })?;
+        Ok(())
+    })
 }
 
 /// Builds the indexes of tables that nobody uses yet.
-pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) {
+pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) -> Result<()> {
     let indexes = tables.iter().flat_map(|table| table.indexes.all().into_iter().map(move |index| (table, index)));
     let works: Vec<_> = indexes.map(|(table, index)| (table, index, Mutex::new(HashSet::new()))).collect();
     let pieces = |(number, (table, ..)): (usize, &(&Arc<TableData>, Arc<IndexData>, _))| {
@@ -42,29 +44,55 @@ pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) 
             if index.enter_again(&key, rid) {
                 to_order.lock().insert(key);
             }
-        });
-    });
+        })?;
+        Ok(())
+    })?;
     for (table, index, to_order) in works {
-        order(table, &index, to_order.into_inner(), transactions);
+        order(table, &index, to_order.into_inner(), transactions)?;
     }
+    Ok(())
 }
 
 /// Puts the records of each key in the order in which they got it, which whoever looks for the one that has it now relies on.
-fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, transactions: &Transactions) {
+fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, transactions: &Transactions) -> Result<()> {
     for key in keys {
         let mut rids: Vec<Rid> = index.entries.rids(&key).to_vec();
-        table.order_holders(&mut rids, transactions);
+        order_holders(table, &mut rids, transactions)?;
         rids.iter().for_each(|rid| index.entries.remove(&key, *rid));
         rids.iter().for_each(|rid| index.entries.insert(&key, *rid));
     }
+    Ok(())
 }
 
-/// Does pieces of work on all processors.
-fn share_out(pieces: usize, work: impl Fn(usize) + Sync) {
-    let next = AtomicUsize::new(0);
+/// Puts records that have had one key in the order in which they got it: whoever looks for the one that has it begins at the end. Of
+/// those that one commit inserted, those that it gave up come first.
+pub(crate) fn order_holders(table: &TableData, rids: &mut [Rid], transactions: &Transactions) -> Result<()> {
+    let mut holders = Vec::with_capacity(rids.len());
+    for rid in rids.iter() {
+        let inserted_at = table.storage.inserted_at(*rid)?;
+        let lived = match inserted_at {
+            Some(at) => table.storage.read(transactions.view(Snapshot::at(at)), *rid, &[], |_| ())?.is_some(),
+            None => false,
+        };
+        holders.push(((inserted_at, lived), *rid));
+    }
+    holders.sort_by_key(|(order, _)| *order);
+    rids.iter_mut().zip(holders).for_each(|(rid, (_, holder))| *rid = holder);
+    Ok(())
+}
+
+/// Does pieces of work on all processors, as long as none fails.
+fn share_out(pieces: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
     let step = || {
         let piece = next.fetch_add(1, Ordering::Relaxed);
-        (piece < pieces).then(|| work(piece)).is_some()
+        if piece >= pieces || failed.lock().is_some() {
+            return false;
+        }
+        if let Err(error) = work(piece) {
+            failed.lock().get_or_insert(error);
+        }
+        true
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(pieces);
     std::thread::scope(|scope| {
@@ -73,4 +101,5 @@ fn share_out(pieces: usize, work: impl Fn(usize) + Sync) {
         }
         while step() {}
     });
+    failed.into_inner().map_or(Ok(()), Err)
 }

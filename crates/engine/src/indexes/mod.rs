@@ -47,7 +47,7 @@ mod order;
 mod scan;
 mod sweep;
 
-pub(crate) use build::{build_all, enter_committed};
+pub(crate) use build::{build_all, enter_committed, order_holders};
 pub(crate) use definition::KeptIndex;
 pub use definition::{IndexDefinition, IndexMethod};
 pub use entries::Direction;

@@ -98,7 +98,7 @@ impl TableData {
         entries: &[Entry],
         columns: &[usize],
         mut take: impl FnMut(Rid, &[Cell<'_>]),
-    ) {
+    ) -> Result<()> {
         let shown = columns.len() - index.columns().len();
         for entries in entries.chunks(ENTRIES_FIRST) {
             self.prefetch_entries(entries, columns);
@@ -109,9 +109,10 @@ impl TableData {
                     if index.key(key_cells) == *key {
                         take(*rid, cells);
                     }
-                });
+                })?;
             }
         }
+        Ok(())
     }
 }
 
@@ -144,22 +145,23 @@ impl IndexData {
         table: &TableData,
         bounds: &Bounds,
         asked: lineage::Validation<'_, Transactions>,
-    ) -> bool {
-        let is_within = |rid: Rid, at| {
+    ) -> Result<bool> {
+        let is_within = |rid: Rid, at| -> Result<bool> {
             let view = View { snapshot: Snapshot::at(at), outcomes: asked.outcomes };
             let has_key = |cells: &[Cell<'_>]| bounds.contains(&(self.key(cells), rid));
-            table.storage.read(view, rid, self.columns(), has_key) == Some(true)
+            Ok(table.storage.read(view, rid, self.columns(), has_key)? == Some(true))
         };
         let mut cursor = Cursor::new(Some(bounds.clone()), Direction::Upward);
         while cursor.advance(self) {
-            let has_changed = |(_, rid): &Entry| {
-                table.storage.changed_between(*rid, asked) && (is_within(*rid, asked.from) || is_within(*rid, asked.to))
-            };
-            if cursor.entries.iter().any(has_changed) {
-                return true;
+            for (_, rid) in &cursor.entries {
+                if table.storage.changed_between(*rid, asked)?
+                    && (is_within(*rid, asked.from)? || is_within(*rid, asked.to)?)
+                {
+                    return Ok(true);
+                }
             }
         }
-        !self.serves(asked.to)
+        Ok(!self.serves(asked.to))
     }
 }
 
@@ -229,9 +231,9 @@ impl IndexScan {
 }
 
 impl Iterator for IndexScan {
-    type Item = RecordBatch;
+    type Item = Result<RecordBatch>;
 
-    fn next(&mut self) -> Option<RecordBatch> {
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
         let table = self.table.clone();
         let mut rows = Rows::new(&table, &self.options);
         let mut columns = rows.columns.clone();
@@ -239,9 +241,12 @@ impl Iterator for IndexScan {
         while rows.is_empty() && self.cursor.advance(&self.index) {
             let view = table.database.shared.core.transactions.view(self.view.snapshot());
             let entries = &self.cursor.entries;
-            table.data.read_entries(view, &self.index, entries, &columns, |rid, cells| rows.push(rid, cells));
+            let take = |rid: Rid, cells: &[Cell<'_>]| rows.push(rid, cells);
+            if let Err(error) = table.data.read_entries(view, &self.index, entries, &columns, take) {
+                return Some(Err(error));
+            }
         }
-        (!rows.is_empty()).then(|| rows.finish(self.schema.clone()))
+        (!rows.is_empty()).then(|| Ok(rows.finish(self.schema.clone())))
     }
 }
 
@@ -252,12 +257,12 @@ pub struct IndexRows {
 }
 
 impl Iterator for IndexRows {
-    type Item = (Rid, Vec<Value>);
+    type Item = Result<(Rid, Vec<Value>)>;
 
-    fn next(&mut self) -> Option<(Rid, Vec<Value>)> {
+    fn next(&mut self) -> Option<Result<(Rid, Vec<Value>)>> {
         loop {
             if let Some(row) = self.found.next() {
-                return Some(row);
+                return Some(Ok(row));
             }
             let scan = &mut self.scan;
             if !scan.cursor.advance(&scan.index) {
@@ -268,9 +273,11 @@ impl Iterator for IndexRows {
             let columns: Vec<usize> = all.iter().chain(scan.index.columns()).copied().collect();
             let view = table.database.shared.core.transactions.view(scan.view.snapshot());
             let mut found = Vec::new();
-            table.data.read_entries(view, &scan.index, &scan.cursor.entries, &columns, |rid, cells| {
-                found.push((rid, table.values_of(&all, cells)));
-            });
+            let take = |rid: Rid, cells: &[Cell<'_>]| found.push((rid, table.values_of(&all, cells)));
+            let entries = &scan.cursor.entries;
+            if let Err(error) = table.data.read_entries(view, &scan.index, entries, &columns, take) {
+                return Some(Err(error));
+            }
             self.found = found.into_iter();
         }
     }

@@ -13,7 +13,7 @@
 //! all its history, as nothing is given up.
 use std::ops::Bound;
 
-use lineage::{Validation, View, Writer};
+use lineage::{PageError, Validation, View, Writer};
 use types::{Rid, Snapshot, Timestamp, TxnId};
 
 use super::entries::{Direction, Entry};
@@ -69,15 +69,25 @@ fn sweep_index(
     removed
 }
 
-/// Whether a version of the record that somebody may see, now or later, has the key.
+/// Whether a version of the record that somebody may see, now or later, has the key. What can't be read back keeps its entries.
 fn is_explained(table: &TableData, index: &IndexData, transactions: &Transactions, key: &IndexKey, rid: Rid) -> bool {
+    has_version_with(table, index, transactions, key, rid).unwrap_or(true)
+}
+
+fn has_version_with(
+    table: &TableData,
+    index: &IndexData,
+    transactions: &Transactions,
+    key: &IndexKey,
+    rid: Rid,
+) -> Result<bool, PageError> {
     let newest = transactions.newest(None);
     let has_key_in = |view: View<'_, Transactions>| {
-        table.storage.read(view, rid, index.columns(), |cells| index.key(cells) == *key) == Some(true)
+        let has_key = table.storage.read(view, rid, index.columns(), |cells| index.key(cells) == *key)?;
+        Ok::<bool, PageError>(has_key == Some(true))
     };
-    let is_undecided = || matches!(table.storage.newest_writer(newest, rid), Writer::Running(_));
-    if has_key_in(newest) || is_undecided() {
-        return true;
+    if has_key_in(newest)? || matches!(table.storage.newest_writer(newest, rid)?, Writer::Running(_)) {
+        return Ok(true);
     }
     // Nothing is given up while this looks. What was undecided a moment ago is among the versions now.
     let all = table.storage.keep_all();
@@ -85,15 +95,21 @@ fn is_explained(table: &TableData, index: &IndexData, transactions: &Transaction
     // No transaction has the number 0.
     let mut asked = Validation { from: all.from(), to: Timestamp::MAX, own: TxnId::new(0), outcomes: transactions };
     loop {
-        let at = table.storage.newest_change(rid, asked).max(all.from());
-        if has_key(at) {
-            return true;
+        let at = table.storage.newest_change(rid, asked)?.max(all.from());
+        if has_key(at)? {
+            return Ok(true);
         }
         if at == all.from() {
-            return table.storage.kept().old().iter().any(|at| has_key(*at));
+            break;
         }
         asked.to = Timestamp(at.0 - 1);
     }
+    for at in table.storage.kept().old() {
+        if has_key(*at)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(test)]

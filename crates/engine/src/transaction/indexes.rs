@@ -45,8 +45,8 @@ impl Transaction {
             let index = transaction.add_index(&data, KeptIndex { definition, has_changed_keys })?;
             transaction.await_writers(&data)?;
             transaction.anchor.check_memory()?;
-            enter_committed(&data, &index, &transaction.anchor.core.transactions);
-            transaction.enter_own(&data, &index);
+            enter_committed(&data, &index, &transaction.anchor.core.transactions)?;
+            transaction.enter_own(&data, &index)?;
             if index.definition.unique {
                 transaction.check_unique(&data, &index)?;
             }
@@ -162,20 +162,22 @@ impl Transaction {
 
     /// Enters what this transaction has written to a table. What it has overwritten itself comes back only with a savepoint
     /// from before the index.
-    fn enter_own(&self, data: &Arc<TableData>, index: &IndexData) {
-        let enter = |rid: Rid| {
-            let key = data.storage.read(self.newest(), rid, index.columns(), |cells| index.key(cells));
+    fn enter_own(&self, data: &Arc<TableData>, index: &IndexData) -> Result<()> {
+        let enter = |rid: Rid| -> Result<()> {
+            let key = data.storage.read(self.newest(), rid, index.columns(), |cells| index.key(cells))?;
             key.into_iter().for_each(|key| index.entries.insert(&key, rid));
+            Ok(())
         };
         for written in &self.written {
             match *written {
                 Written::Inserts { table, first, count } if Arc::ptr_eq(&self.tables[table as usize], data) => {
-                    neighbours(first, count).for_each(enter);
+                    neighbours(first, count).try_for_each(enter)?;
                 }
-                Written::Versions { table, rid, .. } if Arc::ptr_eq(&self.tables[table as usize], data) => enter(rid),
+                Written::Versions { table, rid, .. } if Arc::ptr_eq(&self.tables[table as usize], data) => enter(rid)?,
                 Written::Inserts { .. } | Written::Versions { .. } => {}
             }
         }
+        Ok(())
     }
 
     /// Refuses an index of which two rows have one key now. Rows that come while this looks have claimed their keys.
@@ -188,7 +190,7 @@ impl Transaction {
                     .storage
                     .read(self.newest(), rid, index.columns(), |cells| {
                         index.is_compared(cells).then(|| index.key(cells))
-                    })
+                    })?
                     .flatten()
                 else {
                     continue;
@@ -213,7 +215,7 @@ impl Transaction {
         for other in others {
             let keys = [self.settled_key(data, index, rid)?, self.settled_key(data, index, other)?];
             if keys[0].is_some() && keys[0] == keys[1] {
-                let key = self.describe_key(data, index.columns(), rid);
+                let key = self.describe_key(data, index.columns(), rid)?;
                 let (table, index) = (data.name.to_string(), index.definition.name.clone());
                 return Err(Error::KeysNotUnique { table, index, key });
             }
@@ -230,16 +232,17 @@ impl Transaction {
     ) -> Result<Option<crate::indexes::IndexKey>> {
         let (transactions, deadline) = (self.transactions(), self.lock_deadline());
         let owner = || match data.storage.newest_writer(self.newest(), rid) {
-            Writer::Running(owner) => Some(owner),
-            Writer::Tombstone | Writer::Settled => None,
+            Ok(Writer::Running(owner)) => Ok(Some(owner)),
+            Ok(Writer::Tombstone | Writer::Settled) => Ok(None),
+            Err(error) => Err(error),
         };
-        while let Some(user) = owner() {
-            let is_held = || owner() == Some(user);
+        while let Some(user) = owner()? {
+            let is_held = || owner() == Ok(Some(user));
             let waited = transactions.0.wait_for(self.handle(), user, row_of_table(data), &is_held, deadline);
             waited.map_err(|error| self.wait_failed(error))?;
         }
         let key = |cells: &[Cell<'_>]| index.is_compared(cells).then(|| index.key(cells));
-        Ok(data.storage.read(self.newest(), rid, index.columns(), key).flatten())
+        Ok(data.storage.read(self.newest(), rid, index.columns(), key)?.flatten())
     }
 }
 

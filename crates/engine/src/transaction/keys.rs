@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use index::Holder;
-use lineage::{Cell, Writer};
+use lineage::{Cell, PageError, Writer};
 use types::{Rid, Snapshot, TxnId, Value};
 
 use super::Transaction;
@@ -24,6 +24,8 @@ pub(super) enum Taken {
     /// Whether another record keeps it is known once its writer has ended; `None` if it has ended, too late for this
     /// transaction's snapshot.
     Undecided(Rid, Option<TxnId>),
+    /// It can't be told, as a page can't be read back.
+    Unknown(PageError),
 }
 
 /// What keeps keys of which no two records may have one.
@@ -140,11 +142,12 @@ impl Transaction {
             Ok(()) => Ok(Tried::Done(())),
             Err(Taken::By(other)) => {
                 transaction.reads.iter().for_each(|reads| reads.note_record(data, other));
-                let (table, key) = (data.name.to_string(), transaction.describe_key(data, unique.columns(), other));
+                let (table, key) = (data.name.to_string(), transaction.describe_key(data, unique.columns(), other)?);
                 Err(Error::DuplicateKey { table, constraint: unique.constraint(data), key })
             }
             Err(Taken::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
             Err(Taken::Undecided(_, None)) => Err(transaction.lose(Error::Conflict)),
+            Err(Taken::Unknown(error)) => Err(error.into()),
         })
     }
 
@@ -155,37 +158,39 @@ impl Transaction {
         let mut taken = None;
         let claimed = unique.insert_unique(key, rid, |other| {
             self.saw_anything();
-            match data.storage.newest_writer(newest, other) {
-                Writer::Running(owner) => {
-                    taken = Some(Taken::Undecided(other, Some(owner)));
-                    Holder::Present
+            let look = || {
+                match data.storage.newest_writer(newest, other)? {
+                    Writer::Running(owner) => return Ok((Holder::Present, Some(Taken::Undecided(other, Some(owner))))),
+                    Writer::Tombstone => return Ok((Holder::Void, None)),
+                    Writer::Settled => {}
                 }
-                Writer::Tombstone => Holder::Void,
-                Writer::Settled => match data.storage.read(newest, other, columns, has_key) {
-                    Some(true) => {
-                        taken = None;
-                        Holder::Present
-                    }
-                    // It gave the key up after this transaction's snapshot, which would have the key twice.
-                    _ if data.storage.read(seen, other, columns, has_key) == Some(true) => {
-                        taken = Some(Taken::Undecided(other, None));
-                        Holder::Present
-                    }
-                    // Deleted with the key that it was inserted with. Once keys have been changed in this table that is no
-                    // longer certain: a merge forgets an update that was rolled back, and the index has its entry.
-                    None if !unique.has_changed_keys(data) => Holder::Former,
-                    Some(false) | None => Holder::Past,
-                },
+                let has_now = data.storage.read(newest, other, columns, has_key)?;
+                if has_now == Some(true) {
+                    return Ok((Holder::Present, None));
+                }
+                // It gave the key up after this transaction's snapshot, which would have the key twice.
+                if data.storage.read(seen, other, columns, has_key)? == Some(true) {
+                    return Ok((Holder::Present, Some(Taken::Undecided(other, None))));
+                }
+                // Deleted with the key that it was inserted with. Once keys have been changed in this table that is no
+                // longer certain: a merge forgets an update that was rolled back, and the index has its entry.
+                let is_former = has_now.is_none() && !unique.has_changed_keys(data);
+                Ok((if is_former { Holder::Former } else { Holder::Past }, None))
+            };
+            let (holder, why) = look().unwrap_or_else(|error| (Holder::Present, Some(Taken::Unknown(error))));
+            if holder == Holder::Present {
+                taken = why;
             }
+            holder
         });
         claimed.map_err(|other| taken.unwrap_or(Taken::By(other)))
     }
 
     /// A record's key as it stands in a message.
-    pub(super) fn describe_key(&self, data: &TableData, columns: &[usize], rid: Rid) -> String {
+    pub(super) fn describe_key(&self, data: &TableData, columns: &[usize], rid: Rid) -> Result<String> {
         let names: Vec<&str> = columns.iter().map(|column| data.schema.columns()[*column].name.as_str()).collect();
-        let values = data.storage.read_values(self.newest(), rid, columns).unwrap_or_default();
+        let values = data.storage.read_values(self.newest(), rid, columns)?.unwrap_or_default();
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
-        shorten(format!("({})=({})", names.join(", "), values.join(", ")))
+        Ok(shorten(format!("({})=({})", names.join(", "), values.join(", "))))
     }
 }

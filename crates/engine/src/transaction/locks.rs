@@ -188,7 +188,7 @@ impl Transaction {
         let data = &table.data;
         let Some(index_key) = data.key_of_values(key)? else { return Ok(None) };
         loop {
-            let Some(rid) = self.find(data, &index_key) else {
+            let Some(rid) = self.find(data, &index_key)? else {
                 if let Some(reads) = &self.reads {
                     reads.note_key(data, index_key, None);
                 }
@@ -245,6 +245,7 @@ impl Transaction {
                         continue;
                     }
                     Err(WriteError::Changed(_)) => Err(transaction.lose(Error::Conflict)),
+                    Err(WriteError::Page(error)) => Err(error.into()),
                 };
             }
         })?;
@@ -283,7 +284,7 @@ impl Transaction {
         }
         let shared = self.when_free(data, |transaction| {
             data.share_locks.enter(rid, transaction.id());
-            match data.storage.newest_writer_latched(transaction.newest(), rid) {
+            match data.storage.newest_writer_latched(transaction.newest(), rid)? {
                 Writer::Settled => transaction.look_again(data, rid, seen).map(|found| Tried::Done(Ok(found))),
                 Writer::Tombstone => Ok(Tried::Done(Err(RowLock::Gone))),
                 Writer::Running(owner) => {
@@ -309,9 +310,9 @@ impl Transaction {
 
     /// What there is to say of a row that nobody can change any more.
     fn look_again(&self, data: &TableData, rid: Rid, seen: Timestamp) -> Result<RowLock> {
-        let is_there = data.storage.read(self.newest(), rid, &[], |_| ()).is_some();
+        let is_there = data.storage.read(self.newest(), rid, &[], |_| ())?.is_some();
         let asked = Validation { from: seen, to: Timestamp::MAX, own: self.id(), outcomes: self.transactions() };
-        let is_newer = seen < Timestamp::MAX && data.storage.changed_between(rid, asked);
+        let is_newer = seen < Timestamp::MAX && data.storage.changed_between(rid, asked)?;
         match self.options.isolation {
             Isolation::Snapshot | Isolation::Serializable if is_newer => Err(self.lose(Error::Conflict)),
             _ if !is_there => Ok(RowLock::Gone),
@@ -324,7 +325,7 @@ impl Transaction {
         let locked = self.lock_for_update(data, rid, LockWait::Block, Timestamp::MAX)?;
         let Some(primary_key) = &data.primary_key else { return Ok(false) };
         let has_key = |cells: &[lineage::Cell<'_>]| primary_key.key(cells) == *key;
-        let is_same = data.storage.read(self.newest(), rid, &primary_key.columns, has_key) == Some(true);
+        let is_same = data.storage.read(self.newest(), rid, &primary_key.columns, has_key)? == Some(true);
         self.saw_anything();
         Ok(locked != RowLock::Gone && is_same)
     }
@@ -332,7 +333,7 @@ impl Transaction {
 
 /// Whether a row is still held by a transaction.
 fn is_held(anchor: &Anchor, data: &TableData, rid: Rid, owner: TxnId) -> bool {
-    data.storage.newest_writer(anchor.core.transactions.newest(None), rid) == Writer::Running(owner)
+    data.storage.newest_writer(anchor.core.transactions.newest(None), rid) == Ok(Writer::Running(owner))
 }
 
 fn row_name(data: &TableData, rid: Rid) -> RowName {

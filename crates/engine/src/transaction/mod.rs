@@ -286,10 +286,10 @@ impl Transaction {
         data.check_positions(columns.iter().copied())?;
         let Some(key) = data.key_of_values(key)? else { return Ok(None) };
         if self.options.isolation != Isolation::Snapshot || self.seen.is_some() {
-            return Ok(self.read_otherwise(data, key, columns, take));
+            return self.read_otherwise(data, key, columns, take);
         }
         let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
-        Ok(data.read(view, &key, columns, |_, cells| take(cells)))
+        data.read(view, &key, columns, |_, cells| take(cells))
     }
 
     /// The same for transactions that take a snapshot for each read, or note what they read or see.
@@ -300,18 +300,18 @@ impl Transaction {
         key: IndexKey,
         columns: &[usize],
         take: impl FnOnce(&[Cell<'_>]) -> R,
-    ) -> Option<R> {
+    ) -> Result<Option<R>> {
         let glance = self.glance();
         let view = self.transactions().view(glance.snapshot);
         if self.reads.is_none() && self.seen.is_none() {
             return data.read(view, &key, columns, |_, cells| take(cells));
         }
-        let found = data.read(view, &key, columns, |rid, cells| (rid, take(cells)));
+        let found = data.read(view, &key, columns, |rid, cells| (rid, take(cells)))?;
         self.saw_row(data, found.as_ref().map(|(rid, _)| *rid), glance.snapshot.at);
         if let Some(reads) = &self.reads {
             reads.note_key(data, key, found.as_ref().map(|(rid, _)| *rid));
         }
-        found.map(|(_, taken)| taken)
+        Ok(found.map(|(_, taken)| taken))
     }
 
     /// Notes what it saw at `at` where it looked for a row.

@@ -143,14 +143,16 @@ impl Transaction {
             let data = &self.tables[*table as usize];
             let indexes = data.indexes.all();
             for rid in neighbours(*first, *count) {
+                // Where the own records are nothing is evicted.
                 if let Some(primary_key) = &data.primary_key
-                    && let Some(key) = data.storage.read(own, rid, &primary_key.columns, |cells| primary_key.key(cells))
+                    && let Ok(Some(key)) =
+                        data.storage.read(own, rid, &primary_key.columns, |cells| primary_key.key(cells))
                 {
                     primary_key.remove(&key, rid);
                 }
                 for index in &indexes {
                     let key = data.storage.read(own, rid, index.columns(), |cells| index.key(cells));
-                    key.into_iter().for_each(|key| index.entries.remove(&key, rid));
+                    key.ok().flatten().into_iter().for_each(|key| index.entries.remove(&key, rid));
                 }
             }
         }

@@ -103,7 +103,9 @@ impl Transaction {
         let stable = self.anchor.log.as_ref().map_or(0, |log| log.stable_lsn());
         if to.0 > stable {
             let asked = Validation { from: Timestamp(stable), to, own: self.id(), outcomes: self.transactions() };
-            seen.note(Some(data.storage.newest_change(rid, asked).0).filter(|at| *at > stable).unwrap_or(0));
+            // Where it can't be told it is as new as it may be.
+            let newest = data.storage.newest_change(rid, asked).unwrap_or(to);
+            seen.note(Some(newest.0).filter(|at| *at > stable).unwrap_or(0));
         }
     }
 

@@ -139,7 +139,7 @@ impl Transaction {
                 let glance = self.glance();
                 let view = self.transactions().view(glance.snapshot);
                 (
-                    data.read(view, &key, columns, |rid, cells| (rid, table.values_of(columns, cells))),
+                    data.read(view, &key, columns, |rid, cells| (rid, table.values_of(columns, cells)))?,
                     glance.snapshot.at,
                 )
             };
@@ -173,13 +173,17 @@ impl Transaction {
         let at = self.newest_allowed();
         if let Some(primary_key) = &data.primary_key
             && !data.has_changed_keys()
-            && let Some(newest) = primary_key.find(&sync::pin(), &key, Some)
-            && self.change(data, newest, at, change)? == Done::Changed
         {
-            return Ok(true);
+            // Nothing is pinned while the change waits for memory: what others give up would not come back.
+            let newest = primary_key.find(&sync::pin(), &key, Some);
+            if let Some(newest) = newest
+                && self.change(data, newest, at, change)? == Done::Changed
+            {
+                return Ok(true);
+            }
         }
         // There is no record, or an older one has the key in this snapshot.
-        let found = self.find(data, &key);
+        let found = self.find(data, &key)?;
         if let Some(reads) = &self.reads {
             reads.note_key(data, key.clone(), found);
         }
@@ -192,11 +196,11 @@ impl Transaction {
     }
 
     /// The record that has the key now.
-    pub(super) fn find(&self, data: &TableData, key: &IndexKey) -> Option<Rid> {
+    pub(super) fn find(&self, data: &TableData, key: &IndexKey) -> Result<Option<Rid>> {
         let glance = self.glance();
-        let found = data.find(self.transactions().view(glance.snapshot), key);
+        let found = data.find(self.transactions().view(glance.snapshot), key)?;
         self.saw_row(data, found, glance.snapshot.at);
-        found
+        Ok(found)
     }
 
     /// Appends a version to a record of the table whose newest version was committed at or before `at`, and enters its key if that
@@ -271,6 +275,7 @@ impl Transaction {
                     Ok(Tried::Done(Err(Done::Stale)))
                 }
                 Err(WriteError::Changed(_)) => Err(transaction.lose(Error::Conflict)),
+                Err(WriteError::Page(error)) => Err(error.into()),
             }
         })
     }
@@ -282,12 +287,12 @@ impl Transaction {
             self.wait_for_sharers(data, rid, crate::isolation::LockWait::Block)?;
         }
         if let Some(primary_key) = data.primary_key.as_ref().filter(|_| changes_key) {
-            let key = data.storage.read(self.newest(), rid, &primary_key.columns, |cells| primary_key.key(cells));
+            let key = data.storage.read(self.newest(), rid, &primary_key.columns, |cells| primary_key.key(cells))?;
             key.map_or(Ok(()), |key| self.enter_key(data, primary_key, &key, rid))?;
         }
         for index in indexes {
             let of = |cells: &[Cell<'_>]| (index.key(cells), index.is_compared(cells));
-            if let Some((key, is_compared)) = data.storage.read(self.newest(), rid, index.columns(), of) {
+            if let Some((key, is_compared)) = data.storage.read(self.newest(), rid, index.columns(), of)? {
                 self.enter_index(data, index, &key, is_compared, rid)?;
             }
         }

@@ -9,6 +9,7 @@ use lineage::{Cell, View};
 use types::{Rid, Snapshot, Timestamp};
 
 use super::Verification;
+use crate::error::Result;
 use crate::indexes::{IndexData, IndexKey};
 use crate::outcomes::Transactions;
 use crate::primary_key::PrimaryKey;
@@ -40,7 +41,7 @@ pub(super) trait CheckedIndex {
     fn is_compared(&self, cells: &[Cell<'_>]) -> bool;
 
     /// The record that a lookup of the key finds in a view, if lookups are to be compared.
-    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &Self::Key) -> Option<Option<Rid>>;
+    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &Self::Key) -> Result<Option<Option<Rid>>>;
 }
 
 impl CheckedIndex for PrimaryKey {
@@ -71,8 +72,8 @@ impl CheckedIndex for PrimaryKey {
         true
     }
 
-    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &IndexKey) -> Option<Option<Rid>> {
-        Some(table.find(view, key))
+    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &IndexKey) -> Result<Option<Option<Rid>>> {
+        table.find(view, key).map(Some)
     }
 }
 
@@ -103,49 +104,58 @@ impl CheckedIndex for IndexData {
         IndexData::is_compared(self, cells)
     }
 
-    fn holder(&self, _table: &TableData, _view: View<'_, Transactions>, _key: &IndexKey) -> Option<Option<Rid>> {
+    fn holder(&self, _: &TableData, _: View<'_, Transactions>, _: &IndexKey) -> Result<Option<Option<Rid>>> {
         // Readers check the key on the version that they see: with the right entries they find the right records.
-        None
+        Ok(None)
     }
 }
 
-/// Looks at all of an index; counts its entries.
+/// Looks at all of an index, as far as its table can be read; counts its entries.
 pub(super) fn check<I: CheckedIndex>(
     table: &TableData,
     transactions: &Transactions,
     index: &I,
     verification: &mut Verification,
-) -> Vec<String> {
-    let (name, mut faults) = (index.name(), Vec::new());
-    let ranges = table.storage.range_count();
+    faults: &mut Vec<String>,
+) -> Result<()> {
+    let (name, ranges) = (index.name(), table.storage.range_count());
     for from in (0..ranges).step_by(RANGES_AT_ONCE) {
-        compare(table, index, from..ranges.min(from + RANGES_AT_ONCE), &mut faults);
+        compare(table, index, from..ranges.min(from + RANGES_AT_ONCE), faults)?;
     }
-    let mut repeated = Vec::new();
+    let (mut repeated, mut failed) = (Vec::new(), None);
     index.for_each(&mut |key, rids| {
         verification.index_entries += rids.len() as u64;
         for rid in rids.iter().filter(|rid| rid.range() >= ranges) {
             faults.push(format!("{name} lists {rid:?} under {}, and there is no such record", index.show(key)));
         }
-        if let [rid] = rids {
-            faults.extend(check_only_holder(table, transactions, index, key, *rid));
-        } else {
-            repeated.push((key.clone(), rids.to_vec()));
+        match rids {
+            _ if failed.is_some() => {}
+            [rid] => match check_only_holder(table, transactions, index, key, *rid) {
+                Ok(found) => faults.extend(found),
+                Err(error) => failed = Some(error),
+            },
+            _ => repeated.push((key.clone(), rids.to_vec())),
         }
     });
+    failed.map_or(Ok(()), Err)?;
     for (key, rids) in repeated {
-        faults.extend(check_holders(table, transactions, index, &key, &rids));
+        faults.extend(check_holders(table, transactions, index, &key, &rids)?);
     }
-    faults
+    Ok(())
 }
 
 /// What versions in some ranges have against what the index lists of them.
-fn compare<I: CheckedIndex>(table: &TableData, index: &I, ranges: std::ops::Range<usize>, faults: &mut Vec<String>) {
+fn compare<I: CheckedIndex>(
+    table: &TableData,
+    index: &I,
+    ranges: std::ops::Range<usize>,
+    faults: &mut Vec<String>,
+) -> Result<()> {
     let (name, mut had) = (index.name(), HashSet::new());
     for range in ranges.clone() {
         table.storage.for_each_version_of_columns(range, index.columns(), |rid, cells| {
             had.extend(index.key(cells).map(|key| (key, rid)));
-        });
+        })?;
     }
     index.for_each(&mut |key, rids| {
         for rid in rids.iter().filter(|rid| ranges.contains(&rid.range())) {
@@ -156,6 +166,7 @@ fn compare<I: CheckedIndex>(table: &TableData, index: &I, ranges: std::ops::Rang
     });
     let missing = had.into_iter().map(|(key, rid)| format!("{name} does not list {rid:?} under {}", index.show(&key)));
     faults.extend(missing);
+    Ok(())
 }
 
 /// A key that one record only has had: whoever looks for it finds the record where its newest version has it.
@@ -165,15 +176,15 @@ fn check_only_holder<I: CheckedIndex>(
     index: &I,
     key: &I::Key,
     rid: Rid,
-) -> Option<String> {
+) -> Result<Option<String>> {
     if !table.storage.contains(rid) {
-        return None;
+        return Ok(None);
     }
     let newest = transactions.0.now();
     let view = transactions.view(Snapshot::at(newest));
-    let found = index.holder(table, view, key)?;
-    let expected = has(table, transactions, index, key, rid, newest).map(|_| rid);
-    (found != expected).then(|| format!("{} of {rid:?}, {}, leads to {found:?}", index.name(), index.show(key)))
+    let Some(found) = index.holder(table, view, key)? else { return Ok(None) };
+    let expected = has(table, transactions, index, key, rid, newest)?.map(|_| rid);
+    Ok((found != expected).then(|| format!("{} of {rid:?}, {}, leads to {found:?}", index.name(), index.show(key))))
 }
 
 /// A key that several records have had: one at a time, and whoever looks for it finds that one.
@@ -183,33 +194,36 @@ fn check_holders<I: CheckedIndex>(
     index: &I,
     key: &I::Key,
     rids: &[Rid],
-) -> Option<String> {
+) -> Result<Option<String>> {
     let (newest, horizon, name) = (transactions.0.now(), table.storage.horizon(), index.name());
     let known: Vec<Rid> = rids.iter().copied().filter(|rid| table.storage.contains(*rid)).collect();
-    let times = known.iter().flat_map(|rid| table.storage.version_times(*rid, newest, transactions));
-    let mut times: Vec<Timestamp> = times.map(|at| at.max(horizon)).collect();
+    let mut times: Vec<Timestamp> = Vec::new();
+    for rid in &known {
+        let of_record = table.storage.version_times(*rid, newest, transactions)?;
+        times.extend(of_record.into_iter().map(|at| at.max(horizon)));
+    }
     times.sort_unstable();
     times.dedup();
     for at in times {
         let view = transactions.view(Snapshot::at(at));
         let mut holders: Vec<(Rid, bool)> = Vec::new();
         for rid in &known {
-            holders.extend(has(table, transactions, index, key, *rid, at).map(|is_compared| (*rid, is_compared)));
+            holders.extend(has(table, transactions, index, key, *rid, at)?.map(|is_compared| (*rid, is_compared)));
         }
         let rids: Vec<Rid> = holders.iter().map(|(rid, _)| *rid).collect();
         if rids.len() > 1 && holders.iter().any(|(_, is_compared)| *is_compared) {
-            return Some(format!("{name}: {rids:?} all have {} as of commit {}", index.show(key), at.0));
+            return Ok(Some(format!("{name}: {rids:?} all have {} as of commit {}", index.show(key), at.0)));
         }
-        let found = index.holder(table, view, key);
+        let found = index.holder(table, view, key)?;
         if found.is_some_and(|found| found.as_ref() != rids.first()) {
-            return Some(format!(
+            return Ok(Some(format!(
                 "{name}: {} leads to {found:?}, not {rids:?}, as of commit {}",
                 index.show(key),
                 at.0
-            ));
+            )));
         }
     }
-    None
+    Ok(None)
 }
 
 /// Whether a record has a key as of a commit, and if so, whether nobody else may.
@@ -220,8 +234,8 @@ fn has<I: CheckedIndex>(
     key: &I::Key,
     rid: Rid,
     at: Timestamp,
-) -> Option<bool> {
+) -> Result<Option<bool>> {
     let view = transactions.view(Snapshot::at(at));
-    let read = table.storage.read(view, rid, index.columns(), |cells| (index.key(cells), index.is_compared(cells)));
-    read.and_then(|(found, is_compared)| (found.as_ref() == Some(key)).then_some(is_compared))
+    let read = table.storage.read(view, rid, index.columns(), |cells| (index.key(cells), index.is_compared(cells)))?;
+    Ok(read.and_then(|(found, is_compared)| (found.as_ref() == Some(key)).then_some(is_compared)))
 }

@@ -12,6 +12,8 @@
 //!
 //! Indexes are not on disk. They are checked as opening the database builds them, which is what a user would get.
 //!
+//! All of it may be larger than memory: pages come and go under the limit as they do for everybody.
+//!
 //! Nothing is changed. A database that another process has open is refused.
 use std::path::Path;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use crate::checkpoint::{KeysToOrder, restore};
 use crate::database::{Database, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
+use crate::evictor::budget_of;
 use crate::table::TableData;
 
 mod index;
@@ -58,36 +61,63 @@ impl Database {
     /// # Errors
     /// If it can't be looked at. What is wrong with it is in the answer.
     pub fn verify(directory: impl AsRef<Path>, progress: impl FnMut(u64, u64) + 'static) -> Result<Verification> {
-        Self::verify_on(Arc::new(directory::existing(directory.as_ref())?), progress)
+        Self::verify_within(directory, None, progress)
+    }
+
+    /// The same with so many bytes of memory for its tables, which may be larger.
+    ///
+    /// # Errors
+    /// As [`Database::verify`].
+    pub fn verify_within(
+        directory: impl AsRef<Path>,
+        memory_limit_bytes: Option<u64>,
+        progress: impl FnMut(u64, u64) + 'static,
+    ) -> Result<Verification> {
+        verify(Arc::new(directory::existing(directory.as_ref())?), memory_limit_bytes, progress)
     }
 
     /// The same on a device. For tests.
     #[doc(hidden)]
-    pub fn verify_on(device: Arc<dyn Device>, mut progress: impl FnMut(u64, u64) + 'static) -> Result<Verification> {
-        let mut verification = Verification::default();
-        verification.look_at_files(&device, &mut progress)?;
-        let options = OpenOptions {
-            read_only: true,
-            merge_threads: Some(0),
-            progress: Some(Box::new(progress)),
-            ..OpenOptions::default()
-        };
-        match Database::open_on(device, options) {
-            Ok(db) => verification.look_at_tables(&db)?,
-            // Somebody opened it meanwhile; that is no fault.
-            Err(error @ Error::Log(durability::LogError::Locked { .. })) => return Err(error),
-            Err(error) => verification.faults.push(error.to_string()),
-        }
-        Ok(verification)
+    pub fn verify_on(device: Arc<dyn Device>, progress: impl FnMut(u64, u64) + 'static) -> Result<Verification> {
+        verify(device, None, progress)
     }
+}
+
+fn verify(
+    device: Arc<dyn Device>,
+    memory_limit_bytes: Option<u64>,
+    mut progress: impl FnMut(u64, u64) + 'static,
+) -> Result<Verification> {
+    let mut verification = Verification::default();
+    verification.look_at_files(&device, memory_limit_bytes, &mut progress)?;
+    let options = OpenOptions {
+        read_only: true,
+        merge_threads: Some(0),
+        memory_limit_bytes,
+        progress: Some(Box::new(progress)),
+        ..OpenOptions::default()
+    };
+    match Database::open_on(device, options) {
+        Ok(db) => verification.look_at_tables(&db)?,
+        // Somebody opened it meanwhile; that is no fault.
+        Err(error @ Error::Log(durability::LogError::Locked { .. })) => return Err(error),
+        Err(error) => verification.faults.push(error.to_string()),
+    }
+    Ok(verification)
 }
 
 impl Verification {
     /// Every byte of the checkpoints, and the older of them as a whole.
-    fn look_at_files(&mut self, device: &Arc<dyn Device>, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+    fn look_at_files(
+        &mut self,
+        device: &Arc<dyn Device>,
+        memory_limit_bytes: Option<u64>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<()> {
         let _lock = lock_to_read(&**device)?;
         self.faults.extend(BackupMark::read(&**device).err().map(|error| error.to_string()));
         let (checkpoints, found) = Checkpoints::open(device.clone(), Access::Read)?;
+        let checkpoints = Arc::new(checkpoints);
         self.faults.extend(found.damaged.iter().map(ToString::to_string));
         let mut seen = 0;
         let damaged = checkpoints.verify(&mut |done, all| {
@@ -99,7 +129,7 @@ impl Verification {
         let options = OpenOptions::default().table_options();
         for manifest in found.manifests.iter().skip(1) {
             let told = |fault: String| format!("checkpoint {}: {fault}", manifest.number);
-            let (keys, budget) = (KeysToOrder::default(), Arc::default());
+            let (keys, budget) = (KeysToOrder::default(), budget_of(&checkpoints, memory_limit_bytes));
             let options = TableOptions { workers: 1, ..options };
             match restore(manifest, &checkpoints, options, &budget, &keys, progress) {
                 Ok(base) => base.tables.values().for_each(|table| {
@@ -117,21 +147,28 @@ impl Verification {
     fn look_at_tables(&mut self, db: &Database) -> Result<()> {
         // Nothing is given up meanwhile.
         let _view = db.read_view()?;
+        let transactions = &db.shared.core.transactions;
         for table in db.shared.core.catalog.tables() {
             self.tables += 1;
             self.faults.extend(told_of(&table, rows::check_pages(&table)));
-            let faults = rows::check_versions(&table, &db.shared.core.transactions, self);
-            self.faults.extend(told_of(&table, faults));
+            self.collect(&table, |found, faults| rows::check_versions(&table, transactions, found, faults));
             if let Some(primary_key) = &table.primary_key {
-                let faults = index::check(&table, &db.shared.core.transactions, primary_key, self);
-                self.faults.extend(told_of(&table, faults));
+                self.collect(&table, |found, faults| index::check(&table, transactions, primary_key, found, faults));
             }
             for index in table.indexes.all() {
-                let faults = index::check(&table, &db.shared.core.transactions, &*index, self);
-                self.faults.extend(told_of(&table, faults));
+                self.collect(&table, |found, faults| index::check(&table, transactions, &*index, found, faults));
             }
         }
         Ok(())
+    }
+
+    /// Adds what a check finds. Where the table can't be read, the check ends with that as its last fault.
+    fn collect(&mut self, table: &TableData, check: impl FnOnce(&mut Self, &mut Vec<String>) -> Result<()>) {
+        let mut faults = Vec::new();
+        let ended = check(self, &mut faults);
+        let told = told_of(table, faults);
+        self.faults.extend(told);
+        self.faults.extend(ended.err().map(|error| format!("\"{}\": {error}", table.name)));
     }
 }
 

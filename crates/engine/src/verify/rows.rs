@@ -3,6 +3,7 @@ use lineage::Cell;
 use types::{Snapshot, Timestamp};
 
 use super::Verification;
+use crate::error::Result;
 use crate::outcomes::Transactions;
 use crate::table::TableData;
 
@@ -15,19 +16,19 @@ pub(super) fn check_pages(table: &TableData) -> Vec<String> {
     (0..table.storage.range_count()).flat_map(of_range).collect()
 }
 
-/// Every version that is kept: NOT NULL. Counts them, and the rows.
+/// Every version that is kept, as far as the table can be read: NOT NULL. Counts them, and the rows.
 pub(super) fn check_versions(
     table: &TableData,
     transactions: &Transactions,
     verification: &mut Verification,
-) -> Vec<String> {
+    faults: &mut Vec<String>,
+) -> Result<()> {
     let columns = table.schema().columns();
     let required: Vec<usize> = (0..columns.len()).filter(|column| !columns[*column].nullable).collect();
     let (newest, horizon) = (transactions.0.now(), table.storage.horizon());
     let storage = &table.storage;
-    let mut faults = Vec::new();
     for range in 0..storage.range_count() {
-        let mut moments: Vec<_> = storage.changed(range, Timestamp::ZERO, newest, transactions);
+        let mut moments: Vec<_> = storage.changed(range, Timestamp::ZERO, newest, transactions)?;
         // What was there at the horizon is the first version that is known.
         moments.iter_mut().for_each(|moment| moment.at = moment.at.max(horizon));
         moments.sort_unstable_by_key(|moment| (moment.rid, moment.at));
@@ -37,7 +38,7 @@ pub(super) fn check_versions(
             let nulls = storage.read(view, moment.rid, &required, |cells| {
                 let nulls = cells.iter().zip(&required).filter(|(cell, _)| **cell == Cell::Null);
                 nulls.map(|(_, column)| *column).collect::<Vec<_>>()
-            });
+            })?;
             let Some(nulls) = nulls else { continue };
             let is_newest = moments.get(at + 1).is_none_or(|next| next.rid != moment.rid);
             verification.versions += 1;
@@ -48,5 +49,5 @@ pub(super) fn check_versions(
             }
         }
     }
-    faults
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use sync::atomic::Ordering;
 use types::{Column, DataType, Schema, Timestamp, Value};
 
-use crate::base::{Charged, MetaPage, Page, Pages, Values};
+use crate::base::{MetaPage, Page, Pages, Values};
 use crate::cell::{Cell, Scratch, cell_of_value};
 use crate::image::tests::sample::{OneRuns, Sample, view};
 use crate::memory::{MemoryBudget, Meter};
@@ -59,9 +59,11 @@ fn with_pages(change: impl FnOnce(&Pages) -> Pages) -> String {
 fn with_zone(column: usize, change: impl FnOnce(&mut crate::encoding::zones::BlockZone)) -> String {
     with_pages(|pages| {
         let Values::Column(encoded) = &pages.columns[column].values else { panic!("it was merged") };
-        let mut content = encoded.content.patched(&[]);
-        change(&mut content.zones[0]);
-        let values = Values::Column(Arc::new(Charged::base(content, 0, &Meter::new(Arc::default()))));
+        let mut content = encoded.here(&sync::pin()).expect("there is nowhere to evict it to").patched(&[]);
+        let mut zones = content.zones.to_vec();
+        change(&mut zones[0]);
+        content.zones = zones.into();
+        let values = Values::of_column(content, &Meter::new(Arc::default()), None);
         let mut columns = pages.columns.clone();
         columns[column] = Arc::new(Page { lineage: columns[column].lineage.clone(), values, sketch: None });
         Pages::new(meta_of(pages), columns)
@@ -96,7 +98,7 @@ fn meta_data_that_do_not_fit_are_named() {
     };
     for (fault, what) in [
         (with_meta(|meta| meta.live_rows += 1), "live rows is said to be 16 and is 15"),
-        (with_meta(|meta| meta.has_tombstones = true), "tombstones"),
+        (with_meta(|meta| meta.tombstones = 1), "tombstones is said to be 1 and is 0"),
         (with_meta(|meta| meta.has_deleted = false), "deleted rows"),
         (with_meta(|meta| meta.newest = Timestamp(12)), "newer than the newest"),
     ] {

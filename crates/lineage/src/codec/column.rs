@@ -12,6 +12,8 @@
 //!           | 1 | runs | ends (32) | keys (64)                        runs
 //! sketch    see `meta`
 //! ```
+use std::sync::Arc;
+
 use arrow_array::types::{BinaryViewType, StringViewType};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use types::DataType;
@@ -204,7 +206,7 @@ fn decode_nulls(reader: &mut Reader<'_>, len: usize) -> Result<Option<NullBuffer
     Ok(Some(nulls))
 }
 
-fn decode_zones(reader: &mut Reader<'_>, len: usize, nulls: Option<&NullBuffer>) -> Result<Box<[BlockZone]>, Damage> {
+fn decode_zones(reader: &mut Reader<'_>, len: usize, nulls: Option<&NullBuffer>) -> Result<Arc<[BlockZone]>, Damage> {
     let blocks = len.div_ceil(BLOCK);
     let least = reader.array::<i64>(blocks, "least keys")?;
     let greatest = reader.array::<i64>(blocks, "greatest keys")?;

@@ -108,7 +108,7 @@ pub(crate) fn decode_history_page(
     let page = HistoryPage {
         sequence_span: span_of(&all(&sequences)),
         start_span: span_of(&all(&starts)),
-        slots: of_slots,
+        slots: Arc::new(of_slots),
         first,
         sequences,
         snapshots,
@@ -116,7 +116,6 @@ pub(crate) fn decode_history_page(
         starts,
         snapshot_starts,
         columns: columns.into(),
-        stored: Arc::default(),
     };
     check_order(&page, &reader)?;
     reader.check_end()?;

@@ -8,6 +8,8 @@
 //!
 //! A merge knows what the column was before and hands that in as a hint: then nothing is sampled, and the same
 //! encoding is tried first.
+use std::sync::Arc;
+
 use arrow_buffer::NullBuffer;
 use types::DataType;
 
@@ -103,7 +105,7 @@ pub(super) fn encode_keys(
     nulls: Option<&NullBuffer>,
     data_type: DataType,
     hint: Option<Hint>,
-) -> (Option<Form>, Box<[BlockZone]>) {
+) -> (Option<Form>, Arc<[BlockZone]>) {
     let simd = Simd::best();
     let limit = raw_bytes(keys.len(), data_type) / 4 * 3;
     (best_form(simd, keys, data_type, limit, hint), zones::of_keys(simd, keys, nulls))
@@ -201,7 +203,7 @@ fn encode_bytes(
         }
         let simd = Simd::best();
         let integers = Integers::smallest(simd, &codes, limit.checked_sub(entries.bytes())?)?;
-        let zones: Box<[BlockZone]> = zones::of_keys(simd, &codes, nulls.as_ref());
+        let zones: Arc<[BlockZone]> = zones::of_keys(simd, &codes, nulls.as_ref());
         Some((Form::Encoded(integers, Meaning::Entries(entries)), zones))
     });
     match encoded {

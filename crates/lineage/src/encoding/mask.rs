@@ -89,7 +89,7 @@ impl Mask {
     }
 
     /// Leaves rows `at..at + len` out.
-    pub(super) fn clear_range(&mut self, at: usize, len: usize) {
+    pub(crate) fn clear_range(&mut self, at: usize, len: usize) {
         for (i, low, count) in pieces(at, len) {
             self.words[i] &= !(low_bits(count) << low);
         }
@@ -117,7 +117,7 @@ impl Mask {
     }
 
     /// Whether any of the rows `at..at + len` is kept.
-    pub(super) fn has_any(&self, at: usize, len: usize) -> bool {
+    pub(crate) fn has_any(&self, at: usize, len: usize) -> bool {
         pieces(at, len).any(|(i, low, count)| self.words[i] & low_bits(count) << low != 0)
     }
 }

@@ -19,6 +19,7 @@
 //! | `choose` | which encoding a column gets |
 //! | `patch` | a column with some values replaced |
 //! | `select`, `aggregate` | predicates and aggregates on the encoded form |
+//! | `outline` | what is known of a column that is evicted |
 //! | `predicate`, `aggregates`, `mask`, `zones` | what goes in and comes out of these |
 //! | `raw`, `integers`, `packed`, `packing`, `dictionary`, `float`, `keys` | the forms |
 //! | `simd`, `kernels`, `within` | loops for AVX-512, AVX2 and everything else |
@@ -33,6 +34,7 @@ pub(crate) mod integers;
 mod kernels;
 mod keys;
 mod mask;
+mod outline;
 pub(crate) mod packed;
 mod packing;
 mod patch;
@@ -45,6 +47,8 @@ mod tests;
 mod within;
 pub(crate) mod zones;
 
+use std::sync::Arc;
+
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use types::{DataType, Value};
@@ -53,6 +57,7 @@ pub use aggregates::{Aggregates, Sum};
 #[cfg(test)]
 pub(crate) use integers::BLOCKS_UNPACKED;
 pub use mask::Mask;
+pub(crate) use outline::ColumnOutline;
 pub use predicate::{Comparison, Test};
 pub use zones::Zone;
 
@@ -89,7 +94,8 @@ pub(crate) struct EncodedColumn {
     /// `None` if no value is NULL
     pub(crate) nulls: Option<NullBuffer>,
     pub(crate) form: Form,
-    pub(crate) zones: Box<[BlockZone]>,
+    /// shared with its outline
+    pub(crate) zones: Arc<[BlockZone]>,
 }
 
 /// The values of a column.

@@ -54,7 +54,7 @@ fn patched_codes(
     column: &EncodedColumn,
     patches: &Patches<'_>,
     nulls: Option<&NullBuffer>,
-) -> Option<(Form, Box<[BlockZone]>)> {
+) -> Option<(Form, Arc<[BlockZone]>)> {
     let Form::Encoded(integers, meaning @ (Meaning::Lookup(_) | Meaning::Entries(_))) = &column.form else {
         return None;
     };

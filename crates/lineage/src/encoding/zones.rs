@@ -3,6 +3,8 @@
 //! Extremes are kept as *zone keys*, whose meaning depends on the form of the column: keys of the values (see
 //! [`super::keys`]), codes of a sorted dictionary, or, where bytes are kept raw, the slots that hold the extreme values.
 //! All of them are exact.
+use std::sync::Arc;
+
 use arrow_buffer::NullBuffer;
 use types::Value;
 
@@ -37,7 +39,7 @@ pub(crate) struct BlockZone {
 }
 
 /// The zones of keys: `keys` has one for each row, and something within the block's extremes where it is NULL.
-pub(super) fn of_keys(simd: Simd, keys: &[i64], nulls: Option<&NullBuffer>) -> Box<[BlockZone]> {
+pub(super) fn of_keys(simd: Simd, keys: &[i64], nulls: Option<&NullBuffer>) -> Arc<[BlockZone]> {
     let blocks = keys.chunks(BLOCK).enumerate();
     let zones = blocks.map(|(block, keys)| match nulls {
         None => zone_of(KeyTotals::of_keys::<true>(simd, keys, None), keys.len()),
@@ -54,7 +56,7 @@ fn zone_of(totals: KeyTotals, rows: usize) -> BlockZone {
 }
 
 /// The zones of raw bytes: the slots of the extremes.
-pub(super) fn of_raw_bytes(raw: &Raw, nulls: Option<&NullBuffer>, len: usize) -> Box<[BlockZone]> {
+pub(super) fn of_raw_bytes(raw: &Raw, nulls: Option<&NullBuffer>, len: usize) -> Arc<[BlockZone]> {
     (0..len).step_by(BLOCK).map(|from| extreme_slots(raw, nulls, from, len.min(from + BLOCK))).collect()
 }
 

@@ -1,4 +1,6 @@
 //! History pages give back exactly what was put in: every type, NULL, every slot, long records, no version at all.
+use std::sync::Arc;
+
 use types::{DataType, Timestamp, Value};
 
 use super::{History, HistoryPage, NewVersion};
@@ -101,12 +103,13 @@ fn every_type_comes_back_bit_by_bit_and_null_too() {
 #[test]
 fn a_page_without_versions_answers_nothing() {
     let page = HistoryPage::build(&[DataType::BigInt], &Kept::default(), []);
-    assert!(page.is_empty());
+    assert_eq!(page.len(), 0);
     assert_eq!((page.start_span(), page.sequence_span(), page.slots().count()), (None, None, 0));
     assert_eq!(page.versions(0).count() + page.versions(65_535).count() + page.changes(0, u64::MAX).count(), 0);
-    let history = History::empty([DataType::BigInt].into()).append(page, 17, &Kept::default());
+    let history = History::empty([DataType::BigInt].into(), Arc::default());
+    let history = history.append(&sync::pin(), page, 17, &Kept::default()).unwrap();
     assert_eq!((history.through(), history.len(), history.pages().len()), (17, 0, 0));
-    assert!(history.expire(&Kept::from(Timestamp::MAX), |_| false).is_none());
+    assert!(history.expired(&Kept::from(Timestamp::MAX), |_| false).is_none());
 }
 
 #[test]

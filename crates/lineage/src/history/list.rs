@@ -13,20 +13,24 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use sync::Guard;
 use types::{DataType, Timestamp};
 
 use super::chain::{Draft, are_seen_together, settle, settled_from};
-use super::page::{HistoryPage, PageReader, PageWriter, Version};
+use super::page::{HistoryPage, PageReader, PageWriter};
+use crate::evict::{Evictable, Held, HistoryEntry, PageError};
 use crate::kept::Kept;
+use crate::memory::Meter;
 use crate::tail::Kind;
 
 /// The versions of a range's records that have left the tail.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct History {
     types: Arc<[DataType]>,
-    pages: Vec<Arc<HistoryPage>>,
+    pages: Vec<HistoryEntry>,
     through: u64,
     given_up: u64,
+    meter: Arc<Meter>,
 }
 
 /// What becomes of a record when history expires.
@@ -44,8 +48,8 @@ type Chain = SmallVec<[(Kind, u64, usize); 8]>;
 
 impl History {
     /// No history yet, for records of these types.
-    pub(crate) fn empty(types: Arc<[DataType]>) -> History {
-        History { types, pages: Vec::new(), through: 0, given_up: 0 }
+    pub(crate) fn empty(types: Arc<[DataType]>, meter: Arc<Meter>) -> History {
+        History { types, pages: Vec::new(), through: 0, given_up: 0, meter }
     }
 
     /// The highest tail sequence that was taken in, 0 = none.
@@ -62,55 +66,69 @@ impl History {
     /// A history of pages that are there, newest first.
     pub(crate) fn of_parts(
         types: Arc<[DataType]>,
-        pages: Vec<Arc<HistoryPage>>,
+        pages: Vec<HistoryEntry>,
         through: u64,
         given_up: u64,
+        meter: Arc<Meter>,
     ) -> History {
-        History { types, pages, through, given_up }
+        History { types, pages, through, given_up, meter }
     }
 
     /// The pages, newest first.
-    pub(crate) fn pages(&self) -> &[Arc<HistoryPage>] {
+    pub(crate) fn pages(&self) -> &[HistoryEntry] {
         &self.pages
+    }
+
+    /// Those that have versions of a record, newest first.
+    #[inline]
+    pub(crate) fn pages_of(&self, slot: usize) -> impl Iterator<Item = &HistoryEntry> {
+        self.pages.iter().filter(move |page| page.outline.slots.contains(slot))
+    }
+
+    /// Whether a record has versions here.
+    pub(crate) fn has_versions(&self, slot: usize) -> bool {
+        self.pages_of(slot).next().is_some()
+    }
+
+    /// All pages in memory, for whoever makes others of them.
+    fn hold<'g>(&'g self, guard: &'g Guard) -> Result<Vec<Held<'g, HistoryPage>>, PageError> {
+        self.pages.iter().map(|page| page.hold(guard)).collect()
     }
 
     /// How many versions there are.
     pub(crate) fn len(&self) -> usize {
-        self.pages.iter().map(|page| page.len()).sum()
+        self.pages.iter().map(|page| page.outline.versions).sum()
     }
 
-    /// The memory that it takes.
+    /// The memory that it takes without its pages, which are charged each for itself.
+    pub(crate) fn own_bytes(&self) -> usize {
+        size_of::<History>() + self.pages.len() * size_of::<HistoryEntry>()
+    }
+
+    /// The memory that it takes where all of it is there.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<History>() + self.pages.iter().map(|page| size_of::<Arc<HistoryPage>>() + page.bytes()).sum::<usize>()
-    }
-
-    /// The versions of a record, newest first.
-    #[inline]
-    pub(crate) fn versions(&self, slot: usize) -> impl Iterator<Item = Version<'_>> {
-        self.pages.iter().flat_map(move |page| page.versions(slot))
-    }
-
-    /// Those versions of a record that a snapshot at `at` sees, newest first: all snapshot records, and the updates and
-    /// deletes that did not start later.
-    #[inline]
-    pub(crate) fn versions_seen(&self, slot: usize, at: u64) -> impl Iterator<Item = Version<'_>> {
-        self.pages.iter().flat_map(move |page| page.versions_seen(slot, at))
-    }
-
-    /// The slots that were updated or deleted after `from` and not after `to`, when, and which of the two; page by
-    /// page. It is complete from where everything is kept. A transaction that wrote a record twice may be named twice for it.
-    pub(crate) fn changes(&self, from: u64, to: u64) -> impl Iterator<Item = (usize, u64, Kind)> {
-        self.pages.iter().flat_map(move |page| page.changes(from, to))
+        self.own_bytes() + self.pages.iter().map(|page| page.outline.page_bytes).sum::<usize>()
     }
 
     /// This history and the versions of the tail records after it up to `through`.
-    pub(crate) fn append(&self, page: HistoryPage, through: u64, kept: &Kept) -> History {
+    pub(crate) fn append(
+        &self,
+        guard: &Guard,
+        page: HistoryPage,
+        through: u64,
+        kept: &Kept,
+    ) -> Result<History, PageError> {
         assert!(through >= self.through, "history is taken in in order");
         let is_next = |(oldest, newest)| oldest > self.through && newest <= through;
         debug_assert!(page.sequence_span().is_none_or(is_next), "a page has what follows in the tail");
         let mut pages = self.pages.clone();
-        pages.insert(0, Arc::new(page));
-        History { through, ..self.with_pages(pages, kept) }
+        pages.insert(0, self.entry(page));
+        Ok(History { through, ..self.with_pages(guard, pages, kept)? })
+    }
+
+    fn entry(&self, page: HistoryPage) -> HistoryEntry {
+        Evictable::of_history(page, &self.types, &self.meter, None)
     }
 
     /// The same history, which has left out some tail records up to `through`, all those of their records: for these the
@@ -120,14 +138,11 @@ impl History {
     }
 
     /// This history with the origins of records whose own history was given up before.
-    pub(crate) fn restore(&self, origins: HistoryPage, kept: &Kept) -> History {
-        debug_assert!(
-            origins.slots().all(|slot| self.versions(slot).next().is_none()),
-            "an origin is the oldest version"
-        );
+    pub(crate) fn restore(&self, guard: &Guard, origins: HistoryPage, kept: &Kept) -> Result<History, PageError> {
+        debug_assert!(origins.slots().all(|slot| !self.has_versions(slot)), "an origin is the oldest version");
         let mut pages = self.pages.clone();
-        pages.insert(0, Arc::new(origins));
-        self.with_pages(pages, kept)
+        pages.insert(0, self.entry(origins));
+        self.with_pages(guard, pages, kept)
     }
 
     /// Gives up what no kept snapshot needs, or `None` where that is nothing. See the settled part in [`super::chain`]: a
@@ -136,37 +151,53 @@ impl History {
     /// oldest of these snapshots.
     ///
     /// It looks at every record, and rewrites the pages in which one changes.
-    pub(crate) fn expire(&self, kept: &Kept, mut keep_origin: impl FnMut(usize) -> bool) -> Option<History> {
-        let is_recent = |page: &HistoryPage| page.start_span().is_some_and(|(earliest, _)| earliest > kept.horizon().0);
-        if self.pages.iter().all(|page| is_recent(page)) {
-            return None;
+    pub(crate) fn expire(
+        &self,
+        guard: &Guard,
+        kept: &Kept,
+        mut keep_origin: impl FnMut(usize) -> bool,
+    ) -> Result<Option<History>, PageError> {
+        let is_recent =
+            |page: &HistoryEntry| page.outline.start_span.is_some_and(|(earliest, _)| earliest > kept.horizon().0);
+        if self.pages.iter().all(is_recent) {
+            return Ok(None);
         }
+        let pages = self.hold(guard)?;
         let mut fates = Vec::new();
         let mut changed = vec![false; self.pages.len()];
         for slot in slots_of(&self.pages) {
-            let chain = self.chain(slot);
+            let chain = chain(&pages, slot);
             let fate = fate(&chain, kept.oldest(), || keep_origin(slot));
             fates.resize(slot, Fate::Stays);
             fates.push(fate);
             mark_changed(&chain, fate, kept, &mut changed);
         }
         if !changed.contains(&true) {
-            return None;
+            return Ok(None);
         }
-        let rewrite =
-            |at: usize| if changed[at] { Arc::new(self.expired(at, kept, &fates)) } else { self.pages[at].clone() };
-        let pages = (0..self.pages.len()).map(rewrite).collect();
+        let rewrite = |at: usize| match changed[at] {
+            true => self.entry(expired(&self.types, &pages, at, kept, &fates)),
+            false => self.pages[at].clone(),
+        };
+        let rewritten = (0..self.pages.len()).map(rewrite).collect();
+        let newest = |slot: usize| pages.iter().find_map(|page| page.versions(slot).next());
         let sequences = (0..fates.len())
             .filter(|slot| fates[*slot] == Fate::Goes)
-            .filter_map(|slot| Some(self.versions(slot).next()?.sequence()));
+            .filter_map(|slot| Some(newest(slot)?.sequence()));
         let given_up = sequences.fold(self.given_up, u64::max);
-        Some(History { given_up, ..self.with_pages(pages, kept) })
+        Ok(Some(History { given_up, ..self.with_pages(guard, rewritten, kept)? }))
     }
 
     /// How many versions would go if no snapshot before the horizon were in use.
-    pub(crate) fn pinned(&self, kept: &Kept, mut keep_origin: impl FnMut(usize) -> bool) -> usize {
+    pub(crate) fn pinned(
+        &self,
+        guard: &Guard,
+        kept: &Kept,
+        mut keep_origin: impl FnMut(usize) -> bool,
+    ) -> Result<usize, PageError> {
+        let pages = self.hold(guard)?;
         let pinned = |slot| {
-            let chain = self.chain(slot);
+            let chain = chain(&pages, slot);
             let settled = chain.len() - settled_part(&chain, kept.horizon());
             match fate(&chain, kept.horizon(), || keep_origin(slot)) {
                 Fate::Stays => 0,
@@ -174,60 +205,80 @@ impl History {
                 Fate::Goes => settled,
             }
         };
-        slots_of(&self.pages).map(pinned).sum()
-    }
-
-    fn chain(&self, slot: usize) -> Chain {
-        let pages = self.pages.iter().enumerate();
-        let versions = pages.flat_map(|(page, versions)| {
-            versions.versions(slot).map(move |version| (version.kind(), version.start(), page))
-        });
-        versions.collect()
-    }
-
-    /// Page `at` without what expires.
-    fn expired(&self, at: usize, kept: &Kept, fates: &[Fate]) -> HistoryPage {
-        let page = &self.pages[at];
-        let (mut reader, mut writer) = (PageReader::new(page), PageWriter::new(&self.types, kept));
-        let mut chain = Vec::new();
-        for slot in page.slots() {
-            let len = reader.take(slot, &mut chain);
-            match fates[slot] {
-                Fate::Stays => {}
-                Fate::Goes => chain.clear(),
-                Fate::Settles => {
-                    let newer: usize = self.pages[..at].iter().map(|page| page.versions(slot).len()).sum();
-                    let mine = newer..newer + len;
-                    chain.clear();
-                    chain.extend(self.versions(slot).map(|version| version.draft()));
-                    let kinds_and_starts = chain.iter().map(|draft: &Draft<'_>| (draft.kind, draft.start));
-                    let from = settled_from(kinds_and_starts, kept.oldest());
-                    settle(&mut chain, from);
-                    // The origin lies where the newest settled version lay: with what leaves values out because of it.
-                    chain.truncate(mine.end);
-                    chain.drain(..mine.start.min(chain.len()));
-                }
-            }
-            writer.push_record(slot, &mut chain);
-        }
-        writer.finish()
+        Ok(slots_of(&self.pages).map(pinned).sum())
     }
 
     /// A history of these pages, with those joined that are not much larger than all that is newer.
-    fn with_pages(&self, mut pages: Vec<Arc<HistoryPage>>, kept: &Kept) -> History {
-        pages.retain(|page| !page.is_empty());
+    fn with_pages(&self, guard: &Guard, mut pages: Vec<HistoryEntry>, kept: &Kept) -> Result<History, PageError> {
+        pages.retain(|page| page.outline.versions > 0);
         let (mut newer, mut joined) = (0, 0);
         for (at, page) in pages.iter().enumerate() {
-            if page.len() <= 2 * newer {
+            if page.outline.versions <= 2 * newer {
                 joined = at + 1;
             }
-            newer += page.len();
+            newer += page.outline.versions;
         }
         if joined > 1 {
-            let page = join(&self.types, &pages[..joined], kept);
-            pages.splice(..joined, [Arc::new(page)]);
+            let page = join(&self.types, guard, &pages[..joined], kept)?;
+            pages.splice(..joined, [self.entry(page)]);
         }
-        History { pages, ..self.clone() }
+        Ok(History { pages, ..self.clone() })
+    }
+}
+
+fn chain(pages: &[Held<'_, HistoryPage>], slot: usize) -> Chain {
+    let pages = pages.iter().enumerate();
+    let versions = pages.flat_map(|(page, versions)| {
+        versions.versions(slot).map(move |version| (version.kind(), version.start(), page))
+    });
+    versions.collect()
+}
+
+/// Page `at` without what expires.
+fn expired(types: &[DataType], pages: &[Held<'_, HistoryPage>], at: usize, kept: &Kept, fates: &[Fate]) -> HistoryPage {
+    let page: &HistoryPage = &pages[at];
+    let (mut reader, mut writer) = (PageReader::new(page), PageWriter::new(types, kept));
+    let mut chain = Vec::new();
+    for slot in page.slots() {
+        let len = reader.take(slot, &mut chain);
+        match fates[slot] {
+            Fate::Stays => {}
+            Fate::Goes => chain.clear(),
+            Fate::Settles => {
+                let newer: usize = pages[..at].iter().map(|page| page.versions(slot).len()).sum();
+                let mine = newer..newer + len;
+                chain.clear();
+                chain.extend(pages.iter().flat_map(|page| page.versions(slot)).map(|version| version.draft()));
+                let kinds_and_starts = chain.iter().map(|draft: &Draft<'_>| (draft.kind, draft.start));
+                let from = settled_from(kinds_and_starts, kept.oldest());
+                settle(&mut chain, from);
+                // The origin lies where the newest settled version lay: with what leaves values out because of it.
+                chain.truncate(mine.end);
+                chain.drain(..mine.start.min(chain.len()));
+            }
+        }
+        writer.push_record(slot, &mut chain);
+    }
+    writer.finish()
+}
+
+#[cfg(test)]
+impl History {
+    /// The versions of a record, newest first; its pages are in memory.
+    pub(crate) fn versions<'g>(&'g self, guard: &'g Guard, slot: usize) -> impl Iterator<Item = super::Version<'g>> {
+        self.pages.iter().flat_map(move |page| page.here(guard).unwrap().versions(slot))
+    }
+
+    /// The history without what expires, where that is something.
+    pub(crate) fn expired(&self, kept: &Kept, keep_origin: impl FnMut(usize) -> bool) -> Option<History> {
+        self.expire(&sync::pin(), kept, keep_origin).unwrap()
+    }
+}
+
+impl std::fmt::Debug for History {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let pages: Vec<_> = self.pages.iter().map(|page| &page.outline).collect();
+        formatter.debug_struct("History").field("through", &self.through).field("pages", &pages).finish_non_exhaustive()
     }
 }
 
@@ -260,9 +311,10 @@ fn mark_changed(chain: &Chain, fate: Fate, kept: &Kept, changed: &mut [bool]) {
 }
 
 /// One page of the versions of several, which come newest first.
-fn join(types: &[DataType], pages: &[Arc<HistoryPage>], kept: &Kept) -> HistoryPage {
+fn join(types: &[DataType], guard: &Guard, pages: &[HistoryEntry], kept: &Kept) -> Result<HistoryPage, PageError> {
+    let held = pages.iter().map(|page| page.hold(guard)).collect::<Result<Vec<_>, PageError>>()?;
     let mut writer = PageWriter::new(types, kept);
-    let mut readers: Vec<PageReader<'_>> = pages.iter().map(|page| PageReader::new(page)).collect();
+    let mut readers: Vec<PageReader<'_>> = held.iter().map(|page| PageReader::new(page)).collect();
     let mut chain = Vec::new();
     for slot in slots_of(pages) {
         for reader in &mut readers {
@@ -270,13 +322,13 @@ fn join(types: &[DataType], pages: &[Arc<HistoryPage>], kept: &Kept) -> HistoryP
         }
         writer.push_record(slot, &mut chain);
     }
-    writer.finish()
+    Ok(writer.finish())
 }
 
 /// The slots that have versions in some of these pages, ascending.
-fn slots_of(pages: &[Arc<HistoryPage>]) -> impl Iterator<Item = usize> + use<> {
+fn slots_of(pages: &[HistoryEntry]) -> impl Iterator<Item = usize> + use<> {
     let mut has_versions = Vec::new();
-    for slot in pages.iter().flat_map(|page| page.slots()) {
+    for slot in pages.iter().flat_map(|page| page.outline.slots.iter()) {
         if has_versions.len() <= slot {
             has_versions.resize(slot + 1, false);
         }
@@ -301,11 +353,11 @@ mod tests {
         let values = [(0, Cell::Word(7))];
         let version = |(slot, start)| NewVersion { slot, sequence: start, kind: Kind::Update, start, values: &values };
         let page = HistoryPage::build(&history.types, &Kept::default(), slots_and_starts.map(version));
-        history.append(page, through, &Kept::default())
+        history.append(&sync::pin(), page, through, &Kept::default()).unwrap()
     }
 
     fn starts(history: &History, slot: usize) -> Vec<u64> {
-        history.versions(slot).map(|version| version.start()).collect()
+        history.versions(&sync::pin(), slot).map(|version| version.start()).collect()
     }
 
     fn from(horizon: u64) -> Kept {
@@ -313,23 +365,23 @@ mod tests {
     }
 
     fn empty() -> History {
-        History::empty(Arc::from([DataType::BigInt]))
+        History::empty(Arc::from([DataType::BigInt]), Arc::default())
     }
 
     #[test]
     fn the_version_that_the_horizon_sees_stays_while_there_is_a_newer_one() {
         let history = updates(&empty(), 3..4, &[10, 20, 30], 30);
-        assert!(history.expire(&from(9), |_| false).is_none());
-        assert!(history.expire(&from(19), |_| false).is_none(), "a snapshot at 19 reads the first one");
-        assert_eq!(starts(&history.expire(&from(20), |_| false).unwrap(), 3), [30, 20]);
-        assert_eq!(starts(&history.expire(&from(29), |_| false).unwrap(), 3), [30, 20]);
-        assert_eq!(starts(&history.expire(&from(30), |_| true).unwrap(), 3), [30]);
-        let nothing = history.expire(&from(30), |_| false).unwrap();
+        assert!(history.expired(&from(9), |_| false).is_none());
+        assert!(history.expired(&from(19), |_| false).is_none(), "a snapshot at 19 reads the first one");
+        assert_eq!(starts(&history.expired(&from(20), |_| false).unwrap(), 3), [30, 20]);
+        assert_eq!(starts(&history.expired(&from(29), |_| false).unwrap(), 3), [30, 20]);
+        assert_eq!(starts(&history.expired(&from(30), |_| true).unwrap(), 3), [30]);
+        let nothing = history.expired(&from(30), |_| false).unwrap();
         assert_eq!((starts(&nothing, 3), nothing.pages().len(), nothing.through()), (vec![], 0, 30));
         let single = updates(&empty(), 3..4, &[10], 10);
-        assert_eq!(single.expire(&from(10), |_| false).map(|history| history.len()), Some(0));
+        assert_eq!(single.expired(&from(10), |_| false).map(|history| history.len()), Some(0));
         assert_eq!(
-            [&history, &history.expire(&from(29), |_| false).unwrap(), &nothing].map(History::given_up),
+            [&history, &history.expired(&from(29), |_| false).unwrap(), &nothing].map(History::given_up),
             [0, 0, 30]
         );
     }
@@ -341,23 +393,23 @@ mod tests {
         let all = updates(&both, 0..1, &[40], 40);
         assert_eq!(all.pages().len(), 3);
         assert!(Arc::ptr_eq(&all.pages()[2], &old.pages()[0]));
-        let pages: usize = all.pages().iter().map(|page| page.bytes()).sum();
+        let pages: usize = all.pages().iter().map(|page| page.outline.page_bytes).sum();
         assert!(all.bytes() > pages && all.bytes() < pages + 200);
-        let expired = all.expire(&from(25), |_| true).unwrap();
+        let expired = all.expired(&from(25), |_| true).unwrap();
         let is_shared = |at: usize| Arc::ptr_eq(&expired.pages()[at], &all.pages()[at]);
         assert_eq!([0, 1, 2].map(is_shared), [true, true, false]);
         assert_eq!((starts(&expired, 0), starts(&expired, 99)), (vec![40, 30, 20], vec![20]));
         assert_eq!(starts(&all, 0), [40, 30, 20, 10], "the old history is as it was");
-        assert_eq!(starts(&all.expire(&from(30), |_| true).unwrap(), 5), [30]);
+        assert_eq!(starts(&all.expired(&from(30), |_| true).unwrap(), 5), [30]);
     }
 
     #[test]
     fn a_page_that_changes_for_one_record_keeps_its_part_of_the_others() {
         let old = updates(&empty(), 0..100, &[10, 20], 20);
         let both = updates_of(&old, [(0, 30), (1, 24), (1, 22), (2, 40), (2, 24)].into_iter(), 40);
-        let expired = both.expire(&from(24), |_| true).unwrap();
+        let expired = both.expired(&from(24), |_| true).unwrap();
         assert_eq!([0, 1, 2, 3].map(|slot| starts(&expired, slot)), [vec![30, 20], vec![24], vec![40, 24], vec![20]]);
-        assert_eq!(expired.pages()[0].len(), 4);
+        assert_eq!(expired.pages()[0].outline.versions, 4);
         assert_eq!(expired.pages().len(), 2);
     }
 
@@ -368,8 +420,8 @@ mod tests {
         for start in 1..=2000 {
             let before = history.clone();
             history = updates(&history, 0..3, &[start], start);
-            let is_new = |page: &&Arc<HistoryPage>| !before.pages().iter().any(|old| Arc::ptr_eq(old, page));
-            rewritten += history.pages().iter().filter(is_new).map(|page| page.len()).sum::<usize>();
+            let is_new = |page: &&HistoryEntry| !before.pages().iter().any(|old| Arc::ptr_eq(old, page));
+            rewritten += history.pages().iter().filter(is_new).map(|page| page.outline.versions).sum::<usize>();
             assert!(history.pages().len() <= 1 + history.len().ilog2() as usize);
         }
         assert_eq!(history.len(), 6000);

@@ -118,7 +118,7 @@ impl World {
             merged: 0,
             inserted: SLOTS.into_iter().enumerate().map(insert).collect(),
             records: Vec::new(),
-            history: History::empty(Arc::from(TYPES)),
+            history: History::empty(Arc::from(TYPES), Arc::default()),
             kept: Kept::default(),
         }
     }
@@ -154,7 +154,8 @@ impl World {
         let in_tail = |record: &&Record| record.slot == slot && record.sequence > self.history.through();
         let tail = self.records.iter().rev().filter(in_tail);
         let tail = tail.map(|record| (record.kind, record.start, record.values.clone()));
-        let history = self.history.versions(slot).map(|version: Version<'_>| {
+        let guard = &sync::pin();
+        let history = self.history.versions(guard, slot).map(|version: Version<'_>| {
             let explicit = version.explicit();
             let values = explicit.iter().map(|column| (column, value_of(column, version.cell(column)))).collect();
             (version.kind(), version.start(), values)
@@ -234,14 +235,15 @@ impl World {
             start: record.start,
             values,
         });
-        self.history = self.history.append(HistoryPage::build(&TYPES, &self.kept, versions), through, &self.kept);
+        let page = HistoryPage::build(&TYPES, &self.kept, versions);
+        self.history = self.history.append(&sync::pin(), page, through, &self.kept).unwrap();
     }
 
     fn expire(&mut self) {
         let through = self.history.through();
         let in_tail = |slot| self.records.iter().any(|record| record.slot == slot && record.sequence > through);
         // Pages that were joined may show more: two snapshot records that a transaction's versions stood between.
-        while let Some(expired) = self.history.expire(&self.kept, in_tail) {
+        while let Some(expired) = self.history.expired(&self.kept, in_tail) {
             assert!(expired.len() < self.history.len(), "each change gives up a version");
             assert_eq!(expired.through(), through);
             self.history = expired;
@@ -251,8 +253,10 @@ impl World {
 
     /// Between two snapshots that are kept, a page has one version of a record.
     fn check_expired(&self) {
+        let guard = &sync::pin();
         for slot in SLOTS {
             for page in self.history.pages() {
+                let page = page.here(guard).unwrap();
                 let versions = page.versions(slot).filter(|version| version.kind() != Kind::Snapshot);
                 let seen_first: Vec<u64> = versions.map(|version| self.kept.first_to_see(version.start())).collect();
                 assert!(seen_first.is_sorted_by(|newer, older| newer > older), "{seen_first:?}");
@@ -283,29 +287,36 @@ impl World {
     }
 
     fn check_reads(&self) {
+        let guard = &sync::pin();
         for slot in SLOTS {
             let chain = self.chain(slot);
             for at in self.kept(self.now + 1) {
                 let is_seen = |version: &Version<'_>| version.kind() == Kind::Snapshot || version.start() <= at;
-                let seen = self.history.versions(slot).filter(is_seen).map(|version| version.sequence());
-                assert!(self.history.versions_seen(slot, at).map(|version| version.sequence()).eq(seen));
+                let seen = self.history.versions(guard, slot).filter(is_seen).map(|version| version.sequence());
+                let pages = self.history.pages_of(slot).map(|page| page.here(guard).unwrap());
+                let found = pages.flat_map(|page| page.versions_seen(slot, at));
+                assert!(found.map(|version| version.sequence()).eq(seen));
                 assert_eq!(self.read(slot, &chain, at), self.row(slot, at, u64::MAX), "slot {slot} at {at}");
             }
         }
     }
 
     fn check_shape(&self) {
+        let guard = &sync::pin();
         for slot in SLOTS {
-            assert!(self.history.versions(slot).is_sorted_by(|newer, older| newer.sequence() > older.sequence()));
+            assert!(
+                self.history.versions(guard, slot).is_sorted_by(|newer, older| newer.sequence() > older.sequence())
+            );
             for page in self.history.pages() {
+                let page = page.here(guard).unwrap();
                 let versions: Vec<_> = page.versions(slot).filter(|version| version.kind() != Kind::Snapshot).collect();
                 assert!(versions.is_sorted_by(|newer, older| newer.start() > older.start()), "one a transaction");
             }
         }
         let mut newer = 0;
         for page in self.history.pages() {
-            assert!(page.len() > 2 * newer, "pages double, so there are few");
-            newer += page.len();
+            assert!(page.outline.versions > 2 * newer, "pages double, so there are few");
+            newer += page.outline.versions;
         }
     }
 
@@ -321,7 +332,9 @@ impl World {
         let expected: BTreeMap<_, _> =
             self.records.iter().filter(in_time).map(|record| ((record.slot, record.start), record.kind)).collect();
         let mut found = BTreeMap::new();
-        for (slot, start, kind) in self.history.changes(from, to) {
+        let guard = &sync::pin();
+        let pages = self.history.pages().iter().map(|page| page.here(guard).unwrap());
+        for (slot, start, kind) in pages.flat_map(|page| page.changes(from, to)) {
             found.entry((slot, start)).or_insert(kind);
         }
         assert_eq!(found, expected);

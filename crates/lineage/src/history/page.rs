@@ -27,7 +27,6 @@ use super::positions::Positions;
 use crate::cell::{Cell, is_wide};
 #[cfg(test)]
 use crate::column_set::ColumnSet;
-use crate::image::Stored;
 use crate::kept::Kept;
 use crate::tail::Kind;
 
@@ -48,7 +47,8 @@ pub(crate) struct NewVersion<'a> {
 /// Versions of records, in few bytes. Never changes.
 #[derive(Debug)]
 pub(crate) struct HistoryPage {
-    pub(crate) slots: Positions,
+    /// shared with its outline
+    pub(crate) slots: Arc<Positions>,
     pub(crate) first: Packed,
     pub(crate) sequences: Packed,
     pub(crate) snapshots: Positions,
@@ -58,8 +58,6 @@ pub(crate) struct HistoryPage {
     pub(crate) columns: Box<[Option<Box<Column>>]>,
     pub(crate) sequence_span: Option<(u64, u64)>,
     pub(crate) start_span: Option<(u64, u64)>,
-    /// where it is on disk
-    pub(crate) stored: Arc<Stored>,
 }
 
 impl HistoryPage {
@@ -126,11 +124,6 @@ impl HistoryPage {
         self.sequences.len()
     }
 
-    /// Whether there is no version.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The lowest and the highest sequence of a version, `None` where there is no version.
     pub(crate) fn sequence_span(&self) -> Option<(u64, u64)> {
         self.sequence_span
@@ -143,7 +136,7 @@ impl HistoryPage {
 
     /// The memory that this page takes.
     pub(crate) fn bytes(&self) -> usize {
-        let positions = [&self.slots, &self.snapshots, &self.deletes].map(Positions::heap_bytes);
+        let positions = [&*self.slots, &self.snapshots, &self.deletes].map(Positions::heap_bytes);
         let streams = [&self.first, &self.sequences, &self.starts, &self.snapshot_starts].map(Packed::heap_bytes);
         let column = |column: &Column| size_of::<Column>() + column.heap_bytes();
         let columns: usize = self.columns.iter().flatten().map(|each| column(each)).sum();
@@ -377,7 +370,7 @@ impl<'a, 't> PageWriter<'a, 't> {
         let columns = self.columns.into_iter().zip(self.types);
         let finish = |column: Box<ColumnWriter<'_>>, data_type| Box::new(column.finish(versions, is_wide(data_type)));
         HistoryPage {
-            slots: Positions::of(&self.slots, slots_end),
+            slots: Arc::new(Positions::of(&self.slots, slots_end)),
             first: Packed::of(&self.first),
             sequence_span: span_of(&self.sequences),
             sequences: Packed::of(&self.sequences),
@@ -386,7 +379,6 @@ impl<'a, 't> PageWriter<'a, 't> {
             start_span: span_of(&self.starts),
             starts: Packed::of(&self.starts),
             snapshot_starts: Packed::of(&self.snapshot_starts),
-            stored: Arc::default(),
             columns: columns.map(|(column, data_type)| Some(finish(column?, *data_type))).collect(),
         }
     }

@@ -35,6 +35,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use types::{BlobRef, Timestamp};
 
+use crate::evict::Stored;
+
 /// Takes the blobs of a checkpoint.
 pub trait BlobSink {
     /// Why a blob was not taken.
@@ -120,25 +122,6 @@ impl<E: fmt::Display> fmt::Display for RestoreError<E> {
 }
 
 impl<E: fmt::Debug + fmt::Display> std::error::Error for RestoreError<E> {}
-
-/// The blob that has a page, once it is part of a published checkpoint.
-#[derive(Debug, Default)]
-pub(crate) struct Stored(Mutex<Option<BlobRef>>);
-
-impl Stored {
-    /// The page came from this blob.
-    pub(crate) fn at(blob: BlobRef) -> Arc<Stored> {
-        Arc::new(Stored(Mutex::new(Some(blob))))
-    }
-
-    fn get(&self) -> Option<BlobRef> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set(&self, blob: BlobRef) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(blob);
-    }
-}
 
 /// The last image of a range that was published, and what the range was like then.
 #[derive(Clone)]

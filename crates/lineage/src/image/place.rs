@@ -6,12 +6,13 @@ use sync::atomic::Ordering;
 use types::{BlobRef, Timestamp};
 
 use super::take::{Taken, TakenArchive};
-use super::{BlobSink, LastImage, RangeImage, RangeState, Stored};
+use super::{BlobSink, LastImage, RangeImage, RangeState};
 use crate::base::{MetaColumns, Page, StartTimes, Values};
 use crate::codec::{
     ArchiveImage, PagesImage, RangeBytes, Shape, StartsImage, encode_column, encode_history_page, encode_range,
     encode_rows, encode_start_times, encode_update_columns,
 };
+use crate::evict::{Content, Evictable, Stored, Times};
 use crate::range::Range;
 use crate::sketch::Sketch;
 use crate::table::Table;
@@ -35,13 +36,20 @@ impl<S: BlobSink> Placing<'_, S> {
         Ok(kept)
     }
 
-    /// The blob of a page, which is written if none has it yet.
-    fn place(&mut self, stored: &Arc<Stored>, encode: impl FnOnce() -> Vec<u8>) -> Result<BlobRef, S::Error> {
-        let blob = match stored.get() {
+    /// The blob of a page, which is written if none has it yet. A page that is away is in a blob.
+    fn place<T: Content>(
+        &mut self,
+        page: &Evictable<T>,
+        encode: impl FnOnce(&T) -> Vec<u8>,
+    ) -> Result<BlobRef, S::Error> {
+        let blob = match page.stored.get() {
             Some(blob) => self.keep(blob)?,
-            None => self.sink.put(&encode())?,
+            None => {
+                let encoded = encode(page.here(&sync::pin()).expect("a page goes once a blob has it"));
+                self.sink.put(&encoded)?
+            }
         };
-        self.placed.push((stored.clone(), blob));
+        self.placed.push((page.stored.clone(), blob));
         Ok(blob)
     }
 }
@@ -143,15 +151,13 @@ impl Range {
         let starts = match &*meta.start {
             StartTimes::One(word) => StartsImage::One(word.load(Ordering::Relaxed)),
             StartTimes::Each(words) => {
-                let encode = || encode_start_times(words.content.iter().map(|word| word.load(Ordering::Relaxed)));
-                StartsImage::Each(placing.place(&words.stored, encode)?)
+                let encode =
+                    |words: &Times| encode_start_times(words.0.iter().map(|word| word.load(Ordering::Relaxed)));
+                StartsImage::Each(placing.place(words, encode)?)
             }
         };
         let updates = match &meta.updates {
-            Some(updates) => {
-                let encode = || encode_update_columns(shape, &updates.content);
-                Some(placing.place(&updates.stored, encode)?)
-            }
+            Some(updates) => Some(placing.place(updates, |updates| encode_update_columns(shape, updates))?),
             None => None,
         };
         let mut lineages = vec![meta.lineage.to_vec()];
@@ -167,12 +173,11 @@ impl Range {
             }
             match &page.values {
                 Values::Column(encoded) => {
-                    let encode = || encode_column(&encoded.content, &sketch(page));
-                    pages.push(placing.place(&encoded.stored, encode)?);
+                    pages.push(placing.place(encoded, |encoded| encode_column(encoded, &sketch(page)))?);
                 }
                 Values::Rows(rows) if column == 0 => {
                     let sketches = columns.iter().map(|page| page.sketch.as_deref().unwrap_or(&none));
-                    pages.push(placing.place(&rows.stored, || encode_rows(shape, &rows.content, sketches))?);
+                    pages.push(placing.place(rows, |rows| encode_rows(shape, rows, sketches))?);
                 }
                 Values::Rows(_) => {}
                 Values::Insert(_) => unreachable!("the first merge takes all columns"),
@@ -190,7 +195,7 @@ fn place_archive<S: BlobSink>(
     let TakenArchive { history, len_expired, kept_expired, pinned } = archive;
     let mut pages = Vec::with_capacity(history.pages().len());
     for page in history.pages() {
-        pages.push(placing.place(&page.stored, || encode_history_page(page))?);
+        pages.push(placing.place(page, encode_history_page)?);
     }
     let (through, given_up) = (history.through(), history.given_up());
     let allocated = allocated.max(through);

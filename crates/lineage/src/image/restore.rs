@@ -11,13 +11,14 @@ use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
 use types::{BlobRef, StartTime, Timestamp};
 
-use super::{BlobSource, LastImage, RestoreError, Stored};
+use super::{BlobSource, LastImage, RestoreError};
 use crate::archive::Archive;
-use crate::base::{Charged, Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, UpdateColumns, Values};
+use crate::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, UpdateColumns, Values};
 use crate::codec::{
     ArchiveImage, Damage, InsertsReader, PagesImage, RangeBytes, Shape, StartsImage, TailsReader, decode_column,
     decode_history_page, decode_range, decode_rows, decode_start_times, decode_update_columns, slots_of,
 };
+use crate::evict::{Evictable, RowsOutline, Times};
 use crate::history::History;
 use crate::range::Range;
 use crate::sketch::Sketch;
@@ -28,8 +29,8 @@ use crate::words::Layout;
 struct Restored<'a> {
     len: usize,
     is_closed: bool,
-    /// `None` if nothing was merged
-    pages: Option<Pages>,
+    /// and which records a merge has taken in versions of; `None` if nothing was merged
+    pages: Option<(Pages, Vec<bool>)>,
     inserts: Option<InsertsReader<'a>>,
     /// the past of each update range, its tail records, and how far these are numbered
     parts: Vec<(Archive, TailsReader<'a>, u64)>,
@@ -119,32 +120,26 @@ impl Range {
         shape: Shape<'_>,
         image: PagesImage,
         blobs: &mut Blobs<'_, S>,
-    ) -> Result<Pages, RestoreError<S::Error>> {
-        let start = match image.starts {
-            StartsImage::One(word) => StartTimes::One(AtomicU64::new(word)),
-            StartsImage::Each(blob) => {
-                let words = blobs.get(blob, |bytes| decode_start_times(bytes, shape))?;
-                let each: Box<[AtomicU64]> = words.into_iter().map(AtomicU64::new).collect();
-                let bytes = size_of_val(&*each);
-                StartTimes::Each(Charged::stored(each, bytes, &self.meter, blob))
-            }
+    ) -> Result<(Pages, Vec<bool>), RestoreError<S::Error>> {
+        let starts = match &image.starts {
+            StartsImage::One(word) => (vec![*word], None),
+            StartsImage::Each(blob) => (blobs.get(*blob, |bytes| decode_start_times(bytes, shape))?, Some(*blob)),
         };
         let updates = match image.updates {
-            Some(blob) => {
-                let updates = blobs.get(blob, |bytes| decode_update_columns(bytes, shape))?;
-                let bytes = updates.bytes();
-                Some(Charged::stored(updates, bytes, &self.meter, blob).into())
-            }
+            Some(blob) => Some((blobs.get(blob, |bytes| decode_update_columns(bytes, shape))?, blob)),
             None => None,
         };
+        let last_updated = updates.iter().flat_map(|(updates, _)| &updates.last_updated);
+        let updated = last_updated.map(|at| *at != 0).collect();
         let lineages: Vec<Lineage> = image.lineages.into_iter().map(Lineage::from).collect();
         let values = self.read_values(shape, &image.pages, blobs)?;
         let columns = values.into_iter().zip(image.lineage_of_column).map(|((values, sketch), lineage)| {
             Arc::new(Page { lineage: lineages[lineage].clone(), values, sketch: Some(Arc::new(sketch)) })
         });
         let columns = columns.collect();
-        let meta = meta_of(shape.len, lineages[0].clone(), Arc::new(start), updates);
-        Ok(Pages::new(MetaPage::Base(meta), columns))
+        let meta = self.meta_of(shape.len, lineages[0].clone(), starts, updates);
+        self.meter.budget().help_to_evict();
+        Ok((Pages::new(MetaPage::Base(meta), columns), updated))
     }
 
     fn read_values<S: BlobSource>(
@@ -156,15 +151,14 @@ impl Range {
         if self.options.layout == Layout::Row {
             let Some(blob) = pages.first() else { return Ok(Vec::new()) };
             let (rows, sketches) = blobs.get(*blob, |bytes| decode_rows(bytes, shape))?;
-            let bytes = rows.bytes();
-            let values = Values::Rows(Charged::stored(rows, bytes, &self.meter, *blob).into());
+            let outline = RowsOutline { types: self.types.clone(), len: shape.len };
+            let values = Values::Rows(Evictable::new(rows, outline, &self.meter, Some(*blob)));
             return Ok(sketches.into_iter().map(|sketch| (values.clone(), sketch)).collect());
         }
         let mut values = Vec::with_capacity(pages.len());
         for (blob, data_type) in pages.iter().zip(shape.types) {
             let (column, sketch) = blobs.get(*blob, |bytes| decode_column(bytes, shape, *data_type))?;
-            let bytes = column.bytes() + size_of::<Sketch>();
-            values.push((Values::Column(Charged::stored(column, bytes, &self.meter, *blob).into()), sketch));
+            values.push((Values::of_column(column, &self.meter, Some(*blob)), sketch));
         }
         Ok(values)
     }
@@ -180,11 +174,12 @@ impl Range {
         let mut pages = Vec::with_capacity(image.pages.len());
         for blob in &image.pages {
             let decode = |bytes: &[u8]| decode_history_page(bytes, shape, slots.clone(), image.through);
-            let mut page = blobs.get(*blob, decode)?;
-            page.stored = Stored::at(*blob);
-            pages.push(Arc::new(page));
+            let page = blobs.get(*blob, decode)?;
+            pages.push(Evictable::of_history(page, &self.types, &self.meter, Some(*blob)));
+            self.meter.budget().help_to_evict();
         }
-        let history = History::of_parts(self.types.clone(), pages, image.through, image.given_up);
+        let (types, meter) = (self.types.clone(), self.meter.clone());
+        let history = History::of_parts(types, pages, image.through, image.given_up, meter);
         Ok(Archive::of_image(image, history, &self.meter))
     }
 
@@ -195,11 +190,13 @@ impl Range {
             self.raise_len(len - 1);
         }
         if let Some(inserts) = inserts {
-            inserts.for_each(|slot, start, cells| self.write_insert(slot, cells, start));
+            inserts.for_each(|slot, start, cells| {
+                self.write_insert(slot, cells, start);
+            });
         }
-        if let Some(pages) = pages {
+        if let Some((pages, updated)) = pages {
             (0..len).for_each(|slot| self.charge_slot(slot));
-            self.lead_to_the_past(&pages, &parts);
+            self.lead_to_the_past(&updated, &parts);
             self.pages.replace(pages, guard);
         }
         for (part, (archive, tails, allocated)) in self.parts.iter().zip(parts) {
@@ -216,44 +213,48 @@ impl Range {
     }
 
     /// Lets the words of records that were updated lead to the history, be there something left of theirs or not.
-    fn lead_to_the_past(&self, pages: &Pages, parts: &[(Archive, TailsReader<'_>, u64)]) {
-        let MetaPage::Base(meta) = &pages.meta else { return };
+    fn lead_to_the_past(&self, is_updated: &[bool], parts: &[(Archive, TailsReader<'_>, u64)]) {
         for (part, (archive, ..)) in parts.iter().enumerate() {
             let through = archive.history.through();
             let lead = |slot: usize| self.indirection[slot].store(through, Ordering::Relaxed);
-            let updated = slots_of(&self.options, self.len(), part);
-            updated.filter(|slot| meta.last_updated(*slot) != 0).for_each(lead);
-            archive.history.pages().iter().for_each(|page| page.slots().for_each(lead));
+            let slots = slots_of(&self.options, self.len(), part);
+            slots.filter(|slot| is_updated.get(*slot) == Some(&true)).for_each(lead);
+            archive.history.pages().iter().for_each(|page| page.outline.slots.iter().for_each(lead));
         }
     }
-}
 
-/// The meta-data page of what is known slot by slot.
-fn meta_of(
-    len: usize,
-    lineage: Lineage,
-    start: Arc<StartTimes>,
-    updates: Option<Arc<Charged<UpdateColumns>>>,
-) -> MetaColumns {
-    let is_deleted = |slot| updates.as_ref().is_some_and(|updates| updates.content.is_deleted(slot));
-    let (mut inserted, mut live_rows, mut has_tombstones, mut has_deleted) = (0, 0, false, false);
-    for slot in 0..len {
-        let word = start.word(slot).load(Ordering::Relaxed);
-        let is_tombstone = word == StartTime::TOMBSTONE;
-        inserted = inserted.max(if is_tombstone { 0 } else { word });
-        has_tombstones |= is_tombstone;
-        has_deleted |= is_deleted(slot);
-        live_rows += u64::from(!is_tombstone && !is_deleted(slot));
-    }
-    let updated = updates.as_ref().map_or(0, |updates| updates.content.newest.iter().copied().fold(0, u64::max));
-    MetaColumns {
-        lineage,
-        start,
-        updates,
-        inserted: Timestamp(inserted),
-        newest: Timestamp(inserted.max(updated)),
-        live_rows,
-        has_tombstones,
-        has_deleted,
+    /// The meta-data page of what is known slot by slot: one Start Time for all, or each one's with the blob that has them.
+    fn meta_of(
+        &self,
+        len: usize,
+        lineage: Lineage,
+        (words, starts_blob): (Vec<u64>, Option<BlobRef>),
+        updates: Option<(UpdateColumns, BlobRef)>,
+    ) -> MetaColumns {
+        let is_deleted = |slot| updates.as_ref().is_some_and(|(updates, _)| updates.is_deleted(slot));
+        let (mut inserted, mut live_rows, mut tombstones, mut has_deleted) = (0, 0, 0, false);
+        for slot in 0..len {
+            let word = words[slot % words.len()];
+            let is_tombstone = word == StartTime::TOMBSTONE;
+            inserted = inserted.max(if is_tombstone { 0 } else { word });
+            tombstones += usize::from(is_tombstone);
+            has_deleted |= is_deleted(slot);
+            live_rows += u64::from(!is_tombstone && !is_deleted(slot));
+        }
+        let updated = updates.as_ref().map_or(0, |(updates, _)| updates.newest.iter().copied().fold(0, u64::max));
+        let start = match starts_blob {
+            None => StartTimes::One(AtomicU64::new(words[0])),
+            Some(_) => {
+                let each = Times(words.into_iter().map(AtomicU64::new).collect());
+                StartTimes::Each(Evictable::new(each, len, &self.meter, starts_blob))
+            }
+        };
+        let updates = updates.map(|(updates, blob)| {
+            let outline = RowsOutline { types: self.types.clone(), len };
+            Evictable::new(updates, outline, &self.meter, Some(blob))
+        });
+        let (inserted, newest) = (Timestamp(inserted), Timestamp(inserted.max(updated)));
+        let start = Arc::new(start);
+        MetaColumns { lineage, start, updates, inserted, newest, live_rows, tombstones, has_deleted }
     }
 }

@@ -15,6 +15,7 @@ use types::{Rid, Snapshot, Timestamp, TxnId};
 
 use crate::base::Pages;
 use crate::cell::Cell;
+use crate::evict::{Lent, PageError};
 use crate::range::Range;
 use crate::table::Table;
 use crate::tail::Kind;
@@ -39,8 +40,13 @@ impl Table {
     /// Passes the values of some columns on, record by record and for every version that there is: what the base page holds,
     /// and what each version in tail and history had that changed one of them. The same values may come more than once.
     /// Transactions that have not stamped their versions are left out.
-    pub fn for_each_version_of_columns(&self, range: usize, columns: &[usize], visit: impl FnMut(Rid, &[Cell<'_>])) {
-        self.for_each_committed_version(range, columns, self.horizon(), &Stamped, visit);
+    pub fn for_each_version_of_columns(
+        &self,
+        range: usize,
+        columns: &[usize],
+        visit: impl FnMut(Rid, &[Cell<'_>]),
+    ) -> Result<(), PageError> {
+        self.for_each_committed_version(range, columns, self.horizon(), &Stamped, visit)
     }
 
     /// The same while others use the table: with every version that is visible at `from` or later and whose transaction had
@@ -53,10 +59,11 @@ impl Table {
         from: Timestamp,
         outcomes: &O,
         mut visit: impl FnMut(Rid, &[Cell<'_>]),
-    ) {
+    ) -> Result<(), PageError> {
         let mut visit = |slot: usize, cells: &[Cell<'_>]| visit(Rid::base(range, slot), cells);
         let range = self.range(range);
-        while !range.for_each_version(&sync::pin(), columns, from, outcomes, &mut visit) {}
+        while !range.for_each_version(&sync::pin(), columns, from, outcomes, &mut visit)? {}
+        Ok(())
     }
 }
 
@@ -69,22 +76,23 @@ impl Range {
         from: Timestamp,
         outcomes: &O,
         visit: &mut impl FnMut(usize, &[Cell<'_>]),
-    ) -> bool {
-        let pages = self.pages.load(guard);
+    ) -> Result<bool, PageError> {
+        let (pages, lent) = (self.pages.load(guard), Lent::new(columns.len()));
         let mut cells = vec![Cell::Null; columns.len()];
-        let inserted = |slot: usize| match resolve(pages.meta.start(slot), outcomes) {
+        let starts = lent.starts(guard, &pages.meta)?;
+        let base = |(i, column): (usize, &usize)| lent.values(guard, &pages.columns[*column], (i, *column));
+        let base = columns.iter().enumerate().map(base).collect::<Result<Vec<_>, PageError>>()?;
+        let inserted = |slot: usize| match resolve(starts.word(slot), outcomes) {
             Resolved::Committed(at) => Some(at),
             _ => None,
         };
         for slot in (0..self.len()).filter(|slot| inserted(*slot).is_some()) {
-            for (cell, column) in cells.iter_mut().zip(columns) {
-                *cell = pages.columns[*column].cell(*column, slot);
-            }
+            cells.iter_mut().zip(&base).for_each(|(cell, base)| *cell = base.cell(slot));
             visit(slot, &cells);
         }
-        let mut changes = self.changes_of(guard, columns, outcomes, visit);
+        let mut changes = self.changes_of(guard, columns, outcomes, visit)?;
         if self.is_outdated(guard, pages, columns) {
-            return false;
+            return Ok(false);
         }
         changes.sort_unstable();
         changes.dedup();
@@ -94,12 +102,12 @@ impl Range {
             let times = changes.iter().map(|(_, at)| *at).chain(inserted(slot));
             for at in times.map(|at| at.max(from)) {
                 let view = View { snapshot: Snapshot::at(at), outcomes };
-                if self.read(guard, view, slot, columns, &mut cells) {
+                if self.read(guard, view, slot, columns, &mut cells)? {
                     visit(slot, &cells);
                 }
             }
         }
-        true
+        Ok(true)
     }
 
     /// Whether some of what these pages have not merged is gone from the tail and the history.
@@ -116,7 +124,7 @@ impl Range {
         columns: &[usize],
         outcomes: &O,
         visit: &mut impl FnMut(usize, &[Cell<'_>]),
-    ) -> Vec<(usize, Timestamp)> {
+    ) -> Result<Vec<(usize, Timestamp)>, PageError> {
         let (mut changes, mut known) = (Vec::new(), HashSet::new());
         let mut changed = |slot: usize, at: Timestamp, has: &dyn Fn(usize) -> bool| {
             // The values before the first change are asked for as well, once.
@@ -138,6 +146,7 @@ impl Range {
                 }
             });
             for page in part.archive.load(guard).history.pages() {
+                let page = &*page.hold(guard)?;
                 let versions = page.slots().flat_map(|slot| page.versions(slot).map(move |version| (slot, version)));
                 for (slot, version) in versions.filter(|(_, version)| version.kind() == Kind::Update) {
                     if columns.iter().any(|column| version.is_explicit(*column))
@@ -148,7 +157,7 @@ impl Range {
                 }
             }
         }
-        changes
+        Ok(changes)
     }
 }
 

@@ -44,10 +44,15 @@ impl World {
         for (i, record) in self.records.iter().enumerate() {
             let row = seen(i, record);
             let expected = row.map(values);
-            assert_eq!(self.table.read_values(view, record.rid, &ALL), expected, "{:?} at {snapshot:?}", record.rid);
+            assert_eq!(
+                self.table.read_values(view, record.rid, &ALL),
+                Ok(expected),
+                "{:?} at {snapshot:?}",
+                record.rid
+            );
             let one = record.rid.slot() % 3;
             let expected = row.map(|row| vec![value(one, row[one])]);
-            assert_eq!(self.table.read_values(view, record.rid, &[one]), expected, "column {one} at {snapshot:?}");
+            assert_eq!(self.table.read_values(view, record.rid, &[one]), Ok(expected), "column {one} at {snapshot:?}");
             rows.extend(row.map(|row| (record.rid.word(), row)));
         }
         let bound = 3 + (snapshot.at.0 % 3) as usize;
@@ -68,7 +73,7 @@ impl World {
         let projection = Projection { request: Request { columns: ALL.to_vec(), tests }, with_rid: true, schema };
         let mut found = BTreeMap::new();
         for range in 0..self.table.range_count() {
-            for batch in self.table.scan_range(range, view, &projection) {
+            for batch in self.table.scan_range(range, view, &projection).unwrap() {
                 let rids: &ArrayRef = batch.column(3);
                 let rids = rids.as_primitive::<arrow_array::types::UInt64Type>();
                 let cells: Vec<_> = ALL.iter().map(|i| ArrayCells::new(batch.column(*i), TYPES[*i])).collect();
@@ -86,7 +91,7 @@ impl World {
         let request = Request { columns: vec![0, 1, 2], tests };
         let mut totals = crate::Totals::new(TYPES.into_iter());
         for range in 0..self.table.range_count() {
-            totals.merge(&self.table.aggregate_range(range, view, &request));
+            totals.merge(&self.table.aggregate_range(range, view, &request).unwrap());
         }
         assert_eq!(totals.rows, rows.len() as u64, "rows at {:?}", view.snapshot);
         for (column, total) in totals.columns.iter().enumerate() {
@@ -120,7 +125,7 @@ impl World {
         let prepared = self.open.as_ref().and_then(|open| open.prepared);
         let newest = Timestamp(prepared.map_or(self.now, |at| at.0 - 1));
         for record in &self.records {
-            let mut times = self.table.version_times(record.rid, newest, &self.outcomes);
+            let mut times = self.table.version_times(record.rid, newest, &self.outcomes).unwrap();
             times.retain(|at| *at > horizon);
             let expected: Vec<Timestamp> =
                 record.versions.iter().map(|(at, _)| *at).filter(|at| *at > horizon && *at <= newest).collect();
@@ -130,7 +135,7 @@ impl World {
         }
         let to = Timestamp((horizon.0 + self.now).div_ceil(2)).min(newest);
         for range in 0..self.table.range_count() {
-            let changed = self.table.changed(range, horizon, to, &self.outcomes);
+            let changed = self.table.changed(range, horizon, to, &self.outcomes).unwrap();
             let records = self.records.iter().filter(|record| record.rid.range() == range);
             let mut expected: Vec<(Timestamp, Rid)> = records
                 .flat_map(|record| record.versions.iter().map(|(at, _)| (*at, record.rid)))

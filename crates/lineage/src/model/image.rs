@@ -1,12 +1,11 @@
 //! Images and restarts in the model: ranges have images of different times, the log has the rest.
-use std::sync::Arc;
-
 use proptest::sample::Index;
 use types::{Rid, Snapshot, Timestamp, TxnId};
 
 use super::transaction::{Open, Wrote};
 use super::{ALL, Known, Row, World, cell};
 use crate::cell::Cell;
+use crate::image::tests::Shelf;
 use crate::view::View;
 use crate::{Change, Table};
 
@@ -52,6 +51,7 @@ impl World {
         assert!(image.at == now && image.newest <= now);
         if is_published {
             self.images.insert(range, (image.blob, image.at));
+            self.shelf.fill(&self.disk);
             image.published();
         } else {
             drop(image);
@@ -62,7 +62,9 @@ impl World {
 
     /// The database ends and begins again with what is in images and log.
     pub(super) fn restart(&mut self) {
-        let table = Table::new(self.table.schema().clone(), *self.table.options(), Arc::default());
+        (self.shelf, self.budget) = Shelf::with_budget();
+        self.shelf.fill(&self.disk);
+        let table = Table::new(self.table.schema().clone(), *self.table.options(), self.budget.clone());
         for (range, (blob, _)) in &self.images {
             table.restore_range(*range, *blob, &self.disk).unwrap();
         }
@@ -84,14 +86,25 @@ impl World {
 
     /// Every range is told apart from its image by nothing.
     pub(super) fn image_all_and_restart(&mut self) {
+        self.image_all();
+        self.restart();
+    }
+
+    /// Evicts pages, as far as there are any that images have.
+    pub(super) fn evict(&mut self, tenths: u64, has_room: bool) {
+        self.budget.set_limit_bytes(if has_room { u64::MAX } else { 0 });
+        self.budget.evict(self.budget.used_bytes() * tenths / 10);
+    }
+
+    pub(super) fn image_all(&mut self) {
         let count = self.table.range_count();
         for range in 0..count {
             let (now, disk) = (Timestamp(self.now), &mut self.disk);
             let Ok(image) = self.table.image_range(range, &self.outcomes, || now, disk);
             self.images.insert(range, (image.blob, image.at));
+            self.shelf.fill(&self.disk);
             image.published();
             self.decide(TxnId::new(1 << 40), now);
         }
-        self.restart();
     }
 }

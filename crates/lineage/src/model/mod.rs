@@ -1,6 +1,6 @@
 //! The storage of a table against a model: inserts, updates and deletes, committed, rolled back or left open, merges of
-//! all columns or some, snapshots held and let go, history written and given up, in any order; savepoints, locks and
-//! prepared transactions; then every snapshot that is kept and those of the commands of the running transaction, by every
+//! all columns or some, snapshots held and let go, history written and given up, pages evicted, in any order; savepoints, locks
+//! and prepared transactions; then every snapshot that is kept and those of the commands of the running transaction, by every
 //! path, while all other snapshots are refused. One thread, so that a failure shrinks to the few steps that make it.
 //!
 //! The model knows neither pages nor chains: a record is the list of its committed versions.
@@ -20,11 +20,11 @@ use types::{BlobRef, Column, Command, DataType, Rid, Schema, Snapshot, StartTime
 use self::image::Redo;
 use self::transaction::{Open, Write, Wrote};
 use crate::cell::Cell;
-use crate::image::tests::Blobs;
+use crate::image::tests::{Blobs, Shelf};
 use crate::kept::Kept;
 use crate::view::{Outcome, Outcomes, View};
 use crate::write::{Appended, Change, WriteError, Writer};
-use crate::{Layout, Table, TableOptions};
+use crate::{Layout, MemoryBudget, Table, TableOptions};
 
 const TYPES: [DataType; 3] = [DataType::BigInt, DataType::BigInt, DataType::TEXT];
 const TEXTS: [&str; 4] = ["", "b", "a text of more than twelve bytes", "another text of more than twelve"];
@@ -109,6 +109,11 @@ enum Step {
         is_published: bool,
         moves: bool,
     },
+    /// Pages go, in tenths of the memory in use; from then on there is room for what scans read back, or not.
+    Evict {
+        tenths: u64,
+        has_room: bool,
+    },
     /// The database ends, however it is, and begins again from images and log.
     Restart,
     Check,
@@ -149,6 +154,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => any::<Index>().prop_map(Step::LetGo),
         3 => (any::<Index>(), prop::bool::weighted(0.8), any::<bool>())
             .prop_map(|(range, is_published, moves)| Step::Image { range, is_published, moves }),
+        4 => (1..11_u64, any::<bool>()).prop_map(|(tenths, has_room)| Step::Evict { tenths, has_room }),
         2 => Just(Step::Restart),
         1 => Just(Step::Check),
     ];
@@ -212,6 +218,8 @@ struct World {
     open: Option<Open>,
     /// blobs, the image of each range with its time, and what was committed
     disk: Blobs,
+    shelf: Arc<Shelf>,
+    budget: Arc<MemoryBudget>,
     images: BTreeMap<usize, (BlobRef, Timestamp)>,
     log: Vec<Redo>,
 }
@@ -221,8 +229,9 @@ impl World {
         let names = ["a", "b", "c"].into_iter().zip(TYPES);
         let columns = names.map(|(name, data_type)| Column::new(name, data_type)).collect();
         let options = TableOptions { range_records, update_range_records, merge_tail_records: 8, workers: 1, layout };
+        let (shelf, budget) = Shelf::with_budget();
         World {
-            table: Table::new(Schema::new(columns, &[]).unwrap(), options, Arc::default()),
+            table: Table::new(Schema::new(columns, &[]).unwrap(), options, budget.clone()),
             outcomes: Known::default(),
             now: 1,
             ids: 0,
@@ -233,6 +242,8 @@ impl World {
             records: Vec::new(),
             open: None,
             disk: Blobs::default(),
+            shelf,
+            budget,
             images: BTreeMap::new(),
             log: Vec::new(),
         }
@@ -292,6 +303,7 @@ impl World {
                 }
             }
             Step::Image { range, is_published, moves } => self.image(range, *is_published, *moves),
+            Step::Evict { tenths, has_room } => self.evict(*tenths, *has_room),
             Step::Restart => self.restart(),
             Step::Check => self.check(),
         }
@@ -372,7 +384,11 @@ impl World {
                 let record = record.index(self.records.len());
                 self.check_writer(by, record);
                 let locked = self.table.lock(view, start, self.records[record].rid);
-                assert_eq!(locked.map(|_| ()), self.allowed(by, record).map(|_| ()), "lock of record {record}");
+                assert_eq!(
+                    locked.as_ref().map(|_| ()),
+                    self.allowed(by, record).as_ref().map(|_| ()),
+                    "lock of record {record}"
+                );
                 if let Ok(appended) = locked {
                     assert_eq!(appended.is_none(), by.has(record), "what is its own needs no lock");
                     appended.iter().for_each(|appended| self.note(by, record, Some(*appended), Wrote::Lock));
@@ -389,8 +405,8 @@ impl World {
             _ if by.has(record) || self.records[record].is_inserted => Writer::Settled,
             _ => Writer::Tombstone,
         };
-        assert_eq!(self.table.newest_writer(view, rid), expected);
-        assert_eq!(self.table.newest_writer_latched(view, rid), expected);
+        assert_eq!(self.table.newest_writer(view, rid), Ok(expected));
+        assert_eq!(self.table.newest_writer_latched(view, rid), Ok(expected));
     }
 
     fn note(&self, by: &mut Open, record: usize, appended: Option<Appended>, wrote: Wrote) {
@@ -407,7 +423,7 @@ impl World {
         change: impl Fn(Row) -> Option<Row>,
     ) {
         let expected = self.allowed(by, record);
-        assert_eq!(appended.map(|_| ()), expected.map(|_| ()), "write to record {record}");
+        assert_eq!(appended.as_ref().map(|_| ()), expected.as_ref().map(|_| ()), "write to record {record}");
         if let (Ok(appended), Ok(old)) = (appended, expected) {
             self.note(by, record, Some(appended), Wrote::Row(change(old)));
         }
@@ -485,11 +501,15 @@ proptest! {
             world.table.merge_range(range, &world.outcomes, world.table.kept());
         });
         world.check();
+        world.image_all();
+        world.evict(10, is_row);
+        world.check();
         (0..world.table.range_count()).for_each(|range| {
             world.table.archive_range(range, world.table.kept(), true);
         });
         world.check();
         world.image_all_and_restart();
+        world.evict(10, !is_row);
         world.check();
     }
 }

@@ -61,12 +61,12 @@ impl World {
         let asked = Validation { from, to, own, outcomes: &self.outcomes };
         let ranges = 0..self.table.range_count();
         let changed: Vec<bool> =
-            self.records.iter().map(|record| self.table.changed_between(record.rid, asked)).collect();
+            self.records.iter().map(|record| self.table.changed_between(record.rid, asked).unwrap()).collect();
         let reads = Read::of(columns);
         let ask = |range: usize| {
-            reads
-                .each_ref()
-                .map(|read| self.table.range_changed_between(range, asked, &read.tests, read.columns.as_deref()))
+            reads.each_ref().map(|read| {
+                self.table.range_changed_between(range, asked, &read.tests, read.columns.as_deref()).unwrap()
+            })
         };
         let affected: Vec<[bool; 2]> = ranges.clone().map(ask).collect();
         self.decide(own, to);

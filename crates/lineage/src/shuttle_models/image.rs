@@ -18,7 +18,7 @@ impl World {
                     [0, 1]
                         .map(|i: usize| if let Cell::Word(word) = cells[i] { word } else { panic!("no value is null") })
                 });
-                self.seen.lock().unwrap().push(Seen::Row { at, rid, row });
+                self.seen.lock().unwrap().push(Seen::Row { at, rid, row: row.unwrap() });
             }
         }
     }

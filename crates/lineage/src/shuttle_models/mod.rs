@@ -7,6 +7,7 @@
 //! together with their snapshot, and so is what was committed when. Once all threads have ended, every look is
 //! held against the commits: it must have seen those at or before its snapshot, and nothing else. A failing order is
 //! printed as a string that `shuttle::replay` accepts.
+mod eviction;
 mod history;
 mod image;
 mod merging;
@@ -25,8 +26,10 @@ use sync::hint::SpinWait;
 use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId};
 
 use crate::cell::Cell;
+use crate::image::tests::{Blobs, Shelf};
 use crate::{
-    Appended, Change, Kept, Layout, Outcome, Outcomes, Projection, Request, Table, TableOptions, Validation, View,
+    Appended, Change, Kept, Layout, MemoryBudget, Outcome, Outcomes, Projection, Request, Table, TableOptions,
+    Validation, View,
 };
 
 /// Orders drawn by chance for each model, and as many by priorities.
@@ -114,6 +117,10 @@ enum Seen {
 /// A table, its transactions, and what has happened.
 struct World {
     table: Table,
+    shelf: Arc<Shelf>,
+    budget: Arc<MemoryBudget>,
+    /// of the last checkpoint, while no other is taken
+    blobs: Mutex<Option<Blobs>>,
     clock: AtomicU64,
     states: [AtomicU64; TRANSACTIONS],
     reads: [AtomicU64; TRANSACTIONS],
@@ -166,8 +173,12 @@ impl World {
             layout,
             ..TableOptions::with_range(16)
         };
+        let (shelf, budget) = Shelf::with_budget();
         let world = World {
-            table: Table::new(Schema::new(columns, &["k"]).unwrap(), options, Arc::default()),
+            table: Table::new(Schema::new(columns, &["k"]).unwrap(), options, budget.clone()),
+            shelf,
+            budget,
+            blobs: Mutex::new(Some(Blobs::default())),
             clock: AtomicU64::new(0),
             states: std::array::from_fn(|_| AtomicU64::new(ACTIVE)),
             reads: std::array::from_fn(|_| AtomicU64::new(NO_SNAPSHOT)),
@@ -387,8 +398,8 @@ impl Transaction<'_> {
     fn validate(&self) {
         let (from, to, table) = (self.snapshot.at, self.world.now(), &self.world.table);
         let asked = Validation { from, to, own: self.id(), outcomes: self.world };
-        let any = (0..table.range_count()).any(|range| table.range_changed_between(range, asked, &[], None));
-        let changed = [any, table.changed_between(record(0), asked)];
+        let any = (0..table.range_count()).any(|range| table.range_changed_between(range, asked, &[], None).unwrap());
+        let changed = [any, table.changed_between(record(0), asked).unwrap()];
         self.world.seen.lock().unwrap().push(Seen::Validated { from, to, changed });
     }
 
@@ -401,9 +412,10 @@ impl Transaction<'_> {
     }
 
     fn row(&self, rid: Rid) -> Row {
-        self.world.table.read(self.view(), rid, &[A, B], |cells| {
+        let read = self.world.table.read(self.view(), rid, &[A, B], |cells| {
             [0, 1].map(|i: usize| if let Cell::Word(word) = cells[i] { word } else { panic!("no value is null") })
-        })
+        });
+        read.unwrap()
     }
 
     /// Reads a record and notes what it saw.
@@ -420,7 +432,7 @@ impl Transaction<'_> {
         let projection = Projection { request, with_rid: true, schema: Arc::new(ArrowSchema::new(fields)) };
         for range in 0..self.world.table.range_count() {
             let mut rows: BTreeMap<Rid, [u64; 2]> = BTreeMap::new();
-            for batch in self.world.table.scan_range(range, self.view(), &projection) {
+            for batch in self.world.table.scan_range(range, self.view(), &projection).unwrap() {
                 let rids = batch.column(2).as_primitive::<UInt64Type>();
                 let value = |column, row| batch.column(column).as_primitive::<Int64Type>().value(row) as u64;
                 for (row, rid) in rids.values().iter().enumerate() {
@@ -448,7 +460,7 @@ impl Transaction<'_> {
     fn changes_after(&self, from: Timestamp) {
         let to = self.snapshot.at;
         let changed = (0..self.world.table.range_count())
-            .flat_map(|range| self.world.table.changed(range, from, to, self.world))
+            .flat_map(|range| self.world.table.changed(range, from, to, self.world).unwrap())
             .map(|changed| (changed.at, changed.rid));
         let mut changes: Vec<(Timestamp, Rid)> = changed.collect();
         changes.sort_unstable();

@@ -6,10 +6,14 @@ mod stress;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use types::BlobRef;
 
 use super::{BlobSink, BlobSource};
+use crate::evict::{HeldBlob, PageSource};
+use crate::memory::MemoryBudget;
 
 /// Blobs in memory.
 #[derive(Default, Clone)]
@@ -61,5 +65,51 @@ impl BlobSource for Blobs {
 
     fn get(&self, blob: BlobRef) -> Result<Vec<u8>, &'static str> {
         self.bytes.get(&blob).cloned().ok_or("it is not there")
+    }
+}
+
+/// Gives evicted pages back: the blobs of published checkpoints.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    blobs: Mutex<HashMap<BlobRef, Vec<u8>>>,
+    /// whether reading fails
+    pub(crate) is_broken: Arc<AtomicBool>,
+}
+
+/// A blob taken from the shelf stays whatever becomes of the others.
+struct Taken {
+    bytes: Vec<u8>,
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Shelf {
+    /// A shelf, and an account of memory whose pages go there.
+    pub(crate) fn with_budget() -> (Arc<Shelf>, Arc<MemoryBudget>) {
+        let (shelf, budget) = (Arc::new(Shelf::default()), Arc::new(MemoryBudget::default()));
+        budget.set_page_source(shelf.clone());
+        (shelf, budget)
+    }
+
+    /// Has these blobs from here on and no others.
+    pub(crate) fn fill(&self, blobs: &Blobs) {
+        *self.blobs.lock().unwrap() = blobs.bytes.clone();
+    }
+
+    /// Puts other bytes in the place of each blob's.
+    pub(crate) fn spoil(&self, spoil: impl Fn(&mut Vec<u8>)) {
+        self.blobs.lock().unwrap().values_mut().for_each(spoil);
+    }
+}
+
+impl PageSource for Shelf {
+    fn hold(&self, blob: BlobRef) -> Option<Arc<dyn HeldBlob>> {
+        let bytes = self.blobs.lock().unwrap().get(&blob)?.clone();
+        Some(Arc::new(Taken { bytes, is_broken: self.is_broken.clone() }))
+    }
+}
+
+impl HeldBlob for Taken {
+    fn read(&self) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+        if self.is_broken.load(Ordering::Relaxed) { Err("the shelf is broken".into()) } else { Ok(self.bytes.clone()) }
     }
 }

@@ -225,8 +225,10 @@ pub(super) fn history(table: &Table, now: u64) -> Vec<String> {
 /// Every value of some columns that records had at some time: what an index has to find.
 pub(super) fn versions(table: &Table, range: usize, columns: &[usize]) -> std::collections::BTreeSet<String> {
     let mut seen = std::collections::BTreeSet::new();
-    table.for_each_version_of_columns(range, columns, |rid, cells| {
-        seen.insert(format!("{rid:?} {cells:?}"));
-    });
+    table
+        .for_each_version_of_columns(range, columns, |rid, cells| {
+            seen.insert(format!("{rid:?} {cells:?}"));
+        })
+        .unwrap();
     seen
 }

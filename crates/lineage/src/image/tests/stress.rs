@@ -101,7 +101,7 @@ impl Bank {
                 Cell::Word(word) => word,
                 _ => unreachable!("balances are numbers"),
             });
-            let cells = [(0, Cell::Word(balance.unwrap().wrapping_add(change))), (1, Cell::Word(id.number()))];
+            let cells = [(0, Cell::Word(balance.unwrap().unwrap().wrapping_add(change))), (1, Cell::Word(id.number()))];
             let cells = if random.below(3) == 0 { &cells[..] } else { &cells[..1] };
             match self.table.append(view, id.word(), rid, Change::Update(cells)) {
                 Ok(appended) => written.push((rid, appended)),
@@ -144,7 +144,7 @@ impl Bank {
 }
 
 fn sum(table: &Table, view: View<'_, Transactions>) -> (u64, Sum) {
-    let totals = table.aggregate_range(0, view, &Request { columns: vec![0], tests: vec![] });
+    let totals = table.aggregate_range(0, view, &Request { columns: vec![0], tests: vec![] }).unwrap();
     (totals.rows, totals.columns[0].sum)
 }
 
@@ -160,7 +160,7 @@ fn check(layout: Layout, blob: types::BlobRef, at: Timestamp, blobs: &Blobs) {
             assert_eq!(sum(restored, view), expected, "at {at}, kept from {:?}", restored.horizon());
             let balances = (0..ACCOUNTS).map(|slot| {
                 let word = |cells: &[Cell<'_>]| if let Cell::Word(word) = cells[0] { word as i64 } else { 0 };
-                restored.read(view, Rid::base(0, slot), &[0], word).unwrap()
+                restored.read(view, Rid::base(0, slot), &[0], word).unwrap().unwrap()
             });
             assert_eq!(balances.sum::<i64>(), (ACCOUNTS as u64 * EACH) as i64, "by key at {at}");
         }

@@ -1,0 +1,59 @@
+//! How much memory tables may take: `--memory-limit`, or three quarters of what there is.
+use std::fs;
+
+use clap::Args;
+
+/// The part of memory that tables may take where nothing is said, in hundredths; the rest is for queries.
+const PART: u64 = 75;
+
+/// How much memory tables may take.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct MemoryArgs {
+    /// The memory that tables may take, such as 512MB, 2GB or none; by default three quarters of what there is. Of a database
+    /// in a directory, what does not fit is read from there when it is needed
+    #[arg(long, value_name = "SIZE", value_parser = parse)]
+    memory_limit: Option<Limit>,
+}
+
+/// A limit in bytes, or none.
+#[derive(Clone, Copy, Debug)]
+struct Limit(Option<u64>);
+
+fn parse(text: &str) -> Result<Limit, String> {
+    sql::parse_memory_limit(text).map(Limit).map_err(str::to_owned)
+}
+
+impl MemoryArgs {
+    /// The limit; `None` if there is none.
+    pub fn limit_bytes(self) -> Option<u64> {
+        self.memory_limit.map_or_else(by_default, |Limit(bytes)| bytes)
+    }
+}
+
+/// A part of the memory that this process may have, if that is known.
+fn by_default() -> Option<u64> {
+    let of_machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
+    let of_group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    [of_machine, of_group].into_iter().flatten().min().map(|bytes: u64| bytes / 100 * PART)
+}
+
+fn total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_what_is_said_or_a_part_of_memory() {
+        let said = |text: &str| MemoryArgs { memory_limit: Some(parse(text).unwrap()) }.limit_bytes();
+        assert_eq!((said("64MB"), said("none")), (Some(64 << 20), None));
+        assert!(parse("much").unwrap_err().contains("Say a unit"));
+        assert_eq!(total("MemFree:  5 kB\nMemTotal:       24576 kB\nBuffers: 1 kB\n"), Some(24 << 20));
+        assert_eq!((total(""), total("MemTotal: many kB")), (None, None));
+        let limit = MemoryArgs::default().limit_bytes();
+        assert!(limit.is_none_or(|bytes| bytes > 64 << 20), "{limit:?}");
+    }
+}

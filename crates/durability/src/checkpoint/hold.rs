@@ -1,0 +1,75 @@
+//! Holds: files of blobs that stay although no kept checkpoint needs them, as somebody may still read from them.
+//!
+//! Whoever keeps data on disk only, and not in memory, takes a hold on its blob. Checkpoints go on as if there were none: they
+//! copy the blob elsewhere, or forget it, and the file is no longer part of any. It is removed with the first sweep after
+//! its last hold was dropped, or when the directory is opened again.
+//!
+//! A hold is taken with the list of kept checkpoints latched for reading, and a sweep looks for holds after it has changed that
+//! list: either the hold is seen, or whoever takes it sees that the file is not kept any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use types::BlobRef;
+
+use super::Checkpoints;
+use super::blob_file::{self, FileUse};
+use super::error::{CheckpointError, Result, corrupt, device_error};
+
+/// Keeps a file of blobs, whatever checkpoints are published. All who hold the same file share it.
+#[derive(Debug)]
+pub struct BlobHold {
+    file: FileUse,
+}
+
+/// The holds on files, by number.
+#[derive(Default)]
+pub(super) struct Holds(Mutex<BTreeMap<u64, Weak<BlobHold>>>);
+
+impl Holds {
+    /// The files that are held now.
+    pub(super) fn files(&self) -> BTreeSet<u64> {
+        let mut holds = self.0.lock();
+        holds.retain(|_, hold| hold.strong_count() > 0);
+        holds.keys().copied().collect()
+    }
+
+    fn get(&self, number: u64, kept: impl FnOnce() -> Option<FileUse>) -> Option<Arc<BlobHold>> {
+        let mut holds = self.0.lock();
+        if let Some(hold) = holds.get(&number).and_then(Weak::upgrade) {
+            return Some(hold);
+        }
+        let hold = Arc::new(BlobHold { file: kept()? });
+        holds.insert(number, Arc::downgrade(&hold));
+        Some(hold)
+    }
+}
+
+impl Checkpoints {
+    /// Keeps the file of a blob for as long as the hold lives. [`CheckpointError::NotThere`] where neither a kept checkpoint nor
+    /// another hold does.
+    pub fn hold(&self, blob: BlobRef) -> Result<Arc<BlobHold>> {
+        let state = self.state.read();
+        let hold = self.holds.get(blob.file, || state.file(blob.file)).ok_or(CheckpointError::NotThere { blob })?;
+        hold.file.check_place(blob)?;
+        Ok(hold)
+    }
+
+    /// Reads a blob of a file that is held, as [`read`](Checkpoints::read) does.
+    pub fn read_held(&self, hold: &BlobHold, blob: BlobRef) -> Result<Vec<u8>> {
+        if hold.file.number != blob.file {
+            return Err(CheckpointError::NotThere { blob });
+        }
+        hold.file.check_place(blob)?;
+        let handle = match self.handles.get(blob.file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(corrupt(&hold.file.name(), 0, "it is missing"));
+            }
+            opened => {
+                opened.map_err(|source| device_error(format!("open {}", hold.file.name()), &*self.device, source))?
+            }
+        };
+        blob_file::read(&*self.device, &*handle, blob)
+    }
+}

@@ -1,0 +1,128 @@
+//! More data than memory: pages go to the blobs of checkpoints that have them, and come back when they are read.
+//!
+//! ```text
+//! in use, of the memory limit
+//!   above 85%   the merge pool evicts down to 75%, many times a second; who reads pages back helps
+//!               where pages stay only because no checkpoint has them, the next checkpoint comes early
+//!   above 100%  not counting what is evicted and still being read, which is a quarter of the limit for long at most:
+//!               a statement that needs memory evicts; takes a checkpoint and evicts; merges, takes a checkpoint and
+//!               evicts; and then fails
+//! ```
+//!
+//! What can go are base pages, meta-data pages and history pages (see `lineage`'s `evict`); insert and tail pages become such by
+//! merges, Indirection and indexes stay. A database in memory has nowhere to evict to.
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use durability::{BlobHold, Checkpoints};
+use lineage::{EvictionStats, HeldBlob, MemoryBudget, PageSource};
+use types::BlobRef;
+
+use crate::database::{Database, Shared};
+use crate::error::{Error, Result};
+use crate::merger;
+
+/// How long a statement waits for those who still read what was evicted.
+const READERS_MAX: Duration = Duration::from_secs(1);
+/// The shortest time between two attempts to reclaim memory, where the first was in vain.
+const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
+
+/// An account of memory for a database, whose pages go to these checkpoints.
+pub(crate) fn budget_of(checkpoints: &Arc<Checkpoints>, limit_bytes: Option<u64>) -> Arc<MemoryBudget> {
+    let budget = MemoryBudget::default();
+    budget.set_limit_bytes(limit_bytes.unwrap_or(u64::MAX));
+    budget.set_page_source(Arc::new(Pages(checkpoints.clone())));
+    Arc::new(budget)
+}
+
+/// The blobs of checkpoints as places of evicted pages.
+struct Pages(Arc<Checkpoints>);
+
+struct Held {
+    checkpoints: Arc<Checkpoints>,
+    hold: Arc<BlobHold>,
+    blob: BlobRef,
+}
+
+impl PageSource for Pages {
+    fn hold(&self, blob: BlobRef) -> Option<Arc<dyn HeldBlob>> {
+        let hold = self.0.hold(blob).ok()?;
+        Some(Arc::new(Held { checkpoints: self.0.clone(), hold, blob }))
+    }
+}
+
+impl HeldBlob for Held {
+    fn read(&self) -> std::result::Result<Vec<u8>, Box<dyn StdError + Send + Sync>> {
+        Ok(self.checkpoints.read_held(&self.hold, self.blob)?)
+    }
+}
+
+impl Database {
+    /// The bytes that all tables take now, those of their indexes as far as they have been counted.
+    pub fn memory_used_bytes(&self) -> u64 {
+        self.shared.core.budget.used_bytes()
+    }
+
+    /// How many pages were evicted and read back since the database was opened; what is away now is in
+    /// [`Database::memory`].
+    pub fn evictions(&self) -> EvictionStats {
+        self.shared.core.budget.evictions()
+    }
+
+    /// Evicts pages of at least so many bytes that a checkpoint has, whatever the limit, and returns how many. For
+    /// measurements and tests.
+    #[doc(hidden)]
+    pub fn evict_now(&self, bytes: u64) -> u64 {
+        self.shared.core.budget.evict(bytes)
+    }
+}
+
+impl Shared {
+    /// Refuses what needs memory when the limit is reached and nothing helps: evicting, checkpoints, merging, giving up
+    /// history.
+    #[inline]
+    pub(crate) fn check_memory(&self) -> Result<()> {
+        if self.core.budget.is_within_limit() { Ok(()) } else { self.make_room() }
+    }
+
+    #[cold]
+    fn make_room(&self) -> Result<()> {
+        let budget = &self.core.budget;
+        // One at a time: whoever waited finds what the other has reached.
+        let mut in_vain = self.making_room.lock();
+        if self.evict() {
+            return Ok(());
+        }
+        // And not again at once.
+        if in_vain.is_none_or(|tried| tried.elapsed() >= BETWEEN_RECLAIMS) {
+            let lacks_blobs = budget.take_lack_of_blobs();
+            if lacks_blobs && self.checkpoint_and_evict() {
+                return Ok(());
+            }
+            merger::reclaim(&self.core);
+            if self.checkpointer.is_some() && (self.evict() || self.checkpoint_and_evict()) {
+                return Ok(());
+            }
+            *in_vain = Some(Instant::now());
+        }
+        if budget.is_within_limit_soon() {
+            return Ok(());
+        }
+        Err(Error::OutOfMemory { used: budget.used_bytes(), limit: budget.limit_bytes() })
+    }
+
+    /// Lets pages go to checkpoints; whether there is room then.
+    fn evict(&self) -> bool {
+        let budget = &self.core.budget;
+        budget.evict_to_reserve();
+        budget.await_readers(0, READERS_MAX);
+        budget.is_within_limit_soon()
+    }
+
+    fn checkpoint_and_evict(&self) -> bool {
+        // Where no checkpoint can be taken, memory is short as before, and that is what the statement is told.
+        let taken = self.checkpointer.as_ref().map(|checkpointer| checkpointer.with_checkpoint(|_, _| Ok(())));
+        matches!(taken, Some(Ok(()))) && self.evict()
+    }
+}

@@ -1,0 +1,58 @@
+//! Scans of evicted pages read ahead: while one range is worked on, a thread reads back what the next one needs.
+//!
+//! It is one range ahead for whoever scans, and few are underway at a time, so what is held beyond the memory limit is bounded by
+//! the pages of these ranges. A scan whose pages are in memory starts no thread.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use lineage::{Ahead, Request};
+use parking_lot::Mutex;
+
+use crate::table::TableData;
+
+/// Ranges of a scan that are read ahead at a time.
+const UNDERWAY_MAX: usize = 2;
+
+/// The ranges that are read ahead for one scan.
+pub(crate) struct ReadAhead {
+    table: Arc<TableData>,
+    request: Arc<Request>,
+    underway: Mutex<BTreeMap<usize, JoinHandle<Ahead>>>,
+}
+
+impl ReadAhead {
+    pub(crate) fn new(table: &Arc<TableData>, request: Request) -> ReadAhead {
+        ReadAhead { table: table.clone(), request: Arc::new(request), underway: Mutex::default() }
+    }
+
+    /// Begins to read what a range needs, if that is away, and nobody has done so.
+    pub(crate) fn begin(&self, range: usize) {
+        if range >= self.table.storage.range_count() || !self.table.storage.is_away(range, &self.request) {
+            return;
+        }
+        let mut underway = self.underway.lock();
+        if underway.len() >= UNDERWAY_MAX || underway.contains_key(&range) {
+            return;
+        }
+        let (table, request) = (self.table.clone(), self.request.clone());
+        let read = move || table.storage.read_ahead(range, &request);
+        // Where the system has no thread left the scan reads for itself.
+        let thread = std::thread::Builder::new().name("lstore-ahead".into()).spawn(read);
+        underway.extend(thread.ok().map(|thread| (range, thread)));
+    }
+
+    /// What was read for a range, once all of it is there.
+    pub(crate) fn take(&self, range: usize) -> Option<Ahead> {
+        let thread = self.underway.lock().remove(&range)?;
+        // A panic of the thread was printed when it happened.
+        thread.join().ok()
+    }
+}
+
+impl Drop for ReadAhead {
+    fn drop(&mut self) {
+        // Nothing of a scan goes on when it has ended.
+        std::mem::take(self.underway.get_mut()).into_values().for_each(|thread| drop(thread.join()));
+    }
+}

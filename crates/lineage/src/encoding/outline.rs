@@ -1,0 +1,92 @@
+//! What is known of a column without its values: its zones, and what follows from them. It stays in memory while the column
+//! is evicted, so that a scan passes over blocks that have nothing for it, and whole blocks are added up, without
+//! reading anything back.
+use std::sync::Arc;
+
+use types::DataType;
+
+use super::aggregates::Aggregates;
+use super::integers::KeyTotals;
+use super::keys::{is_float, is_summed, word_of_key};
+use super::predicate::{CellOrder, Intervals, KeyOrder, Test, Verdict};
+use super::simd::BLOCK;
+use super::zones::BlockZone;
+use super::{EncodedColumn, Encoding, Zone};
+use crate::cell::{Cell, Scratch, cell_of_value, is_wide, value_of_cell};
+
+/// See the module.
+pub(crate) struct ColumnOutline {
+    pub(crate) data_type: DataType,
+    pub(crate) len: usize,
+    pub(crate) encoding: Encoding,
+    /// of all rows
+    pub(crate) zone: Zone,
+    /// of each block; the extremes are keys of values unless the type is wide
+    pub(crate) zones: Arc<[BlockZone]>,
+}
+
+impl EncodedColumn {
+    /// What is known of it without its values.
+    pub(crate) fn outline(&self) -> ColumnOutline {
+        ColumnOutline {
+            data_type: self.data_type,
+            len: self.len,
+            encoding: self.encoding(),
+            zone: self.zone(0, self.len),
+            zones: self.zones.clone(),
+        }
+    }
+}
+
+impl ColumnOutline {
+    /// Whether it is certain that none of the rows `from..to` passes the test.
+    pub(crate) fn passes_none(&self, from: usize, to: usize, test: &Test) -> bool {
+        let blocks = from / BLOCK..to.div_ceil(BLOCK);
+        let rows_of = |block: usize| BLOCK.min(self.len - block * BLOCK) as u32;
+        let mut zones = self.zones[blocks.clone()].iter().zip(blocks);
+        match test {
+            Test::IsNull => zones.all(|(zone, _)| zone.nulls == 0),
+            Test::IsNotNull => zones.all(|(zone, block)| zone.nulls == rows_of(block)),
+            _ if is_wide(self.data_type) => self.column_passes_none(test),
+            _ => {
+                let keys = Intervals::of_ranges(&test.ranges(&KeyOrder));
+                let has_values = |zone: &BlockZone| zone.min <= zone.max;
+                zones.all(|(zone, _)| !has_values(zone) || matches!(keys.verdict(zone.min, zone.max), Verdict::None))
+            }
+        }
+    }
+
+    /// The same of all rows, by their extremes: they are a sorted list of two.
+    fn column_passes_none(&self, test: &Test) -> bool {
+        let (Some(min), Some(max)) = (&self.zone.min, &self.zone.max) else { return true };
+        let (mut first, mut last) = (Scratch::default(), Scratch::default());
+        let extremes = [cell_of_value(min, self.data_type, &mut first), cell_of_value(max, self.data_type, &mut last)];
+        let order = CellOrder { data_type: self.data_type, len: 2, cell: |i: usize| extremes[i] };
+        !test.ranges(&order).iter().any(|(from, to)| *from < 2 && *to > 0)
+    }
+
+    /// The aggregates of all rows `from..to`, where they follow from the zones.
+    pub(crate) fn aggregate(&self, from: usize, to: usize) -> Option<Aggregates> {
+        let is_aligned = from.is_multiple_of(BLOCK) && (to.is_multiple_of(BLOCK) || to == self.len);
+        if !is_aligned || is_wide(self.data_type) || is_float(self.data_type) {
+            return None;
+        }
+        let mut result = Aggregates::new(self.data_type);
+        let mut running = KeyTotals::NONE;
+        for zone in &self.zones[from / BLOCK..to.div_ceil(BLOCK)] {
+            running.sum += zone.sum;
+            running.min = running.min.min(zone.min);
+            running.max = running.max.max(zone.max);
+            result.count += u64::from(zone.nulls);
+        }
+        result.count = (to - from) as u64 - result.count;
+        if is_summed(self.data_type) {
+            result.add_integer(running.sum);
+        }
+        if running.min <= running.max {
+            let value = |key| Some(value_of_cell(Cell::Word(word_of_key(key, self.data_type)), self.data_type));
+            (result.min, result.max) = (value(running.min), value(running.max));
+        }
+        Some(result)
+    }
+}
