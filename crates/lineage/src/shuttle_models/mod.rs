@@ -396,7 +396,9 @@ impl Transaction<'_> {
 
     /// Notes what was changed since the snapshot.
     fn validate(&self) {
-        let (from, to, table) = (self.snapshot.at, self.world.now(), &self.world.table);
+        // Who validates holds both ends, as the engine does: what lies between is given up otherwise once more has come after it.
+        let held = self.world.begin();
+        let (from, to, table) = (self.snapshot.at, held.snapshot.at, &self.world.table);
         let asked = Validation { from, to, own: self.id(), outcomes: self.world };
         let any = (0..table.range_count()).any(|range| table.range_changed_between(range, asked, &[], None).unwrap());
         let changed = [any, table.changed_between(record(0), asked).unwrap()];
