@@ -92,11 +92,6 @@ impl PrimaryKey {
         self.index.entries.insert_unique(key, rid, holder)
     }
 
-    /// Adds an entry, whoever else has the key.
-    pub(crate) fn insert(&self, key: &IndexKey, rid: Rid) {
-        self.index.entries.insert(key, rid);
-    }
-
     /// Passes on every key with the records that it lists.
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
         self.index.entries.for_each(visit);

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use durability::{CheckpointError, Checkpoints, Manifest};
-use index::Holder;
 use lineage::{BlobSource, MemoryBudget, RestoreError, TableOptions};
 use parking_lot::Mutex;
 use types::{BlobRef, Rid, Timestamp};
 
 use super::manifest::Contents;
 use crate::error::{Error, Result};
-use crate::indexes::{IndexKey, order_holders};
+use crate::indexes::{self, IndexKey};
 use crate::outcomes::Transactions;
 use crate::primary_key::PrimaryKey;
 use crate::redo::TableId;
@@ -51,13 +50,7 @@ pub(crate) struct KeysToOrder(Mutex<HashMap<TableId, HashSet<IndexKey>>>);
 impl KeysToOrder {
     /// Enters a record under a key.
     pub(crate) fn enter(&self, data: &TableData, primary_key: &PrimaryKey, key: IndexKey, rid: Rid) {
-        let mut is_first = true;
-        let entered = primary_key.insert_unique(&key, rid, |other| {
-            is_first &= other == rid;
-            Holder::Past
-        });
-        debug_assert!(entered.is_ok(), "no record is said to have the key");
-        if !is_first {
+        if primary_key.index.enter_again(&key, rid) {
             self.0.lock().entry(data.id).or_default().insert(key);
         }
     }
@@ -67,16 +60,7 @@ impl KeysToOrder {
         for (table, keys) in self.0.into_inner() {
             let Some(data) = tables.get(&table) else { continue };
             let Some(primary_key) = &data.primary_key else { continue };
-            for key in keys {
-                let mut rids = Vec::new();
-                let _: Option<()> = primary_key.find(&sync::pin(), &key, |rid| {
-                    rids.push(rid);
-                    None
-                });
-                order_holders(data, &mut rids, transactions)?;
-                rids.iter().for_each(|rid| primary_key.remove(&key, *rid));
-                rids.iter().for_each(|rid| primary_key.insert(&key, *rid));
-            }
+            indexes::order(data, &primary_key.index, keys, transactions)?;
         }
         Ok(())
     }

@@ -54,7 +54,12 @@ pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) 
 }
 
 /// Puts the records of each key in the order in which they got it, which whoever looks for the one that has it now relies on.
-fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, transactions: &Transactions) -> Result<()> {
+pub(crate) fn order(
+    table: &TableData,
+    index: &IndexData,
+    keys: HashSet<IndexKey>,
+    transactions: &Transactions,
+) -> Result<()> {
     for key in keys {
         let mut rids: Vec<Rid> = index.entries.rids(&key).to_vec();
         order_holders(table, &mut rids, transactions)?;
@@ -66,7 +71,7 @@ fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, transact
 
 /// Puts records that have had one key in the order in which they got it: whoever looks for the one that has it begins at the end. Of
 /// those that one commit inserted, those that it gave up come first.
-pub(crate) fn order_holders(table: &TableData, rids: &mut [Rid], transactions: &Transactions) -> Result<()> {
+fn order_holders(table: &TableData, rids: &mut [Rid], transactions: &Transactions) -> Result<()> {
     let mut holders = Vec::with_capacity(rids.len());
     for rid in rids.iter() {
         let inserted_at = table.storage.inserted_at(*rid)?;

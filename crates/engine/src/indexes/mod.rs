@@ -47,7 +47,7 @@ mod order;
 mod scan;
 mod sweep;
 
-pub(crate) use build::{build_all, enter_committed, order_holders};
+pub(crate) use build::{build_all, enter_committed, order};
 pub(crate) use definition::KeptIndex;
 pub use definition::{IndexDefinition, IndexMethod};
 pub use entries::Direction;
@@ -198,7 +198,7 @@ impl IndexData {
     }
 
     /// Enters a record under a key during recovery; returns whether the key has another record.
-    fn enter_again(&self, key: &IndexKey, rid: Rid) -> bool {
+    pub(crate) fn enter_again(&self, key: &IndexKey, rid: Rid) -> bool {
         if !self.definition.unique {
             self.entries.insert(key, rid);
             return false;

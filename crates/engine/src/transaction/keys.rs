@@ -30,15 +30,13 @@ pub(super) enum Taken {
 
 /// What keeps keys of which no two records may have one.
 pub(super) trait Unique {
-    type Key: Clone + PartialEq;
-
     fn columns(&self) -> &[usize];
 
     /// The key made of the cells of these columns.
-    fn key_of(&self, cells: &[Cell<'_>]) -> Self::Key;
+    fn key_of(&self, cells: &[Cell<'_>]) -> IndexKey;
 
     /// See [`index::UniqueTree::insert_unique`].
-    fn insert_unique(&self, key: &Self::Key, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid>;
+    fn insert_unique(&self, key: &IndexKey, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid>;
 
     /// Whether a record may have got another key than the one that it was inserted with.
     fn has_changed_keys(&self, data: &TableData) -> bool;
@@ -48,8 +46,6 @@ pub(super) trait Unique {
 }
 
 impl Unique for PrimaryKey {
-    type Key = IndexKey;
-
     fn columns(&self) -> &[usize] {
         &self.columns
     }
@@ -72,8 +68,6 @@ impl Unique for PrimaryKey {
 }
 
 impl Unique for IndexData {
-    type Key = IndexKey;
-
     fn columns(&self) -> &[usize] {
         IndexData::columns(self)
     }
@@ -135,7 +129,7 @@ impl Transaction {
         &mut self,
         data: &Arc<TableData>,
         unique: &U,
-        key: &U::Key,
+        key: &IndexKey,
         rid: Rid,
     ) -> Result<()> {
         self.when_free(data, |transaction| match transaction.claim_key(data, unique, key, rid) {
@@ -151,7 +145,7 @@ impl Transaction {
         })
     }
 
-    fn claim_key<U: Unique>(&self, data: &TableData, unique: &U, key: &U::Key, rid: Rid) -> Result<(), Taken> {
+    fn claim_key<U: Unique>(&self, data: &TableData, unique: &U, key: &IndexKey, rid: Rid) -> Result<(), Taken> {
         let (newest, columns) = (self.newest(), unique.columns());
         let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
         let has_key = |cells: &[Cell<'_>]| unique.key_of(cells) == *key;

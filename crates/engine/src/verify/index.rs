@@ -2,8 +2,6 @@
 //!
 //! Versions and entries are compared as sets, some ranges at a time, so that memory does not grow with the table.
 use std::collections::HashSet;
-use std::fmt::Debug;
-use std::hash::Hash;
 
 use lineage::{Cell, View};
 use types::{Rid, Snapshot, Timestamp};
@@ -20,8 +18,6 @@ const RANGES_AT_ONCE: usize = 64;
 
 /// An index as a check looks at it.
 pub(super) trait CheckedIndex {
-    type Key: Clone + Eq + Hash + Debug;
-
     /// Its name, for people.
     fn name(&self) -> String;
 
@@ -29,24 +25,22 @@ pub(super) trait CheckedIndex {
     fn columns(&self) -> &[usize];
 
     /// The key that these cells, one for each column, are entered under; `None` if they are not entered.
-    fn key(&self, cells: &[Cell<'_>]) -> Option<Self::Key>;
+    fn key(&self, cells: &[Cell<'_>]) -> Option<IndexKey>;
 
     /// A key for people.
-    fn show(&self, key: &Self::Key) -> String;
+    fn show(&self, key: &IndexKey) -> String;
 
     /// Passes on every key with the records that it lists.
-    fn for_each(&self, visit: &mut dyn FnMut(&Self::Key, &[Rid]));
+    fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid]));
 
     /// Whether no two records may have the key that these cells make.
     fn is_compared(&self, cells: &[Cell<'_>]) -> bool;
 
     /// The record that a lookup of the key finds in a view, if lookups are to be compared.
-    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &Self::Key) -> Result<Option<Option<Rid>>>;
+    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &IndexKey) -> Result<Option<Option<Rid>>>;
 }
 
 impl CheckedIndex for PrimaryKey {
-    type Key = IndexKey;
-
     fn name(&self) -> String {
         "the primary key".into()
     }
@@ -78,8 +72,6 @@ impl CheckedIndex for PrimaryKey {
 }
 
 impl CheckedIndex for IndexData {
-    type Key = IndexKey;
-
     fn name(&self) -> String {
         format!("index \"{}\"", self.definition.name)
     }
@@ -174,7 +166,7 @@ fn check_only_holder<I: CheckedIndex>(
     table: &TableData,
     transactions: &Transactions,
     index: &I,
-    key: &I::Key,
+    key: &IndexKey,
     rid: Rid,
 ) -> Result<Option<String>> {
     if !table.storage.contains(rid) {
@@ -192,7 +184,7 @@ fn check_holders<I: CheckedIndex>(
     table: &TableData,
     transactions: &Transactions,
     index: &I,
-    key: &I::Key,
+    key: &IndexKey,
     rids: &[Rid],
 ) -> Result<Option<String>> {
     let (newest, horizon, name) = (transactions.0.now(), table.storage.horizon(), index.name());
@@ -231,7 +223,7 @@ fn has<I: CheckedIndex>(
     table: &TableData,
     transactions: &Transactions,
     index: &I,
-    key: &I::Key,
+    key: &IndexKey,
     rid: Rid,
     at: Timestamp,
 ) -> Result<Option<bool>> {

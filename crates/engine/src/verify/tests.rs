@@ -81,11 +81,11 @@ fn an_entry_of_a_key_that_a_record_never_had_is_named() {
     let table = table(&db, &["id"]);
     let primary_key = table.data.primary_key.as_ref().unwrap();
     let (key, rid) = (primary_key.key(&[Cell::Word(77)]), Rid::base(0, 4));
-    primary_key.insert(&key, rid);
+    primary_key.index.entries.insert(&key, rid);
     let found = faults(&db);
     assert!(found.contains(&format!("lists {rid:?} under 77, which it never had")), "{found}");
     primary_key.remove(&key, rid);
-    primary_key.insert(&key, Rid::base(9, 1));
+    primary_key.index.entries.insert(&key, Rid::base(9, 1));
     assert!(faults(&db).contains("and there is no such record"), "{}", faults(&db));
 }
 
@@ -94,7 +94,7 @@ fn plant(table: &Table, cells: &[Cell<'_>], at: u64, is_listed: bool) -> Rid {
     let rid = table.data.storage.insert(cells, at);
     if is_listed {
         let primary_key = table.data.primary_key.as_ref().unwrap();
-        primary_key.insert(&primary_key.key_of_row(cells), rid);
+        primary_key.index.entries.insert(&primary_key.key_of_row(cells), rid);
     }
     rid
 }
