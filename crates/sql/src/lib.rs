@@ -17,6 +17,7 @@ mod conditions;
 mod control;
 mod copy;
 mod create_as;
+mod database_settings;
 mod ddl;
 mod diagnose;
 mod dialect;
@@ -68,6 +69,7 @@ mod watcher;
 
 pub use activity::CancelHandle;
 pub use copy::input::{CopyInput, NoInput};
+pub use database_settings::remembered_memory_limit;
 pub use error::{About, SqlError};
 pub use memory_limit::parse as parse_memory_limit;
 pub use outcome::{Command, Notice, Outcome, Rows, Severity};
