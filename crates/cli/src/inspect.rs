@@ -240,8 +240,12 @@ pub fn verify(args: &VerifyArgs) -> Result<bool, String> {
     let fail = |error: &dyn std::fmt::Display| format!("can't verify {}: {error}", args.dir.display());
     let mut bar = progress::replay_progress();
     let progress = move |done: u64, all: u64| bar.iter_mut().for_each(|bar| bar(done, all));
-    let found =
-        Database::verify_within(&args.dir, args.memory.limit_bytes(), progress).map_err(|error| fail(&error))?;
+    let options = OpenOptions {
+        memory_limit_bytes: args.memory.limit_bytes(),
+        progress: Some(Box::new(progress)),
+        ..OpenOptions::default()
+    };
+    let found = Database::verify_with(&args.dir, sql::with_expressions(options)).map_err(|error| fail(&error))?;
     let mut out = io::stdout().lock();
     let written = if args.json {
         let line = json!({ "tables": found.tables, "rows": found.rows, "versions": found.versions,
@@ -279,7 +283,7 @@ pub fn backup(args: &CopyArgs) -> Result<(), String> {
     }
     let memory_limit_bytes = MemoryArgs::default().limit_bytes();
     let options = OpenOptions { progress: progress::replay_progress(), memory_limit_bytes, ..OpenOptions::default() };
-    let done = Database::open_with(&args.from, options).and_then(|db| db.backup(&args.to)).map_err(fail)?;
+    let done = sql::open(&args.from, options).and_then(|db| db.backup(&args.to)).map_err(fail)?;
     let (bytes, to) = (grouped(done.bytes), args.to.display());
     println!("{to}: every commit up to {}, {bytes} bytes of checkpoint, {} commits of log", done.until.0, done.commits);
     Ok(())

@@ -87,6 +87,7 @@ pub(crate) fn open(dir: Option<&Path>) -> Result<Database, String> {
 
 pub(crate) fn open_with(dir: Option<&Path>, memory: MemoryArgs, archive: ArchiveSetting) -> Result<Database, String> {
     let options = OpenOptions { memory_limit_bytes: memory.limit_bytes(), archive, ..OpenOptions::default() };
+    let options = sql::with_expressions(options);
     let Some(dir) = dir else { return Ok(Database::in_memory_with(&options)) };
     let options = OpenOptions { progress: progress::replay_progress(), ..options };
     let failed = |error: &dyn std::fmt::Display| format!("can't open {}: {error}", dir.display());

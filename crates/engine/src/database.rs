@@ -1,8 +1,8 @@
 //! A database: its tables, its transactions, its log and its background merge.
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use durability::{Appended, CommitMode, Dependencies, Device, Log, LogOptions, Reservation};
@@ -16,6 +16,7 @@ use crate::archive::{self, ArchiveSetting, Archiver};
 use crate::catalog::Catalog;
 use crate::checkpoint::{Checkpointer, Disk};
 use crate::error::{Error, Result};
+use crate::indexes::ExpressionCompiler;
 use crate::isolation::{Durability, Isolation, TransactionOptions};
 use crate::merger::{self, MergePool};
 use crate::outcomes::Transactions;
@@ -60,6 +61,7 @@ pub(crate) struct Core {
     pub(crate) table_options: TableOptions,
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) clock: WallClock,
+    expressions: OnceLock<Arc<dyn ExpressionCompiler>>,
 }
 
 /// How a database is opened.
@@ -78,6 +80,8 @@ pub struct OpenOptions {
     /// Bytes of memory that all tables may take together; a statement that would need more fails. In a directory, what is not
     /// used is evicted to the files of checkpoints before, so that the tables may be larger. By default there is no limit.
     pub memory_limit_bytes: Option<u64>,
+    /// What works out the expressions of indexes. A database that has such indexes is refused without it.
+    pub expressions: Option<Arc<dyn ExpressionCompiler>>,
     /// Whether the database is only to be read. Nothing in its directory is changed, and other processes may read it as well.
     pub read_only: bool,
     /// How long it may take to open the database after a crash, by estimate: a checkpoint is taken whenever replaying the log
@@ -128,7 +132,13 @@ impl Core {
             table_options,
             budget,
             clock,
+            expressions: OnceLock::new(),
         })
+    }
+
+    /// What works out the expressions of indexes.
+    pub(crate) fn expressions(&self) -> Option<&dyn ExpressionCompiler> {
+        self.expressions.get().map(|compiler| &**compiler)
     }
 
     /// What tells the tables and transactions of this database from those of others.
@@ -205,6 +215,7 @@ impl Database {
         options: &OpenOptions,
     ) -> Database {
         core.budget.set_limit_bytes(options.memory_limit_bytes.unwrap_or(u64::MAX));
+        options.expressions.iter().for_each(|compiler| drop(core.expressions.set(compiler.clone())));
         let merges = MergePool::start(&core, options.merge_threads());
         let (log, checkpointer) = disk.unzip();
         Database {
@@ -218,6 +229,12 @@ impl Database {
                 making_room: Mutex::new(None),
             }),
         }
+    }
+
+    /// Supplies what works out the expressions of indexes, if there is nothing yet: from here on such indexes can be made. One
+    /// who opens the database again needs it then as [`OpenOptions::expressions`].
+    pub fn supply_expressions(&self, compiler: impl FnOnce() -> Arc<dyn ExpressionCompiler>) {
+        self.shared.core.expressions.get_or_init(compiler);
     }
 
     /// Starts a transaction at the database's default isolation level.

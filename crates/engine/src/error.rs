@@ -3,6 +3,8 @@ use durability::{CheckpointError, LogError, OpenError};
 use lineage::PageError;
 use types::{DataType, SchemaError};
 
+use crate::indexes::ExpressionError;
+
 /// The result of everything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -53,6 +55,15 @@ pub enum Error {
     /// There can't be such an index.
     #[error("index \"{index}\" can't be made: {why}")]
     BadIndex { index: String, why: String },
+    /// An index of expressions, and nobody to work them out.
+    #[error(
+        "index \"{index}\" is of an expression or a part of its table, which needs SQL, and the database was opened without: \
+         open it with the lstore program, or with sql::open"
+    )]
+    NoExpressions { index: String },
+    /// An expression of an index has no value for a row.
+    #[error("{0}")]
+    Expression(#[from] ExpressionError),
     /// The index can't serve what it was asked for.
     #[error("index \"{index}\" {why}")]
     BadIndexRange { index: String, why: String },
@@ -188,6 +199,8 @@ impl Error {
             Error::NoSuchIndex(_) => "42704",
             Error::IndexExists(_) => "42P07",
             Error::BadIndex { .. } | Error::BadIndexRange { .. } => "0A000",
+            Error::NoExpressions { .. } => "55000",
+            Error::Expression(error) => error.sqlstate,
             Error::NullInColumn { .. } => "23502",
             Error::RangesTooSmall { .. } => "22023",
             Error::BadValue { .. } => "22003",

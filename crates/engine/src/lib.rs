@@ -102,7 +102,10 @@ pub use checkpoint::{CheckpointReport, CheckpointedTable};
 pub use database::{Database, OpenOptions};
 pub use durability::{CheckpointFile, CheckpointFileKind, LogFile, LogFileContent};
 pub use error::{Error, Result};
-pub use indexes::{Direction, Index, IndexDefinition, IndexMethod, IndexRange, IndexRows, IndexScan};
+pub use indexes::{
+    Direction, ExpressionCompiler, ExpressionError, Index, IndexDefinition, IndexExpression, IndexMethod, IndexPart,
+    IndexRange, IndexRows, IndexScan, RowExpression,
+};
 pub use inspect::{ArchivedLife, BackupSummary, CheckpointSummary, Inspection};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
 pub use lineage::{

@@ -9,8 +9,6 @@ use smallvec::SmallVec;
 use sync::Guard;
 use types::{DataType, Rid, Schema, Value};
 
-use index::Holder;
-
 use crate::error::Result;
 use crate::indexes::{IndexData, IndexDefinition, IndexKey, IndexMethod, KeptIndex};
 
@@ -52,7 +50,7 @@ impl PrimaryKey {
     /// The key made of these cells, which come in key order and are not NULL.
     #[inline]
     pub(crate) fn key(&self, cells: &[Cell<'_>]) -> IndexKey {
-        self.index.key(cells)
+        self.index.plain_key(cells)
     }
 
     /// The key made of these values, if each has exactly its column's type and is stored as a word: the common case.
@@ -85,16 +83,6 @@ impl PrimaryKey {
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         self.index.entries.bytes()
-    }
-
-    /// See [`index::UniqueTree::insert_unique`].
-    pub(crate) fn insert_unique(&self, key: &IndexKey, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
-        self.index.entries.insert_unique(key, rid, holder)
-    }
-
-    /// Passes on every key with the records that it lists.
-    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
-        self.index.entries.for_each(visit);
     }
 
     /// Removes an entry.

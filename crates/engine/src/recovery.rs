@@ -4,8 +4,8 @@
 //!
 //! The operations of a transaction are applied when its commit frame is read, in the order of commits; its data frames
 //! come just before. Records go back to the Rids that the log names, so later operations find
-//! them. Slots of transactions that did not commit become tombstones. Secondary indexes are built at the end, from what is there
-//! then.
+//! them. Slots of transactions that did not commit become tombstones. Secondary indexes are compiled and built at the end,
+//! from what is there then.
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::database::{Core, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
 use crate::evictor;
-use crate::indexes::build_all;
+use crate::indexes::{IndexData, build_all};
 use crate::outcomes::Transactions;
 use crate::redo::{self, Operation, TableId};
 use crate::table::TableData;
@@ -78,6 +78,10 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
     for table in replay.tables.into_values() {
         table.storage.finish_recovery();
         tables.insert(table.name.to_string(), table);
+    }
+    for table in tables.values() {
+        let compile = |index: &Arc<IndexData>| index.compile(table.schema(), options.expressions.as_deref());
+        table.indexes.all().iter().try_for_each(compile)?;
     }
     build_all(&tables.values().cloned().collect::<Vec<_>>(), &replay.transactions)?;
     let newest = Timestamp(recovered.last_lsn.max(replay.base.low.0));

@@ -28,12 +28,12 @@ impl<'a> Fitted<'a> {
     /// Checks values, each with the position of its column.
     pub(crate) fn new(
         table: &TableName,
-        schema: &Schema,
+        columns: &[Column],
         values: impl Iterator<Item = (usize, &'a Value)>,
     ) -> Result<Fitted<'a>> {
         let mut fitted = Fitted { values: SmallVec::new() };
         for (at, value) in values {
-            let column = &schema.columns()[at];
+            let column = &columns[at];
             let fit = match word_of_value(value, column.data_type) {
                 Some(word) => Fit::Word(word),
                 None => Fit::Value(Box::new((fit(table, column, value)?, Scratch::default()))),

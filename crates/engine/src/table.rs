@@ -165,7 +165,7 @@ impl TableData {
             return Ok(None);
         }
         let columns = primary_key.columns.iter().copied();
-        let mut fitted = Fitted::new(&self.name, &self.schema, columns.zip(values))?;
+        let mut fitted = Fitted::new(&self.name, self.schema.columns(), columns.zip(values))?;
         let cells: Cells<'_> = fitted.cells().map(|(_, cell)| cell).collect();
         Ok(Some(primary_key.key(&cells)))
     }

@@ -1,5 +1,6 @@
 //! Indexes against a model: random statements by one transaction after the other, with savepoints, rollbacks, merges,
-//! history that is given up, and reopening in order or after a crash, while indexes of every kind come and go.
+//! history that is given up, and reopening in order or after a crash, while indexes of every kind come and go, of expressions
+//! and of a part of the table as well.
 //!
 //! After each step every index is read on every path, upward, downward, by ranges and by single keys, in the transaction
 //! and in snapshots that are held or kept; what comes must be what the model has, in order.
@@ -9,12 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    Column, DataType, Database, Direction, Error, Index, IndexDefinition, IndexMethod, IndexRange, Isolation,
-    OpenOptions, ReadView, Retention, Savepoint, ScanOptions, Schema, Table, TableSettings, Timestamp, Transaction,
-    TransactionOptions, Value,
+    Column, DataType, Database, Direction, Error, Index, IndexDefinition, IndexMethod, IndexPart, IndexRange,
+    Isolation, OpenOptions, ReadView, Retention, Savepoint, ScanOptions, Schema, Table, TableSettings, Timestamp,
+    Transaction, TransactionOptions, Value,
 };
 use proptest::prelude::*;
 use testkit::FaultyDevice;
+
+mod expressions;
 
 /// `a` and `t`, where `id` is the key.
 type Row = (Option<i64>, Option<String>);
@@ -60,7 +63,7 @@ fn step() -> impl Strategy<Value = Do> {
         2 => (0..3usize).prop_map(Do::RollbackTo),
         6 => Just(Do::Commit),
         2 => Just(Do::Rollback),
-        4 => (0..definitions().len()).prop_map(Do::CreateIndex),
+        6 => (0..definitions().len()).prop_map(Do::CreateIndex),
         1 => (0..definitions().len()).prop_map(Do::DropIndex),
         1 => Just(Do::Truncate),
         2 => Just(Do::HoldView),
@@ -83,7 +86,25 @@ fn definitions() -> Vec<IndexDefinition> {
         IndexDefinition::new("a_unique_kiss", &[1]).using(IndexMethod::Kiss).unique(),
         IndexDefinition::new("a_unique_hash", &[1]).using(IndexMethod::Hash).unique(),
         IndexDefinition::new("a_t_unique", &[1, 2]).unique(),
+        IndexDefinition::of("upper_btree", vec![of("upper(t)")]),
+        IndexDefinition::of("upper_a_unique_hash", vec![of("upper(t)"), IndexPart::Column(1)])
+            .using(IndexMethod::Hash)
+            .unique(),
+        IndexDefinition::of("half_unique_kiss", vec![of("(a / 2)")]).using(IndexMethod::Kiss).unique(),
+        IndexDefinition::of("inverse_btree", vec![of("(12 / a)")]),
+        IndexDefinition::of("inverse_part", vec![of("(12 / a)"), IndexPart::Column(2)]).only_where(part("(a <> 0)")),
+        IndexDefinition::new("t_part_unique", &[2]).only_where(part("(a > 0)")).unique(),
+        IndexDefinition::new("a_part_unique_hash", &[1]).using(IndexMethod::Hash).only_where(part("(a > 0)")).unique(),
+        IndexDefinition::new("a_part_kiss", &[1]).using(IndexMethod::Kiss).only_where(part("(t IS NOT NULL)")),
     ]
+}
+
+fn part(text: &str) -> engine::IndexExpression {
+    expressions::expression(text, 1, 2)
+}
+
+fn of(text: &str) -> IndexPart {
+    IndexPart::Expression(part(text))
 }
 
 fn value_of((id, (a, t)): (i64, &Row), column: usize) -> Value {
@@ -97,14 +118,37 @@ fn value_of((id, (a, t)): (i64, &Row), column: usize) -> Value {
 /// A key as the model orders it: NULL last.
 type ModelKey = Vec<(bool, i64, String)>;
 
-fn model_key(definition: &IndexDefinition, row: (i64, &Row)) -> ModelKey {
-    let part = |column: &usize| match value_of(row, *column) {
+/// What an expression fails with.
+type Failed = engine::ExpressionError;
+
+/// The values that make a row's key; `None` if it has none, being outside of the predicate.
+fn key_values(definition: &IndexDefinition, row: (i64, &Row)) -> Result<Option<Vec<Value>>, Failed> {
+    let (a, t) = (row.1.0, row.1.1.as_deref());
+    if let Some(predicate) = &definition.predicate
+        && expressions::value(&predicate.text, a, t)? != Value::from(true)
+    {
+        return Ok(None);
+    }
+    let part = |part: &IndexPart| match part {
+        IndexPart::Column(column) => Ok(value_of(row, *column)),
+        IndexPart::Expression(expression) => expressions::value(&expression.text, a, t),
+    };
+    definition.parts.iter().map(part).collect::<Result<Vec<Value>, Failed>>().map(Some)
+}
+
+fn model_key(definition: &IndexDefinition, row: (i64, &Row)) -> Result<Option<ModelKey>, Failed> {
+    let part = |value: Value| match value {
         Value::Null => (true, 0, String::new()),
         Value::BigInt(value) => (false, value, String::new()),
         Value::Text(text) => (false, 0, text),
         other => panic!("{other:?}"),
     };
-    definition.columns.iter().map(part).collect()
+    Ok(key_values(definition, row)?.map(|values| values.into_iter().map(part).collect()))
+}
+
+/// The key under which a version is found. One for which an expression fails has none: it is from before the index.
+fn found_under(definition: &IndexDefinition, row: (i64, &Row)) -> Option<ModelKey> {
+    model_key(definition, row).ok().flatten()
 }
 
 fn is_compared(definition: &IndexDefinition, key: &ModelKey) -> bool {
@@ -113,7 +157,7 @@ fn is_compared(definition: &IndexDefinition, key: &ModelKey) -> bool {
 
 /// What one index is to answer: the rows with their keys, in order.
 fn expected(definition: &IndexDefinition, state: &State, is_in: impl Fn(&ModelKey) -> bool) -> Vec<(ModelKey, i64)> {
-    let keyed = state.iter().map(|(id, row)| (model_key(definition, (*id, row)), *id));
+    let keyed = state.iter().filter_map(|(id, row)| Some((found_under(definition, (*id, row))?, *id)));
     let mut rows: Vec<_> = keyed.filter(|(key, _)| is_in(key)).collect();
     rows.sort();
     rows
@@ -143,7 +187,7 @@ fn check_rows(
 ) {
     let keyed = found.iter().map(|values| {
         let (id, row) = row_of(values);
-        (model_key(definition, (id, &row)), id)
+        (found_under(definition, (id, &row)).unwrap(), id)
     });
     let mut rows: Vec<_> = keyed.collect();
     if direction == Direction::Downward {
@@ -161,8 +205,8 @@ type Asked = (IndexRange, Box<dyn Fn(&ModelKey) -> bool>);
 fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
     let mut ranges: Vec<Asked> = Vec::new();
     for (id, row) in state.iter().take(3) {
-        let key = model_key(definition, (*id, row));
-        let values: Vec<Value> = definition.columns.iter().map(|column| value_of((*id, row), *column)).collect();
+        let Some(key) = found_under(definition, (*id, row)) else { continue };
+        let values = key_values(definition, (*id, row)).unwrap().unwrap();
         let (of_key, first) = (key.clone(), key[0].clone());
         ranges.push((IndexRange::equal(values.clone()), Box::new(move |key| *key == of_key)));
         if definition.method == IndexMethod::Hash || values[0].is_null() {
@@ -240,6 +284,7 @@ impl World {
             range_records: Some(16),
             merge_tail_records: Some(8),
             merge_threads: Some(0),
+            expressions: expressions::compiler(),
             ..OpenOptions::default()
         };
         self.db = Some(Database::open_on(Arc::new(self.device.clone()), options).unwrap());
@@ -359,19 +404,28 @@ impl Running {
         }
     }
 
+    /// Whether one of its indexes has an expression that fails for a row.
+    fn fails_for(&self, id: i64, row: &Row) -> bool {
+        let all = definitions();
+        self.indexes.iter().any(|i| model_key(&all[*i], (id, row)).is_err())
+    }
+
     /// The unique index that refuses a row, by the model.
     fn refused_by(&self, id: i64, row: &Row) -> Option<String> {
         let all = definitions();
         self.indexes.iter().map(|i| &all[*i]).find_map(|definition| {
-            let key = model_key(definition, (id, row));
-            let has_key = |(other, of): (&i64, &Row)| *other != id && model_key(definition, (*other, of)) == key;
+            let key = found_under(definition, (id, row))?;
+            let has_key = |(other, of): (&i64, &Row)| {
+                *other != id && found_under(definition, (*other, of)).as_ref() == Some(&key)
+            };
             (is_compared(definition, &key) && self.state.iter().any(has_key)).then(|| definition.name.clone())
         })
     }
 
     /// Whether an index of which two rows would have one key can't be made.
     fn has_duplicates(&self, definition: &IndexDefinition) -> bool {
-        let mut keys: Vec<ModelKey> = self.state.iter().map(|(id, row)| model_key(definition, (*id, row))).collect();
+        let keys = self.state.iter().filter_map(|(id, row)| found_under(definition, (*id, row)));
+        let mut keys: Vec<ModelKey> = keys.collect();
         keys.retain(|key| is_compared(definition, key));
         keys.sort();
         keys.windows(2).any(|pair| pair[0] == pair[1])
@@ -430,13 +484,15 @@ impl Running {
     }
 
     fn create_index(&mut self, i: usize, definition: &IndexDefinition) {
+        let fails = self.state.iter().any(|(id, row)| model_key(definition, (*id, row)).is_err());
         match self.transaction.create_index("t", definition.clone()) {
             Ok(_) => {
                 assert!(!definition.unique || !self.has_duplicates(definition), "{}", definition.name);
-                assert!(!self.indexes.contains(&i), "{}", definition.name);
+                assert!(!self.indexes.contains(&i) && !fails, "{}", definition.name);
                 self.indexes.push(i);
             }
             Err(Error::IndexExists(_)) => assert!(self.indexes.contains(&i)),
+            Err(Error::Expression(error)) => assert!(fails && error.sqlstate == "22012"),
             Err(Error::KeysNotUnique { index, .. }) => {
                 assert!(index == definition.name && self.has_duplicates(definition));
             }
@@ -447,9 +503,12 @@ impl Running {
     /// Compares what came of a statement that gives a record these values.
     fn settle(&mut self, done: Result<(), Error>, id: i64, row: Row) {
         match (done, self.refused_by(id, &row)) {
-            (Ok(()), None) => drop(self.state.insert(id, row)),
+            (Ok(()), None) if !self.fails_for(id, &row) => drop(self.state.insert(id, row)),
             (Err(Error::DuplicateKey { constraint, .. }), Some(_)) => {
                 assert!(definitions().iter().any(|definition| definition.name == constraint));
+            }
+            (Err(Error::Expression(error)), _) => {
+                assert!(self.fails_for(id, &row) && error.sqlstate == "22012", "{error}");
             }
             (done, refused) => panic!("{done:?}, and the model says {refused:?}"),
         }

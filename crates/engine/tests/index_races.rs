@@ -1,5 +1,5 @@
 //! Indexes under threads: rows that come, move and go while indexes are made, read and dropped; and many threads that
-//! want the same keys of a unique index.
+//! want the same keys of a unique index. Some indexes are of an expression, or of a part of the table, which rows enter and leave.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -7,14 +7,35 @@ use std::thread;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use engine::{
-    Column, DataType, Database, Direction, Error, Index, IndexDefinition, IndexMethod, IndexRange, Isolation,
-    OpenOptions, ReadView, Retention, ScanOptions, Schema, Table, TableSettings, Transaction, TransactionOptions,
-    Value,
+    Column, DataType, Database, Direction, Error, Index, IndexDefinition, IndexMethod, IndexPart, IndexRange,
+    Isolation, OpenOptions, ReadView, Retention, ScanOptions, Schema, Table, TableSettings, Transaction,
+    TransactionOptions, Value,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+mod expressions;
+
 const METHODS: [IndexMethod; 3] = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash];
+
+/// An index of `k`, and what a row of that `k` is entered under.
+type Case = (IndexDefinition, fn(i64) -> Option<i64>);
+
+fn cases() -> Vec<Case> {
+    let known = |text: &str| expressions::expression(text, 1, 1);
+    let plain = METHODS.map(|method| -> Case { (IndexDefinition::new("t_k", &[1]).using(method), |k| Some(k)) });
+    let half = IndexDefinition::of("t_k", vec![IndexPart::Expression(known("(a / 2)"))]);
+    let odd = |method| IndexDefinition::new("t_k", &[1]).using(method).only_where(known("(a % 2 = 1)"));
+    let is_odd: fn(i64) -> Option<i64> = |k| (k % 2 == 1).then_some(k);
+    let computed: [Case; 3] =
+        [(half, |k| Some(k / 2)), (odd(IndexMethod::Kiss), is_odd), (odd(IndexMethod::Hash), is_odd)];
+    plain.into_iter().chain(computed).collect()
+}
+
+/// The rows of those that an index is of.
+fn entered(rows: Vec<(i64, i64)>, key_of: fn(i64) -> Option<i64>) -> Vec<(i64, i64)> {
+    rows.into_iter().filter(|(k, _)| key_of(*k).is_some()).collect()
+}
 const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
 /// Commits of one writer.
 const COMMITS_MAX: u64 = 20_000;
@@ -24,6 +45,7 @@ fn make(retention: Retention) -> (Database, Table) {
         range_records: Some(256),
         update_range_records: Some(64),
         merge_tail_records: Some(32),
+        expressions: expressions::compiler(),
         ..OpenOptions::default()
     };
     let db = Database::in_memory_with(&options);
@@ -130,17 +152,17 @@ fn an_index_that_is_made_while_others_write_has_every_row_of_every_snapshot() {
                 }
             });
             let ending = Ending(is_over);
-            for made in 0..9 {
-                let method = METHODS[made % METHODS.len()];
+            for (definition, key_of) in cases() {
                 // A snapshot from before the index was made.
                 let early = db.read_view().unwrap();
-                let index = db.create_index("t", IndexDefinition::new("t_k", &[1]).using(method)).unwrap();
+                let index = db.create_index("t", definition.clone()).unwrap();
                 for _ in 0..3 {
                     let view = db.read_view().unwrap();
-                    assert_eq!(by_index(&table, &view, &index, 40).unwrap(), by_scan(&table, &view), "{method:?}");
+                    let expected = entered(by_scan(&table, &view), key_of);
+                    assert_eq!(by_index(&table, &view, &index, 40).unwrap(), expected, "{definition:?}");
                 }
                 match by_index(&table, &early, &index, 40) {
-                    Ok(found) => assert_eq!(found, by_scan(&table, &early), "{method:?}"),
+                    Ok(found) => assert_eq!(found, entered(by_scan(&table, &early), key_of), "{definition:?}"),
                     // All that the table kept was given up but for this view.
                     Err(error) => assert!(matches!(error, Error::NoSuchIndex(_)) && retention == Retention::None),
                 }
@@ -185,18 +207,20 @@ fn an_index_that_was_dropped_serves_what_was_seen_before_and_refuses_what_came_l
 }
 
 /// Fails unless no key comes twice.
-fn check_unique(rows: &[(i64, i64)]) {
+fn check_unique(rows: &[(i64, i64)], key_of: fn(i64) -> Option<i64>) {
     let mut of_key = BTreeMap::new();
-    for (key, id) in rows {
-        assert_eq!(of_key.insert(key, id), None, "key {key} has two rows");
+    for (k, id) in rows {
+        if let Some(key) = key_of(*k) {
+            assert_eq!(of_key.insert(key, id), None, "key {key} has two rows");
+        }
     }
 }
 
 #[test]
 fn of_many_who_want_a_key_one_has_it_in_every_snapshot() {
-    for method in METHODS {
+    for (definition, key_of) in cases() {
         let ((db, table), is_over) = (make(Retention::None), &AtomicBool::new(false));
-        let index = db.create_index("t", IndexDefinition::new("t_k", &[1]).using(method).unique()).unwrap();
+        let index = db.create_index("t", definition.clone().unique()).unwrap();
         thread::scope(|scope| {
             let (db, table) = (&db, &table);
             let writers: Vec<_> =
@@ -205,8 +229,9 @@ fn of_many_who_want_a_key_one_has_it_in_every_snapshot() {
             while checked < 100 || db.newest_commit().0 < 1_000 {
                 let view = db.read_view().unwrap();
                 let found = by_scan(table, &view);
-                check_unique(&found);
-                assert_eq!(by_index(table, &view, &index, 8).unwrap(), found, "{method:?}");
+                check_unique(&found, key_of);
+                let expected = entered(found, key_of);
+                assert_eq!(by_index(table, &view, &index, 8).unwrap(), expected, "{definition:?}");
                 checked += 1;
                 if checked % 16 == 0 {
                     db.reclaim_now();
@@ -227,15 +252,15 @@ fn outcomes_under_writers(keys: i64, seed: u64) -> Vec<bool> {
         let (db, table) = (&db, &table);
         let writers: Vec<_> =
             (0..2).map(|writer| scope.spawn(move || write(db, table, seed + writer, (8, keys), is_over))).collect();
-        let (ending, mut outcomes) = (Ending(is_over), Vec::new());
-        while outcomes.len() < 20 && !writers.iter().all(|writer| writer.is_finished()) {
-            let method = METHODS[outcomes.len() % METHODS.len()];
-            match db.create_index("t", IndexDefinition::new("t_k", &[1]).using(method).unique()) {
+        let (ending, cases, mut outcomes) = (Ending(is_over), cases(), Vec::new());
+        while outcomes.len() < 24 && !writers.iter().all(|writer| writer.is_finished()) {
+            let (definition, key_of) = &cases[outcomes.len() % cases.len()];
+            match db.create_index("t", definition.clone().unique()) {
                 Err(Error::KeysNotUnique { .. }) => outcomes.push(false),
                 Err(error) => assert!(error.is_retryable(), "{error}"),
                 Ok(_) => {
                     for _ in 0..5 {
-                        check_unique(&by_scan(table, &db.read_view().unwrap()));
+                        check_unique(&by_scan(table, &db.read_view().unwrap()), *key_of);
                     }
                     outcomes.push(true);
                     db.drop_index("t_k").unwrap();

@@ -4,7 +4,7 @@
 //! `tests/wire/run` can be pointed at either.
 use std::error::Error;
 
-use engine::Database;
+use engine::OpenOptions;
 use server::{Options, Server};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [_, directory, _, listen] = &words[..] else { return Err("usage: serve DIR --listen ADDRESS:PORT".into()) };
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    let db = Database::open(directory)?;
+    let db = sql::open(directory, OpenOptions::default())?;
     let of_sessions = db.clone();
     let open = move || Session::new(&of_sessions, SessionOptions::default());
     let server = Server::start(Options::new(listen.parse()?, open)).map_err(|error| error.to_string())?;

@@ -14,31 +14,41 @@ use engine::{Comparison, DataType, Schema, Test, Value};
 
 use crate::values::scalars::value_of_scalar;
 
+/// What finds the number and the type of an operand that tests are made of: of a column, or of a part of an index's keys.
+pub(crate) type Find<'a> = dyn Fn(&Expr) -> Option<(usize, DataType)> + 'a;
+
 /// The column and the test that a condition is, if a scan can do it. NULL is as good as false here.
 pub(crate) fn test(condition: &Expr, schema: &Schema) -> Option<(usize, Test)> {
+    test_of(condition, &|expr| column(expr, schema))
+}
+
+/// The same of whatever `find` finds.
+pub(crate) fn test_of(condition: &Expr, find: &Find<'_>) -> Option<(usize, Test)> {
+    if let Some(test) = is(condition, true, find) {
+        return Some(test);
+    }
     match condition {
-        Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => any_of(condition, schema),
+        Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => any_of(condition, find),
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match (left.as_ref(), right.as_ref()) {
-            (column, Expr::Literal(literal, _)) => compare(column, comparison(*op)?, literal, schema),
-            (Expr::Literal(literal, _), column) => compare(column, comparison(op.swap()?)?, literal, schema),
+            (operand, Expr::Literal(literal, _)) => compare(operand, comparison(*op)?, literal, find),
+            (Expr::Literal(literal, _), operand) => compare(operand, comparison(op.swap()?)?, literal, find),
             _ => None,
         },
         Expr::Between(Between { expr, negated: false, low, high }) => {
-            let (at, data_type) = column(expr, schema)?;
+            let (at, data_type) = find(expr)?;
             let (low, high) = (literal(low, data_type)?, literal(high, data_type)?);
             let low = zeros(&low).map_or(low, |(negative, _)| negative);
             Some((at, Test::Between(low, zeros(&high).map_or(high, |(_, positive)| positive))))
         }
         Expr::InList(InList { expr, list, negated: false }) => {
-            let (at, data_type) = column(expr, schema)?;
+            let (at, data_type) = find(expr)?;
             let values = list.iter().filter(|item| !is_null(item)).map(|item| literal(item, data_type));
             Some((at, Test::In(values.collect::<Option<_>>().filter(|_| is_listed(data_type))?)))
         }
-        Expr::IsNull(expr) => Some((column(expr, schema)?.0, Test::IsNull)),
-        Expr::IsNotNull(expr) => Some((column(expr, schema)?.0, Test::IsNotNull)),
-        Expr::Like(like) => prefix(like, schema),
-        Expr::Column(_) => is(condition, true, schema),
-        Expr::Not(inner) => is(inner, false, schema),
+        Expr::IsNull(expr) => Some((find(expr)?.0, Test::IsNull)),
+        Expr::IsNotNull(expr) => Some((find(expr)?.0, Test::IsNotNull)),
+        Expr::Like(like) => prefix(like, find),
+        Expr::Not(inner) => is(inner, false, find),
         _ => None,
     }
 }
@@ -60,7 +70,17 @@ fn column(expr: &Expr, schema: &Schema) -> Option<(usize, DataType)> {
 
 fn literal(expr: &Expr, data_type: DataType) -> Option<Value> {
     let Expr::Literal(scalar, _) = expr else { return None };
-    value_of_scalar(scalar, data_type)
+    value_of(scalar, data_type)
+}
+
+/// A literal as a value of this type. What functions say of texts comes in several forms.
+fn value_of(scalar: &ScalarValue, data_type: DataType) -> Option<Value> {
+    match (scalar, data_type) {
+        (ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)), DataType::Text { .. }) => {
+            Some(Value::Text(text.clone()))
+        }
+        _ => value_of_scalar(scalar, data_type),
+    }
 }
 
 fn is_null(expr: &Expr) -> bool {
@@ -79,9 +99,9 @@ fn comparison(op: Operator) -> Option<Comparison> {
     })
 }
 
-fn compare(expr: &Expr, how: Comparison, literal: &ScalarValue, schema: &Schema) -> Option<(usize, Test)> {
-    let (at, data_type) = column(expr, schema)?;
-    compare_with(how, value_of_scalar(literal, data_type)?).map(|test| (at, test))
+fn compare(expr: &Expr, how: Comparison, literal: &ScalarValue, find: &Find<'_>) -> Option<(usize, Test)> {
+    let (at, data_type) = find(expr)?;
+    compare_with(how, value_of(literal, data_type)?).map(|test| (at, test))
 }
 
 /// The comparison with a value. Filters take both zeros of floats for equal, the storage has the negative one first.
@@ -110,31 +130,32 @@ fn is_listed(data_type: DataType) -> bool {
 }
 
 /// `a = 1 OR a = 2`, which is what the planner makes of a short `IN`.
-fn any_of(condition: &Expr, schema: &Schema) -> Option<(usize, Test)> {
-    let (mut values, mut columns) = (Vec::new(), HashSet::new());
+fn any_of(condition: &Expr, find: &Find<'_>) -> Option<(usize, Test)> {
+    let (mut values, mut operands) = (Vec::new(), HashSet::new());
     let mut rest = vec![condition];
     while let Some(next) = rest.pop() {
         match next {
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => rest.extend([&**right, &**left]),
             other => {
-                let found = test(other, schema)?;
+                let found = test_of(other, find)?;
                 match found.1 {
                     Test::Compare(Comparison::Eq, value) => values.push(value),
                     Test::In(list) => values.extend(list),
                     _ => return None,
                 }
-                columns.insert(found.0);
+                operands.insert(found.0);
             }
         }
     }
-    let at = columns.iter().next().copied().filter(|_| columns.len() == 1)?;
-    is_listed(schema.columns()[at].data_type).then_some((at, Test::In(values)))
+    let at = operands.iter().next().copied().filter(|_| operands.len() == 1)?;
+    let is_float = |value: &Value| matches!(value, Value::Real(_) | Value::Double(_));
+    (!values.iter().any(is_float)).then_some((at, Test::In(values)))
 }
 
 /// `LIKE 'prefix%'`. A pattern with any other wildcard, or a sign that takes one its meaning, stays a filter.
-fn prefix(like: &Like, schema: &Schema) -> Option<(usize, Test)> {
+fn prefix(like: &Like, find: &Find<'_>) -> Option<(usize, Test)> {
     let Like { negated: false, expr, pattern, escape_char: None, case_insensitive: false } = like else { return None };
-    let (at, data_type) = column(expr, schema)?;
+    let (at, data_type) = find(expr)?;
     if !matches!(data_type, DataType::Text { .. }) {
         return None;
     }
@@ -143,9 +164,9 @@ fn prefix(like: &Like, schema: &Schema) -> Option<(usize, Test)> {
     Some((at, Test::Prefix(start.as_bytes().to_vec())))
 }
 
-/// A column of booleans as a condition.
-fn is(expr: &Expr, value: bool, schema: &Schema) -> Option<(usize, Test)> {
-    let (at, data_type) = column(expr, schema)?;
+/// An operand that is a boolean as a condition.
+fn is(expr: &Expr, value: bool, find: &Find<'_>) -> Option<(usize, Test)> {
+    let (at, data_type) = find(expr)?;
     (data_type == DataType::Boolean).then_some((at, Test::Compare(Comparison::Eq, Value::Boolean(value))))
 }
 

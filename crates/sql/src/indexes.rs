@@ -1,10 +1,11 @@
 //! `CREATE INDEX`, `DROP INDEX`, and the indexes behind UNIQUE constraints.
 use datafusion::sql::sqlparser::ast::{
-    CreateIndex, Expr, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, UniqueConstraint,
+    CreateIndex, Expr, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, Spanned, UniqueConstraint,
 };
-use engine::{IndexDefinition, IndexMethod, Table, Transaction};
+use engine::{IndexDefinition, IndexMethod, IndexPart, Table, Transaction};
 
 use crate::error::{Result, SqlError};
+use crate::index_expressions::{self, Kind, is_call, part_names};
 use crate::names::{fold, position, table_name};
 use crate::outcome::Command;
 use crate::parse::Source;
@@ -17,7 +18,6 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         _ if !create.include.is_empty() => refuse("INCLUDE", "include")?,
         _ if create.nulls_distinct == Some(false) => refuse("NULLS NOT DISTINCT", "nulls")?,
         _ if !create.with.is_empty() => refuse("an option of an index", "with")?,
-        _ if create.predicate.is_some() => refuse("an index of a part of a table", "where")?,
         _ if !create.alter_options.is_empty() => refuse("an option of an index", "index")?,
         _ => {}
     }
@@ -26,7 +26,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         return Err(SqlError::new("25001", message));
     }
     let method = method(create, source)?;
-    let (table, columns) = (table_name(&create.table_name, source)?, column_names(&create.columns)?);
+    let table = table_name(&create.table_name, source)?;
     let name = create.name.as_ref().map(|name| table_name(name, source)).transpose()?;
     let at = create.name.as_ref().and_then(|name| position(name, source));
     session.write("CREATE INDEX", |_, write| {
@@ -37,11 +37,19 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
             command = command.with_notice(format!("relation \"{name}\" already exists, skipping"));
             return Ok(command);
         }
-        let columns = positions(&found, &columns)?;
-        let name = name.clone().unwrap_or_else(|| free_name(write.transaction, &found, &columns, "idx"));
-        let mut definition = IndexDefinition::new(name, &columns).using(method);
+        let parts = create.columns.iter().map(|column| part(column, &found, source)).collect::<Result<_>>()?;
+        let mut definition = IndexDefinition::of(String::new(), parts).using(method);
         definition.unique = create.unique;
-        write.transaction.create_index(&table, definition).map_err(|error| SqlError::from(error).at(at))?;
+        let predicate = create.predicate.as_ref();
+        let predicate = predicate.map(|of| index_expressions::define(of, &found, Kind::Predicate, source));
+        definition.predicate = predicate.transpose()?;
+        let free = || free_name(write.transaction, &found, &part_names(&definition, found.schema()), "idx");
+        definition.name = name.clone().unwrap_or_else(free);
+        write.transaction.create_index(&table, definition).map_err(|error| match error {
+            // It is about a row.
+            error @ engine::Error::Expression(_) => error.into(),
+            error => SqlError::from(error).at(at),
+        })?;
         Ok(command)
     })
 }
@@ -65,12 +73,33 @@ fn method(create: &CreateIndex, source: &Source) -> Result<IndexMethod> {
     })
 }
 
-/// The names of columns. Whichever order they are asked for in, the index is read from either end.
+/// A column, or an expression. Whichever order they are asked for in, the index is read from either end.
+fn part(column: &IndexColumn, table: &Table, source: &Source) -> Result<IndexPart> {
+    if column.operator_class.is_some() {
+        return Err(SqlError::unsupported("an operator class"));
+    }
+    let expr = &column.column.expr;
+    let mut inner = expr;
+    while let Expr::Nested(nested) = inner {
+        inner = nested;
+    }
+    match inner {
+        Expr::Identifier(ident) => Ok(IndexPart::Column(positions(table, &[fold(ident)])?[0])),
+        _ if matches!(expr, Expr::Nested(_)) || is_call(expr) => {
+            index_expressions::define(inner, table, Kind::Expression, source).map(IndexPart::Expression)
+        }
+        _ => Err(SqlError::syntax(format!("an index of {expr}, which is no call of a function, needs parentheses"))
+            .hint(format!("Write ({expr}) with parentheses of its own."))
+            .at(source.start(expr.span()))),
+    }
+}
+
+/// The names of the columns of a constraint. Whichever order they are asked for in, the index is read from either end.
 fn column_names(columns: &[IndexColumn]) -> Result<Vec<String>> {
     let name = |column: &IndexColumn| match &column.column.expr {
         Expr::Identifier(ident) if column.operator_class.is_none() => Ok(fold(ident)),
         Expr::Identifier(_) => Err(SqlError::unsupported("an operator class")),
-        _ => Err(SqlError::unsupported("an index of an expression")),
+        other => Err(SqlError::syntax(format!("{other} can't be part of a UNIQUE constraint"))),
     };
     columns.iter().map(name).collect()
 }
@@ -88,8 +117,7 @@ fn is_taken(transaction: &Transaction, name: &str) -> bool {
 }
 
 /// A name that nothing has yet, made as PostgreSQL does.
-fn free_name(transaction: &Transaction, table: &Table, columns: &[usize], suffix: &str) -> String {
-    let columns: Vec<&str> = columns.iter().map(|column| table.schema().columns()[*column].name.as_str()).collect();
+fn free_name(transaction: &Transaction, table: &Table, columns: &[String], suffix: &str) -> String {
     let plain = format!("{}_{}_{suffix}", table.name(), columns.join("_"));
     let numbered = (1..).map(|number| format!("{plain}{number}"));
     let mut names = std::iter::once(plain.clone()).chain(numbered);
@@ -156,7 +184,7 @@ impl Unique {
             table.schema().position(name).ok_or_else(missing)
         };
         let columns = self.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
-        let name = self.name.clone().unwrap_or_else(|| free_name(transaction, table, &columns, "key"));
+        let name = self.name.clone().unwrap_or_else(|| free_name(transaction, table, &self.columns, "key"));
         let mut definition = IndexDefinition::new(name, &columns).unique();
         definition.is_constraint = true;
         transaction.create_index(table.name(), definition)?;

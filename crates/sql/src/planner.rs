@@ -72,6 +72,16 @@ fn internal(error: JoinError) -> SqlError {
     SqlError::new("XX000", format!("internal error: {why}"))
 }
 
+/// Does what walks through expressions on a thread with the stack for it, and blocks until it is done.
+pub(crate) fn on_planner_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    run(&Token::default(), async move { work() })
+}
+
+/// What plans start from that know nothing of a database.
+pub(crate) fn plain_state() -> SessionState {
+    template(1)
+}
+
 /// Plans queries for one session.
 pub(crate) struct Planner {
     template: SessionState,

@@ -24,7 +24,7 @@ use crate::sequences::{Taken, Taking};
 use crate::settings::{Change, Limit, Settings};
 use crate::{
     Progress, activity, change, copy, create_as, database_settings, ddl, explain, headings, indexes, insert, locking,
-    maintenance, names, sequences, set_config, table_options,
+    maintenance, names, opening, sequences, set_config, table_options,
 };
 
 /// Whether `COPY` and `BACKUP` may touch files.
@@ -85,6 +85,7 @@ pub struct Session {
 impl Session {
     /// A connection to `db`.
     pub fn new(db: &Database, options: SessionOptions) -> Session {
+        opening::supply(db);
         Session {
             db: db.clone(),
             files: options.files,

@@ -98,13 +98,13 @@ impl EngineTable {
     }
 
     /// Where to look for the rows that pass, and what is still to be tested there.
-    fn source(&self, mut tests: Vec<(usize, Test)>) -> (ScanSource, Vec<(usize, Test)>) {
+    fn source(&self, mut tests: Vec<(usize, Test)>, conditions: &[Expr]) -> (ScanSource, Vec<(usize, Test)>) {
         if let Some(rids) = &self.rids {
             return (ScanSource::Rids(rids.clone()), tests);
         }
         let Some(key) = self.key(&tests) else {
             let all = ScanSource::All { partitions: self.partitions };
-            return (index_path::best(&self.table, &tests).map_or(all, ScanSource::Index), tests);
+            return (index_path::best(&self.table, &tests, conditions).map_or(all, ScanSource::Index), tests);
         };
         let columns = self.table.schema().primary_key();
         let is_found_by = |test: &(usize, Test)| {
@@ -139,7 +139,7 @@ impl TableProvider for EngineTable {
         let all = (0..self.schema.fields().len()).collect();
         let columns = projection.cloned().unwrap_or(all);
         let tests = filters.iter().filter_map(|filter| test(filter, self.table.schema())).collect();
-        let (source, tests) = self.source(tests);
+        let (source, tests) = self.source(tests, filters);
         let schema = Arc::new(self.schema.project(&columns)?);
         Ok(Arc::new(ScanExec::new(self.table.clone(), self.moment.clone(), source, tests, columns, schema)))
     }
@@ -147,6 +147,10 @@ impl TableProvider for EngineTable {
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let answer = |filter: &&Expr| match test(filter, self.table.schema()) {
             Some(_) => TableProviderFilterPushDown::Exact,
+            // The scan does not test it, and may look where it can hold.
+            None if self.rids.is_none() && index_path::is_of_use(&self.table, filter) => {
+                TableProviderFilterPushDown::Inexact
+            }
             None => TableProviderFilterPushDown::Unsupported,
         };
         Ok(filters.iter().map(answer).collect())

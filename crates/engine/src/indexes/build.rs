@@ -6,26 +6,36 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use lineage::Cell;
 use parking_lot::Mutex;
 use types::{Rid, Snapshot};
 
-use super::{IndexData, IndexKey};
+use super::{IndexData, IndexKey, Keyed, KeysOfRows};
 use crate::error::Result;
 use crate::outcomes::Transactions;
 use crate::table::TableData;
 
 /// Enters everything that has committed into an index of the table, which every writer keeps already; returns once that is
-/// done.
-pub(crate) fn enter_committed(table: &TableData, index: &IndexData, transactions: &Transactions) -> Result<()> {
+/// done, with the records of versions for which an expression fails.
+pub(crate) fn enter_committed(
+    table: &TableData,
+    index: &IndexData,
+    transactions: &Transactions,
+) -> Result<HashSet<Rid>> {
     // Nothing is given up meanwhile: what was in the tail a moment ago is in the history then.
-    let all = table.storage.keep_all();
+    let (all, failing) = (table.storage.keep_all(), Mutex::new(HashSet::new()));
     index.serve_from(all.from());
     share_out(table.storage.range_count(), |range| {
-        table.storage.for_each_committed_version(range, index.columns(), all.from(), transactions, |rid, cells| {
-            index.entries.insert(&index.key(cells), rid);
-        })?;
+        let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| match keyed {
+            Ok(keyed) => keyed.into_iter().for_each(|keyed| index.entries.insert(&keyed.key, rid)),
+            Err(_) => drop(failing.lock().insert(rid)),
+        });
+        let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
+        table.storage.for_each_committed_version(range, index.columns(), all.from(), transactions, enter)?;
+        keys.finish();
         Ok(())
-    })
+    })?;
+    Ok(failing.into_inner())
 }
 
 /// Builds the indexes of tables that nobody uses yet.
@@ -39,12 +49,17 @@ pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) 
     share_out(pieces.len(), |piece| {
         let (number, range) = pieces[piece];
         let (table, index, to_order) = &works[number];
-        table.storage.for_each_version_of_columns(range, index.columns(), |rid, cells| {
-            let key = index.key(cells);
-            if index.enter_again(&key, rid) {
+        // Versions for which an expression fails are from before the index.
+        let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| {
+            if let Ok(Some(Keyed { key, .. })) = keyed
+                && index.enter_again(&key, rid)
+            {
                 to_order.lock().insert(key);
             }
-        })?;
+        });
+        let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
+        table.storage.for_each_version_of_columns(range, index.columns(), enter)?;
+        keys.finish();
         Ok(())
     })?;
     for (table, index, to_order) in works {

@@ -15,32 +15,38 @@
 //! definition is there for everybody once it is committed, whatever their snapshot. It is not in the log or in
 //! checkpoints but for its definition; opening a database builds it again.
 //!
+//! **Expressions and predicates.** A key may be worked out of a row, and an index may be of some rows only (`computed`). What
+//! is said above of keys holds for these: a version without a key has no entry, and whoever changes a column that an index
+//! reads may give the record another key, one where it had none, or none. Nothing is taken out then, as older snapshots still
+//! find the version before; readers pass over the one that has no key.
+//!
 //! **Entries that nobody needs** are those of records that were rolled back, which go at once, and those of versions that
 //! were given up, which the merge threads take out from time to time, in the primary key as well.
 //!
 //! | module | subject |
 //! |---|---|
 //! | `definition` | what an index is of |
+//! | `computed` | keys that are worked out by expressions, and which rows have one |
 //! | `order` | keys that compare as rows do |
 //! | `entries` | the structures of the `index` crate behind one interface |
 //! | `build` | entering what a table has |
 //! | `scan` | reading rows through an index |
 //! | `sweep` | taking out entries that nobody needs |
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use index::Holder;
 use lineage::Cell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use sync::EpochCell;
-use types::{Rid, Schema, Timestamp, TxnId};
+use types::{Column, Rid, Schema, Timestamp, TxnId};
 
 use crate::error::{Error, Result};
-use crate::row::Cells;
 use crate::table_lock::{Standing, TableLock};
 
 mod build;
+mod computed;
 mod definition;
 mod entries;
 mod order;
@@ -48,8 +54,11 @@ mod scan;
 mod sweep;
 
 pub(crate) use build::{build_all, enter_committed, order};
+use computed::Computed;
+pub use computed::{ExpressionCompiler, ExpressionError, RowExpression};
+pub(crate) use computed::{Keyed, KeysOfRows};
 pub(crate) use definition::KeptIndex;
-pub use definition::{IndexDefinition, IndexMethod};
+pub use definition::{IndexDefinition, IndexExpression, IndexMethod, IndexPart};
 pub use entries::Direction;
 use entries::Entries;
 pub(crate) use entries::Entry;
@@ -62,8 +71,14 @@ pub(crate) use sweep::sweep;
 /// An index of a table.
 pub(crate) struct IndexData {
     pub(crate) definition: IndexDefinition,
-    /// a bit for each of its columns, those beyond the bits of the word sharing some
+    /// the columns that a row's key is made of, or worked out from
+    columns: Box<[usize]>,
+    /// a bit for each of these, those beyond the bits of the word sharing some
     bits: u64,
+    /// the parts of its keys, as if they were columns
+    key_columns: Box<[Column]>,
+    /// `Some` where keys are worked out; compiled before anything is entered
+    computed: Option<OnceLock<Computed>>,
     shape: KeyShape,
     pub(crate) entries: Entries,
     has_changed_keys: AtomicBool,
@@ -92,6 +107,21 @@ impl Index {
         self.data.entries.is_ordered()
     }
 
+    /// The parts of its keys as if they were columns: an expression's name is its text.
+    pub fn key_columns(&self) -> &[Column] {
+        &self.data.key_columns
+    }
+
+    /// The compiled expression that is this part of its keys, if it is none of the columns.
+    pub fn expression(&self, part: usize) -> Option<Arc<dyn RowExpression>> {
+        self.data.computed()?.expression(part).cloned()
+    }
+
+    /// Its compiled predicate, if it is of some rows only.
+    pub fn predicate(&self) -> Option<Arc<dyn RowExpression>> {
+        self.data.computed()?.predicate().cloned()
+    }
+
     /// The memory that it takes.
     pub fn bytes(&self) -> u64 {
         self.data.entries.bytes() as u64
@@ -99,25 +129,34 @@ impl Index {
 }
 
 impl IndexData {
-    /// An index without entries, for everybody or for the transaction that makes it.
+    /// An index without entries, for everybody or for the transaction that makes it. What it is of is still to be
+    /// [compiled](IndexData::compile).
     pub(crate) fn new(schema: &Schema, kept: KeptIndex, maker: Option<TxnId>) -> Result<IndexData> {
         let KeptIndex { definition, has_changed_keys } = kept;
         let bad = |why: String| Error::BadIndex { index: definition.name.clone(), why };
-        if definition.columns.is_empty() {
+        if definition.parts.is_empty() {
             return Err(bad("it has no columns".into()));
         }
-        if let Some(column) = definition.columns.iter().find(|column| **column >= schema.columns().len()) {
+        let columns = definition.reads();
+        if let Some(column) = columns.iter().find(|column| **column >= schema.columns().len()) {
             return Err(bad(format!("there is no column number {column}")));
         }
-        let types = definition.columns.iter().map(|column| schema.columns()[*column].data_type);
-        let shape = KeyShape::new(types.collect());
+        let key_column = |part: &IndexPart| match part {
+            IndexPart::Column(column) => schema.columns()[*column].clone(),
+            IndexPart::Expression(expression) => Column::new(&expression.text, expression.data_type),
+        };
+        let key_columns: Box<[Column]> = definition.parts.iter().map(key_column).collect();
+        let shape = KeyShape::new(key_columns.iter().map(|column| column.data_type).collect());
         if definition.method == IndexMethod::Kiss && !shape.is_word() {
             return Err(bad("access method \"kiss\" takes one column whose values have 64 bits at most".into()));
         }
         let entries =
             Entries::new(definition.method, definition.unique, &shape).map_err(|error| bad(error.to_string()))?;
         Ok(IndexData {
-            bits: definition.columns.iter().fold(0, |bits, column| bits | 1 << (column % 64)),
+            bits: columns.iter().fold(0, |bits, column| bits | 1 << (column % 64)),
+            columns: columns.into(),
+            key_columns,
+            computed: definition.is_computed().then(OnceLock::new),
             shape,
             entries,
             has_changed_keys: AtomicBool::new(has_changed_keys),
@@ -126,6 +165,27 @@ impl IndexData {
             from: AtomicU64::new(0),
             definition,
         })
+    }
+
+    /// Makes ready what works its keys out, if they have to be.
+    ///
+    /// # Errors
+    /// [`Error::NoExpressions`] if nobody can; [`Error::BadIndex`] if an expression can't be compiled.
+    pub(crate) fn compile(&self, schema: &Schema, compiler: Option<&dyn ExpressionCompiler>) -> Result<()> {
+        let Some(place) = &self.computed else { return Ok(()) };
+        let compiler = compiler.ok_or_else(|| Error::NoExpressions { index: self.definition.name.clone() })?;
+        let computed = Computed::new(&self.definition, schema.columns(), &self.columns, compiler);
+        let computed =
+            computed.map_err(|error| Error::BadIndex { index: self.definition.name.clone(), why: error.message })?;
+        // Who compiled it before compiled the same.
+        let _ = place.set(computed);
+        Ok(())
+    }
+
+    /// What works its keys out, where they are not just columns.
+    #[inline]
+    fn computed(&self) -> Option<&Computed> {
+        self.computed.as_ref().map(|place| place.get().expect("it was compiled before it was used"))
     }
 
     /// Lets everybody use it, as a commit has made it.
@@ -139,35 +199,26 @@ impl IndexData {
         KeptIndex { definition: self.definition.clone(), has_changed_keys: self.has_changed_keys() }
     }
 
+    /// The columns that a row's key is made of, or worked out from: of an index of columns alone these, in key order.
     pub(crate) fn columns(&self) -> &[usize] {
-        &self.definition.columns
+        &self.columns
     }
 
-    /// Whether one of these columns is one of the index's.
+    /// Whether one of these columns is one that it reads.
     pub(crate) fn is_among(&self, mut columns: impl Iterator<Item = usize> + Clone) -> bool {
         let bits = columns.clone().fold(0, |bits, column| bits | 1 << (column % 64));
         self.bits & bits != 0 && columns.any(|column| self.columns().contains(&column))
     }
 
-    /// The key made of these cells, which are those of its columns.
-    pub(crate) fn key(&self, cells: &[Cell<'_>]) -> IndexKey {
+    /// The key made of the cells of its columns, where it is of nothing else: that of a primary key.
+    #[inline]
+    pub(crate) fn plain_key(&self, cells: &[Cell<'_>]) -> IndexKey {
         self.shape.key(cells)
     }
 
     /// A key for people.
     pub(crate) fn show(&self, key: &IndexKey) -> String {
         self.shape.show(key)
-    }
-
-    /// The key of a whole row, and whether it is one that nobody else may have.
-    pub(crate) fn key_of_row(&self, row: &[Cell<'_>]) -> (IndexKey, bool) {
-        let cells: Cells<'_> = self.columns().iter().map(|column| row[*column]).collect();
-        (self.key(&cells), self.is_compared(&cells))
-    }
-
-    /// Whether nobody else may have this key.
-    pub(crate) fn is_compared(&self, cells: &[Cell<'_>]) -> bool {
-        self.definition.unique && !cells.contains(&Cell::Null)
     }
 
     /// Whether an update, even one that was rolled back, may have given a record another key.

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use lineage::{Cell, View};
 use types::{Rid, Snapshot, Value};
 
-use super::{Bounds, Direction, Entry, Index, IndexData, IndexRange};
+use super::{Bounds, Direction, Entry, Index, IndexData, IndexKey, IndexRange, Keyed, KeysOfRows};
 use crate::error::{Error, Result};
 use crate::outcomes::Transactions;
 use crate::read_view::{ReadView, Sight};
@@ -52,7 +52,7 @@ impl Cursor {
 impl TableData {
     /// The entries of a range of an index; `None` if no row can be in it.
     pub(crate) fn index_bounds(&self, index: &IndexData, range: &IndexRange) -> Result<Option<Bounds>> {
-        let columns = index.columns();
+        let columns = &index.key_columns;
         let is_last = |values: &[Value]| values.len() == columns.len();
         let has_bounds = !matches!((&range.low, &range.high), (Bound::Unbounded, Bound::Unbounded));
         if range.equal.len() > columns.len() || (has_bounds && is_last(&range.equal)) {
@@ -65,21 +65,17 @@ impl TableData {
             return Ok(None);
         }
         // NULL is no value of a column that refuses it, but may be asked for.
-        let refuses_null = |column: &usize| !self.schema().columns()[*column].nullable;
-        if columns.iter().zip(&range.equal).any(|(column, value)| value.is_null() && refuses_null(column)) {
+        if columns.iter().zip(&range.equal).any(|(column, value)| value.is_null() && !column.nullable) {
             return Ok(None);
         }
-        let next = columns.get(range.equal.len()).copied();
-        let mut equal = self.fit(columns.iter().copied().zip(&range.equal))?;
-        let (mut low, mut high) = (self.fit(bounded(next, &range.low))?, self.fit(bounded(next, &range.high))?);
+        let next = Some(range.equal.len()).filter(|next| *next < columns.len());
+        let mut equal = Fitted::new(&self.name, columns, range.equal.iter().enumerate())?;
+        let mut low = Fitted::new(&self.name, columns, bounded(next, &range.low))?;
+        let mut high = Fitted::new(&self.name, columns, bounded(next, &range.high))?;
         let equal: Cells<'_> = equal.cells().map(|(_, cell)| cell).collect();
         let low = with_cell(&range.low, low.cells().next());
         let high = with_cell(&range.high, high.cells().next());
         Ok(Some(index.shape.bounds(&equal, low, high)))
-    }
-
-    fn fit<'v>(&self, values: impl Iterator<Item = (usize, &'v Value)>) -> Result<Fitted<'v>> {
-        Fitted::new(&self.name, self.schema(), values)
     }
 
     /// Asks for the memory of the records of entries.
@@ -90,7 +86,7 @@ impl TableData {
     }
 
     /// Passes the rows of some entries to `take`, of those whose visible version has the entry's key: the cells of
-    /// `columns`, behind which those of the index's columns stand.
+    /// `columns`.
     fn read_entries(
         &self,
         view: View<'_, Transactions>,
@@ -99,18 +95,52 @@ impl TableData {
         columns: &[usize],
         mut take: impl FnMut(Rid, &[Cell<'_>]),
     ) -> Result<()> {
-        let shown = columns.len() - index.columns().len();
+        if index.definition.is_computed() {
+            return self.read_computed(view, index, entries, columns, take);
+        }
+        let all: Vec<usize> = columns.iter().chain(index.columns()).copied().collect();
         for entries in entries.chunks(ENTRIES_FIRST) {
-            self.prefetch_entries(entries, columns);
+            self.prefetch_entries(entries, &all);
             let guard = &sync::pin();
             for (key, rid) in entries {
-                self.storage.read_pinned(guard, view, *rid, columns, |cells| {
-                    let (cells, key_cells) = cells.split_at(shown);
-                    if index.key(key_cells) == *key {
+                self.storage.read_pinned(guard, view, *rid, &all, |cells| {
+                    let (cells, key_cells) = cells.split_at(columns.len());
+                    if index.plain_key(key_cells) == *key {
                         take(*rid, cells);
                     }
                 })?;
             }
+        }
+        Ok(())
+    }
+
+    /// The same where keys have to be worked out, which is done for many rows at a time. A view sees the same version both times
+    /// that it is looked at.
+    fn read_computed(
+        &self,
+        view: View<'_, Transactions>,
+        index: &IndexData,
+        entries: &[Entry],
+        columns: &[usize],
+        mut take: impl FnMut(Rid, &[Cell<'_>]),
+    ) -> Result<()> {
+        let mut found: Vec<Rid> = Vec::new();
+        let mut keys = KeysOfRows::new(index, |(key, rid): (&IndexKey, Rid), keyed: Result<Option<Keyed>>| {
+            // A version for which an expression fails has no key.
+            if keyed.is_ok_and(|keyed| keyed.is_some_and(|keyed| keyed.key == *key)) {
+                found.push(rid);
+            }
+        });
+        for entries in entries.chunks(ENTRIES_FIRST) {
+            self.prefetch_entries(entries, index.columns());
+            let guard = &sync::pin();
+            for (key, rid) in entries {
+                self.storage.read_pinned(guard, view, *rid, index.columns(), |cells| keys.push((key, *rid), cells))?;
+            }
+        }
+        keys.finish();
+        for rid in found {
+            self.storage.read(view, rid, columns, |cells| take(rid, cells))?;
         }
         Ok(())
     }
@@ -148,7 +178,7 @@ impl IndexData {
     ) -> Result<bool> {
         let is_within = |rid: Rid, at| -> Result<bool> {
             let view = View { snapshot: Snapshot::at(at), outcomes: asked.outcomes };
-            let has_key = |cells: &[Cell<'_>]| bounds.contains(&(self.key(cells), rid));
+            let has_key = |cells: &[Cell<'_>]| self.key(cells).is_some_and(|key| bounds.contains(&(key, rid)));
             Ok(table.storage.read(view, rid, self.columns(), has_key)? == Some(true))
         };
         let mut cursor = Cursor::new(Some(bounds.clone()), Direction::Upward);
@@ -236,8 +266,7 @@ impl Iterator for IndexScan {
     fn next(&mut self) -> Option<Result<RecordBatch>> {
         let table = self.table.clone();
         let mut rows = Rows::new(&table, &self.options);
-        let mut columns = rows.columns.clone();
-        columns.extend_from_slice(self.index.columns());
+        let columns = rows.columns.clone();
         while rows.is_empty() && self.cursor.advance(&self.index) {
             let view = table.database.shared.core.transactions.view(self.view.snapshot());
             let entries = &self.cursor.entries;
@@ -270,12 +299,11 @@ impl Iterator for IndexRows {
             }
             let table = &scan.table;
             let all: Vec<usize> = (0..table.schema().columns().len()).collect();
-            let columns: Vec<usize> = all.iter().chain(scan.index.columns()).copied().collect();
             let view = table.database.shared.core.transactions.view(scan.view.snapshot());
             let mut found = Vec::new();
             let take = |rid: Rid, cells: &[Cell<'_>]| found.push((rid, table.values_of(&all, cells)));
             let entries = &scan.cursor.entries;
-            if let Err(error) = table.data.read_entries(view, &scan.index, entries, &columns, take) {
+            if let Err(error) = table.data.read_entries(view, &scan.index, entries, &all, take) {
                 return Some(Err(error));
             }
             self.found = found.into_iter();

@@ -83,7 +83,7 @@ fn has_version_with(
 ) -> Result<bool, PageError> {
     let newest = transactions.newest(None);
     let has_key_in = |view: View<'_, Transactions>| {
-        let has_key = table.storage.read(view, rid, index.columns(), |cells| index.key(cells) == *key)?;
+        let has_key = table.storage.read(view, rid, index.columns(), |cells| index.has_key(cells, key))?;
         Ok::<bool, PageError>(has_key == Some(true))
     };
     if has_key_in(newest)? || matches!(table.storage.newest_writer(newest, rid)?, Writer::Running(_)) {

@@ -5,7 +5,8 @@
 //! ```text
 //! 1  the index is on the table's list: every transaction that begins to write to it from here on keeps the index as well
 //! 2  those that wrote to it before are waited for, until they have ended
-//! 3  every version that has committed is entered, and what this transaction itself has written
+//! 3  every version that has committed is entered, and what this transaction itself has written; an expression must not fail
+//!    for what is there now
 //! 4  if the index is unique: no two rows have one key now; rows that came since step 1 have claimed theirs
 //! 5  the commit makes the index one that others may use
 //! ```
@@ -18,7 +19,8 @@
 //! tables are claimed alike, so that nothing else gets one meanwhile.
 use std::sync::Arc;
 
-use lineage::{Cell, Writer};
+use index::KeyRids;
+use lineage::Writer;
 use types::{Rid, Timestamp};
 
 use super::catalog::Step;
@@ -26,7 +28,9 @@ use super::{Transaction, Written, neighbours};
 use crate::catalog::row_of_table;
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::indexes::{Direction, Index, IndexData, IndexDefinition, IndexRange, IndexRows, KeptIndex, enter_committed};
+use crate::indexes::{
+    Direction, Index, IndexData, IndexDefinition, IndexRange, IndexRows, KeptIndex, Keyed, KeysOfRows, enter_committed,
+};
 use crate::redo;
 use crate::table::{ScanOptions, Table, TableData};
 use crate::table_lock::Standing;
@@ -45,7 +49,8 @@ impl Transaction {
             let index = transaction.add_index(&data, KeptIndex { definition, has_changed_keys })?;
             transaction.await_writers(&data)?;
             transaction.anchor.check_memory()?;
-            enter_committed(&data, &index, &transaction.anchor.core.transactions)?;
+            let failing = enter_committed(&data, &index, &transaction.anchor.core.transactions)?;
+            failing.into_iter().try_for_each(|rid| transaction.check_expressions(&data, &index, rid))?;
             transaction.enter_own(&data, &index)?;
             if index.definition.unique {
                 transaction.check_unique(&data, &index)?;
@@ -134,6 +139,7 @@ impl Transaction {
     /// Puts an index without entries on a table's list.
     fn add_index(&mut self, data: &Arc<TableData>, kept: KeptIndex) -> Result<Arc<IndexData>> {
         let index = Arc::new(IndexData::new(data.schema(), kept.clone(), Some(self.id()))?);
+        index.compile(data.schema(), self.anchor.core.expressions())?;
         self.note_step(Step::IndexMade(data.clone(), index.clone()));
         data.indexes.add(index.clone());
         self.log_catalog(|redo| redo::put_create_index(redo, data.id, &kept))?;
@@ -160,12 +166,19 @@ impl Transaction {
         Ok(())
     }
 
+    /// Refuses an index of an expression that fails for a record as it is now. For older versions of it that does not matter.
+    fn check_expressions(&self, data: &TableData, index: &IndexData, rid: Rid) -> Result<()> {
+        let keyed = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
+        keyed.map_or(Ok(()), |keyed| keyed.map(drop))
+    }
+
     /// Enters what this transaction has written to a table. What it has overwritten itself comes back only with a savepoint
     /// from before the index.
     fn enter_own(&self, data: &Arc<TableData>, index: &IndexData) -> Result<()> {
         let enter = |rid: Rid| -> Result<()> {
-            let key = data.storage.read(self.newest(), rid, index.columns(), |cells| index.key(cells))?;
-            key.into_iter().for_each(|key| index.entries.insert(&key, rid));
+            let keyed = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
+            let keyed = keyed.transpose()?.flatten();
+            keyed.into_iter().for_each(|keyed| index.entries.insert(&keyed.key, rid));
             Ok(())
         };
         for written in &self.written {
@@ -185,20 +198,20 @@ impl Transaction {
         for range in 0..data.storage.range_count() {
             let slots = 0..data.storage.range_records();
             let rids = slots.map(|slot| Rid::base(range, slot)).take_while(|rid| data.storage.contains(*rid));
-            for rid in rids {
-                let Some(key) = data
-                    .storage
-                    .read(self.newest(), rid, index.columns(), |cells| {
-                        index.is_compared(cells).then(|| index.key(cells))
-                    })?
-                    .flatten()
-                else {
-                    continue;
-                };
-                let others = index.entries.rids(&key);
-                if others.len() > 1 {
-                    self.check_alone(data, index, rid, others.into_iter().filter(|other| *other != rid))?;
+            let mut repeated: Vec<(Rid, KeyRids)> = Vec::new();
+            let mut keys = KeysOfRows::new(index, |rid: Rid, keyed: Result<Option<Keyed>>| {
+                // Where an expression fails now, the writer has been told.
+                if let Ok(Some(Keyed { key, is_compared: true })) = keyed {
+                    let others = index.entries.rids(&key);
+                    repeated.extend((others.len() > 1).then_some((rid, others)));
                 }
+            });
+            for rid in rids {
+                data.storage.read(self.newest(), rid, index.columns(), |cells| keys.push(rid, cells))?;
+            }
+            keys.finish();
+            for (rid, others) in repeated {
+                self.check_alone(data, index, rid, others.into_iter().filter(|other| *other != rid))?;
             }
         }
         Ok(())
@@ -215,7 +228,7 @@ impl Transaction {
         for other in others {
             let keys = [self.settled_key(data, index, rid)?, self.settled_key(data, index, other)?];
             if keys[0].is_some() && keys[0] == keys[1] {
-                let key = self.describe_key(data, index.columns(), rid)?;
+                let key = self.describe_key(data, index, rid)?;
                 let (table, index) = (data.name.to_string(), index.definition.name.clone());
                 return Err(Error::KeysNotUnique { table, index, key });
             }
@@ -241,8 +254,8 @@ impl Transaction {
             let waited = transactions.0.wait_for(self.handle(), user, row_of_table(data), &is_held, deadline);
             waited.map_err(|error| self.wait_failed(error))?;
         }
-        let key = |cells: &[Cell<'_>]| index.is_compared(cells).then(|| index.key(cells));
-        Ok(data.storage.read(self.newest(), rid, index.columns(), key)?.flatten())
+        let keyed = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
+        Ok(keyed.transpose()?.flatten().filter(|keyed| keyed.is_compared).map(|keyed| keyed.key))
     }
 }
 

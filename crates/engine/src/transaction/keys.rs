@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use index::Holder;
 use lineage::{Cell, PageError, Writer};
-use types::{Rid, Snapshot, TxnId, Value};
+use types::{Rid, Snapshot, TxnId};
 
 use super::Transaction;
 use super::locks::Tried;
 use crate::error::{Error, Result};
-use crate::indexes::{IndexData, IndexKey};
+use crate::indexes::{IndexData, IndexKey, Keyed};
 use crate::primary_key::PrimaryKey;
 use crate::row::shorten;
 use crate::table::TableData;
@@ -30,13 +30,7 @@ pub(super) enum Taken {
 
 /// What keeps keys of which no two records may have one.
 pub(super) trait Unique {
-    fn columns(&self) -> &[usize];
-
-    /// The key made of the cells of these columns.
-    fn key_of(&self, cells: &[Cell<'_>]) -> IndexKey;
-
-    /// See [`index::UniqueTree::insert_unique`].
-    fn insert_unique(&self, key: &IndexKey, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid>;
+    fn index(&self) -> &IndexData;
 
     /// Whether a record may have got another key than the one that it was inserted with.
     fn has_changed_keys(&self, data: &TableData) -> bool;
@@ -46,16 +40,8 @@ pub(super) trait Unique {
 }
 
 impl Unique for PrimaryKey {
-    fn columns(&self) -> &[usize] {
-        &self.columns
-    }
-
-    fn key_of(&self, cells: &[Cell<'_>]) -> IndexKey {
-        self.key(cells)
-    }
-
-    fn insert_unique(&self, key: &IndexKey, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
-        PrimaryKey::insert_unique(self, key, rid, holder)
+    fn index(&self) -> &IndexData {
+        &self.index
     }
 
     fn has_changed_keys(&self, data: &TableData) -> bool {
@@ -68,16 +54,8 @@ impl Unique for PrimaryKey {
 }
 
 impl Unique for IndexData {
-    fn columns(&self) -> &[usize] {
-        IndexData::columns(self)
-    }
-
-    fn key_of(&self, cells: &[Cell<'_>]) -> IndexKey {
-        self.key(cells)
-    }
-
-    fn insert_unique(&self, key: &IndexKey, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
-        self.entries.insert_unique(key, rid, holder)
+    fn index(&self) -> &IndexData {
+        self
     }
 
     fn has_changed_keys(&self, _: &TableData) -> bool {
@@ -97,9 +75,11 @@ impl Transaction {
         }
         let indexes = data.indexes.all();
         for (i, index) in indexes.iter().enumerate() {
-            let (key, is_compared) = index.key_of_row(row);
-            if let Err(error) = self.enter_index(data, index, &key, is_compared, rid) {
-                indexes[..i].iter().for_each(|index| index.entries.remove(&index.key_of_row(row).0, rid));
+            if let Err(error) = self.enter_index(data, index, index.keyed_row(row), rid) {
+                for index in &indexes[..i] {
+                    let keyed = index.keyed_row(row).ok().flatten();
+                    keyed.into_iter().for_each(|keyed| index.entries.remove(&keyed.key, rid));
+                }
                 data.primary_key.iter().for_each(|primary_key| primary_key.remove(&primary_key.key_of_row(row), rid));
                 return Err(error);
             }
@@ -107,19 +87,24 @@ impl Transaction {
         Ok(())
     }
 
-    /// Enters `rid` in an index; `is_compared` if nobody else may have the key.
+    /// Enters `rid` in an index under what its row has there, if anything.
     pub(super) fn enter_index(
         &mut self,
         data: &Arc<TableData>,
         index: &Arc<IndexData>,
-        key: &IndexKey,
-        is_compared: bool,
+        keyed: Result<Option<Keyed>>,
         rid: Rid,
     ) -> Result<()> {
-        if is_compared && !self.has_dropped_index(index) {
-            return self.enter_key(data, &**index, key, rid);
+        match keyed {
+            Ok(None) => {}
+            Ok(Some(Keyed { key, is_compared: true })) if !self.has_dropped_index(index) => {
+                return self.enter_key(data, &**index, &key, rid);
+            }
+            Ok(Some(keyed)) => index.entries.insert(&keyed.key, rid),
+            // Whoever has dropped an index is not troubled by what it can't take.
+            Err(_) if self.has_dropped_index(index) => {}
+            Err(error) => return Err(error),
         }
-        index.entries.insert(key, rid);
         Ok(())
     }
 
@@ -136,7 +121,7 @@ impl Transaction {
             Ok(()) => Ok(Tried::Done(())),
             Err(Taken::By(other)) => {
                 transaction.reads.iter().for_each(|reads| reads.note_record(data, other));
-                let (table, key) = (data.name.to_string(), transaction.describe_key(data, unique.columns(), other)?);
+                let (table, key) = (data.name.to_string(), transaction.describe_key(data, unique.index(), other)?);
                 Err(Error::DuplicateKey { table, constraint: unique.constraint(data), key })
             }
             Err(Taken::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
@@ -146,11 +131,12 @@ impl Transaction {
     }
 
     fn claim_key<U: Unique>(&self, data: &TableData, unique: &U, key: &IndexKey, rid: Rid) -> Result<(), Taken> {
-        let (newest, columns) = (self.newest(), unique.columns());
+        let (newest, index) = (self.newest(), unique.index());
+        let columns = index.columns();
         let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
-        let has_key = |cells: &[Cell<'_>]| unique.key_of(cells) == *key;
+        let has_key = |cells: &[Cell<'_>]| index.has_key(cells, key);
         let mut taken = None;
-        let claimed = unique.insert_unique(key, rid, |other| {
+        let claimed = index.entries.insert_unique(key, rid, |other| {
             self.saw_anything();
             let look = || {
                 match data.storage.newest_writer(newest, other)? {
@@ -181,10 +167,8 @@ impl Transaction {
     }
 
     /// A record's key as it stands in a message.
-    pub(super) fn describe_key(&self, data: &TableData, columns: &[usize], rid: Rid) -> Result<String> {
-        let names: Vec<&str> = columns.iter().map(|column| data.schema.columns()[*column].name.as_str()).collect();
-        let values = data.storage.read_values(self.newest(), rid, columns)?.unwrap_or_default();
-        let values: Vec<String> = values.iter().map(Value::to_string).collect();
-        Ok(shorten(format!("({})=({})", names.join(", "), values.join(", "))))
+    pub(super) fn describe_key(&self, data: &TableData, index: &IndexData, rid: Rid) -> Result<String> {
+        let shown = data.storage.read(self.newest(), rid, index.columns(), |cells| index.describe(cells))?;
+        Ok(shorten(shown.unwrap_or_default()))
     }
 }

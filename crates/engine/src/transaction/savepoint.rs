@@ -152,7 +152,7 @@ impl Transaction {
                 }
                 for index in &indexes {
                     let key = data.storage.read(own, rid, index.columns(), |cells| index.key(cells));
-                    key.ok().flatten().into_iter().for_each(|key| index.entries.remove(&key, rid));
+                    key.ok().flatten().flatten().into_iter().for_each(|key| index.entries.remove(&key, rid));
                 }
             }
         }

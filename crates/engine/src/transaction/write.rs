@@ -34,7 +34,7 @@ impl Transaction {
         self.check_writable(table)?;
         let data = &table.data;
         check_width(&data.name, data.schema.columns().len(), row.len())?;
-        let mut fitted = Fitted::new(&data.name, &data.schema, row.iter().enumerate())?;
+        let mut fitted = Fitted::new(&data.name, data.schema.columns(), row.iter().enumerate())?;
         let cells: Cells<'_> = fitted.cells().map(|(_, cell)| cell).collect();
         self.insert_cells(data, &cells)
     }
@@ -115,7 +115,8 @@ impl Transaction {
         if words.len() == changes.len() {
             return self.change_key(data, key, Change::Update(&words));
         }
-        let mut fitted = Fitted::new(&data.name, &data.schema, changes.iter().map(|(at, value)| (*at, value)))?;
+        let mut fitted =
+            Fitted::new(&data.name, data.schema.columns(), changes.iter().map(|(at, value)| (*at, value)))?;
         let values: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
         self.change_key(data, key, Change::Update(&values))
     }
@@ -148,7 +149,8 @@ impl Transaction {
             }
             let Some((rid, values)) = found else { return Ok(Some(false)) };
             let Some(changes) = compute(&values) else { return Ok(None) };
-            let mut fitted = Fitted::new(&data.name, &data.schema, changes.iter().map(|(at, value)| (*at, value)))?;
+            let mut fitted =
+                Fitted::new(&data.name, data.schema.columns(), changes.iter().map(|(at, value)| (*at, value)))?;
             let cells: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
             match self.change(data, rid, seen, Change::Update(&cells))? {
                 Done::Changed => return Ok(Some(true)),
@@ -291,9 +293,9 @@ impl Transaction {
             key.map_or(Ok(()), |key| self.enter_key(data, primary_key, &key, rid))?;
         }
         for index in indexes {
-            let of = |cells: &[Cell<'_>]| (index.key(cells), index.is_compared(cells));
-            if let Some((key, is_compared)) = data.storage.read(self.newest(), rid, index.columns(), of)? {
-                self.enter_index(data, index, &key, is_compared, rid)?;
+            let keyed = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
+            if let Some(keyed) = keyed {
+                self.enter_index(data, index, keyed, rid)?;
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use types::{Rid, Snapshot, Timestamp};
 
 use super::Verification;
 use crate::error::Result;
-use crate::indexes::{IndexData, IndexKey};
+use crate::indexes::{IndexData, IndexKey, Keyed, KeysOfRows};
 use crate::outcomes::Transactions;
 use crate::primary_key::PrimaryKey;
 use crate::table::TableData;
@@ -21,23 +21,19 @@ pub(super) trait CheckedIndex {
     /// Its name, for people.
     fn name(&self) -> String;
 
-    /// The columns of its keys.
-    fn columns(&self) -> &[usize];
+    /// Its entries, and what they are of.
+    fn index(&self) -> &IndexData;
 
-    /// The key that these cells, one for each column, are entered under; `None` if they are not entered.
-    fn key(&self, cells: &[Cell<'_>]) -> Option<IndexKey>;
-
-    /// A key for people.
-    fn show(&self, key: &IndexKey) -> String;
-
-    /// Passes on every key with the records that it lists.
-    fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid]));
-
-    /// Whether no two records may have the key that these cells make.
-    fn is_compared(&self, cells: &[Cell<'_>]) -> bool;
+    /// Whether a version with these cells has no entry although one is to be made of it.
+    fn passes_over(&self, cells: &[Cell<'_>]) -> bool;
 
     /// The record that a lookup of the key finds in a view, if lookups are to be compared.
     fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &IndexKey) -> Result<Option<Option<Rid>>>;
+
+    /// A key for people.
+    fn show(&self, key: &IndexKey) -> String {
+        self.index().show(key)
+    }
 }
 
 impl CheckedIndex for PrimaryKey {
@@ -45,25 +41,13 @@ impl CheckedIndex for PrimaryKey {
         "the primary key".into()
     }
 
-    fn columns(&self) -> &[usize] {
-        &self.columns
+    fn index(&self) -> &IndexData {
+        &self.index
     }
 
-    fn key(&self, cells: &[Cell<'_>]) -> Option<IndexKey> {
+    fn passes_over(&self, cells: &[Cell<'_>]) -> bool {
         // That one is NULL is told of the row.
-        (!cells.contains(&Cell::Null)).then(|| PrimaryKey::key(self, cells))
-    }
-
-    fn show(&self, key: &IndexKey) -> String {
-        self.index.show(key)
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
-        PrimaryKey::for_each(self, visit);
-    }
-
-    fn is_compared(&self, _cells: &[Cell<'_>]) -> bool {
-        true
+        cells.contains(&Cell::Null)
     }
 
     fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &IndexKey) -> Result<Option<Option<Rid>>> {
@@ -76,24 +60,12 @@ impl CheckedIndex for IndexData {
         format!("index \"{}\"", self.definition.name)
     }
 
-    fn columns(&self) -> &[usize] {
-        IndexData::columns(self)
+    fn index(&self) -> &IndexData {
+        self
     }
 
-    fn key(&self, cells: &[Cell<'_>]) -> Option<IndexKey> {
-        Some(IndexData::key(self, cells))
-    }
-
-    fn show(&self, key: &IndexKey) -> String {
-        IndexData::show(self, key)
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
-        self.entries.for_each(visit);
-    }
-
-    fn is_compared(&self, cells: &[Cell<'_>]) -> bool {
-        IndexData::is_compared(self, cells)
+    fn passes_over(&self, _: &[Cell<'_>]) -> bool {
+        false
     }
 
     fn holder(&self, _: &TableData, _: View<'_, Transactions>, _: &IndexKey) -> Result<Option<Option<Rid>>> {
@@ -115,7 +87,7 @@ pub(super) fn check<I: CheckedIndex>(
         compare(table, index, from..ranges.min(from + RANGES_AT_ONCE), faults)?;
     }
     let (mut repeated, mut failed) = (Vec::new(), None);
-    index.for_each(&mut |key, rids| {
+    index.index().entries.for_each(&mut |key, rids| {
         verification.index_entries += rids.len() as u64;
         for rid in rids.iter().filter(|rid| rid.range() >= ranges) {
             faults.push(format!("{name} lists {rid:?} under {}, and there is no such record", index.show(key)));
@@ -145,11 +117,17 @@ fn compare<I: CheckedIndex>(
 ) -> Result<()> {
     let (name, mut had) = (index.name(), HashSet::new());
     for range in ranges.clone() {
-        table.storage.for_each_version_of_columns(range, index.columns(), |rid, cells| {
-            had.extend(index.key(cells).map(|key| (key, rid)));
+        let mut keys = KeysOfRows::new(index.index(), |rid: Rid, keyed: Result<Option<Keyed>>| {
+            had.extend(keyed.ok().flatten().map(|keyed| (keyed.key, rid)));
+        });
+        table.storage.for_each_version_of_columns(range, index.index().columns(), |rid, cells| {
+            if !index.passes_over(cells) {
+                keys.push(rid, cells);
+            }
         })?;
+        keys.finish();
     }
-    index.for_each(&mut |key, rids| {
+    index.index().entries.for_each(&mut |key, rids| {
         for rid in rids.iter().filter(|rid| ranges.contains(&rid.range())) {
             if !had.remove(&(key.clone(), *rid)) {
                 faults.push(format!("{name} lists {rid:?} under {}, which it never had, or twice", index.show(key)));
@@ -228,6 +206,10 @@ fn has<I: CheckedIndex>(
     at: Timestamp,
 ) -> Result<Option<bool>> {
     let view = transactions.view(Snapshot::at(at));
-    let read = table.storage.read(view, rid, index.columns(), |cells| (index.key(cells), index.is_compared(cells)))?;
-    Ok(read.and_then(|(found, is_compared)| (found.as_ref() == Some(key)).then_some(is_compared)))
+    let keyed = |cells: &[Cell<'_>]| match index.passes_over(cells) {
+        true => None,
+        false => index.index().keyed(cells).ok().flatten(),
+    };
+    let found = table.storage.read(view, rid, index.index().columns(), keyed)?.flatten();
+    Ok(found.filter(|found| found.key == *key).map(|found| found.is_compared))
 }

@@ -73,34 +73,45 @@ impl Database {
         memory_limit_bytes: Option<u64>,
         progress: impl FnMut(u64, u64) + 'static,
     ) -> Result<Verification> {
-        verify(Arc::new(directory::existing(directory.as_ref())?), memory_limit_bytes, progress)
+        let progress = Some(Box::new(progress) as Box<_>);
+        Self::verify_with(directory, OpenOptions { memory_limit_bytes, progress, ..OpenOptions::default() })
+    }
+
+    /// The same with what of `options` concerns it: the limit of memory, who is told, and what works out the expressions of
+    /// indexes.
+    ///
+    /// # Errors
+    /// As [`Database::verify`].
+    pub fn verify_with(directory: impl AsRef<Path>, options: OpenOptions) -> Result<Verification> {
+        verify(Arc::new(directory::existing(directory.as_ref())?), options)
     }
 
     /// The same on a device. For tests.
     #[doc(hidden)]
     pub fn verify_on(device: Arc<dyn Device>, progress: impl FnMut(u64, u64) + 'static) -> Result<Verification> {
-        verify(device, None, progress)
+        verify(device, OpenOptions { progress: Some(Box::new(progress)), ..OpenOptions::default() })
     }
 }
 
-fn verify(
-    device: Arc<dyn Device>,
-    memory_limit_bytes: Option<u64>,
-    mut progress: impl FnMut(u64, u64) + 'static,
-) -> Result<Verification> {
+fn verify(device: Arc<dyn Device>, options: OpenOptions) -> Result<Verification> {
+    let OpenOptions { memory_limit_bytes, progress, expressions, .. } = options;
+    let mut progress = progress.unwrap_or_else(|| Box::new(|_, _| ()));
     let mut verification = Verification::default();
-    verification.look_at_files(&device, memory_limit_bytes, &mut progress)?;
+    verification.look_at_files(&device, memory_limit_bytes, &mut *progress)?;
     let options = OpenOptions {
         read_only: true,
         merge_threads: Some(0),
         memory_limit_bytes,
-        progress: Some(Box::new(progress)),
+        expressions,
+        progress: Some(progress),
         ..OpenOptions::default()
     };
     match Database::open_on(device, options) {
         Ok(db) => verification.look_at_tables(&db)?,
-        // Somebody opened it meanwhile; that is no fault.
-        Err(error @ Error::Log(durability::LogError::Locked { .. })) => return Err(error),
+        // Somebody opened it meanwhile, or it can't be looked at so; that is no fault.
+        Err(error @ (Error::Log(durability::LogError::Locked { .. }) | Error::NoExpressions { .. })) => {
+            return Err(error);
+        }
         Err(error) => verification.faults.push(error.to_string()),
     }
     Ok(verification)

@@ -1,10 +1,17 @@
 //! Every fault that is planted is named.
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use lineage::Cell;
 use types::{Column, DataType, Rid, Schema, Timestamp, Value};
 
 use super::Verification;
 use crate::database::Database;
-use crate::indexes::{IndexData, IndexDefinition, IndexMethod};
+use crate::indexes::{
+    ExpressionCompiler, ExpressionError, IndexData, IndexDefinition, IndexExpression, IndexMethod, RowExpression,
+};
 use crate::isolation::TransactionOptions;
 use crate::table::Table;
 
@@ -173,9 +180,9 @@ fn secondary_indexes_are_looked_at_both_ways() {
     // Each of 5 indexes has an entry for each of 4,500 rows, and one more for each of 40 that were changed.
     assert_eq!((found.rows, found.versions, found.index_entries), (4500, 4540, 4500 + 5 * 4540));
     // The key that record 1 had before, and one that record 2 never had.
-    let key_of = |index: &IndexData| match index.definition.columns.len() {
-        1 => index.key(&[Cell::Word(1)]),
-        _ => index.key(&[Cell::Word(1), Cell::Word(1)]),
+    let key_of = |index: &IndexData| match index.columns().len() {
+        1 => index.plain_key(&[Cell::Word(1)]),
+        _ => index.plain_key(&[Cell::Word(1), Cell::Word(1)]),
     };
     let (all, never) = (table.data.indexes.all(), Rid::base(0, 2));
     let first = |index: &IndexData| *index.entries.rids(&key_of(index)).iter().min_by_key(|rid| rid.word()).unwrap();
@@ -197,10 +204,59 @@ fn secondary_indexes_are_looked_at_both_ways() {
     // Two records with one value in the unique column: the old ones of record 3 and of one that is planted.
     let rid = plant(&table, &[Cell::Word(9999), Cell::Word(1), Cell::Word(3)], 6, true);
     for index in &all {
-        let of_row = index.key_of_row(&[Cell::Word(9999), Cell::Word(1), Cell::Word(3)]).0;
-        index.entries.insert(&of_row, rid);
+        let of_row = index.keyed_row(&[Cell::Word(9999), Cell::Word(1), Cell::Word(3)]).unwrap().unwrap();
+        index.entries.insert(&of_row.key, rid);
     }
     let found = look(&db).faults;
     assert!(found.iter().all(|fault| fault.contains("index \"u\": [") && fault.contains("all have")), "{found:?}");
     assert_eq!(found.len(), 1, "{found:?}");
+}
+
+/// Whether a number is odd, which is all that it can say.
+struct Odd;
+
+impl ExpressionCompiler for Odd {
+    fn compile(&self, _: &IndexExpression, _: &[Column]) -> Result<Arc<dyn RowExpression>, ExpressionError> {
+        Ok(Arc::new(Odd))
+    }
+}
+
+impl RowExpression for Odd {
+    fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef, ExpressionError> {
+        let numbers = rows.column(0).as_primitive::<Int64Type>();
+        Ok(Arc::new(numbers.iter().map(|number| number.map(|number| number % 2 == 1)).collect::<BooleanArray>()))
+    }
+}
+
+#[test]
+fn an_index_of_a_part_of_a_table_lists_that_part_and_no_more() {
+    let db = Database::in_memory();
+    db.supply_expressions(|| Arc::new(Odd));
+    let columns = ["id", "n"].map(|name| Column::new(name, DataType::BigInt));
+    let table = db.create_table("t", Schema::new(columns.to_vec(), &["id"]).unwrap()).unwrap();
+    let is_odd = IndexExpression { text: "(n % 2 = 1)".into(), columns: vec![1], data_type: DataType::Boolean };
+    db.create_index("t", IndexDefinition::new("i", &[1]).only_where(is_odd).unique()).unwrap();
+    let run = |work: &dyn Fn(&mut crate::Transaction) -> crate::Result<()>| {
+        db.run(TransactionOptions::default(), |transaction| work(transaction)).unwrap();
+    };
+    run(&|t| (0..10i64).try_for_each(|id| t.insert(&table, &[Value::from(id), Value::from(id)]).map(drop)));
+    run(&|t| t.update(&table, &[Value::from(3i64)], &[("n", Value::from(2i64))]).map(drop));
+    run(&|t| t.update(&table, &[Value::from(4i64)], &[("n", Value::from(3i64))]).map(drop));
+    let found = look(&db);
+    // By the key all ten, and six odd numbers that a row has or had.
+    assert_eq!((found.faults, found.index_entries), (vec![], 16));
+    let index = table.data.indexes.all().remove(0);
+    let (of, rid) = (|n: u64| index.plain_key(&[Cell::Word(n)]), Rid::base(0, 3));
+    index.entries.insert(&of(2), rid);
+    assert!(faults(&db).contains(&format!("index \"i\" lists {rid:?} under 2, which it never had")), "{}", faults(&db));
+    index.entries.remove(&of(2), rid);
+    index.entries.remove(&of(3), rid);
+    assert!(faults(&db).contains(&format!("index \"i\" does not list {rid:?} under 3")), "{}", faults(&db));
+    index.entries.insert(&of(3), rid);
+    let twice = plant(&table, &[Cell::Word(77), Cell::Word(7)], 4, true);
+    index.entries.insert(&of(7), twice);
+    // Of an even number there may be many.
+    plant(&table, &[Cell::Word(78), Cell::Word(8)], 4, true);
+    let found = faults(&db);
+    assert!(found.contains("all have 7") && !found.contains("all have 8"), "{found}");
 }

@@ -12,7 +12,7 @@ use smallvec::{SmallVec, smallvec};
 use types::{DataType, Value};
 
 use super::keys::{ordered_double, ordered_real, text_of_uuid, wide_decimal};
-use crate::cell::Cell;
+use crate::cell::{Cell, Scratch, cell_of_value};
 
 /// How a value is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +71,11 @@ impl Test {
             Test::Prefix(_) if matches!(data_type, DataType::Decimal { .. }) => false,
             Test::Prefix(prefix) => matches!(cell, Cell::Bytes(bytes) if bytes.starts_with(prefix)),
         }
+    }
+
+    /// The same of a value of exactly the type.
+    pub fn holds_for(&self, value: &Value, data_type: DataType) -> bool {
+        value.fits(data_type) && self.passes(cell_of_value(value, data_type, &mut Scratch::default()), data_type)
     }
 
     /// The positions of `order` whose values pass, as half-open ranges, some perhaps empty, in no particular order.

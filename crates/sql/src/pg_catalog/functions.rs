@@ -18,6 +18,7 @@ use super::objects::Objects;
 use super::{OWNER, format_type, size_text, type_oid};
 use crate::catalog::View;
 use crate::error::SqlError;
+use crate::index_expressions::{Style, parsed, written};
 use crate::names::name_in_text;
 use crate::types::type_name;
 
@@ -29,8 +30,11 @@ enum Answer {
     Null,
     /// The text of the number that is the first argument.
     ByNumber(BTreeMap<i64, String>),
-    /// The definition of an index, or of its column of the number that is the second argument.
-    Index(BTreeMap<i64, Vec<String>>),
+    /// The definition of an index, or of its column of the number that is the second argument: plain, or pretty if the third
+    /// says so.
+    Index(BTreeMap<i64, [Vec<String>; 2]>),
+    /// The expression that is the first argument, pretty if the third says so.
+    Expression,
     /// The number of the relation that the first argument names.
     Relation(BTreeMap<String, i64>),
     /// The number of the type that the first argument names.
@@ -61,13 +65,12 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 30] = [
+const ALWAYS: [(&str, Answer); 29] = [
     ("pg_table_is_visible", Answer::Truth(true)),
     ("pg_type_is_visible", Answer::Truth(true)),
     ("pg_function_is_visible", Answer::Truth(true)),
     ("pg_get_userbyid", Answer::Text(OWNER)),
     ("pg_encoding_to_char", Answer::Text("UTF8")),
-    ("pg_get_expr", Answer::Null),
     ("pg_get_viewdef", Answer::Null),
     ("pg_get_serial_sequence", Answer::Null),
     ("pg_get_function_result", Answer::Null),
@@ -103,11 +106,12 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let constraints = objects.indexes().filter(|(_, index)| index.is_constraint);
     let constraints = constraints.map(|(table, index)| (index.oid, table.constraint(index))).collect();
     let definition = |(table, index): (&super::objects::TableObject, &super::objects::IndexObject)| {
-        let columns = table.column_names(&index.columns);
-        (index.oid, [vec![table.definition(index)], columns].concat())
+        let of = |style| [vec![table.definition(index, style)], table.parts(index, style)].concat();
+        (index.oid, [of(Style::Plain), of(Style::Pretty)])
     };
     let own = [
         ("pg_get_indexdef", Answer::Index(objects.indexes().map(definition).collect())),
+        ("pg_get_expr", Answer::Expression),
         ("pg_get_constraintdef", Answer::ByNumber(constraints)),
         ("regclassout", Answer::ByNumber(shown)),
         ("to_regclass", Answer::Relation(names)),
@@ -155,6 +159,13 @@ impl Arguments {
         }
     }
 
+    fn truths(&self, at: usize) -> Result<BooleanArray> {
+        match self.arrays.get(at) {
+            Some(array) => Ok(cast(array, &DataType::Boolean)?.as_boolean().clone()),
+            None => Ok(BooleanArray::new_null(self.rows)),
+        }
+    }
+
     fn texts(&self, at: usize) -> Result<StringViewArray> {
         match self.arrays.get(at) {
             Some(array) => Ok(cast(array, &DataType::Utf8View)?.as_string_view().clone()),
@@ -186,10 +197,20 @@ impl Answer {
             }
             Answer::Index(known) => {
                 let (numbers, columns) = (arguments.numbers(0)?, arguments.numbers(1)?);
-                let text = |(oid, column): (Option<i64>, Option<i64>)| {
-                    known.get(&oid?)?.get(usize::try_from(column.unwrap_or(0)).ok()?).map(String::as_str)
+                let pretty = arguments.truths(2)?;
+                let text = |((oid, column), row): ((Option<i64>, Option<i64>), usize)| {
+                    let definition = &known.get(&oid?)?[usize::from(pretty.is_valid(row) && pretty.value(row))];
+                    definition.get(usize::try_from(column.unwrap_or(0)).ok()?).map(String::as_str)
                 };
-                Arc::new(numbers.iter().zip(&columns).map(text).collect::<StringViewArray>())
+                Arc::new(numbers.iter().zip(&columns).zip(0..).map(text).collect::<StringViewArray>())
+            }
+            Answer::Expression => {
+                let pretty = arguments.truths(2)?;
+                let text = |(text, row): (Option<&str>, usize)| match parsed(text?) {
+                    Ok(expr) if pretty.is_valid(row) && pretty.value(row) => Some(written(&expr, &[], Style::Pretty)),
+                    _ => text.map(str::to_owned),
+                };
+                Arc::new(arguments.texts(0)?.iter().zip(0..).map(text).collect::<StringViewArray>())
             }
             Answer::Relation(known) => {
                 let number = |name: Option<&str>| known.get(&name_in_text(name?).ok()?).copied();

@@ -109,17 +109,17 @@ fn constraint(table: &TableObject, index: &IndexObject) -> Row {
 }
 
 fn key_columns(table: &TableObject, index: &IndexObject, is_numbered: bool) -> Vec<Row> {
-    let columns = table.table.schema().columns();
-    let column = |(number, at): (usize, &usize)| {
+    // A constraint is of columns alone.
+    let column = |(number, name): (usize, &String)| {
         let mut row = of_constraint(index);
         row.extend(of_table(table));
-        row.push(("column_name", text(&columns[*at].name)));
+        row.push(("column_name", text(name)));
         if is_numbered {
             row.push(("ordinal_position", count(number + 1)));
         }
         row
     };
-    index.columns.iter().enumerate().map(column).collect()
+    index.names.iter().enumerate().map(column).collect()
 }
 
 fn schema(name: &str) -> Row {

@@ -189,7 +189,7 @@ fn format_type(oid: i64, modifier: Option<i64>) -> String {
 }
 
 /// A name as it has to be written.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let is_plain =
         |(at, byte): (usize, u8)| byte.is_ascii_lowercase() || byte == b'_' || (at > 0 && byte.is_ascii_digit());
     match !name.is_empty() && name.bytes().enumerate().all(is_plain) {

@@ -4,10 +4,11 @@
 //! other relation has, so that it is the same in one query as in the next.
 use std::collections::BTreeSet;
 
-use engine::{Index, Sequence, Table};
+use engine::{Column, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table};
 
 use super::{FIRST_OID, quoted};
 use crate::catalog::{SCHEMA, Tables};
+use crate::index_expressions::{Style, in_list, parsed, part_names, written};
 
 /// Numbers of indexes start here, above those of tables.
 const FIRST_INDEX_OID: i64 = 1 << 30;
@@ -31,7 +32,11 @@ pub(super) struct TableObject {
 pub(super) struct IndexObject {
     pub(super) oid: i64,
     pub(super) name: String,
-    pub(super) columns: Vec<usize>,
+    pub(super) definition: IndexDefinition,
+    /// What its columns are called.
+    pub(super) names: Vec<String>,
+    /// The types of its columns.
+    pub(super) columns: Vec<Column>,
     pub(super) is_unique: bool,
     pub(super) is_primary: bool,
     /// Whether it stands for a constraint, be it the key.
@@ -103,16 +108,18 @@ impl TableObject {
             oid
         };
         let mut object = |index: &Index, name: String, is_primary: bool| {
-            let definition = index.definition();
+            let definition = index.definition().clone();
             IndexObject {
                 oid: oid_of_index(&name),
                 name,
-                columns: definition.columns.clone(),
+                names: part_names(&definition, table.schema()),
+                columns: index.key_columns().to_vec(),
                 is_unique: definition.unique || is_primary,
                 is_primary,
                 is_constraint: definition.is_constraint || is_primary,
                 method: definition.method.name(),
                 bytes: size(index.bytes()),
+                definition,
             }
         };
         let mut indexes = Vec::new();
@@ -127,24 +134,51 @@ impl TableObject {
         TableObject { oid: oid_of(&table), table, indexes, bytes }
     }
 
-    /// The names of columns, as they are written in a definition.
-    pub(super) fn column_names(&self, positions: &[usize]) -> Vec<String> {
+    /// The parts of an index's keys, as they are written in a definition.
+    pub(super) fn parts(&self, index: &IndexObject, style: Style) -> Vec<String> {
         let columns = self.table.schema().columns();
-        positions.iter().map(|at| quoted(&columns[*at].name)).collect()
+        let part = |part: &IndexPart| match part {
+            IndexPart::Column(at) => quoted(&columns[*at].name),
+            IndexPart::Expression(expression) => {
+                parsed(&expression.text).map_or_else(|_| expression.text.clone(), |expr| in_list(&expr, columns, style))
+            }
+        };
+        index.definition.parts.iter().map(part).collect()
+    }
+
+    /// The expressions among them, and the predicate.
+    pub(super) fn expressions(&self, index: &IndexObject) -> (Option<String>, Option<String>) {
+        let shown = |of: &IndexExpression| self.expression(of, Style::Plain);
+        let expression = |part: &IndexPart| match part {
+            IndexPart::Column(_) => None,
+            IndexPart::Expression(expression) => Some(shown(expression)),
+        };
+        let expressions: Vec<String> = index.definition.parts.iter().filter_map(expression).collect();
+        let expressions = Some(expressions.join(", ")).filter(|all| !all.is_empty());
+        (expressions, index.definition.predicate.as_ref().map(shown))
+    }
+
+    fn expression(&self, expression: &IndexExpression, style: Style) -> String {
+        let columns = self.table.schema().columns();
+        parsed(&expression.text).map_or_else(|_| expression.text.clone(), |expr| written(&expr, columns, style))
     }
 
     /// The statement that would make an index.
-    pub(super) fn definition(&self, index: &IndexObject) -> String {
+    pub(super) fn definition(&self, index: &IndexObject, style: Style) -> String {
         let unique = if index.is_unique { "UNIQUE " } else { "" };
         let (name, table) = (quoted(&index.name), quoted(self.table.name()));
-        let columns = self.column_names(&index.columns).join(", ");
-        format!("CREATE {unique}INDEX {name} ON {SCHEMA}.{table} USING {} ({columns})", index.method)
+        // As in PostgreSQL the schema is left out where it need not be said.
+        let table = if style == Style::Pretty { table } else { format!("{SCHEMA}.{table}") };
+        let parts = self.parts(index, style).join(", ");
+        let predicate = index.definition.predicate.as_ref();
+        let predicate = predicate.map_or_else(String::new, |of| format!(" WHERE {}", self.expression(of, style)));
+        format!("CREATE {unique}INDEX {name} ON {table} USING {} ({parts}){predicate}", index.method)
     }
 
     /// The definition of the constraint that an index stands for.
     pub(super) fn constraint(&self, index: &IndexObject) -> String {
         let kind = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
-        format!("{kind} ({})", self.column_names(&index.columns).join(", "))
+        format!("{kind} ({})", self.parts(index, Style::Plain).join(", "))
     }
 
     /// The constraints: the key and what is UNIQUE.

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArr
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use engine::{Database, Schema};
+use engine::{Column, Database, IndexPart};
 
 use super::columns::{self, INFORMATION_PREFIX};
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
@@ -16,6 +16,7 @@ use crate::catalog::{CATALOG, SCHEMA, View};
 use crate::computed;
 use crate::database_settings::remembered;
 use crate::error::{Result, SqlError};
+use crate::index_expressions::Style;
 
 /// A value of a row.
 pub(super) enum Cell {
@@ -158,7 +159,7 @@ fn table_view(table: &TableObject) -> Row {
 }
 
 fn index_view(table: &TableObject, index: &IndexObject) -> Row {
-    let definition = Cell::Text(table.definition(index));
+    let definition = Cell::Text(table.definition(index, Style::Plain));
     vec![
         ("schemaname", text(SCHEMA)),
         ("tablename", text(table.table.name())),
@@ -209,25 +210,25 @@ fn attributes(objects: &Objects) -> Vec<Row> {
     for table in &objects.tables {
         let schema = table.table.schema();
         let key = schema.primary_key();
-        let of = |relation, number, at: usize| {
-            let is_not_null = relation == table.oid && (!schema.columns()[at].nullable || key.contains(&at));
-            attribute(relation, number, schema, at, is_not_null)
+        let column = |(at, column): (usize, &Column)| {
+            attribute(table.oid, at, column, &column.name, !column.nullable || key.contains(&at))
         };
-        rows.extend((0..schema.columns().len()).map(|at| of(table.oid, at, at)));
+        rows.extend(schema.columns().iter().enumerate().map(column));
         for index in &table.indexes {
-            rows.extend(index.columns.iter().enumerate().map(|(number, at)| of(index.oid, number, *at)));
+            let columns = index.columns.iter().zip(&index.names).enumerate();
+            rows.extend(columns.map(|(at, (column, name))| attribute(index.oid, at, column, name, false)));
         }
     }
     for sequence in &objects.sequences {
         let schema = sequence.table.schema();
-        rows.extend((0..schema.columns().len()).map(|at| attribute(sequence.oid, at, schema, at, true)));
+        let columns = schema.columns().iter().enumerate();
+        rows.extend(columns.map(|(at, column)| attribute(sequence.oid, at, column, &column.name, true)));
     }
     rows
 }
 
-/// Column `at` of a schema as the column of this number, from 0, of a relation.
-fn attribute(relation: i64, number: usize, schema: &Schema, at: usize, is_not_null: bool) -> Row {
-    let column = &schema.columns()[at];
+/// A column as that of this number, from 0, and name of a relation.
+fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_null: bool) -> Row {
     let (oid, modifier) = type_of(column.data_type);
     let length = TYPES.iter().find(|known| known.oid == oid).map_or(-1, |known| known.length);
     let storage = match oid {
@@ -236,7 +237,7 @@ fn attribute(relation: i64, number: usize, schema: &Schema, at: usize, is_not_nu
         _ => "p",
     };
     let collation = if matches!(oid, 25 | 1043) { 100 } else { 0 };
-    let mut row = vec![("attrelid", Number(relation)), ("attname", text(&column.name)), ("atttypid", Number(oid))];
+    let mut row = vec![("attrelid", Number(relation)), ("attname", text(name)), ("atttypid", Number(oid))];
     row.extend([("attlen", Number(length)), ("attnum", count(number + 1)), ("attcacheoff", Number(-1))]);
     row.extend([("atttypmod", Number(modifier)), ("attndims", Number(0)), ("attbyval", Truth(length > 0))]);
     row.extend([("attalign", text("i")), ("attstorage", text(storage)), ("attcompression", text(""))]);
@@ -247,9 +248,13 @@ fn attribute(relation: i64, number: usize, schema: &Schema, at: usize, is_not_nu
     row
 }
 
-/// Positions as they are counted in the catalog, from 1.
-fn numbers(positions: &[usize]) -> Cell {
-    Numbers(positions.iter().map(|at| i64::try_from(at + 1).unwrap_or(0)).collect())
+/// The positions of an index's columns in the table as they are counted in the catalog, from 1; 0 for an expression.
+fn numbers(index: &IndexObject) -> Cell {
+    let number = |part: &IndexPart| match part {
+        IndexPart::Column(at) => i64::try_from(at + 1).unwrap_or(0),
+        IndexPart::Expression(_) => 0,
+    };
+    Numbers(index.definition.parts.iter().map(number).collect())
 }
 
 fn constraint(table: &TableObject, index: &IndexObject) -> Row {
@@ -264,14 +269,17 @@ fn constraint(table: &TableObject, index: &IndexObject) -> Row {
     row.extend(["condeferrable", "condeferred"].map(|name| (name, Truth(false))));
     row.extend(["convalidated", "conislocal", "connoinherit"].map(|name| (name, Truth(true))));
     row.extend(["confupdtype", "confdeltype", "confmatchtype"].map(|name| (name, text(" "))));
-    row.push(("conkey", numbers(&index.columns)));
+    row.push(("conkey", numbers(index)));
     row
 }
 
 fn index_row(table: &TableObject, index: &IndexObject) -> Row {
     let (width, none) = (index.columns.len(), || Numbers(vec![0; index.columns.len()]));
     let mut row = vec![("indexrelid", Number(index.oid)), ("indrelid", Number(table.oid))];
-    row.extend([("indnatts", count(width)), ("indnkeyatts", count(width)), ("indkey", numbers(&index.columns))]);
+    row.extend([("indnatts", count(width)), ("indnkeyatts", count(width)), ("indkey", numbers(index))]);
+    let (expressions, predicate) = table.expressions(index);
+    row.extend(expressions.map(|expressions| ("indexprs", Cell::Text(expressions))));
+    row.extend(predicate.map(|predicate| ("indpred", Cell::Text(predicate))));
     row.extend([("indcollation", none()), ("indclass", none()), ("indoption", none())]);
     row.extend([("indisunique", Truth(index.is_unique)), ("indisprimary", Truth(index.is_primary))]);
     row.extend(["indimmediate", "indisvalid", "indisready", "indislive"].map(|name| (name, Truth(true))));
