@@ -15,7 +15,9 @@ use crate::conditions::test;
 
 /// Whether a predicate holds for every row that passes all of the conditions.
 pub(crate) fn is_implied(predicate: &Expr, conditions: &[Expr], schema: &Schema) -> bool {
-    split_conjunction(predicate).into_iter().all(|part| conditions.iter().any(|known| follows(part, known, schema)))
+    let is_true = |part: &Expr| matches!(part, Expr::Literal(ScalarValue::Boolean(Some(true)), _));
+    let follows = |part: &Expr| conditions.iter().any(|known| follows(part, known, schema));
+    split_conjunction(predicate).into_iter().all(|part| is_true(part) || follows(part))
 }
 
 /// Whether a condition is one from which a part of a predicate follows.
@@ -33,7 +35,7 @@ fn is_and(expr: &Expr) -> bool {
 
 /// Whether `wanted` holds wherever `known` does.
 fn follows(wanted: &Expr, known: &Expr, schema: &Schema) -> bool {
-    if wanted == known || matches!(wanted, Expr::Literal(ScalarValue::Boolean(Some(true)), _)) {
+    if wanted == known {
         return true;
     }
     if let (Some((of, known)), Some((at, wanted))) = (test(known, schema), test(wanted, schema)) {

@@ -10,7 +10,7 @@ use datafusion::common::{Constraint, Constraints};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use engine::{DataType, Table, Test, Value};
+use engine::{Column, DataType, Table, Test, Value};
 
 use crate::catalog::RowTarget;
 use crate::conditions::{equality, test};
@@ -53,12 +53,17 @@ impl std::fmt::Debug for EngineTable {
 
 /// The Arrow schema of a table's rows; columns whose Arrow type says too little are marked.
 pub(crate) fn arrow_schema(schema: &engine::Schema) -> SchemaRef {
-    Arc::new(ArrowSchema::new(fields(schema)))
+    arrow_columns(schema.columns())
 }
 
-fn fields(schema: &engine::Schema) -> Vec<Field> {
-    let mut fields: Vec<Field> = Vec::with_capacity(schema.columns().len() + 1);
-    for column in schema.columns() {
+/// The same of some columns.
+pub(crate) fn arrow_columns(columns: &[Column]) -> SchemaRef {
+    Arc::new(ArrowSchema::new(fields(columns)))
+}
+
+fn fields(columns: &[Column]) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::with_capacity(columns.len() + 1);
+    for column in columns {
         let field = Field::new(&column.name, column.data_type.to_arrow(), column.nullable);
         fields.push(match column.data_type {
             DataType::Uuid => field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "uuid".to_owned())])),
@@ -82,7 +87,7 @@ impl EngineTable {
     /// The table with the ids of its rows in one more column.
     pub(crate) fn with_rids(target: RowTarget, at: usize, partitions: usize) -> EngineTable {
         let plain = EngineTable::new(target.table, target.moment, partitions);
-        let mut fields = fields(plain.table.schema());
+        let mut fields = fields(plain.table.schema().columns());
         fields.push(Field::new(rid_column(at), arrow_schema::DataType::UInt64, false));
         EngineTable { schema: Arc::new(ArrowSchema::new(fields)), rids: target.rids, ..plain }
     }

@@ -16,7 +16,7 @@ use datafusion::physical_expr::create_physical_expr;
 use datafusion::sql::sqlparser::ast::{
     self, Function, ObjectNamePart, Query, SelectItem, SetExpr, Spanned, Statement, Visit, Visitor,
 };
-use engine::{Column, DataType, Schema};
+use engine::{Column, DataType};
 
 use super::{Compiled, comparable};
 use crate::check;
@@ -26,7 +26,7 @@ use crate::names::fold;
 use crate::parse::Source;
 use crate::planner::{on_planner_thread, plain_state};
 use crate::semantics::{array_literals, cast_names, escapes, numbers};
-use crate::table::arrow_schema;
+use crate::table::arrow_columns;
 use crate::types::{type_name, type_of_field};
 use crate::values_list::template;
 
@@ -58,13 +58,11 @@ impl Kind {
 pub(crate) fn compile(expr: &ast::Expr, columns: &[Column], kind: Kind, source: &Source) -> Result<Compiled> {
     check_syntax(expr, kind, source)?;
     let expr = adapted(expr, source)?;
-    let schema = Schema::new(columns.to_vec(), &[]).map_err(|error| SqlError::from(engine::Error::from(error)))?;
+    let arrow = arrow_columns(columns);
     let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
     let text: Arc<str> = Arc::from(source.text);
     on_planner_thread(move || {
         let source = Source { text: &text };
-        let arrow = arrow_schema(&schema);
-        // One that has no columns is of a constant.
         let fields = DFSchema::try_from(arrow.as_ref().clone()).map(Arc::new);
         let planned = fields.and_then(|fields| Ok((plan(&plain_state(), expr, &fields)?, fields)));
         let (planned, fields) = planned.map_err(|error| diagnose(&error, &source))?;

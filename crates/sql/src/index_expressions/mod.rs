@@ -35,6 +35,7 @@ use crate::error::{Result, SqlError};
 use crate::headings::heading;
 use crate::names::fold;
 use crate::parse::Source;
+use crate::pg_catalog::quoted;
 pub(crate) use compile::{Kind, compile};
 pub(crate) use write::{Style, in_list, is_call, written};
 
@@ -77,7 +78,8 @@ pub(crate) fn define(expr: &ast::Expr, table: &Table, kind: Kind, source: &Sourc
     Ok(IndexExpression { text, columns: compiled.columns, data_type: compiled.data_type })
 }
 
-/// Takes the name of the table away that stands before its columns, and refuses that of any other.
+/// Takes the name of the table away that stands before its columns, and refuses that of any other. Names of columns are spelled as
+/// the catalog has them.
 struct WithoutTable<'a> {
     table: &'a str,
     source: &'a Source<'a>,
@@ -96,6 +98,11 @@ impl VisitorMut for WithoutTable<'_> {
                 return ControlFlow::Break(Box::new(error));
             }
             *expr = ast::Expr::Identifier(column.clone());
+        }
+        if let ast::Expr::Identifier(ident) = expr {
+            let (name, span) = (fold(ident), ident.span);
+            let quote_style = Some('"').filter(|_| quoted(&name) != name);
+            *ident = ast::Ident { value: name, quote_style, span };
         }
         ControlFlow::Continue(())
     }

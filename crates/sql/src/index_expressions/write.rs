@@ -208,6 +208,9 @@ impl Writer<'_> {
     }
 
     fn cast(&self, inner: &Expr, to: &str) -> String {
+        if let Expr::Nested(inner) = inner {
+            return self.cast(inner, to);
+        }
         let text = self.expr(inner);
         let is_bare = match inner {
             Expr::Value(_) | Expr::Function(_) => true,
