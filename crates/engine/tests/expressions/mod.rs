@@ -56,6 +56,10 @@ impl ExpressionCompiler for Compiler {
     }
 }
 
+fn text(value: &Value) -> Option<&str> {
+    if let Value::Text(value) = value { Some(value) } else { None }
+}
+
 struct Compiled {
     integer: Option<usize>,
     string: Option<usize>,
@@ -75,7 +79,6 @@ impl RowExpression for Compiled {
         let values = (0..rows.num_rows()).map(value).collect::<Result<Vec<Value>, _>>()?;
         let integer = |value: &Value| if let Value::BigInt(value) = value { Some(*value) } else { None };
         let truth = |value: &Value| if let Value::Boolean(value) = value { Some(*value) } else { None };
-        let text = |value| if let &Value::Text(ref value) = value { Some(value.as_str()) } else { None };
         Ok(match self.data_type {
             DataType::BigInt => Arc::new(values.iter().map(integer).collect::<Int64Array>()),
             DataType::Boolean => Arc::new(values.iter().map(truth).collect::<BooleanArray>()),
