@@ -47,6 +47,7 @@ mod planner;
 mod point;
 mod prepared;
 mod progress;
+mod runtimes;
 mod scan;
 mod semantics;
 mod sequences;
