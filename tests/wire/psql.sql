@@ -63,3 +63,14 @@ EXECUTE by_id(3);
 DEALLOCATE by_id;
 EXECUTE by_id(3);
 DROP TABLE people;
+CREATE TABLE places (id int PRIMARY KEY, name text, a int, b int);
+CREATE INDEX ON places (lower(name), (a + b));
+CREATE UNIQUE INDEX in_use ON places (name) WHERE a > 0 AND b IS NOT NULL;
+\d places
+\d places_lower_expr_idx
+\d in_use
+INSERT INTO places VALUES (1, 'x', 1, 1), (2, 'x', 0, 1), (3, 'x', 2, 2);
+CREATE INDEX ON places ((a / (a - 1)));
+INSERT INTO places VALUES (1, 'x', 1, 1);
+CREATE INDEX ON places ((a / (a - 1)));
+DROP TABLE places;
