@@ -43,7 +43,11 @@ pub(crate) fn best(table: &Table, tests: &[(usize, Test)], conditions: &[Expr]) 
     if conditions.is_empty() {
         return None;
     }
-    let conditions: Vec<Expr> = conditions.iter().cloned().map(comparable).collect();
+    let indexes: Vec<Index> = table.primary_index().into_iter().chain(table.indexes()).collect();
+    let conditions: Vec<Expr> = match indexes.iter().any(|index| index.definition().is_computed()) {
+        true => conditions.iter().cloned().map(comparable).collect(),
+        false => Vec::new(),
+    };
     let limit = usize::try_from(table.stats().records / SHARE).unwrap_or(usize::MAX).clamp(ROWS_MIN, ROWS_MAX);
     let lookup = |index: Index| {
         let tests = part_tests(&index, table.schema(), tests, &conditions)?;
@@ -57,8 +61,7 @@ pub(crate) fn best(table: &Table, tests: &[(usize, Test)], conditions: &[Expr]) 
         }
         Some(IndexLookup { index, ranges, rows })
     };
-    let indexes = table.primary_index().into_iter().chain(table.indexes());
-    indexes.filter_map(lookup).min_by_key(|lookup| lookup.rows)
+    indexes.into_iter().filter_map(lookup).min_by_key(|lookup| lookup.rows)
 }
 
 /// Whether an index of expressions, or of a part of the table, may be of use because a condition holds.
