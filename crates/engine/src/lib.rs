@@ -52,6 +52,7 @@
 //! | `merger` | the background merge |
 //! | `evictor`, `read_ahead` | more data than memory |
 //! | `outcomes` | the storage's question answered by the transaction table |
+//! | `texts` | the storage's dictionaries of text: the Delta Storage Index |
 #![forbid(unsafe_code)]
 
 mod anchor;
@@ -88,6 +89,7 @@ mod share_locks;
 mod table;
 mod table_lock;
 mod table_name;
+mod texts;
 mod transaction;
 mod verify;
 mod wall_clock;

@@ -158,8 +158,13 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
 
     /// The id of a value, which is entered if it is new.
     pub fn encode(&self, value: V::Borrowed<'_>) -> Result<ValueId, DictionaryError> {
+        Ok(self.enter(value)?.0)
+    }
+
+    /// The id of a value, and whether it was entered now: for one of those who come with a new value.
+    pub fn enter(&self, value: V::Borrowed<'_>) -> Result<(ValueId, bool), DictionaryError> {
         if let Some(id) = self.lookup(value) {
-            return Ok(id);
+            return Ok((id, false));
         }
         let size_bytes = V::pool_bytes(value);
         if size_bytes >= u32::MAX as usize {

@@ -69,7 +69,8 @@ fn replay<O: Owned, L: Latch>(values: &[O], absent: &[O], form: DeltaForm) {
     let index = DeltaIndex::<O::Value, L>::new(form);
     let mut model = BTreeMap::new();
     for value in values {
-        let id = index.encode(value.borrow()).unwrap();
+        let (id, is_new) = index.enter(value.borrow()).unwrap();
+        assert_eq!(is_new, !model.contains_key(value), "a value is new once");
         assert_eq!(*model.entry(value.clone()).or_insert(id), id, "a value keeps its id");
     }
     assert_eq!(index.len(), model.len() as u64);
