@@ -23,6 +23,9 @@ fn name(number: u8) -> Vec<u8> {
     name
 }
 
+/// The values that dictionaries have before their order is taken; others come when the first row has them.
+const EARLY: u8 = 18;
+
 /// What a row is given: NULL, a value of one of two dictionaries, or one in none.
 #[derive(Clone, Copy, Debug)]
 enum Given {
@@ -64,8 +67,7 @@ fn dictionaries() -> [Texts; 2] {
     let (options, meter) = (TextOptions::new(&schema, Some(simple::new), 1), Meter::new(Arc::default()));
     let texts = || {
         let texts = Texts::new(&options, MemoryKind::Insert, &meter);
-        // Some values that no row has.
-        (0..20).step_by(3).for_each(|number| assert!(texts.encode(0, &name(number)).is_some()));
+        (0..EARLY).for_each(|number| assert!(texts.encode(0, &name(number)).is_some()));
         texts
     };
     [texts(), texts()]
@@ -93,22 +95,22 @@ fn check(column: &EncodedColumn, rows: &[Option<Vec<u8>>]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn rows_of_several_dictionaries_become_a_column_with_exactly_their_values(
-        first in prop::collection::vec(given(), 100..400),
+        first in prop::collection::vec(given(), 300..1_000),
         later in prop::collection::vec((any::<prop::sample::Index>(), given()), 0..60),
     ) {
         let (dictionaries, names) = (dictionaries(), (0..32).map(name).collect::<Vec<_>>());
         let mut rows = TextRows::new(0, first.len());
-        let is_covered = |cells: &[Given]| {
-            cells.iter().filter(|cell| matches!(cell, Given::Loose(_))).count() <= first.len() / LOOSE_PART
-        };
+        // Perhaps the order has those that come late, perhaps not.
+        let may_be_loose = |cell: &&Given| matches!(cell, Given::Loose(_) | Given::Known(_, EARLY..));
+        let is_covered = |cells: &[Given]| cells.iter().filter(may_be_loose).count() <= first.len() / LOOSE_PART;
         first.iter().enumerate().for_each(|(slot, given)| rows.set(slot, given.cell(&dictionaries, &names)));
         let mut model: Vec<_> = first.iter().map(|given| given.value()).collect();
         let column = rows.encode(DataType::TEXT);
-        prop_assert_eq!(column.is_some(), is_covered(&first));
+        prop_assert!(column.is_some() || !is_covered(&first));
         let Some(column) = column else { return Ok(()) };
         check(&column, &model);
 
