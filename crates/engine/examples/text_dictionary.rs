@@ -6,7 +6,8 @@
 //!
 //! Rows have a key and a text of 12 to 30 bytes, by chance one of 10, 1,000, 4,000 or 20,000 values, or one of its own. In
 //! each turn a new database in memory takes the rows (fewer than a range has room for, so that nothing is merged yet), is asked
-//! for them by key in another order, is merged, and then takes new texts for some of the rows, which are merged again.
+//! for them by key in another order, is merged, and then takes new texts for some of the rows and new numbers for the same (in
+//! tail records that repeat the texts), which are merged again.
 //! Printed are medians.
 use std::time::Instant;
 
@@ -14,16 +15,18 @@ use engine::{Column, DataType, Database, OpenOptions, Schema, Table, Transaction
 
 /// Rows in a transaction.
 const BATCH: i64 = 500;
-/// Each is two tail records, the old text and the new one: fewer than are merged in the background.
-const UPDATES: i64 = 4_000;
+/// Of the text, and as many of another column. Each is two tail records, the old value and the new one; together they are fewer
+/// than are merged in the background.
+const UPDATES: i64 = 2_000;
 const DISTINCT: [u64; 5] = [10, 1_000, 4_000, 20_000, u64::MAX];
-const METRICS: [&str; 9] = [
+const METRICS: [&str; 10] = [
     "insert, rows/ms",
     "insert pages, KB",
     "read, rows/ms",
     "merge, ms",
     "base pages, KB",
-    "update, rows/ms",
+    "update text, rows/ms",
+    "update other, rows/ms",
     "tail pages, KB",
     "read newest, rows/ms",
     "second merge, ms",
@@ -46,7 +49,7 @@ fn in_transactions(db: &Database, rows: i64, mut action: impl FnMut(&mut engine:
     for first in (0..rows).step_by(BATCH as usize) {
         let each = |transaction: &mut engine::Transaction| {
             (first..rows.min(first + BATCH)).for_each(|row| action(transaction, row));
-            Ok(())
+            Ok::<(), engine::Error>(())
         };
         db.run(TransactionOptions::default(), each).unwrap();
     }
@@ -61,7 +64,7 @@ fn read(db: &Database, table: &Table, texts: &[String], rows: i64, first: u64) -
         let expected = texts[key as usize].len();
         let is_right =
             |cells: &[engine::Cell<'_>]| matches!(cells[0], engine::Cell::Bytes(text) if text.len() == expected);
-        length += usize::from(transaction.read(table, &[Value::from(key)], &[1], is_right).unwrap().unwrap());
+        length += usize::from(transaction.read(table, &[Value::from(key)], &[2], is_right).unwrap().unwrap());
     });
     assert_eq!(length as i64, rows, "every text has its length");
     took
@@ -71,12 +74,13 @@ fn read(db: &Database, table: &Table, texts: &[String], rows: i64, first: u64) -
 fn turn(text_dictionaries: bool, distinct: u64, rows: i64) -> Vec<f64> {
     let options = OpenOptions { text_dictionaries: Some(text_dictionaries), ..OpenOptions::default() };
     let db = Database::in_memory_with(&options);
-    let columns = vec![Column::new("id", DataType::BigInt), Column::new("name", DataType::TEXT)];
+    let columns = ["id", "n"].map(|name| Column::new(name, DataType::BigInt));
+    let columns = columns.into_iter().chain([Column::new("name", DataType::TEXT)]).collect();
     let table = db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap();
     let mut texts: Vec<String> = (0..rows as u64).map(|row| text(row, distinct)).collect();
     let values: Vec<Value> = texts.iter().map(|text| Value::from(text.as_str())).collect();
     let inserted = in_transactions(&db, rows, |transaction, row| {
-        transaction.insert(&table, &[Value::from(row), values[row as usize].clone()]).unwrap();
+        transaction.insert(&table, &[Value::from(row), Value::from(row), values[row as usize].clone()]).unwrap();
     });
     let insert_bytes = table.memory().insert_bytes;
     let read_inserted = read(&db, &table, &texts, rows, 1);
@@ -92,7 +96,10 @@ fn turn(text_dictionaries: bool, distinct: u64, rows: i64) -> Vec<f64> {
     (0..updates as usize).for_each(|row| texts[row] = text((rows as usize + row) as u64, distinct));
     let values: Vec<Value> = texts[..updates as usize].iter().map(|text| Value::from(text.as_str())).collect();
     let updated = in_transactions(&db, updates, |transaction, row| {
-        transaction.update_columns(&table, &[Value::from(row)], &[(1, values[row as usize].clone())]).unwrap();
+        transaction.update_columns(&table, &[Value::from(row)], &[(2, values[row as usize].clone())]).unwrap();
+    });
+    let updated_other = in_transactions(&db, updates, |transaction, row| {
+        transaction.update_columns(&table, &[Value::from(row)], &[(1, Value::from(-row))]).unwrap();
     });
     let tail_bytes = table.memory().tail_bytes;
     let read_newest = read(&db, &table, &texts, updates, 2);
@@ -106,6 +113,7 @@ fn turn(text_dictionaries: bool, distinct: u64, rows: i64) -> Vec<f64> {
         merged,
         kilobytes(base_bytes),
         rate(updates, updated),
+        rate(updates, updated_other),
         kilobytes(tail_bytes),
         rate(updates, read_newest),
         merged_again,

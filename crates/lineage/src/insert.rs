@@ -35,15 +35,14 @@ impl InsertPages {
     /// Empty pages for a range of records of this schema.
     pub(crate) fn new(schema: &Schema, options: &TableOptions, meter: &Arc<Meter>) -> InsertPages {
         let (set_words, capacity) = (words_of(schema), options.range_records);
-        // One worker fills them.
-        let texts = TextOptions::new(schema, options.text_dictionary, 1);
+        let texts = TextOptions::of_inserts(schema, options.text_dictionary);
         InsertPages {
             wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
             set_words,
             start: zeroed_atomics(capacity),
             nulls: zeroed_atomics(capacity * set_words),
             words: Words::new(options.layout, schema.columns().len(), capacity),
-            values: WideValues::new(Arc::new(Texts::new(&texts, MemoryKind::Insert, meter))),
+            values: WideValues::new(Arc::new(Texts::new(&texts, meter))),
             charge: Charge::new(meter, MemoryKind::Insert, 0),
         }
     }

@@ -339,14 +339,15 @@ impl Range {
         let mut rows = TextRows::new(column, self.len());
         for slot in 0..self.len() {
             let record = newest.next_if(|(at, _)| *at == slot);
-            rows.set(
-                slot,
-                match record {
-                    _ if starts.is_tombstone(slot) => TextCell::Null,
-                    Some((_, record)) => record.text(column),
-                    None => pages.text(column, slot),
-                },
-            );
+            let cell = match record {
+                _ if starts.is_tombstone(slot) => TextCell::Null,
+                Some((_, record)) => record.text(column),
+                None => pages.text(column, slot),
+            };
+            rows.set(slot, cell);
+            if rows.is_loose() {
+                return None;
+            }
         }
         rows.encode(self.types[column])
     }

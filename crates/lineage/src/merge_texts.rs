@@ -82,9 +82,15 @@ impl<'a> TextRows<'a> {
         self.runs.last()?.number(id)
     }
 
+    /// Whether too many values are in no dictionary.
+    #[inline]
+    pub(crate) fn is_loose(&self) -> bool {
+        self.loose.len() > self.numbers.len() / LOOSE_PART
+    }
+
     /// The column of these rows, `None` if too many values are in no dictionary or a dictionary is not worth it.
     pub(crate) fn encode(mut self, data_type: DataType) -> Option<EncodedColumn> {
-        if self.values.is_empty() || self.loose.len() > self.numbers.len() / LOOSE_PART {
+        if self.values.is_empty() || self.is_loose() {
             return None;
         }
         let mut rest: Vec<&[u8]> = self.loose.iter().map(|(_, value)| *value).collect();

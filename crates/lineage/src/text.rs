@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A dictionary costs a search for each value, which is in vain where values hardly repeat. So what it does is counted: the
-//! first values decide whether it is worth trying, and from then on every few thousand whether it goes on. One that is
+//! first values decide whether it is worth trying, and then every few thousand whether it goes on. One that is
 //! given up keeps what it has; later values are kept without it. So are long ones from the beginning.
 //!
 //! Insert pages are filled by one worker, tail pages by all of them (in the paper, too, each core has a dictionary of its
@@ -35,11 +35,15 @@ use crate::memory::{Charge, MemoryKind, Meter};
 /// Longer values are not looked for in a dictionary.
 const TEXT_BYTES_MAX: usize = 128;
 
-/// After so many values a dictionary must have found so many of them: who comes by chance or in turns from some thousand
-/// values has begun to repeat himself.
-const TRIALS: [(u32, u32); 2] = [(1 << 10, 1 << 4), (1 << 11, 1 << 8)];
+/// After so many values a dictionary must have found so many of them. In insert pages: values that come by chance or in
+/// turns from some thousand have begun to repeat.
+const INSERT_TRIALS: [(u32, u32); 2] = [(1 << 10, 1 << 4), (1 << 11, 1 << 8)];
+/// In tail pages, whose dictionaries are for fewer values.
+const TAIL_TRIALS: [(u32, u32); 1] = [(1 << 8, 1 << 7)];
 /// At every so many it must have found half of those since.
 const ASKED: u32 = 1 << 13;
+/// All of these are multiples of this.
+const COUNTED: u32 = 1 << 8;
 
 /// A dictionary that values are added to by any number of threads.
 pub trait TextDictionary: Send + Sync {
@@ -89,14 +93,29 @@ pub(crate) struct TextOptions {
     /// which columns have text; empty if none does, or there are no dictionaries
     is_text: Arc<[bool]>,
     writers: usize,
+    trials: &'static [(u32, u32)],
+    kind: MemoryKind,
 }
 
 impl TextOptions {
-    /// For pages of this schema that so many threads write.
-    pub(crate) fn new(schema: &Schema, new: Option<NewTextDictionary>, writers: usize) -> TextOptions {
+    /// For the insert pages of a range, which one worker fills.
+    pub(crate) fn of_inserts(schema: &Schema, new: Option<NewTextDictionary>) -> TextOptions {
+        TextOptions::new(schema, new, (1, &INSERT_TRIALS, MemoryKind::Insert))
+    }
+
+    /// For tail pages, to which so many workers append.
+    pub(crate) fn of_tails(schema: &Schema, new: Option<NewTextDictionary>, writers: usize) -> TextOptions {
+        TextOptions::new(schema, new, (writers, &TAIL_TRIALS, MemoryKind::Tail))
+    }
+
+    fn new(
+        schema: &Schema,
+        new: Option<NewTextDictionary>,
+        (writers, trials, kind): (usize, &'static [(u32, u32)], MemoryKind),
+    ) -> TextOptions {
         let has_text: Vec<bool> = schema.columns().iter().map(|column| is_text(column.data_type)).collect();
         let is_text = if new.is_some() && has_text.contains(&true) { has_text.into() } else { Arc::default() };
-        TextOptions { new, is_text, writers }
+        TextOptions { new, is_text, writers, trials, kind }
     }
 }
 
@@ -109,9 +128,9 @@ pub(crate) struct Texts {
 
 impl Texts {
     /// No dictionaries yet.
-    pub(crate) fn new(options: &TextOptions, kind: MemoryKind, meter: &Arc<Meter>) -> Texts {
+    pub(crate) fn new(options: &TextOptions, meter: &Arc<Meter>) -> Texts {
         let columns = options.is_text.iter().map(|_| OnceLock::new()).collect();
-        Texts { options: options.clone(), columns, charge: Charge::new(meter, kind, 0) }
+        Texts { options: options.clone(), columns, charge: Charge::new(meter, options.kind, 0) }
     }
 
     /// The id of a value in the dictionary of its column, `None` where it has to be kept otherwise.
@@ -121,8 +140,8 @@ impl Texts {
             return None;
         }
         match self.columns[column].get() {
-            Some(text) => text.encode(value, &self.charge),
-            None => self.new_column(column).encode(value, &self.charge),
+            Some(text) => text.encode(value, self),
+            None => self.new_column(column).encode(value, self),
         }
     }
 
@@ -199,18 +218,18 @@ impl TextColumn {
     }
 
     #[inline]
-    fn encode(&self, value: &[u8], charge: &Charge) -> Option<u32> {
+    fn encode(&self, value: &[u8], texts: &Texts) -> Option<u32> {
         if self.is_given_up.load(Ordering::Relaxed) {
             return None;
         }
         let Encoded { id, is_new } = self.dictionary.encode(value)?;
         if is_new {
-            self.has_entered(charge);
+            self.has_entered(&texts.charge);
         }
         let asked = self.asked.load(Ordering::Relaxed).wrapping_add(1);
         self.asked.store(asked, Ordering::Relaxed);
-        if asked.is_multiple_of(TRIALS[0].0) {
-            self.decide(asked);
+        if asked.is_multiple_of(COUNTED) {
+            self.decide(asked, texts.options.trials);
         }
         Some(id)
     }
@@ -227,9 +246,9 @@ impl TextColumn {
 
     /// Gives the dictionary up if too few values were there.
     #[cold]
-    fn decide(&self, asked: u32) {
+    fn decide(&self, asked: u32, trials: &[(u32, u32)]) {
         let entered = self.entered.load(Ordering::Relaxed);
-        let is_worth_it = match TRIALS.iter().find(|(at, _)| *at == asked) {
+        let is_worth_it = match trials.iter().find(|(at, _)| *at == asked) {
             Some((_, found_min)) => entered + found_min <= asked,
             None if asked.is_multiple_of(ASKED) => {
                 let before = self.entered_before.swap(entered, Ordering::Relaxed);

@@ -54,13 +54,7 @@ impl WideValues {
     ///
     /// # Safety
     /// - as for [`WideValues::get`] of `other`
-    pub(crate) unsafe fn carry(
-        &self,
-        column: usize,
-        word: u64,
-        other: &WideValues,
-        allocated: impl Fn(usize),
-    ) -> u64 {
+    pub(crate) unsafe fn carry(&self, column: usize, word: u64, other: &WideValues, allocated: impl Fn(usize)) -> u64 {
         if word & IS_ID != 0 && Arc::ptr_eq(&self.texts, &other.texts) {
             return word;
         }

@@ -10,7 +10,7 @@ use types::{Column, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId};
 
 use super::*;
 use crate::cell::Cell;
-use crate::memory::{MemoryBudget, MemoryKind, Meter};
+use crate::memory::{MemoryBudget, Meter};
 use crate::text::{NewTextDictionary, TextOptions, simple};
 use crate::view::{Outcome, Outcomes, View};
 use crate::{Change, Encoding, Table, TableOptions};
@@ -64,9 +64,9 @@ fn given() -> impl Strategy<Value = Given> {
 
 fn dictionaries() -> [Texts; 2] {
     let schema = Schema::new(vec![Column::new("t", DataType::TEXT)], &[]).unwrap();
-    let (options, meter) = (TextOptions::new(&schema, Some(simple::new), 1), Meter::new(Arc::default()));
+    let (options, meter) = (TextOptions::of_inserts(&schema, Some(simple::new)), Meter::new(Arc::default()));
     let texts = || {
-        let texts = Texts::new(&options, MemoryKind::Insert, &meter);
+        let texts = Texts::new(&options, &meter);
         (0..EARLY).for_each(|number| assert!(texts.encode(0, &name(number)).is_some()));
         texts
     };

@@ -3,7 +3,7 @@
 use sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
-use crate::memory::{MemoryKind, Meter};
+use crate::memory::Meter;
 use crate::text::{TextOptions, Texts, simple};
 use crate::wide::WideValues;
 
@@ -20,7 +20,7 @@ impl Pages {
     fn new() -> Pages {
         let schema = Schema::new(vec![Column::new("t", DataType::TEXT)], &[]).unwrap();
         let meter = Meter::new(Arc::default());
-        let texts = Texts::new(&TextOptions::new(&schema, Some(simple::new), 2), MemoryKind::Insert, &meter);
+        let texts = Texts::new(&TextOptions::of_tails(&schema, Some(simple::new), 2), &meter);
         Pages { values: WideValues::new(Arc::new(texts)), words: std::array::from_fn(|_| AtomicU64::new(0)), meter }
     }
 
@@ -64,6 +64,6 @@ fn writers_of_the_same_value_share_it_and_readers_find_it_whole() {
         let word = |at: usize| pages.words[at].load(Ordering::Relaxed);
         assert_eq!(word(0), word(2), "one value has one id");
         let bytes = VALUES.iter().map(|value| 100 + value.len() as u64).sum::<u64>();
-        assert_eq!(pages.meter.used().insert_bytes, bytes);
+        assert_eq!(pages.meter.used().tail_bytes, bytes);
     });
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use sync::blocking::Mutex;
 use types::Schema;
 
-use crate::memory::{MemoryKind, Meter};
+use crate::memory::Meter;
 use crate::table::TableOptions;
 use crate::text::{TextOptions, Texts};
 
@@ -26,7 +26,7 @@ pub(super) struct TailTexts {
 
 impl TailTexts {
     pub(super) fn new(schema: &Schema, options: &TableOptions, meter: &Arc<Meter>) -> TailTexts {
-        let options = TextOptions::new(schema, options.text_dictionary, options.workers);
+        let options = TextOptions::of_tails(schema, options.text_dictionary, options.workers);
         TailTexts { options, meter: meter.clone(), newest: Mutex::new(None) }
     }
 
@@ -36,7 +36,7 @@ impl TailTexts {
         match &*newest {
             Some((number, texts)) if *number == index / PAGES => texts.clone(),
             _ => {
-                let texts = Arc::new(Texts::new(&self.options, MemoryKind::Tail, &self.meter));
+                let texts = Arc::new(Texts::new(&self.options, &self.meter));
                 *newest = Some((index / PAGES, texts.clone()));
                 texts
             }

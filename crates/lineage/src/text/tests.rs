@@ -8,8 +8,8 @@ use crate::memory::MemoryBudget;
 
 fn texts_with(meter: &Arc<Meter>) -> Texts {
     let columns = vec![Column::new("n", DataType::BigInt), Column::new("t", DataType::TEXT)];
-    let options = TextOptions::new(&Schema::new(columns, &[]).unwrap(), Some(simple::new), 1);
-    Texts::new(&options, MemoryKind::Insert, meter)
+    let options = TextOptions::of_inserts(&Schema::new(columns, &[]).unwrap(), Some(simple::new));
+    Texts::new(&options, meter)
 }
 
 fn texts() -> Texts {
@@ -26,10 +26,16 @@ fn encoded(texts: &Texts, count: u64, value: impl Fn(u64) -> String) -> usize {
 #[test]
 fn the_less_values_repeat_the_sooner_their_dictionary_is_given_up() {
     // One in so many is the one before.
-    for (part, expected) in [(u64::MAX, TRIALS[0].0), (16, TRIALS[1].0), (4, ASKED)] {
-        let value = |number: u64| format!("value {}", number - u64::from(number % part == part - 1));
-        assert_eq!(encoded(&texts(), 20_000, value), expected as usize, "one in {part} repeats");
+    let encoded_of = |texts: &Texts, part: u64| {
+        encoded(texts, 20_000, |number| format!("value {}", number - u64::from(number % part == part - 1)))
+    };
+    for (part, expected) in [(u64::MAX, INSERT_TRIALS[0].0), (16, INSERT_TRIALS[1].0), (4, ASKED)] {
+        assert_eq!(encoded_of(&texts(), part), expected as usize, "one in {part} repeats");
     }
+    let schema = Schema::new(vec![Column::new("n", DataType::BigInt), Column::new("t", DataType::TEXT)], &[]).unwrap();
+    let tails = TextOptions::of_tails(&schema, Some(simple::new), 2);
+    let texts = Texts::new(&tails, &Meter::new(Arc::new(MemoryBudget::default())));
+    assert_eq!(encoded_of(&texts, 4), TAIL_TRIALS[0].0 as usize, "tail pages have less patience");
 }
 
 #[test]
@@ -65,9 +71,9 @@ fn only_short_text_is_looked_for() {
     let columns = vec![Column::new("b", DataType::Bytea), Column::new("u", DataType::Uuid)];
     let schema = Schema::new(columns, &[]).unwrap();
     let meter = Meter::new(Arc::new(MemoryBudget::default()));
-    let texts = Texts::new(&TextOptions::new(&schema, Some(simple::new), 1), MemoryKind::Insert, &meter);
+    let texts = Texts::new(&TextOptions::of_inserts(&schema, Some(simple::new)), &meter);
     assert!(texts.encode(0, b"bytes").is_none() && texts.encode(1, b"uuid").is_some());
-    let without = Texts::new(&TextOptions::new(&schema, None, 1), MemoryKind::Insert, &meter);
+    let without = Texts::new(&TextOptions::of_inserts(&schema, None), &meter);
     assert!(without.encode(1, b"uuid").is_none() && without.columns.is_empty());
 }
 
