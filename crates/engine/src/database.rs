@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use durability::{Appended, CommitMode, Dependencies, Device, Log, LogOptions, Reservation};
-use lineage::{Kept, MemoryBudget, NewTextDictionary, TableOptions};
+use lineage::{Kept, MemoryBudget, TableOptions};
 use parking_lot::Mutex;
 use txn::{Handle, TransactionTable};
 use types::{Snapshot, Timestamp};
@@ -24,7 +24,7 @@ use crate::recovery::{self, Recovered};
 use crate::redo::TableId;
 use crate::settings::Retention;
 use crate::table::{Table, TableData, TableMemory};
-use crate::texts;
+use crate::texts::TextDictionaries;
 use crate::transaction::Transaction;
 use crate::wall_clock::{WallClock, wall_time};
 
@@ -79,9 +79,8 @@ pub struct OpenOptions {
     /// Bytes of memory that all tables may take together; a statement that would need more fails. In a directory, what is not
     /// used is evicted to the files of checkpoints before, so that the tables may be larger. By default there is no limit.
     pub memory_limit_bytes: Option<u64>,
-    /// Whether text that repeats is kept once in insert and tail pages, with a Delta Storage Index to find it again. By default
-    /// it is; columns whose values hardly repeat are kept without anyway.
-    pub text_dictionaries: Option<bool>,
+    /// In which pages text that repeats is kept once.
+    pub text_dictionaries: TextDictionaries,
     /// Whether the database is only to be read. Nothing in its directory is changed, and other processes may read it as well.
     pub read_only: bool,
     /// How long it may take to open the database after a crash, by estimate: a checkpoint is taken whenever replaying the log
@@ -113,9 +112,8 @@ impl OpenOptions {
         let merge_tail_records = self.merge_tail_records.unwrap_or(defaults.merge_tail_records);
         let update_range_records = self.update_range_records.unwrap_or(defaults.update_range_records);
         let update_range_records = update_range_records.next_power_of_two().clamp(range_records / 16, range_records);
-        let text_dictionary =
-            self.text_dictionaries.unwrap_or(true).then_some(texts::new_dictionary as NewTextDictionary);
-        TableOptions { merge_tail_records, update_range_records, text_dictionary, ..defaults }
+        let options = TableOptions { merge_tail_records, update_range_records, ..defaults };
+        self.text_dictionaries.options(options)
     }
 }
 

@@ -116,6 +116,7 @@ pub use running::{RowWait, RunningState, RunningTransaction, WaitCounts};
 pub use sequence::{Sequence, SequenceOptions, SequencePosition};
 pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableMemory, TableScan};
+pub use texts::TextDictionaries;
 pub use transaction::{Interrupter, Savepoint, Transaction};
 pub use types::{Column, DataType, Decimal, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};
 pub use verify::Verification;

@@ -8,7 +8,7 @@
 //!
 //! Most values of a page are there already, and in the tree each takes a dozen comparisons, some of which wait for memory.
 //! What the table remembers is a hint that is looked at before it is believed; values that want the same places take them
-//! from each other. It grows with the dictionary, by beginning anew.
+//! from each other. It grows with the dictionary.
 //!
 //! The tree is under one latch. Values are read without. Each of several writers appends to a dictionary of its own
 //! (tsx-index, section 5.2.1).
@@ -16,7 +16,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 use index::{DeltaForm, DeltaIndex, NodeSearch, SortedIds, ValueId};
-use lineage::{Encoded, TextDictionary, TextOrder};
+use lineage::{Encoded, NewTextDictionary, TableOptions, TextDictionary, TextOrder};
 use sync::VersionLatch;
 use sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use sync::blocking::OnceLock;
@@ -26,8 +26,34 @@ const PLACES: [usize; 6] = [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16];
 /// Places for values of one hash.
 const WAYS: usize = 2;
 
+/// Its hash function.
+const HASH: FixedState = FixedState::with_seed(0x7e87);
+
 /// Ids by the hash of their values.
 type Places = OnceLock<Box<[AtomicU32]>>;
+
+/// In which pages text that repeats is kept once, with a Delta Storage Index to find it again. Columns whose values hardly
+/// repeat are kept without anyway. It changes nothing that can be read or that is on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TextDictionaries {
+    /// In none.
+    Nowhere,
+    /// In insert pages: what inserting takes longer the merge gives back, and they are smaller.
+    #[default]
+    InsertPages,
+    /// In tail pages as well: these are smaller where there are some hundred values at most, and updates of text take longer.
+    AllPages,
+}
+
+impl TextDictionaries {
+    /// The storage's options with these dictionaries.
+    pub(crate) fn options(self, options: TableOptions) -> TableOptions {
+        let new: NewTextDictionary = new_dictionary;
+        let text_dictionary = (self != TextDictionaries::Nowhere).then_some(new);
+        let tail_text_dictionary = (self == TextDictionaries::AllPages).then_some(new);
+        TableOptions { text_dictionary, tail_text_dictionary, ..options }
+    }
+}
 
 struct DeltaTexts {
     index: DeltaIndex<[u8], VersionLatch>,
@@ -39,10 +65,24 @@ struct DeltaTexts {
 }
 
 /// A dictionary for about so many writers.
-pub(crate) fn new_dictionary(writers: usize) -> Box<dyn TextDictionary> {
+fn new_dictionary(writers: usize) -> Box<dyn TextDictionary> {
     let form = DeltaForm { search: NodeSearch::Binary, dictionary_count: writers };
     let (entered, size) = (AtomicUsize::new(0), AtomicUsize::new(0));
     Box::new(DeltaTexts { index: DeltaIndex::new(form), entered, size, tables: Default::default() })
+}
+
+/// The places of a value in a table.
+#[inline]
+fn places_in<'a>(table: &'a [AtomicU32], value: &[u8]) -> &'a [AtomicU32] {
+    let first = (HASH.hash_one(value) >> 32) as usize & (table.len() - WAYS);
+    &table[first..first + WAYS]
+}
+
+/// Puts an id in front of the one that came before.
+#[inline]
+fn remember(places: &[AtomicU32], id: u32) {
+    places[1].store(places[0].load(Ordering::Acquire), Ordering::Release);
+    places[0].store(id, Ordering::Release);
 }
 
 impl DeltaTexts {
@@ -50,11 +90,20 @@ impl DeltaTexts {
     #[inline]
     fn places(&self, value: &[u8]) -> &[AtomicU32] {
         let size = self.size.load(Ordering::Relaxed);
-        let none = || (0..PLACES[size]).map(|_| AtomicU32::new(ValueId::NONE_WORD)).collect();
-        let table = self.tables[size].get_or_init(none);
-        let hash = FixedState::with_seed(0x7e87).hash_one(value);
-        let first = (hash >> 32) as usize & (PLACES[size] - WAYS);
-        &table[first..first + WAYS]
+        places_in(self.tables[size].get_or_init(|| self.new_table(size)), value)
+    }
+
+    /// A table of this size with what the one before remembers.
+    #[cold]
+    fn new_table(&self, size: usize) -> Box<[AtomicU32]> {
+        let table: Box<[AtomicU32]> = (0..PLACES[size]).map(|_| AtomicU32::new(ValueId::NONE_WORD)).collect();
+        let before = size.checked_sub(1).and_then(|before| self.tables[before].get());
+        for id in before.iter().flat_map(|before| before.iter()).map(|place| place.load(Ordering::Acquire)) {
+            if let Some(value) = self.index.value(ValueId::from_word(id)) {
+                remember(places_in(&table, value), id);
+            }
+        }
+        table
     }
 
     /// Takes a larger table if this one is crowded.
@@ -77,8 +126,7 @@ impl TextDictionary for DeltaTexts {
             }
         }
         let (id, is_new) = self.index.enter_unseen(value).ok()?;
-        places[1].store(places[0].load(Ordering::Acquire), Ordering::Release);
-        places[0].store(id.word(), Ordering::Release);
+        remember(places, id.word());
         if is_new {
             self.has_entered();
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Column, DataType, Database, OpenOptions, Schema, Table, TransactionOptions, Value};
+use engine::{Column, DataType, Database, OpenOptions, Schema, Table, TextDictionaries, TransactionOptions, Value};
 
 /// One of so few values that writers come with the same one all the time; the longest is kept in no dictionary.
 fn name(number: i64) -> Value {
@@ -56,7 +56,12 @@ fn check(db: &Database, table: &Table, ids: std::ops::Range<i64>) -> usize {
 #[test]
 fn writers_of_the_same_texts_and_readers_meet_no_half_of_one() {
     const ROWS: i64 = 600;
-    let options = OpenOptions { range_records: Some(256), merge_tail_records: Some(100), ..OpenOptions::default() };
+    let options = OpenOptions {
+        range_records: Some(256),
+        merge_tail_records: Some(100),
+        text_dictionaries: TextDictionaries::AllPages,
+        ..OpenOptions::default()
+    };
     let db = Database::in_memory_with(&options);
     let table = table(&db);
     let (is_over, inserted) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -114,7 +119,7 @@ fn texts_that_repeat_take_memory_once_and_give_it_back_when_merged() {
         insert(&db, &table, 0..20_000);
         (db, table)
     };
-    let (with, without) = (filled(None), filled(Some(false)));
+    let (with, without) = (filled(TextDictionaries::AllPages), filled(TextDictionaries::Nowhere));
     let insert_bytes = |(_, table): &(Database, Table)| table.memory().insert_bytes;
     let saved = insert_bytes(&without).saturating_sub(insert_bytes(&with));
     // 4 and 40 bytes a uuid, 4 and about 27 a name; one name in forty is long and stays.
@@ -145,7 +150,7 @@ fn rows_are_the_same_after_a_checkpoint_and_recovery() {
         insert(&db, &table, 1_500..2_000);
         (0..300).for_each(|id| update(&db, &table, id * 4, id + 5));
     }
-    for text_dictionaries in [Some(false), Some(true)] {
+    for text_dictionaries in [TextDictionaries::Nowhere, TextDictionaries::AllPages] {
         let db = Database::open_with(folder.path(), OpenOptions { text_dictionaries, ..options() }).unwrap();
         let table = db.table("t").unwrap();
         assert_eq!(check(&db, &table, 0..2_000), 2_000);

@@ -41,8 +41,10 @@ pub struct TableOptions {
     pub workers: usize,
     /// how values lie in memory
     pub layout: Layout,
-    /// what makes the dictionaries of text columns in insert and tail pages; without, every value is kept for itself
+    /// what makes the dictionaries of text columns in insert pages; without, every value is kept for itself
     pub text_dictionary: Option<NewTextDictionary>,
+    /// the same in tail pages
+    pub tail_text_dictionary: Option<NewTextDictionary>,
 }
 
 /// Records in an update range by default.
@@ -65,6 +67,7 @@ impl TableOptions {
             workers: workers.min(16),
             layout: Layout::Column,
             text_dictionary: None,
+            tail_text_dictionary: None,
         }
     }
 }

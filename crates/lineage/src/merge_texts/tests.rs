@@ -158,7 +158,8 @@ impl Outcomes for Committed {
 
 fn table(text_dictionary: Option<NewTextDictionary>, range_records: usize) -> Table {
     let columns = vec![Column::new("t", DataType::TEXT), Column::new("n", DataType::BigInt)];
-    let options = TableOptions { text_dictionary, workers: 1, ..TableOptions::with_range(range_records) };
+    let options = TableOptions { workers: 1, ..TableOptions::with_range(range_records) };
+    let options = TableOptions { text_dictionary, tail_text_dictionary: text_dictionary, ..options };
     Table::new(Schema::new(columns, &[]).unwrap(), options, Arc::new(MemoryBudget::default()))
 }
 

@@ -229,9 +229,16 @@ impl World {
     fn new(layout: Layout, range_records: usize, update_range_records: usize) -> World {
         let names = ["a", "b", "c"].into_iter().zip(TYPES);
         let columns = names.map(|(name, data_type)| Column::new(name, data_type)).collect();
-        let (merge_tail_records, workers, text_dictionary) = (8, 1, Some(simple::new as NewTextDictionary));
-        let options =
-            TableOptions { range_records, update_range_records, merge_tail_records, workers, layout, text_dictionary };
+        let text_dictionary = Some(simple::new as NewTextDictionary);
+        let options = TableOptions {
+            range_records,
+            update_range_records,
+            merge_tail_records: 8,
+            workers: 1,
+            layout,
+            text_dictionary,
+            tail_text_dictionary: text_dictionary,
+        };
         let (shelf, budget) = Shelf::with_budget();
         World {
             table: Table::new(Schema::new(columns, &[]).unwrap(), options, budget.clone()),

@@ -26,7 +26,7 @@ pub(super) struct TailTexts {
 
 impl TailTexts {
     pub(super) fn new(schema: &Schema, options: &TableOptions, meter: &Arc<Meter>) -> TailTexts {
-        let options = TextOptions::of_tails(schema, options.text_dictionary, options.workers);
+        let options = TextOptions::of_tails(schema, options.tail_text_dictionary, options.workers);
         TailTexts { options, meter: meter.clone(), newest: Mutex::new(None) }
     }
 

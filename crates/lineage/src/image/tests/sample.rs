@@ -93,9 +93,16 @@ pub(crate) struct Sample {
 pub(super) fn empty(layout: Layout, range_records: usize, update_range_records: usize) -> Table {
     let columns = TYPES.iter().enumerate();
     let columns = columns.map(|(i, data_type)| Column::new(format!("c{i}"), *data_type)).collect();
-    let (merge_tail_records, workers, text_dictionary) = (8, 1, Some(simple::new as NewTextDictionary));
-    let options =
-        TableOptions { range_records, update_range_records, merge_tail_records, workers, layout, text_dictionary };
+    let text_dictionary = Some(simple::new as NewTextDictionary);
+    let options = TableOptions {
+        range_records,
+        update_range_records,
+        merge_tail_records: 8,
+        workers: 1,
+        layout,
+        text_dictionary,
+        tail_text_dictionary: text_dictionary,
+    };
     Table::new(Schema::new(columns, &[]).unwrap(), options, Arc::default())
 }
 
