@@ -31,7 +31,9 @@ fn row(id: i64, n: i64) -> [Value; 4] {
 
 fn insert(db: &Database, table: &Table, ids: std::ops::Range<i64>) {
     let mut transaction = db.begin().unwrap();
-    ids.for_each(|id| drop(transaction.insert(table, &row(id, id)).unwrap()));
+    for id in ids {
+        transaction.insert(table, &row(id, id)).unwrap();
+    }
     transaction.commit().unwrap();
 }
 

@@ -56,7 +56,8 @@ pub trait TextDictionary: Send + Sync {
     /// The order of the values that are there now.
     fn order(&self) -> Box<dyn TextOrder>;
 
-    /// The bytes of memory that it takes; only grows, and only when a value is entered.
+    /// The bytes of memory that it takes, which only grow. Asked when a value was entered: what is held ready for the next one
+    /// may be known then.
     fn bytes(&self) -> usize;
 }
 
