@@ -12,6 +12,7 @@ import time
 import unittest
 import uuid
 from decimal import Decimal
+from unittest import mock
 
 import psycopg
 from psycopg import pq, sql
@@ -56,6 +57,15 @@ class Types(unittest.TestCase):
                         for at, value in enumerate(values):
                             where = sql.SQL("SELECT id FROM round_trip WHERE v = {} AND id = {}").format(mark, mark)
                             self.assertEqual(cursor.execute(where, (value, at)).fetchall(), [(at,)], (name, value))
+
+    def test_a_client_of_another_time_zone_is_told_that_times_are_in_utc(self):
+        with mock.patch.dict(os.environ, {"PGTZ": "Europe/Berlin"}), connect() as connection:
+            self.assertEqual(connection.info.parameter_status("TimeZone"), "UTC")
+            there = dt.datetime(2026, 11, 22, 12, 0, tzinfo=dt.timezone(dt.timedelta(hours=1)))
+            came = connection.execute("SELECT %s::timestamptz, %t::timestamptz::text", (there, there)).fetchone()
+            self.assertEqual(came, (there, "2026-11-22 11:00:00+00"))
+            with self.assertRaises(psycopg.errors.FeatureNotSupported):
+                connection.execute("SET TIME ZONE 'Europe/Berlin'")
 
     def test_parameters_find_their_types(self):
         with connect() as connection:

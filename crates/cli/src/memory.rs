@@ -1,7 +1,10 @@
-//! How much memory tables may take: `--memory-limit`, or three quarters of what there is.
+//! How much memory tables may take: `--memory-limit`, or what the database remembers (`ALTER DATABASE ... SET memory_limit`),
+//! or three quarters of what there is.
 use std::fs;
 
 use clap::Args;
+use engine::Database;
+use sql::SqlError;
 
 /// The part of memory that tables may take where nothing is said, in hundredths; the rest is for queries.
 const PART: u64 = 75;
@@ -9,8 +12,8 @@ const PART: u64 = 75;
 /// How much memory tables may take.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct MemoryArgs {
-    /// The memory that tables may take, such as 512MB, 2GB or none; by default three quarters of what there is. Of a database
-    /// in a directory, what does not fit is read from there when it is needed
+    /// The memory that tables may take, such as 512MB, 2GB or none; by default what ALTER DATABASE has set, or else three
+    /// quarters of what there is. Of a database in a directory, what does not fit is read from there when it is needed
     #[arg(long, value_name = "SIZE", value_parser = parse)]
     memory_limit: Option<Limit>,
 }
@@ -27,6 +30,16 @@ impl MemoryArgs {
     /// The limit; `None` if there is none.
     pub fn limit_bytes(self) -> Option<u64> {
         self.memory_limit.map_or_else(by_default, |Limit(bytes)| bytes)
+    }
+
+    /// Gives a database that was just opened the limit that it remembers, unless another was said.
+    pub fn or_remembered(self, db: &Database) -> Result<(), SqlError> {
+        if self.memory_limit.is_none()
+            && let Some(limit) = sql::remembered_memory_limit(db)?
+        {
+            db.set_memory_limit_bytes(limit);
+        }
+        Ok(())
     }
 }
 

@@ -89,7 +89,10 @@ pub(crate) fn open_with(dir: Option<&Path>, memory: MemoryArgs, archive: Archive
     let options = OpenOptions { memory_limit_bytes: memory.limit_bytes(), archive, ..OpenOptions::default() };
     let Some(dir) = dir else { return Ok(Database::in_memory_with(&options)) };
     let options = OpenOptions { progress: progress::replay_progress(), ..options };
-    Database::open_with(dir, options).map_err(|error| format!("can't open {}: {error}", dir.display()))
+    let failed = |error: &dyn std::fmt::Display| format!("can't open {}: {error}", dir.display());
+    let db = Database::open_with(dir, options).map_err(|error| failed(&error))?;
+    memory.or_remembered(&db).map_err(|error| failed(&error.message))?;
+    Ok(db)
 }
 
 /// Whether escape sequences for colour may go to a stream that is, or is not, a terminal.

@@ -59,3 +59,17 @@ fn a_table_of_several_times_the_limit_is_filled_read_changed_opened_and_verified
     assert!(refused.contains("out of memory") && refused.contains("commit smaller transactions"), "{refused}");
     check(&dir, loaded.trim(), ROWS / 3);
 }
+
+#[test]
+fn a_database_is_opened_with_the_limit_that_it_remembers_unless_another_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("db").display().to_string();
+    let limit = |more: &[&str]| {
+        let asked = [&[&*dir, "--format", "csv", "--no-header", "-c", "show memory_limit"], more].concat();
+        lstore(asked).ok().out.trim().to_owned()
+    };
+    lstore([&dir, "-c", "alter database lstore set memory_limit = '64MB'"]).ok();
+    assert_eq!((limit(&[]), limit(&["--memory-limit", "96MB"])), ("64MB".to_owned(), "96MB".to_owned()));
+    lstore([&dir, "-c", "alter database lstore reset memory_limit"]).ok();
+    assert_ne!(limit(&[]), "64MB");
+}

@@ -280,7 +280,11 @@ impl Database {
     /// The memory that each table takes, by name.
     pub fn memory(&self) -> Vec<TableMemory> {
         let tables = self.shared.core.catalog.tables();
-        tables.into_iter().map(|data| Table { database: self.clone(), data }.memory()).collect()
+        tables
+            .into_iter()
+            .filter(|data| !data.is_hidden())
+            .map(|data| Table { database: self.clone(), data }.memory())
+            .collect()
     }
 
     /// The bytes that all tables may take together, `None` for no limit.

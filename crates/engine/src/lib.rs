@@ -32,6 +32,7 @@
 //! | `catalog` | which name means which table, for whom |
 //! | `settings` | [`TableSettings`]: layout and retention |
 //! | `sequence` | [`Sequence`]: numbers that are given out once |
+//! | `remembered` | what a database remembers for whoever opens it |
 //! | `wall_clock` | the commit that was the newest at a time |
 //! | `table` | [`Table`]: one table and its scans |
 //! | `table_lock`, `table_name` | who has a table for itself; what it is called |
@@ -80,6 +81,7 @@ mod read_set;
 mod read_view;
 mod recovery;
 mod redo;
+mod remembered;
 mod retry;
 mod row;
 mod running;

@@ -9,6 +9,7 @@ use engine::Value;
 
 use crate::control::{Control, parse_control};
 use crate::copy::options::{CopyStatement, parse_copy};
+use crate::database_settings::{AlterDatabase, parse_alter_database};
 use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
 use crate::locking::clauses::{self, LockClause};
@@ -36,6 +37,8 @@ pub(crate) enum Parsed {
     Empty,
     /// What begins, ends or divides a transaction.
     Control(Control),
+    /// What sets the settings that sessions begin with.
+    AlterDatabase(AlterDatabase),
     /// `VACUUM` or `ANALYZE`.
     Maintenance(Maintenance),
     /// `COPY`, which has a parser of its own as its options outgrew the library's.
@@ -165,6 +168,9 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
 fn other_statement(parser: &mut Parser, source: &Source) -> Result<Parsed> {
     if let Some(control) = parse_control(parser, source)? {
         return Ok(Parsed::Control(control));
+    }
+    if let Some(alter) = parse_alter_database(parser, source)? {
+        return Ok(Parsed::AlterDatabase(alter));
     }
     if let Some(maintenance) = parse_maintenance(parser, source)? {
         return Ok(Parsed::Maintenance(maintenance));

@@ -1,7 +1,7 @@
-//! Planning and running queries in DataFusion, on the one runtime of the process.
+//! Planning and running queries in DataFusion.
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -17,7 +17,6 @@ use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::Statement;
 use futures::StreamExt;
-use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
@@ -28,6 +27,7 @@ use crate::diagnose::diagnose;
 use crate::error::{Result, SqlError};
 use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
+use crate::runtimes::Lease;
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, LiteralPlanner, Subqueries, array_literals, cast_names, duplicates, escapes,
     numbers, optimizer_rules, physical_rules, using,
@@ -36,25 +36,12 @@ use crate::stop::{self, StopFlag};
 use crate::types::CastTypes;
 use crate::{functions, past, pg_catalog};
 
-/// The stack of the threads that plan and run queries. Expressions are trees that are walked by recursion; the memory
-/// is only touched when a deep one comes.
-const STACK_BYTES: usize = 256 << 20;
-
 /// How many batches a query may be ahead of its reader.
 const BATCHES_AHEAD: usize = 2;
 
-fn runtime() -> Result<&'static Runtime> {
-    static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
-    let build = || Builder::new_multi_thread().thread_name("query").thread_stack_size(STACK_BYTES).build();
-    RUNTIME
-        .get_or_init(build)
-        .as_ref()
-        .map_err(|error| SqlError::new("53000", format!("could not start the threads for queries: {error}")))
-}
-
-/// Runs a future on the runtime and blocks until it is done, or the statement is to stop. A panic inside becomes an error.
+/// Runs a future and blocks until it is done, or the statement is to stop. A panic inside becomes an error.
 fn run<T: Send + 'static>(token: &Token, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-    let task = runtime()?.spawn(work);
+    let task = Lease::take()?.spawn(work);
     let abort = task.abort_handle();
     let done = token.wait(task).inspect_err(|_| abort.abort());
     done?.unwrap_or_else(|error| Err(internal(error)))
@@ -196,7 +183,7 @@ impl Plan {
     pub(crate) fn start(self) -> Result<Rows> {
         let schema = self.schema();
         let (sender, batches) = mpsc::channel(BATCHES_AHEAD);
-        let (runtime, token, flag) = (runtime()?, self.token.clone(), StopFlag::default());
+        let (runtime, token, flag) = (Lease::take()?, self.token.clone(), StopFlag::default());
         let task = runtime.spawn(pump(self, flag.clone(), sender.clone()));
         let stop = Stop { task: task.abort_handle(), flag };
         // A panic ends the pump without a word; its watcher says what happened.

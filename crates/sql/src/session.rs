@@ -23,8 +23,8 @@ use crate::prepared::Statements;
 use crate::sequences::{Taken, Taking};
 use crate::settings::{Change, Limit, Settings};
 use crate::{
-    Progress, activity, change, copy, create_as, ddl, explain, headings, indexes, insert, locking, maintenance, names,
-    sequences, set_config, table_options,
+    Progress, activity, change, copy, create_as, database_settings, ddl, explain, headings, indexes, insert, locking,
+    maintenance, names, sequences, set_config, table_options,
 };
 
 /// Whether `COPY` and `BACKUP` may touch files.
@@ -177,6 +177,7 @@ impl Session {
         read: impl FnOnce(&str) -> Result<Parsed>,
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
+        self.settings.check_begun()?;
         self.now = self.block.as_ref().map_or_else(wall_time, Block::started);
         let parsed = read(statement);
         if let Some(block) = &mut self.block {
@@ -247,6 +248,7 @@ impl Session {
         match parsed {
             Parsed::Empty | Parsed::Control(_) => Ok(Command::new("").into()),
             Parsed::Copy(statement) => copy::run(self, statement, source, input),
+            Parsed::AlterDatabase(alter) => Ok(database_settings::run(self, &alter)?.into()),
             Parsed::Maintenance(asked) => Ok(maintenance::run(self, &asked)?.into()),
             Parsed::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
             Parsed::Sequence(statement) => Ok(sequences::run(self, &statement)?.into()),

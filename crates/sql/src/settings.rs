@@ -11,6 +11,7 @@ use std::time::Duration;
 use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Ident, Reset, Set, Value};
 use engine::{Database, Durability, Timestamp};
 
+use crate::database_settings;
 use crate::error::{Result, SqlError};
 use crate::memory_limit;
 use crate::modes::{AskedModes, IsolationLevel, Modes};
@@ -19,7 +20,7 @@ use crate::past;
 use crate::time_limit::{self, Wrong};
 
 /// What a setting may be set to.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Allowed {
     /// Any text.
     Any,
@@ -42,6 +43,19 @@ enum Allowed {
     Durability,
     /// How texts are sent: in one way, that has many names.
     Encoding,
+}
+
+impl Allowed {
+    /// Whether a session may begin with another value than others.
+    fn is_of_sessions(self) -> bool {
+        match self {
+            Allowed::Any | Allowed::Only(_) | Allowed::Time(_) | Allowed::Durability => true,
+            Allowed::Isolation(whose) | Allowed::ReadOnly(whose) | Allowed::Deferrable(whose) => {
+                whose == Whose::Default
+            }
+            Allowed::Fixed | Allowed::Memory | Allowed::Past | Allowed::Encoding => false,
+        }
+    }
 }
 
 /// Which transactions a mode is of.
@@ -128,6 +142,8 @@ pub(crate) struct Settings {
     values: Saved,
     /// What the session began with.
     defaults: Values,
+    /// Why it could not begin with what the database remembers.
+    unread: Option<SqlError>,
     db: Database,
 }
 
@@ -147,6 +163,7 @@ enum Assigned {
     Modes(AskedModes),
     Limit(Limit, u32),
     Durability(Durability),
+    MemoryLimit(Option<u64>),
 }
 
 impl Settings {
@@ -159,7 +176,50 @@ impl Settings {
             limits: [0; 4],
         };
         let defaults = values.clone();
-        Settings { values: Saved { session: values.clone(), in_use: values }, defaults, db: db.clone() }
+        let values = Saved { session: values.clone(), in_use: values };
+        let mut settings = Settings { values, defaults, unread: None, db: db.clone() };
+        match database_settings::remembered(db) {
+            Ok(remembered) => settings.begin_with(remembered),
+            Err(error) => settings.unread = Some(error),
+        }
+        settings
+    }
+
+    /// The session begins with what the database remembers. What this version does not understand is left alone.
+    fn begin_with(&mut self, remembered: Vec<(String, String)>) {
+        for (name, value) in remembered {
+            let Ok((known, default, allowed)) = find(&name) else { continue };
+            if let (true, Ok(assigned)) = (allowed.is_of_sessions(), self.read(known, default, allowed, &value)) {
+                self.put(assigned, false);
+            }
+        }
+        self.become_defaults();
+    }
+
+    /// Refuses to go on with other settings than those that the database remembers.
+    pub(crate) fn check_begun(&self) -> Result<()> {
+        self.unread.clone().map_or(Ok(()), Err)
+    }
+
+    /// What an `ALTER DATABASE ... SET` asks for: the setting and its value, none for the default.
+    pub(crate) fn for_a_database(&self, set: &Set) -> Result<(String, Option<String>)> {
+        let (name, value) = asked(set)?;
+        let known = Settings::check_name(&name)?;
+        if value.eq_ignore_ascii_case("default") {
+            return Ok((known.to_owned(), None));
+        }
+        let (known, default, allowed) = find(known)?;
+        self.read(known, default, allowed, &value)?;
+        Ok((known.to_owned(), Some(value)))
+    }
+
+    /// The name of a setting that a database may remember.
+    pub(crate) fn check_name(name: &str) -> Result<&'static str> {
+        let (name, _, allowed) = find(name)?;
+        match allowed.is_of_sessions() || allowed == Allowed::Memory {
+            true => Ok(name),
+            false => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be set for a database"))),
+        }
     }
 
     /// The values as they are become those of `RESET ALL`.
@@ -221,8 +281,11 @@ impl Settings {
         Ok(vec![(known.0, self.value(known, current))])
     }
 
-    fn value(&self, (_, default, allowed): (&str, &str, Allowed), current: Modes) -> String {
-        let values = &self.values.in_use;
+    fn value(&self, known: (&str, &str, Allowed), current: Modes) -> String {
+        self.value_among(&self.values.in_use, known, current)
+    }
+
+    fn value_among(&self, values: &Values, (_, default, allowed): (&str, &str, Allowed), current: Modes) -> String {
         let on = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
         let modes = |whose: Whose| if whose == Whose::Current { current } else { values.modes };
         match allowed {
@@ -252,21 +315,8 @@ impl Settings {
 
     /// `SET ...`.
     pub(crate) fn set(&mut self, set: &Set) -> Result<Change> {
-        let is_local = Settings::is_local(set);
-        match set {
-            Set::SingleAssignment { scope: Some(ContextModifier::Global), .. } => {
-                Err(SqlError::unsupported("SET GLOBAL"))
-            }
-            Set::SingleAssignment { variable, values, hivevar: false, .. } => {
-                let texts: Result<Vec<String>> = values.iter().map(literal).collect();
-                self.assign(&variable.to_string().to_lowercase(), &texts?.join(", "), is_local)
-            }
-            Set::SetTimeZone { value, .. } => self.assign("timezone", &literal(value)?, is_local),
-            Set::SetNames { charset_name, collation_name: None } => {
-                self.assign("client_encoding", &charset_name.value, false)
-            }
-            other => Err(SqlError::unsupported(format!("\"{other}\""))),
-        }
+        let (name, value) = asked(set)?;
+        self.assign(&name, &value, Settings::is_local(set))
     }
 
     /// `SET SESSION CHARACTERISTICS AS TRANSACTION ...`.
@@ -292,7 +342,11 @@ impl Settings {
 
     fn assign(&mut self, name: &str, value: &str, is_local: bool) -> Result<Change> {
         let (name, default, allowed) = find(name)?;
-        let assigned = self.read(name, default, allowed, value)?;
+        let begun_with = match allowed.is_of_sessions() {
+            true => self.value_among(&self.defaults, (name, default, allowed), self.defaults.modes),
+            false => default.to_owned(),
+        };
+        let assigned = self.read(name, &begun_with, allowed, value)?;
         match (allowed, assigned) {
             (
                 Allowed::Isolation(Whose::Current)
@@ -306,13 +360,16 @@ impl Settings {
     }
 
     fn put(&mut self, assigned: Assigned, is_local: bool) {
+        if let Assigned::MemoryLimit(limit) = assigned {
+            return self.db.set_memory_limit_bytes(limit);
+        }
         let places = match is_local {
             true => vec![&mut self.values.in_use],
             false => vec![&mut self.values.in_use, &mut self.values.session],
         };
         for values in places {
             match &assigned {
-                Assigned::Nothing => {}
+                Assigned::Nothing | Assigned::MemoryLimit(_) => {}
                 Assigned::ApplicationName(name) => values.application_name.clone_from(name),
                 Assigned::AsOf(at) => values.as_of = *at,
                 Assigned::Modes(asked) => values.modes = values.modes.with(*asked),
@@ -334,8 +391,7 @@ impl Settings {
             }
             Allowed::Memory => {
                 let limit = memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
-                self.db.set_memory_limit_bytes(limit);
-                Ok(Assigned::Nothing)
+                Ok(Assigned::MemoryLimit(limit))
             }
             Allowed::Past if is_default => Ok(Assigned::AsOf(None)),
             Allowed::Past => Ok(Assigned::AsOf(Some(past::commit_of_text(&self.db, value)?))),
@@ -364,6 +420,22 @@ impl Settings {
                     .hint(format!("It is always \"{default}\".")))
             }
         }
+    }
+}
+
+/// The setting that a `SET` is about, and the value.
+fn asked(set: &Set) -> Result<(String, String)> {
+    match set {
+        Set::SingleAssignment { scope: Some(ContextModifier::Global), .. } => Err(SqlError::unsupported("SET GLOBAL")),
+        Set::SingleAssignment { variable, values, hivevar: false, .. } => {
+            let texts: Result<Vec<String>> = values.iter().map(literal).collect();
+            Ok((variable.to_string().to_lowercase(), texts?.join(", ")))
+        }
+        Set::SetTimeZone { value, .. } => Ok(("timezone".to_owned(), literal(value)?)),
+        Set::SetNames { charset_name, collation_name: None } => {
+            Ok(("client_encoding".to_owned(), charset_name.value.clone()))
+        }
+        other => Err(SqlError::unsupported(format!("\"{other}\""))),
     }
 }
 

@@ -103,7 +103,7 @@ impl Transaction {
 
     /// The names of the tables that the transaction sees, sorted.
     pub fn table_names(&self) -> Vec<String> {
-        self.names(|data| !data.is_sequence())
+        self.names(TableData::is_plain)
     }
 
     pub(super) fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {
@@ -417,7 +417,7 @@ impl Database {
 
     /// The names of all tables, sorted.
     pub fn table_names(&self) -> Vec<String> {
-        self.names(|data| !data.is_sequence())
+        self.names(TableData::is_plain)
     }
 
     pub(super) fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {

@@ -48,8 +48,9 @@ pub use source::{HeldBlob, PageError, PageSource};
 use crate::codec::Damage;
 use crate::memory::{Charge, MemoryKind, Meter};
 
-/// How long a reader waits for other readers to be done with what was evicted for it. Tests with one thread wait for nobody.
-const READERS_MAX: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 20 });
+/// How long a reader waits for other readers to be done with what was evicted for it: long enough for reads by key, and not
+/// much longer than the page's own reading takes, as it may be this reader's own guard that keeps the memory.
+const READERS_MAX: Duration = Duration::from_millis(1);
 
 /// What can be evicted.
 pub(crate) trait Content: Sized + Send + Sync + 'static {

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::table::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 16] = [
+pub(super) const RELATIONS: [(&str, &str); 17] = [
     ("pg_am", "oid n amname t amhandler t amtype t"),
     (
         "pg_attribute",
@@ -39,6 +39,7 @@ pub(super) const RELATIONS: [(&str, &str); 16] = [
          datfrozenxid n datminmxid n dattablespace n datcollate t datctype t daticulocale t daticurules t datcollversion t \
          datacl l",
     ),
+    ("pg_db_role_setting", "setdatabase n setrole n setconfig l"),
     (
         "pg_index",
         "indexrelid n indrelid n indnatts n indnkeyatts n indisunique b indnullsnotdistinct b indisprimary b \
@@ -82,7 +83,7 @@ pub(super) const RELATIONS: [(&str, &str); 16] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 46] = [
+pub(super) const EMPTY: [(&str, &str); 45] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
@@ -98,7 +99,6 @@ pub(super) const EMPTY: [(&str, &str); 46] = [
         "oid n conname t connamespace n conowner n conforencoding n contoencoding n conproc t condefault b",
     ),
     ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b"),
-    ("pg_db_role_setting", "setdatabase n setrole n setconfig l"),
     ("pg_default_acl", "oid n defaclrole n defaclnamespace n defaclobjtype t defaclacl l"),
     ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
     ("pg_description", "objoid n classoid n objsubid n description t"),

@@ -2,18 +2,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::builder::{Int16Builder, ListBuilder};
+use arrow_array::builder::{Int16Builder, ListBuilder, StringViewBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArray, new_null_array};
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use engine::Schema;
+use engine::{Database, Schema};
 
 use super::columns::{self, INFORMATION_PREFIX};
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
 use super::{CATALOG_OID, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, TYPES, information, type_of};
 use crate::catalog::{CATALOG, SCHEMA, View};
 use crate::computed;
+use crate::database_settings::remembered;
 use crate::error::{Result, SqlError};
 
 /// A value of a row.
@@ -22,8 +23,9 @@ pub(super) enum Cell {
     Text(String),
     Truth(bool),
     Numbers(Vec<i64>),
+    Texts(Vec<String>),
 }
-use Cell::{Number, Numbers, Truth};
+use Cell::{Number, Numbers, Texts, Truth};
 
 /// The columns of a row that are not NULL, by their names.
 pub(super) type Row = Vec<(&'static str, Cell)>;
@@ -51,14 +53,16 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
     let is_information = name.starts_with(INFORMATION_PREFIX);
     let schema = columns::schema(columns);
     let (made, tables, settings) = (schema.clone(), view.tables.clone(), view.settings.clone());
-    let rows = move || {
+    let db = view.db.clone();
+    let rows = move || -> Result<Vec<Row>> {
         let objects = || Objects::of(&tables);
-        match is_information {
+        Ok(match is_information {
             true => information::rows(known, &objects()),
+            false if known == "pg_db_role_setting" => database_settings(&db)?,
             false => rows(known, objects, &settings),
-        }
+        })
     };
-    computed::table(known, schema, move || batch(&made, &rows())).map(Some)
+    computed::table(known, schema, move || batch(&made, &rows()?)).map(Some)
 }
 
 fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
@@ -85,6 +89,16 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
                         Some(Numbers(numbers)) => {
                             lists.append_value(numbers.iter().map(|number| i16::try_from(*number).ok()));
                         }
+                        _ => lists.append_null(),
+                    }
+                }
+                Arc::new(lists.finish())
+            }
+            ArrowType::List(item) if *item.data_type() == ArrowType::Utf8View => {
+                let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(item.clone());
+                for cell in cells {
+                    match cell {
+                        Some(Texts(texts)) => lists.append_value(texts.iter().map(Some)),
                         _ => lists.append_null(),
                     }
                 }
@@ -321,6 +335,13 @@ fn database() -> Row {
     row.extend(["datcollate", "datctype"].map(|name| (name, text("C"))));
     row.extend(["datfrozenxid", "datminmxid"].map(|name| (name, Number(0))));
     row
+}
+
+/// What `ALTER DATABASE` has set, in one row.
+fn database_settings(db: &Database) -> Result<Vec<Row>> {
+    let set: Vec<String> = remembered(db)?.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let of = || vec![("setdatabase", Number(DATABASE_OID)), ("setrole", Number(0)), ("setconfig", Texts(set.clone()))];
+    Ok(if set.is_empty() { Vec::new() } else { vec![of()] })
 }
 
 fn types() -> Vec<Row> {
