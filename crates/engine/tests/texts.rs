@@ -57,7 +57,7 @@ fn check(db: &Database, table: &Table, ids: std::ops::Range<i64>) -> usize {
 
 #[test]
 fn writers_of_the_same_texts_and_readers_meet_no_half_of_one() {
-    const ROWS: i64 = 600;
+    const ROWS: i64 = 300;
     let options = OpenOptions {
         range_records: Some(256),
         merge_tail_records: Some(100),
