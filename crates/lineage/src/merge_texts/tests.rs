@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use types::{Column, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId};
 
 use super::*;
+use crate::base::Values;
 use crate::cell::Cell;
 use crate::memory::{MemoryBudget, Meter};
 use crate::text::{NewTextDictionary, TextOptions, simple};
@@ -217,6 +218,29 @@ proptest! {
     }
 }
 
+/// The dictionaries of tail pages give way to others while records live whose text later versions repeat.
+#[test]
+fn a_version_repeats_the_text_of_one_whose_dictionary_was_another() {
+    let table = table(Some(simple::new), 256);
+    for number in 0..200 {
+        table.insert(&[Cell::Null, Cell::Word(number)], 1);
+    }
+    let update = |at: u64, slot: usize, change: (usize, Cell<'_>)| {
+        table.append(view(at), at, Rid::base(0, slot), Change::Update(&[change])).unwrap().last
+    };
+    // Pages are of 16 records, and 32 pages share their dictionaries.
+    let of_dictionary = |sequence: u64| (sequence - 1) / (16 * 32);
+    let text = |slot: usize| name((slot % 12) as u8);
+    let last = (0..200).map(|slot| update(10, slot, (0, Cell::Bytes(&text(slot))))).last().unwrap();
+    assert_eq!(of_dictionary(last), 0);
+    let last = (0..200).rev().map(|slot| update(11, slot, (1, Cell::Word(7)))).last().unwrap();
+    assert_eq!(of_dictionary(last), 1);
+    for slot in 0..200 {
+        let is_right = |cells: &[Cell<'_>]| cells == [Cell::Bytes(&text(slot)), Cell::Word(7)];
+        assert_eq!(table.read(view(12), Rid::base(0, slot), &[0, 1], is_right), Ok(Some(true)), "slot {slot}");
+    }
+}
+
 #[test]
 fn a_merge_needs_no_sample_to_know_from_a_dictionary_that_a_thousand_values_repeat() {
     let (with, without) = (table(Some(simple::new), 1 << 13), table(None, 1 << 13));
@@ -240,24 +264,29 @@ fn a_merge_needs_no_sample_to_know_from_a_dictionary_that_a_thousand_values_repe
     assert_eq!(distinct(&with), distinct(&without), "each value is counted, in whatever form");
 }
 
+fn check_first_column(table: &Table, rows: &[Option<Vec<u8>>]) {
+    let guard = sync::pin();
+    let pages = table.range(0).pages.load(&guard);
+    let Values::Column(encoded) = &pages.columns[0].values else { panic!("it was merged") };
+    check(&encoded.hold(&guard).unwrap(), rows);
+}
+
 #[test]
 fn an_update_enters_new_values_into_a_dictionary_of_base_pages_and_takes_out_those_that_are_gone() {
     let table = table(Some(simple::new), 1 << 10);
     for number in 0..1_000u64 {
         table.insert(&[Cell::Bytes(&name((number % 9) as u8)), Cell::Word(number)], 1);
     }
+    // What was rolled back has no value.
+    table.insert(&[Cell::Bytes(&name(20)), Cell::Word(0)], StartTime::TOMBSTONE);
     table.merge_range(0, &Committed, Timestamp::ZERO).unwrap();
+    check_first_column(&table, &(0..1_001).map(|n| (n < 1_000).then(|| name((n % 9) as u8))).collect::<Vec<_>>());
     for slot in (0..1_000).filter(|slot| slot % 9 == 4) {
         let value = name(10 + (slot % 2) as u8);
         let change = Change::Update(&[(0, Cell::Bytes(&value))]);
         table.append(view(5), 5, Rid::base(0, slot), change).unwrap();
     }
     table.merge_range(0, &Committed, Timestamp::ZERO).unwrap();
-    let rows: Vec<_> = (0..1_000u64)
-        .map(|slot| Some(name(if slot % 9 == 4 { 10 + (slot % 2) as u8 } else { (slot % 9) as u8 })))
-        .collect();
-    let guard = sync::pin();
-    let pages = table.range(0).pages.load(&guard);
-    let crate::base::Values::Column(encoded) = &pages.columns[0].values else { panic!("it was merged") };
-    check(&encoded.hold(&guard).unwrap(), &rows);
+    let row = |slot: u64| name(if slot % 9 == 4 { 10 + (slot % 2) as u8 } else { (slot % 9) as u8 });
+    check_first_column(&table, &(0..1_001).map(|slot| (slot < 1_000).then(|| row(slot))).collect::<Vec<_>>());
 }
