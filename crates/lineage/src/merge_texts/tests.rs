@@ -231,10 +231,9 @@ fn a_version_repeats_the_text_of_one_whose_dictionary_was_another() {
     // Pages are of 16 records, and 32 pages share their dictionaries.
     let of_dictionary = |sequence: u64| (sequence - 1) / (16 * 32);
     let text = |slot: usize| name((slot % 12) as u8);
-    let last = (0..200).map(|slot| update(10, slot, (0, Cell::Bytes(&text(slot))))).last().unwrap();
-    assert_eq!(of_dictionary(last), 0);
-    let last = (0..200).rev().map(|slot| update(11, slot, (1, Cell::Word(7)))).last().unwrap();
-    assert_eq!(of_dictionary(last), 1);
+    (0..200).for_each(|slot| assert_eq!(of_dictionary(update(10, slot, (0, Cell::Bytes(&text(slot))))), 0));
+    let last = (0..200).rev().map(|slot| update(11, slot, (1, Cell::Word(7)))).max();
+    assert_eq!(last.map(of_dictionary), Some(1));
     for slot in 0..200 {
         let is_right = |cells: &[Cell<'_>]| cells == [Cell::Bytes(&text(slot)), Cell::Word(7)];
         assert_eq!(table.read(view(12), Rid::base(0, slot), &[0, 1], is_right), Ok(Some(true)), "slot {slot}");
