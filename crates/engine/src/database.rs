@@ -25,6 +25,7 @@ use crate::recovery::{self, Recovered};
 use crate::redo::TableId;
 use crate::settings::Retention;
 use crate::table::{Table, TableData, TableMemory};
+use crate::texts::TextDictionaries;
 use crate::transaction::Transaction;
 use crate::wall_clock::{WallClock, wall_time};
 
@@ -82,6 +83,8 @@ pub struct OpenOptions {
     pub memory_limit_bytes: Option<u64>,
     /// What works out the expressions of indexes. A database that has such indexes is refused without it.
     pub expressions: Option<Arc<dyn ExpressionCompiler>>,
+    /// In which pages text that repeats is kept once.
+    pub text_dictionaries: TextDictionaries,
     /// Whether the database is only to be read. Nothing in its directory is changed, and other processes may read it as well.
     pub read_only: bool,
     /// How long it may take to open the database after a crash, by estimate: a checkpoint is taken whenever replaying the log
@@ -113,7 +116,8 @@ impl OpenOptions {
         let merge_tail_records = self.merge_tail_records.unwrap_or(defaults.merge_tail_records);
         let update_range_records = self.update_range_records.unwrap_or(defaults.update_range_records);
         let update_range_records = update_range_records.next_power_of_two().clamp(range_records / 16, range_records);
-        TableOptions { merge_tail_records, update_range_records, ..defaults }
+        let options = TableOptions { merge_tail_records, update_range_records, ..defaults };
+        self.text_dictionaries.options(options)
     }
 }
 

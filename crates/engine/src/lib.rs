@@ -53,6 +53,7 @@
 //! | `merger` | the background merge |
 //! | `evictor`, `read_ahead` | more data than memory |
 //! | `outcomes` | the storage's question answered by the transaction table |
+//! | `texts` | the storage's dictionaries of text: the Delta Storage Index |
 #![forbid(unsafe_code)]
 
 mod anchor;
@@ -90,6 +91,7 @@ mod share_locks;
 mod table;
 mod table_lock;
 mod table_name;
+mod texts;
 mod transaction;
 mod verify;
 mod wall_clock;
@@ -119,6 +121,7 @@ pub use running::{RowWait, RunningState, RunningTransaction, WaitCounts};
 pub use sequence::{Sequence, SequenceOptions, SequencePosition};
 pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableMemory, TableScan};
+pub use texts::TextDictionaries;
 pub use transaction::{Interrupter, Savepoint, Transaction};
 pub use types::{Column, DataType, Decimal, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};
 pub use verify::Verification;

@@ -11,9 +11,11 @@ use types::Schema;
 
 use crate::cell::{Cell, is_wide};
 use crate::column_set::{ColumnSet, words_of};
-use crate::heap::ByteHeap;
 use crate::memory::{Charge, MemoryKind, Meter};
-use crate::words::{Layout, Words};
+use crate::table::TableOptions;
+use crate::text::{TextCell, TextOptions, Texts};
+use crate::wide::WideValues;
+use crate::words::Words;
 
 /// Memory is charged for so many slots at a time: the system hands out 4 KiB of a zeroed array.
 pub(crate) const CHARGED_SLOTS: usize = 512;
@@ -25,21 +27,22 @@ pub struct InsertPages {
     start: Box<[AtomicU64]>,
     nulls: Box<[AtomicU64]>,
     words: Words,
-    heap: ByteHeap,
+    values: WideValues,
     charge: Charge,
 }
 
 impl InsertPages {
-    /// Empty pages for `capacity` records of this schema.
-    pub(crate) fn new(schema: &Schema, layout: Layout, capacity: usize, meter: &Arc<Meter>) -> InsertPages {
-        let set_words = words_of(schema);
+    /// Empty pages for a range of records of this schema.
+    pub(crate) fn new(schema: &Schema, options: &TableOptions, meter: &Arc<Meter>) -> InsertPages {
+        let (set_words, capacity) = (words_of(schema), options.range_records);
+        let texts = TextOptions::of_inserts(schema, options.text_dictionary);
         InsertPages {
             wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
             set_words,
             start: zeroed_atomics(capacity),
             nulls: zeroed_atomics(capacity * set_words),
-            words: Words::new(layout, schema.columns().len(), capacity),
-            heap: ByteHeap::default(),
+            words: Words::new(options.layout, schema.columns().len(), capacity),
+            values: WideValues::new(Arc::new(Texts::new(&texts, meter))),
             charge: Charge::new(meter, MemoryKind::Insert, 0),
         }
     }
@@ -56,7 +59,7 @@ impl InsertPages {
                     continue;
                 }
                 Cell::Word(word) => *word,
-                Cell::Bytes(bytes) => self.heap.append(bytes, |bytes| self.charge.grow(bytes)),
+                Cell::Bytes(bytes) => self.values.store(column, bytes, |bytes| self.charge.grow(bytes)),
             };
             self.words.store(column, slot, word, |_| {});
         }
@@ -76,7 +79,7 @@ impl InsertPages {
 
     /// The bytes charged.
     pub(crate) fn bytes(&self) -> u64 {
-        self.charge.bytes()
+        self.charge.bytes() + self.values.texts().bytes()
     }
 
     /// The Start Time word of the record at `slot`.
@@ -94,10 +97,23 @@ impl InsertPages {
         }
         let word = self.words.load(column, slot);
         if self.wide[column] {
-            // SAFETY: the word was stored by `write` from this heap before Start Time, which the caller saw.
-            Cell::Bytes(unsafe { self.heap.get(word) })
+            // SAFETY: `write` got the word for this column before it stored Start Time, which the caller saw.
+            Cell::Bytes(unsafe { self.values.get(column, word) })
         } else {
             Cell::Word(word)
+        }
+    }
+
+    /// Whether some values of a column are in a dictionary.
+    pub(crate) fn has_dictionary(&self, column: usize) -> bool {
+        self.values.texts().dictionary(column).is_some()
+    }
+
+    /// The same of a column of text, for a merge.
+    pub(crate) fn text(&self, column: usize, slot: usize) -> TextCell<'_> {
+        match (self.cell(column, slot), WideValues::id(self.words.load(column, slot))) {
+            (Cell::Bytes(_), Some(id)) => TextCell::Known(self.values.texts(), id),
+            (cell, _) => TextCell::of(cell),
         }
     }
 }

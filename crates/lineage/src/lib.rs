@@ -14,11 +14,12 @@
 //! | `range` | one range: its slots, pages and update ranges |
 //! | `read`, `prefetch` | the version of a record that a snapshot sees |
 //! | `write` | appending a version |
-//! | `merge` | bringing base pages forward |
+//! | `merge`, `merge_texts` | bringing base pages forward |
 //! | `kept` | which snapshots a table still has its rows for |
 //! | `archive`, `history` | versions that have left the tail, and giving them up |
 //! | `fold`, `block`, `scan`, `aggregate`, `overlay` | what a snapshot sees of a range, as batches or totals |
-//! | `base`, `encoding`, `row_page`, `insert`, `tail`, `sequence`, `words`, `heap` | the pages |
+//! | `base`, `encoding`, `row_page`, `insert`, `tail`, `sequence` | the pages |
+//! | `words`, `wide`, `heap`, `text` | the values of insert and tail pages; dictionaries of text |
 //! | `evict` | pages that are away, and reading them back |
 //! | `validation` | whether others changed what a transaction has read |
 //! | `statistics`, `sketch`, `past`, `memory` | what is known of a table, its changes, its bytes |
@@ -54,6 +55,7 @@ mod loom_models;
 mod mechanism;
 mod memory;
 mod merge;
+mod merge_texts;
 #[cfg(test)]
 mod model;
 mod overlay;
@@ -72,8 +74,10 @@ mod sketch;
 mod statistics;
 mod table;
 mod tail;
+mod text;
 mod validation;
 mod view;
+mod wide;
 mod words;
 mod write;
 
@@ -91,6 +95,7 @@ pub use past::Changed;
 pub use scan::{BLOCK_ROWS, Projection};
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use table::{Table, TableOptions, TableStats};
+pub use text::{Encoded, NewTextDictionary, TextDictionary, TextOrder};
 pub use validation::Validation;
 pub use view::{Outcome, Outcomes, View};
 pub use words::Layout;

@@ -48,11 +48,10 @@ impl World {
     fn new() -> World {
         let columns = ["a", "b"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
         let options = TableOptions {
-            range_records: 1 << 12,
-            update_range_records: 1 << 12,
             merge_tail_records: MERGED_TOGETHER,
             workers: 1,
             layout: Layout::Column,
+            ..TableOptions::with_range(1 << 12)
         };
         let table = Table::new(Schema::new(columns, &[]).unwrap(), options, Arc::default());
         let rows: Vec<[u64; 2]> = (0..ROWS as u64).map(|i| [i, 100 + i]).collect();

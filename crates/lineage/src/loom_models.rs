@@ -22,7 +22,7 @@ use crate::sequence::SequenceBlocks;
 use crate::tail::{Kind, NewRecord, TailPages};
 use crate::view::{Resolved, Visibility, resolve_and_stamp};
 use crate::write::Latched;
-use crate::{Layout, Outcome, Outcomes, View};
+use crate::{Outcome, Outcomes, TableOptions, View};
 
 /// Checks `body` in every order with at most `preemptions` switches away from a thread that could go on.
 fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
@@ -43,7 +43,9 @@ impl Record {
     fn new(page_records: usize) -> Record {
         let schema = Schema::new(vec![Column::new("k", DataType::BigInt)], &["k"]).unwrap();
         let meter = Meter::new(Default::default());
-        let tails = TailPages::new(&schema, Layout::Column, page_records, 1, &meter);
+        // A sixteenth of an update range is a page.
+        let options = TableOptions { workers: 1, ..TableOptions::with_range(16 * page_records) };
+        let tails = TailPages::new(&schema, &options, &meter);
         let record = Record { indirection: AtomicU64::new(0), tails };
         record.append();
         record

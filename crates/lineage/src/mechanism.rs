@@ -16,7 +16,7 @@ use crate::range::Range;
 use crate::tail::{Kind, page_records};
 use crate::view::{Outcome, Outcomes, View};
 use crate::write::{Appended, Change, WriteError, Writer};
-use crate::{Comparison, Layout, MemoryBudget, Projection, Request, Table, TableOptions, Test};
+use crate::{Comparison, MemoryBudget, Projection, Request, Table, TableOptions, Test};
 
 /// Transactions run until they are entered here.
 #[derive(Default)]
@@ -47,8 +47,8 @@ pub(crate) struct Fixture {
 }
 
 pub(crate) fn options(range_records: usize, update_range_records: usize) -> TableOptions {
-    let layout = Layout::Column;
-    TableOptions { range_records, update_range_records, merge_tail_records: 1 << 15, workers: 1, layout }
+    let defaults = TableOptions::with_range(range_records);
+    TableOptions { update_range_records, merge_tail_records: 1 << 15, workers: 1, ..defaults }
 }
 
 impl Fixture {

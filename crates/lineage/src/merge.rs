@@ -30,10 +30,12 @@ use crate::encoding::EncodedColumn;
 use crate::evict::{Evictable, Lent, PageError, RowsOutline, Times};
 use crate::insert::InsertPages;
 use crate::kept::Kept;
+use crate::merge_texts::TextRows;
 use crate::range::Range;
 use crate::row_page::RowPage;
 use crate::sketch::Sketch;
 use crate::tail::{Kind, TailRecord};
+use crate::text::{TextCell, is_text};
 use crate::view::{Outcomes, Resolved, resolve_and_stamp};
 use crate::words::Layout;
 
@@ -238,12 +240,21 @@ impl Range {
         base: &MetaColumns,
         prefixes: &Prefixes<'_>,
     ) -> Result<Merging, PageError> {
-        let patches = self.patches(guard, column, &page.lineage, prefixes);
+        let newest = self.newest_values(guard, column, &page.lineage, prefixes);
+        let patches: Vec<_> = newest.iter().map(|(slot, record)| (*slot, record.cell(column))).collect();
         let encoded = match &page.values {
             // Be it in memory or away.
             Values::Column(_) if patches.is_empty() => return Ok((page.values.clone(), page.sketch.clone())),
-            Values::Column(encoded) => encoded.hold(guard)?.patched(&patches),
-            Values::Insert(pages) => self.build_column(column, pages, base.start.get(guard)?, &patches),
+            Values::Column(encoded) => {
+                let encoded = encoded.hold(guard)?;
+                let merged = encoded.recoded(&patches).or_else(|| self.patch_texts(column, &encoded, &newest));
+                merged.unwrap_or_else(|| encoded.patched(&patches))
+            }
+            Values::Insert(pages) => {
+                let starts = base.start.get(guard)?;
+                let merged = self.build_texts(column, pages, starts, &newest);
+                merged.unwrap_or_else(|| self.build_column(column, pages, starts, &patches))
+            }
             Values::Rows(_) => unreachable!("the pages of a range are all of one layout"),
         };
         let sketch = match &page.sketch {
@@ -254,7 +265,7 @@ impl Range {
             }
             None => {
                 let mut sketch = Sketch::default();
-                (0..encoded.len()).for_each(|slot| sketch.add(encoded.cell(slot)));
+                encoded.each_value(|cell| sketch.add(cell));
                 sketch
             }
         };
@@ -268,44 +279,92 @@ impl Range {
         Arc::new(sketch)
     }
 
-    /// The values that a page lacks, by ascending slot.
-    fn patches<'g>(
+    /// The values that a page lacks, by ascending slot: the tail records that have them.
+    fn newest_values<'g>(
         &'g self,
         guard: &'g Guard,
         column: usize,
         tps: &Lineage,
         prefixes: &Prefixes<'g>,
-    ) -> Vec<(usize, Cell<'g>)> {
+    ) -> Vec<(usize, TailRecord<'g>)> {
         let value = |version: &Merged<'g>| {
             let (record, tps) = (&version.record, tps[version.part]);
             if record.sequence <= tps || record.kind() == Kind::Delete {
                 return None;
             }
             if record.is_explicit(column) {
-                return Some((version.slot, record.cell(column)));
+                return Some((version.slot, *record));
             }
             if !record.was_ever_updated(column) || tps >= record.reset() {
                 return None;
             }
-            let cell = self.older_value(guard, column, version, tps)?;
-            Some((version.slot, cell))
+            Some((version.slot, self.older_value(guard, column, version, tps)?))
         };
         prefixes.newest.iter().filter_map(value).collect()
     }
 
     /// The newest value of a column that a version left out because another column's page had merged it.
-    fn older_value<'g>(&'g self, guard: &'g Guard, column: usize, version: &Merged<'g>, tps: u64) -> Option<Cell<'g>> {
+    fn older_value<'g>(
+        &'g self,
+        guard: &'g Guard,
+        column: usize,
+        version: &Merged<'g>,
+        tps: u64,
+    ) -> Option<TailRecord<'g>> {
         let tails = &self.parts[version.part].tails;
         let mut sequence = version.record.prev();
         while sequence > tps {
             let record = tails.get(guard, sequence)?;
             let is_tombstone = record.start().load(Ordering::Acquire) == StartTime::TOMBSTONE;
             if record.kind() != Kind::Snapshot && !is_tombstone && record.is_explicit(column) {
-                return Some(record.cell(column));
+                return Some(record);
             }
             sequence = record.prev();
         }
         None
+    }
+
+    /// A column of text of a first merge, if the dictionaries have most of its values.
+    fn build_texts(
+        &self,
+        column: usize,
+        pages: &InsertPages,
+        starts: Starts<'_>,
+        newest: &[(usize, TailRecord<'_>)],
+    ) -> Option<EncodedColumn> {
+        if !is_text(self.types[column]) || !pages.has_dictionary(column) {
+            return None;
+        }
+        let mut newest = newest.iter().peekable();
+        let mut rows = TextRows::new(column, self.len());
+        for slot in 0..self.len() {
+            let record = newest.next_if(|(at, _)| *at == slot);
+            let cell = match record {
+                _ if starts.is_tombstone(slot) => TextCell::Null,
+                Some((_, record)) => record.text(column),
+                None => pages.text(column, slot),
+            };
+            rows.set(slot, cell);
+            if rows.is_loose() {
+                return None;
+            }
+        }
+        rows.encode(self.types[column])
+    }
+
+    /// A base page of text with the newest values over it, if it is a dictionary and those of the tail have most of them.
+    fn patch_texts(
+        &self,
+        column: usize,
+        base: &EncodedColumn,
+        newest: &[(usize, TailRecord<'_>)],
+    ) -> Option<EncodedColumn> {
+        if !is_text(self.types[column]) {
+            return None;
+        }
+        let mut rows = TextRows::of_base(column, base)?;
+        newest.iter().for_each(|(slot, record)| rows.set(*slot, record.text(column)));
+        rows.encode(self.types[column])
     }
 
     /// A column of a first merge: insert pages with the newest values over them.
@@ -340,13 +399,13 @@ impl Range {
         let lent = Lent::new(0);
         let base = |column| lent.values(guard, page, (0, column));
         let base = (0..self.types.len()).map(base).collect::<Result<Vec<_>, PageError>>()?;
-        let patches = |column| self.patches(guard, column, &page.lineage, prefixes).into_iter().peekable();
-        let mut patches: Vec<_> = (0..self.types.len()).map(patches).collect();
+        let newest = |column| self.newest_values(guard, column, &page.lineage, prefixes).into_iter().peekable();
+        let mut newest: Vec<_> = (0..self.types.len()).map(newest).collect();
         Ok(RowPage::build(&self.types, self.len(), |slot, column| {
-            let patch = patches[column].next_if(|(at, _)| *at == slot);
-            match patch {
+            let record = newest[column].next_if(|(at, _)| *at == slot);
+            match record {
                 _ if starts.is_tombstone(slot) => Cell::Null,
-                Some((_, cell)) => cell,
+                Some((_, record)) => record.cell(column),
                 None => base[column].cell(slot),
             }
         }))

@@ -26,7 +26,7 @@ use crate::image::LastImage;
 use crate::insert::{CHARGED_SLOTS, InsertPages};
 use crate::memory::{Charge, MemoryKind, Meter};
 use crate::table::TableOptions;
-use crate::tail::{TailPages, page_records};
+use crate::tail::TailPages;
 use crate::validation::HINT_SLOTS;
 
 /// The latch bit of an Indirection word.
@@ -74,7 +74,7 @@ impl Range {
     /// An empty range for records of this schema.
     pub(crate) fn new(schema: &Schema, options: TableOptions, meter: &Arc<Meter>) -> Range {
         let capacity = options.range_records;
-        let insert = Arc::new(InsertPages::new(schema, options.layout, capacity, meter));
+        let insert = Arc::new(InsertPages::new(schema, &options, meter));
         let parts = capacity / options.update_range_records;
         let lineage: Lineage = vec![0; parts].into();
         let page =
@@ -82,12 +82,11 @@ impl Range {
         let columns = (0..schema.columns().len()).map(page).collect();
         let meta = MetaPage::Insert { lineage: lineage.clone(), pages: insert.clone() };
         let types: Arc<[DataType]> = schema.columns().iter().map(|column| column.data_type).collect();
-        let page_records = page_records(options.update_range_records);
         let part = |_| {
             let history = History::empty(types.clone(), meter.clone());
             let charge = Charge::new(meter, MemoryKind::History, 0);
             UpdateRange {
-                tails: TailPages::new(schema, options.layout, page_records, options.workers, meter),
+                tails: TailPages::new(schema, &options, meter),
                 archive: EpochCell::new(Archive::new(history, charge)),
             }
         };

@@ -22,13 +22,14 @@ use crate::past::Changed;
 use crate::range::{FEW_COLUMNS, Range};
 use crate::scan::Projection;
 use crate::statistics::{Collected, TableStatistics};
+use crate::text::NewTextDictionary;
 use crate::validation::Validation;
 use crate::view::{Outcomes, View};
 use crate::words::Layout;
 use crate::write::{Appended, Change, WriteError, Writer};
 
 /// How a table's storage is laid out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct TableOptions {
     /// records in a range, which are merged together: a power of two, 2^16 at most
     pub range_records: usize,
@@ -40,6 +41,10 @@ pub struct TableOptions {
     pub workers: usize,
     /// how values lie in memory
     pub layout: Layout,
+    /// what makes the dictionaries of text columns in insert pages; without, every value is kept for itself
+    pub text_dictionary: Option<NewTextDictionary>,
+    /// the same in tail pages
+    pub tail_text_dictionary: Option<NewTextDictionary>,
 }
 
 /// Records in an update range by default.
@@ -61,6 +66,8 @@ impl TableOptions {
             merge_tail_records: (range_records as u64 / 8).max(1),
             workers: workers.min(16),
             layout: Layout::Column,
+            text_dictionary: None,
+            tail_text_dictionary: None,
         }
     }
 }

@@ -16,7 +16,7 @@
 //!                      ever: the columns updated up to this version, whether merged or not
 //!                      nulls: the explicit columns that are NULL
 //!   sets     the same three for columns 64 and up, where a table has so many
-//!   words    data columns, see `words`: values, or places in the page's byte heap
+//!   words    data columns, see `words`: values, or what names them in `wide`
 //! ```
 //!
 //! Everything is written once, before Start Time, except Start Time itself, which goes from the transaction's id to
@@ -31,13 +31,18 @@ use types::{Schema, StartTime};
 
 use crate::cell::{Cell, is_wide};
 use crate::column_set::{ColumnSet, words_of};
-use crate::heap::ByteHeap;
 use crate::memory::{Charge, MemoryKind, Meter};
 use crate::read::Outdated;
 use crate::sequence::SequenceBlocks;
+use crate::table::TableOptions;
+use crate::text::TextCell;
+use crate::wide::WideValues;
 use crate::words::{Layout, Words};
 
 mod restored;
+mod texts;
+
+use texts::TailTexts;
 
 /// Tail records in one tail page: 2 KiB a column, smaller than base pages (section 4.3, footnote 8).
 const PAGE_RECORDS: usize = 256;
@@ -64,13 +69,12 @@ pub enum Kind {
 /// The tail pages of one update range.
 pub struct TailPages {
     wide: Arc<[bool]>,
-    /// the wide ones of the first 64 columns
-    wide_word: u64,
     set_words: usize,
     layout: Layout,
     /// log2 of the records in a page
     page_bits: u32,
     meter: Arc<Meter>,
+    texts: TailTexts,
     sequences: SequenceBlocks,
     pages: EpochCell<PageTable>,
     /// Held while a page is made or pages are given up.
@@ -87,7 +91,7 @@ struct TailPage {
     headers: Box<[Header]>,
     sets: Box<[AtomicU64]>,
     words: Words,
-    heap: ByteHeap,
+    values: WideValues,
     charge: Charge,
     /// the newest commit of its records, once all are decided and somebody has looked; see `validation`
     newest: AtomicU64,
@@ -125,11 +129,11 @@ pub struct NewRecord<'a> {
     pub ever: &'a ColumnSet,
     /// the explicit values
     pub values: &'a [(usize, Cell<'a>)],
-    /// explicit columns whose words are those of an older record, NULLs included
+    /// explicit columns whose values are those of an older record, NULLs included
     pub carried: Option<Carried<'a>>,
 }
 
-/// Columns, of the first 64 and not wide, that a new record repeats from an older one.
+/// Columns, of the first 64, that a new record repeats from an older one.
 #[derive(Clone, Copy)]
 pub struct Carried<'a> {
     /// the older record
@@ -139,26 +143,16 @@ pub struct Carried<'a> {
 }
 
 impl TailPages {
-    /// No tail records yet, in pages of so many.
-    pub(crate) fn new(
-        schema: &Schema,
-        layout: Layout,
-        page_records: usize,
-        workers: usize,
-        meter: &Arc<Meter>,
-    ) -> TailPages {
-        let is_wide_column = |column: usize| is_wide(schema.columns()[column].data_type);
+    /// No tail records of an update range yet.
+    pub(crate) fn new(schema: &Schema, options: &TableOptions, meter: &Arc<Meter>) -> TailPages {
         TailPages {
-            wide_word: (0..schema.columns().len().min(64))
-                .filter(|column| is_wide_column(*column))
-                .map(|column| 1 << column)
-                .sum(),
             wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
             set_words: words_of(schema),
-            layout,
-            page_bits: page_records.trailing_zeros(),
+            layout: options.layout,
+            page_bits: page_records(options.update_range_records).trailing_zeros(),
             meter: meter.clone(),
-            sequences: SequenceBlocks::new(workers),
+            texts: TailTexts::new(schema, options, meter),
+            sequences: SequenceBlocks::new(options.workers),
             pages: EpochCell::new(PageTable { first: 0, pages: Box::default() }),
             growing: Mutex::new(()),
         }
@@ -207,7 +201,7 @@ impl TailPages {
                     continue;
                 }
                 Cell::Word(word) => *word,
-                Cell::Bytes(bytes) => page.heap.append(bytes, allocated),
+                Cell::Bytes(bytes) => page.values.store(*column, bytes, allocated),
             };
             page.words.store(*column, at, word, allocated);
         }
@@ -219,7 +213,14 @@ impl TailPages {
             while columns != 0 {
                 let column = columns.trailing_zeros() as usize;
                 columns &= columns - 1;
-                page.words.store(column, at, carried.from.page.words.load(column, carried.from.at), allocated);
+                let (from, word) = (carried.from.page, carried.from.page.words.load(column, carried.from.at));
+                let word = if self.wide[column] {
+                    // SAFETY: `write` got the word for this column from that page's values, and that record is published.
+                    unsafe { page.values.carry(column, word, &from.values, allocated) }
+                } else {
+                    word
+                };
+                page.words.store(column, at, word, allocated);
             }
         }
         for (set, columns) in [(EXPLICIT, &explicit), (EVER, record.ever), (NULLS, &nulls)] {
@@ -268,17 +269,17 @@ impl TailPages {
         }
         let table = self.pages.load(guard);
         assert!(index >= table.first, "pages are given up only once all their records are merged");
-        table.pages[index - table.first].get_or_init(|| Arc::new(self.new_page()))
+        table.pages[index - table.first].get_or_init(|| Arc::new(self.new_page(index)))
     }
 
-    fn new_page(&self) -> TailPage {
+    fn new_page(&self, index: usize) -> TailPage {
         let sets = zeroed_atomics(self.page_records() * SETS * (self.set_words - 1));
         let bytes = self.page_records() * size_of::<Header>() + size_of_val(&*sets);
         TailPage {
             headers: (0..self.page_records()).map(|_| Header::default()).collect(),
             sets,
             words: Words::new(self.layout, self.wide.len(), self.page_records()),
-            heap: ByteHeap::default(),
+            values: WideValues::new(self.texts.of_page(index)),
             charge: Charge::new(&self.meter, MemoryKind::Tail, bytes),
             newest: AtomicU64::new(0),
         }
@@ -478,10 +479,20 @@ impl<'g> TailRecord<'g> {
         self.cell_unless(self.has(NULLS, column), column)
     }
 
-    /// Which of these columns (of the first 64, a bit each) are explicit here and stored as words.
+    /// The value of an explicit column of text, for a merge.
+    pub(crate) fn text(&self, column: usize) -> TextCell<'g> {
+        debug_assert!(self.is_explicit(column) && self.pages.wide[column]);
+        match WideValues::id(self.page.words.load(column, self.at)) {
+            _ if self.has(NULLS, column) => TextCell::Null,
+            Some(id) => TextCell::Known(self.page.values.texts(), id),
+            None => TextCell::of(self.cell(column)),
+        }
+    }
+
+    /// Which of these columns (of the first 64, a bit each) are explicit here.
     #[inline]
-    pub(crate) fn words_among(&self, columns: u64) -> u64 {
-        self.set_word(EXPLICIT, 0) & columns & !self.pages.wide_word
+    pub(crate) fn explicit_among(&self, columns: u64) -> u64 {
+        self.set_word(EXPLICIT, 0) & columns
     }
 
     /// Asks for the record's meta-data.
@@ -515,8 +526,8 @@ impl<'g> TailRecord<'g> {
         }
         let word = self.page.words.load(column, self.at);
         if self.pages.wide[column] {
-            // SAFETY: the word was stored by `write` from this page's heap, and this record is published.
-            Cell::Bytes(unsafe { self.page.heap.get(word) })
+            // SAFETY: `write` got the word for this column from this page's values, and this record is published.
+            Cell::Bytes(unsafe { self.page.values.get(column, word) })
         } else {
             Cell::Word(word)
         }

@@ -192,8 +192,8 @@ impl Append<'_> {
         values.iter().for_each(|(column, _)| changed.insert(*column));
         // The meta-data page is at least as far as any other.
         let may_be_merged = pages.meta.lineage()[part] >= version.sequence;
-        // What stays as it is and fits words is copied as it is.
-        let columns = if may_be_merged { 0 } else { version.words_among(!changed.word(0)) };
+        // What stays as it is is copied as it is.
+        let columns = if may_be_merged { 0 } else { version.explicit_among(!changed.word(0)) };
         changed.insert_word(0, columns);
         version.explicit().for_each(|column| {
             if changed.contains(column) {

@@ -9,7 +9,7 @@
 use std::mem::needs_drop;
 use std::ptr::{NonNull, null_mut};
 
-use sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::footprint::{LineKind, Visitor};
 use super::lines;
@@ -32,12 +32,13 @@ unsafe impl Zeroed for AtomicU64 {}
 /// The array. Whoever keeps elements here says how many are in use.
 pub(super) struct Buckets<T> {
     table: [AtomicPtr<T>; BUCKETS],
+    bytes: AtomicUsize,
 }
 
 impl<T: Zeroed> Default for Buckets<T> {
     fn default() -> Self {
         const { assert!(!needs_drop::<T>() && align_of::<T>() <= lines::LINE_BYTES) };
-        Buckets { table: std::array::from_fn(|_| AtomicPtr::new(null_mut())) }
+        Buckets { table: std::array::from_fn(|_| AtomicPtr::new(null_mut())), bytes: AtomicUsize::new(0) }
     }
 }
 
@@ -48,8 +49,7 @@ impl<T> Buckets<T> {
 
     /// The memory that is reserved for elements.
     pub(super) fn bytes(&self) -> usize {
-        let is_there = |bucket: &usize| !self.table[*bucket].load(Ordering::Relaxed).is_null();
-        (0..BUCKETS).filter(is_there).map(Self::bucket_bytes).sum()
+        self.bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -84,7 +84,9 @@ impl<T: Zeroed> Buckets<T> {
         let made = lines::allocate(Self::bucket_bytes(bucket));
         let entered =
             self.table[bucket].compare_exchange(null_mut(), made.cast().as_ptr(), Ordering::AcqRel, Ordering::Relaxed);
-        if entered.is_err() {
+        if entered.is_ok() {
+            self.bytes.fetch_add(Self::bucket_bytes(bucket), Ordering::Relaxed);
+        } else {
             // SAFETY: allocated above with this length; another thread was faster, so nobody knows of this one.
             unsafe { lines::free(made, Self::bucket_bytes(bucket)) };
         }

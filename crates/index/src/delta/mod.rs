@@ -158,9 +158,15 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
 
     /// The id of a value, which is entered if it is new.
     pub fn encode(&self, value: V::Borrowed<'_>) -> Result<ValueId, DictionaryError> {
-        if let Some(id) = self.lookup(value) {
-            return Ok(id);
+        match self.lookup(value) {
+            Some(id) => Ok(id),
+            None => Ok(self.enter_unseen(value)?.0),
         }
+    }
+
+    /// The same for a value that is most likely new: it is not looked up before the latch is acquired to enter it. Tells as well
+    /// whether it was entered now, which it is for one of those who come with it.
+    pub fn enter_unseen(&self, value: V::Borrowed<'_>) -> Result<(ValueId, bool), DictionaryError> {
         let size_bytes = V::pool_bytes(value);
         if size_bytes >= u32::MAX as usize {
             return Err(DictionaryError::TooLong { size_bytes });

@@ -69,7 +69,10 @@ fn replay<O: Owned, L: Latch>(values: &[O], absent: &[O], form: DeltaForm) {
     let index = DeltaIndex::<O::Value, L>::new(form);
     let mut model = BTreeMap::new();
     for value in values {
+        let is_new = model.len() % 2 == 0 && index.enter_unseen(value.borrow()).unwrap().1;
+        assert!(!is_new || !model.contains_key(value), "a value is new once");
         let id = index.encode(value.borrow()).unwrap();
+        assert_eq!(index.enter_unseen(value.borrow()), Ok((id, false)));
         assert_eq!(*model.entry(value.clone()).or_insert(id), id, "a value keeps its id");
     }
     assert_eq!(index.len(), model.len() as u64);

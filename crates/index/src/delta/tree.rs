@@ -123,15 +123,15 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
         Ok((low, is_found))
     }
 
-    /// Enters a value, unless it is there meanwhile. `own` is the part whose dictionary and allocator are used.
+    /// Enters a value, unless it is there meanwhile; tells which. `own` is the part whose dictionary and allocator are used.
     ///
     /// # Safety
     /// The latch is held exclusively.
-    pub(super) unsafe fn insert(&self, value: V::Borrowed<'_>, own: usize) -> Result<ValueId, DictionaryError> {
+    pub(super) unsafe fn insert(&self, value: V::Borrowed<'_>, own: usize) -> Result<(ValueId, bool), DictionaryError> {
         let mut path = Path::new();
         let Ok::<_, Infallible>(place) = self.descend(value, &mut Holder, |inner, at| path.push((inner, at)));
         if let Some(id) = place.found {
-            return Ok(id);
+            return Ok((id, false));
         }
         // SAFETY: the caller's promise.
         let id = unsafe { self.append(value, own) }?;
@@ -149,7 +149,7 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
                 }
             };
         }
-        Ok(id)
+        Ok((id, true))
     }
 
     /// Appends a value to the dictionary of a part, or where that is full, to another.

@@ -30,6 +30,13 @@ pub(crate) enum Entries {
 }
 
 impl Entries {
+    /// Texts, which ascend.
+    pub(super) fn of_texts(texts: &[&str]) -> Entries {
+        let mut builder: StringViewBuilder = builder_for::<StringViewType>(texts.iter().map(|text| text.len()));
+        texts.iter().for_each(|text| builder.append_value(text));
+        Entries::Text(builder.finish())
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         match self {
@@ -183,9 +190,7 @@ pub(super) fn of_raw(raw: &Raw, nulls: Option<&NullBuffer>, max: usize) -> Optio
             let (mut values, codes) = numbered(array.len(), nulls, max, |slot| array.value(slot))?;
             // A column of NULLs only still needs something for its codes to point to.
             values.is_empty().then(|| values.push(""));
-            let mut builder: StringViewBuilder = builder_for::<StringViewType>(values.iter().map(|text| text.len()));
-            values.into_iter().for_each(|text| builder.append_value(text));
-            Some((Entries::Text(builder.finish()), codes))
+            Some((Entries::of_texts(&values), codes))
         }
         Raw::Bytea(array) => {
             let (mut values, codes) = numbered(array.len(), nulls, max, |slot| array.value(slot))?;
@@ -205,7 +210,12 @@ pub(super) fn of_raw(raw: &Raw, nulls: Option<&NullBuffer>, max: usize) -> Optio
 
 /// A builder with one buffer that is just long enough for the values that are not held in their views.
 fn builder_for<T: ByteViewType + ?Sized>(lengths: impl Iterator<Item = usize>) -> GenericByteViewBuilder<T> {
-    const INLINE_MAX: usize = 12;
-    let bytes: usize = lengths.filter(|len| *len > INLINE_MAX).sum();
+    let bytes: usize = lengths.map(buffer_bytes).sum();
     GenericByteViewBuilder::new().with_fixed_block_size(u32::try_from(bytes).unwrap_or(u32::MAX).max(1))
+}
+
+/// The bytes that an Arrow view array takes for a value of this length beside its view, which holds short ones itself.
+pub(super) fn buffer_bytes(len: usize) -> usize {
+    const INLINE_MAX: usize = 12;
+    if len > INLINE_MAX { len } else { 0 }
 }

@@ -17,6 +17,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `choose` | which encoding a column gets |
+//! | `texts` | text whose order is known from the dictionaries of insert and tail pages |
 //! | `patch` | a column with some values replaced |
 //! | `select`, `aggregate` | predicates and aggregates on the encoded form |
 //! | `outline` | what is known of a column that is evicted |
@@ -44,6 +45,7 @@ mod select;
 pub(crate) mod simd;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod within;
 pub(crate) mod zones;
 
@@ -59,6 +61,7 @@ pub(crate) use integers::BLOCKS_UNPACKED;
 pub use mask::Mask;
 pub(crate) use outline::ColumnOutline;
 pub use predicate::{Comparison, Test};
+pub(crate) use texts::NULL_NUMBER;
 pub use zones::Zone;
 
 use crate::cell::{Cell, value_of_cell};
@@ -120,6 +123,38 @@ impl EncodedColumn {
     /// Chooses an encoding by sampling and encodes. `array` has the Arrow form of the type.
     pub fn encode(array: &ArrayRef, data_type: DataType) -> EncodedColumn {
         choose::encode(Raw::of(array, data_type), nulls_of(array), array.len(), data_type, None)
+    }
+
+    /// A column of text as a dictionary, made of values whose order is known: `values` are ascending runs, one after the
+    /// other, and `numbers` says for each row where its value is among them, or [`NULL_NUMBER`]. `None` if a dictionary is
+    /// not worth it.
+    pub fn of_texts(values: &[&[u8]], numbers: &[u32], data_type: DataType) -> Option<EncodedColumn> {
+        texts::of_numbers(values, numbers, data_type)
+    }
+
+    /// The entries of a dictionary of text with the number of the entry that each row has, or [`NULL_NUMBER`]; `None` if the
+    /// column is not kept as that.
+    pub fn texts(&self) -> Option<(Vec<&[u8]>, Vec<u32>)> {
+        let Form::Encoded(integers, Meaning::Entries(Entries::Text(entries))) = &self.form else { return None };
+        let is_null = |slot: usize| self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(slot));
+        let codes = self.codes(integers, 0, self.len).into_iter().enumerate();
+        let numbers = codes.map(|(slot, code)| if is_null(slot) { NULL_NUMBER } else { code as u32 }).collect();
+        Some(((0..entries.len()).map(|entry| entries.value(entry).as_bytes()).collect(), numbers))
+    }
+
+    /// Passes every value of a column that was just encoded, at least once.
+    pub fn each_value<'a>(&'a self, mut visit: impl FnMut(Cell<'a>)) {
+        match &self.form {
+            // All of them are used, but for the one that a column of NULLs has.
+            Form::Encoded(_, Meaning::Entries(entries)) if self.nulls_len() < self.len => {
+                (0..entries.len()).for_each(|code| visit(entries.cell(code as i64)));
+            }
+            _ => (0..self.len).for_each(|slot| visit(self.cell(slot))),
+        }
+    }
+
+    fn nulls_len(&self) -> usize {
+        self.nulls.as_ref().map_or(0, NullBuffer::null_count)
     }
 
     /// Keeps the array as it is.
@@ -240,6 +275,11 @@ impl EncodedColumn {
     /// A new column with some values replaced: `patches` are slots, ascending, each once, and their new values.
     pub fn patched(&self, patches: &[(usize, Cell<'_>)]) -> EncodedColumn {
         patch::patched(self, patches)
+    }
+
+    /// The same if only codes change: the column is a dictionary that has all the new values.
+    pub fn recoded(&self, patches: &[(usize, Cell<'_>)]) -> Option<EncodedColumn> {
+        patch::recoded(self, patches)
     }
 
     /// Bytes of memory that it takes.

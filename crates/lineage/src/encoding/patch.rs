@@ -25,10 +25,10 @@ type Patches<'a> = [(usize, Cell<'a>)];
 
 pub(super) fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedColumn {
     debug_assert!(patches.is_sorted_by(|left, right| left.0 < right.0));
-    let nulls = patched_nulls(column, patches);
-    if let Some((form, zones)) = patched_codes(column, patches, nulls.as_ref()) {
-        return EncodedColumn { data_type: column.data_type, len: column.len, nulls, form, zones };
+    if let Some(recoded) = recoded(column, patches) {
+        return recoded;
     }
+    let nulls = patched_nulls(column, patches);
     let hint = Some(hint_of(column));
     let (data_type, len) = (column.data_type, column.len);
     if is_wide(data_type) {
@@ -50,6 +50,12 @@ pub(super) fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedC
 }
 
 /// The same dictionary with other codes, if it has all of the new values. Entries that nothing uses any more stay.
+pub(super) fn recoded(column: &EncodedColumn, patches: &Patches<'_>) -> Option<EncodedColumn> {
+    let nulls = patched_nulls(column, patches);
+    let (form, zones) = patched_codes(column, patches, nulls.as_ref())?;
+    Some(EncodedColumn { data_type: column.data_type, len: column.len, nulls, form, zones })
+}
+
 fn patched_codes(
     column: &EncodedColumn,
     patches: &Patches<'_>,

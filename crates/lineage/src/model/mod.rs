@@ -22,9 +22,10 @@ use self::transaction::{Open, Write, Wrote};
 use crate::cell::Cell;
 use crate::image::tests::{Blobs, Shelf};
 use crate::kept::Kept;
+use crate::text::simple;
 use crate::view::{Outcome, Outcomes, View};
 use crate::write::{Appended, Change, WriteError, Writer};
-use crate::{Layout, MemoryBudget, Table, TableOptions};
+use crate::{Layout, MemoryBudget, NewTextDictionary, Table, TableOptions};
 
 const TYPES: [DataType; 3] = [DataType::BigInt, DataType::BigInt, DataType::TEXT];
 const TEXTS: [&str; 4] = ["", "b", "a text of more than twelve bytes", "another text of more than twelve"];
@@ -228,7 +229,16 @@ impl World {
     fn new(layout: Layout, range_records: usize, update_range_records: usize) -> World {
         let names = ["a", "b", "c"].into_iter().zip(TYPES);
         let columns = names.map(|(name, data_type)| Column::new(name, data_type)).collect();
-        let options = TableOptions { range_records, update_range_records, merge_tail_records: 8, workers: 1, layout };
+        let text_dictionary = Some(simple::new as NewTextDictionary);
+        let options = TableOptions {
+            range_records,
+            update_range_records,
+            merge_tail_records: 8,
+            workers: 1,
+            layout,
+            text_dictionary,
+            tail_text_dictionary: text_dictionary,
+        };
         let (shelf, budget) = Shelf::with_budget();
         World {
             table: Table::new(Schema::new(columns, &[]).unwrap(), options, budget.clone()),

@@ -12,6 +12,7 @@ mod history;
 mod image;
 mod merging;
 mod tail;
+mod texts;
 mod writing;
 
 use std::collections::BTreeMap;

@@ -53,8 +53,10 @@ impl Tail {
         let columns = vec![Column::new("k", DataType::BigInt)];
         let schema = Schema::new(columns, &["k"]).unwrap();
         let meter = Meter::new(Arc::default());
+        // Pages of two records.
+        let options = TableOptions { workers: 2, ..TableOptions::with_range(32) };
         Tail {
-            pages: TailPages::new(&schema, Layout::Column, 2, 2, &meter),
+            pages: TailPages::new(&schema, &options, &meter),
             newest: sync::blocking::Mutex::new(0),
             head: AtomicU64::new(0),
             history: EpochCell::new(0),

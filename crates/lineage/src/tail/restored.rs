@@ -29,13 +29,13 @@ impl TailPages {
             left = rest;
             if written.is_empty() && numbered == all {
                 let page = buried.get_or_insert_with(|| {
-                    let page = Arc::new(self.new_page());
+                    let page = Arc::new(self.new_page(index));
                     bury(&page, 0, all);
                     page
                 });
                 return OnceLock::from(page.clone());
             }
-            let page = self.new_page();
+            let page = self.new_page(index);
             let mut next = 0;
             for sequence in written {
                 let (_, at) = self.place(*sequence);

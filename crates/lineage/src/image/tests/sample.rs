@@ -7,8 +7,9 @@ use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId
 use super::Blobs;
 use crate::cell::{Cell, Scratch, cell_of_value};
 use crate::image::RestoreError;
+use crate::text::simple;
 use crate::view::{Outcome, Outcomes, View};
-use crate::{Change, Comparison, Layout, Projection, Request, Table, TableOptions, Test};
+use crate::{Change, Comparison, Layout, NewTextDictionary, Projection, Request, Table, TableOptions, Test};
 
 /// Everything is stamped, but for what one transaction wrote that still runs.
 pub(crate) struct OneRuns;
@@ -92,7 +93,16 @@ pub(crate) struct Sample {
 pub(super) fn empty(layout: Layout, range_records: usize, update_range_records: usize) -> Table {
     let columns = TYPES.iter().enumerate();
     let columns = columns.map(|(i, data_type)| Column::new(format!("c{i}"), *data_type)).collect();
-    let options = TableOptions { range_records, update_range_records, merge_tail_records: 8, workers: 1, layout };
+    let text_dictionary = Some(simple::new as NewTextDictionary);
+    let options = TableOptions {
+        range_records,
+        update_range_records,
+        merge_tail_records: 8,
+        workers: 1,
+        layout,
+        text_dictionary,
+        tail_text_dictionary: text_dictionary,
+    };
     Table::new(Schema::new(columns, &[]).unwrap(), options, Arc::default())
 }
 

@@ -70,8 +70,13 @@ struct Bank {
 
 fn table(layout: Layout) -> Table {
     let columns = ["balance", "note"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
-    let options =
-        TableOptions { range_records: 64, update_range_records: 16, merge_tail_records: 64, workers: 2, layout };
+    let options = TableOptions {
+        update_range_records: 16,
+        merge_tail_records: 64,
+        workers: 2,
+        layout,
+        ..TableOptions::with_range(64)
+    };
     Table::new(Schema::new(columns, &[]).unwrap(), options, Arc::default())
 }
 
