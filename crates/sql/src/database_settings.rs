@@ -35,7 +35,7 @@ pub(crate) struct AlterDatabase {
 
 #[derive(Clone, Debug)]
 enum Change {
-    Set(Set),
+    Set(Box<Set>),
     Reset(Reset),
 }
 
@@ -56,7 +56,7 @@ fn read(parser: &mut Parser, source: &Source) -> Result<AlterDatabase, ParserErr
         None => return parser.expected("SET or RESET", next),
     };
     let change = match change {
-        Statement::Set(set) => Change::Set(set),
+        Statement::Set(set) => Change::Set(Box::new(set)),
         Statement::Reset(reset) => Change::Reset(reset.reset),
         _ => return parser.expected("a setting", next),
     };
