@@ -102,6 +102,7 @@ mod tests {
 
     use engine::Database;
 
+    use super::processors;
     use crate::{Outcome, Session, SessionOptions};
 
     /// Queries that compute without end, each in an operator of its own.
@@ -119,7 +120,9 @@ mod tests {
         for name in ["a", "b", "c"] {
             short.execute(&format!("CREATE TABLE {name} AS SELECT * FROM generate_series(1, 100000) AS g(n)")).unwrap();
         }
-        let endless = ENDLESS.map(|query| {
+        // The first one never gives way: there are as many of it as would take all threads that there are for one query.
+        let hogs = std::iter::repeat_n(ENDLESS[0], processors());
+        let endless = hogs.chain(ENDLESS).map(|query| {
             let mut session = Session::new(&db, SessionOptions::default());
             let cancel = session.cancel_handle();
             (
@@ -130,6 +133,7 @@ mod tests {
                 }),
             )
         });
+        let endless: Vec<_> = endless.collect();
         std::thread::sleep(Duration::from_millis(300));
         for number in 1..=20 {
             let Outcome::Rows(rows) = short.execute(&format!("SELECT count(*) FROM a WHERE n <= {number}")).unwrap()
