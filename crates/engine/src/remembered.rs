@@ -47,6 +47,19 @@ impl Transaction {
         Ok(())
     }
 
+    /// What the database remembers, as this transaction sees it.
+    pub fn remembered(&self) -> Result<BTreeMap<String, String>> {
+        let table = match self.table(TABLE) {
+            Err(Error::NoSuchTable(_)) => return Ok(BTreeMap::new()),
+            found => found?,
+        };
+        let mut all = BTreeMap::new();
+        for batch in self.scan(&table, &COLUMNS)?.batches() {
+            all.extend(pairs(&batch?));
+        }
+        Ok(all)
+    }
+
     fn make_remembered(&mut self) -> Result<Table> {
         let columns = COLUMNS.map(|name| Column { nullable: false, ..Column::new(name, DataType::TEXT) });
         match self.create_table(TABLE, Schema::new(columns.into(), &COLUMNS[..1])?) {
@@ -60,15 +73,7 @@ impl Transaction {
 impl Database {
     /// What the database remembers, as of the newest commit.
     pub fn remembered(&self) -> Result<BTreeMap<String, String>> {
-        let table = match self.table(TABLE) {
-            Err(Error::NoSuchTable(_)) => return Ok(BTreeMap::new()),
-            found => found?,
-        };
-        let mut all = BTreeMap::new();
-        for batch in self.begin()?.scan(&table, &COLUMNS)?.batches() {
-            all.extend(pairs(&batch?));
-        }
-        Ok(all)
+        self.begin()?.remembered()
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn run(session: &mut Session, alter: &AlterDatabase) -> Result<Comman
                 transaction.remember(&key(Settings::check_name(&name)?), None)?;
             }
             Change::Reset(Reset::ALL) => {
-                for name in session.db.remembered()?.keys().filter(|name| name.starts_with(PREFIX)) {
+                for name in transaction.remembered()?.keys().filter(|name| name.starts_with(PREFIX)) {
                     transaction.remember(name, None)?;
                 }
             }
