@@ -27,7 +27,7 @@ use crate::diagnose::diagnose;
 use crate::error::{Result, SqlError};
 use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
-use crate::runtimes::Lease;
+use crate::runtimes::{Lease, processors};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, LiteralPlanner, Subqueries, array_literals, cast_names, duplicates, escapes,
     numbers, optimizer_rules, physical_rules, using,
@@ -129,8 +129,7 @@ fn build_template(partitions: usize) -> SessionState {
 
 impl Planner {
     pub(crate) fn new(partitions: Option<usize>) -> Planner {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let partitions = partitions.unwrap_or_else(cores).max(1);
+        let partitions = partitions.unwrap_or_else(processors).max(1);
         Planner { template: template(partitions), partitions }
     }
 

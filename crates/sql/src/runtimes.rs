@@ -79,7 +79,8 @@ impl Drop for Lease {
     }
 }
 
-fn processors() -> usize {
+/// How many processors there are.
+pub(crate) fn processors() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 

@@ -25,7 +25,7 @@ use crate::kept::Kept;
 use crate::text::simple;
 use crate::view::{Outcome, Outcomes, View};
 use crate::write::{Appended, Change, WriteError, Writer};
-use crate::{Layout, MemoryBudget, NewTextDictionary, Table, TableOptions};
+use crate::{Layout, MemoryBudget, Table};
 
 const TYPES: [DataType; 3] = [DataType::BigInt, DataType::BigInt, DataType::TEXT];
 const TEXTS: [&str; 4] = ["", "b", "a text of more than twelve bytes", "another text of more than twelve"];
@@ -229,16 +229,7 @@ impl World {
     fn new(layout: Layout, range_records: usize, update_range_records: usize) -> World {
         let names = ["a", "b", "c"].into_iter().zip(TYPES);
         let columns = names.map(|(name, data_type)| Column::new(name, data_type)).collect();
-        let text_dictionary = Some(simple::new as NewTextDictionary);
-        let options = TableOptions {
-            range_records,
-            update_range_records,
-            merge_tail_records: 8,
-            workers: 1,
-            layout,
-            text_dictionary,
-            tail_text_dictionary: text_dictionary,
-        };
+        let options = simple::options(layout, range_records, update_range_records);
         let (shelf, budget) = Shelf::with_budget();
         World {
             table: Table::new(Schema::new(columns, &[]).unwrap(), options, budget.clone()),

@@ -6,7 +6,8 @@ use sync::Directory;
 use sync::atomic::{AtomicUsize, Ordering};
 use sync::blocking::Mutex;
 
-use super::{Encoded, TextDictionary, TextOrder};
+use super::{Encoded, NewTextDictionary, TextDictionary, TextOrder};
+use crate::{Layout, TableOptions};
 
 /// The dictionary.
 #[derive(Default)]
@@ -19,6 +20,20 @@ pub(crate) struct SimpleTexts {
 /// Makes one.
 pub(crate) fn new(_writers: usize) -> Box<dyn TextDictionary> {
     Box::new(SimpleTexts::default())
+}
+
+/// The options of a small table with such dictionaries in all pages, whose ranges are soon merged.
+pub(crate) fn options(layout: Layout, range_records: usize, update_range_records: usize) -> TableOptions {
+    let text_dictionary = Some(new as NewTextDictionary);
+    TableOptions {
+        range_records,
+        update_range_records,
+        merge_tail_records: 8,
+        workers: 1,
+        layout,
+        text_dictionary,
+        tail_text_dictionary: text_dictionary,
+    }
 }
 
 /// The id of the value that came as number `index`: spread over all ids.

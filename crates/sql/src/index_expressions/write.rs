@@ -99,13 +99,13 @@ impl Writer<'_> {
             Expr::Nested(inner) => self.expr(inner),
             Expr::Identifier(ident) => name(ident),
             Expr::CompoundIdentifier(parts) => parts.last().map_or_else(String::new, name),
-            Expr::Value(value) => value_text(&value.value),
+            Expr::Value(value) => value.value.to_string(),
             Expr::BinaryOp { left, op, right } => self.binary(expr, left, op, right),
             Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } => {
                 self.whole(format!("NOT {}", self.below(inner, strength(expr))))
             }
             Expr::UnaryOp { op, expr: inner } => match inner.as_ref() {
-                Expr::Value(value) => format!("{op}{}", value_text(&value.value)),
+                Expr::Value(value) => format!("{op}{}", value.value),
                 _ => self.whole(format!("{op} {}", self.below(inner, strength(expr) + 1))),
             },
             Expr::IsNull(inner) => self.test(expr, inner, "IS NULL"),
@@ -264,13 +264,6 @@ fn type_text(data_type: DataType) -> String {
 
 fn name(ident: &Ident) -> String {
     crate::pg_catalog::quoted(&fold(ident))
-}
-
-fn value_text(value: &Value) -> String {
-    match value {
-        Value::Boolean(value) => value.to_string(),
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -4,11 +4,15 @@
 //! other relation has, so that it is the same in one query as in the next.
 use std::collections::BTreeSet;
 
+use datafusion::sql::sqlparser::ast::Expr;
 use engine::{Column, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table};
 
 use super::{FIRST_OID, quoted};
 use crate::catalog::{SCHEMA, Tables};
 use crate::index_expressions::{Style, in_list, parsed, part_names, written};
+
+/// How an expression is written.
+type Write = fn(&Expr, &[Column], Style) -> String;
 
 /// Numbers of indexes start here, above those of tables.
 const FIRST_INDEX_OID: i64 = 1 << 30;
@@ -139,16 +143,14 @@ impl TableObject {
         let columns = self.table.schema().columns();
         let part = |part: &IndexPart| match part {
             IndexPart::Column(at) => quoted(&columns[*at].name),
-            IndexPart::Expression(expression) => {
-                parsed(&expression.text).map_or_else(|_| expression.text.clone(), |expr| in_list(&expr, columns, style))
-            }
+            IndexPart::Expression(expression) => self.expression(expression, style, in_list),
         };
         index.definition.parts.iter().map(part).collect()
     }
 
     /// The expressions among them, and the predicate.
     pub(super) fn expressions(&self, index: &IndexObject) -> (Option<String>, Option<String>) {
-        let shown = |of: &IndexExpression| self.expression(of, Style::Plain);
+        let shown = |of: &IndexExpression| self.expression(of, Style::Plain, written);
         let expression = |part: &IndexPart| match part {
             IndexPart::Column(_) => None,
             IndexPart::Expression(expression) => Some(shown(expression)),
@@ -158,9 +160,10 @@ impl TableObject {
         (expressions, index.definition.predicate.as_ref().map(shown))
     }
 
-    fn expression(&self, expression: &IndexExpression, style: Style) -> String {
+    /// An expression as `write` writes it; one that is not understood as the catalog has it.
+    fn expression(&self, expression: &IndexExpression, style: Style, write: Write) -> String {
         let columns = self.table.schema().columns();
-        parsed(&expression.text).map_or_else(|_| expression.text.clone(), |expr| written(&expr, columns, style))
+        parsed(&expression.text).map_or_else(|_| expression.text.clone(), |expr| write(&expr, columns, style))
     }
 
     /// The statement that would make an index.
@@ -171,7 +174,8 @@ impl TableObject {
         let table = if style == Style::Pretty { table } else { format!("{SCHEMA}.{table}") };
         let parts = self.parts(index, style).join(", ");
         let predicate = index.definition.predicate.as_ref();
-        let predicate = predicate.map_or_else(String::new, |of| format!(" WHERE {}", self.expression(of, style)));
+        let predicate =
+            predicate.map_or_else(String::new, |of| format!(" WHERE {}", self.expression(of, style, written)));
         format!("CREATE {unique}INDEX {name} ON {table} USING {} ({parts}){predicate}", index.method)
     }
 

@@ -9,7 +9,7 @@ use crate::cell::{Cell, Scratch, cell_of_value};
 use crate::image::RestoreError;
 use crate::text::simple;
 use crate::view::{Outcome, Outcomes, View};
-use crate::{Change, Comparison, Layout, NewTextDictionary, Projection, Request, Table, TableOptions, Test};
+use crate::{Change, Comparison, Layout, Projection, Request, Table, Test};
 
 /// Everything is stamped, but for what one transaction wrote that still runs.
 pub(crate) struct OneRuns;
@@ -93,16 +93,7 @@ pub(crate) struct Sample {
 pub(super) fn empty(layout: Layout, range_records: usize, update_range_records: usize) -> Table {
     let columns = TYPES.iter().enumerate();
     let columns = columns.map(|(i, data_type)| Column::new(format!("c{i}"), *data_type)).collect();
-    let text_dictionary = Some(simple::new as NewTextDictionary);
-    let options = TableOptions {
-        range_records,
-        update_range_records,
-        merge_tail_records: 8,
-        workers: 1,
-        layout,
-        text_dictionary,
-        tail_text_dictionary: text_dictionary,
-    };
+    let options = simple::options(layout, range_records, update_range_records);
     Table::new(Schema::new(columns, &[]).unwrap(), options, Arc::default())
 }
 
