@@ -2,7 +2,7 @@
 //! want the same keys of a unique index. Some indexes are of an expression, or of a part of the table, which rows enter and leave.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -134,6 +134,14 @@ fn write(db: &Database, table: &Table, seed: u64, (ids, keys): (i64, i64), is_ov
     (committed, refused)
 }
 
+/// Returns when there have been commits, so that what follows happens while writers are at work, or when one has ended.
+fn await_commits<R>(db: &Database, writer: &ScopedJoinHandle<'_, R>) {
+    let first = db.newest_commit().0;
+    while db.newest_commit().0 < first + 200 && !writer.is_finished() {
+        thread::yield_now();
+    }
+}
+
 #[test]
 fn an_index_that_is_made_while_others_write_has_every_row_of_every_snapshot() {
     for retention in [Retention::None, Retention::Forever] {
@@ -152,6 +160,7 @@ fn an_index_that_is_made_while_others_write_has_every_row_of_every_snapshot() {
                 }
             });
             let ending = Ending(is_over);
+            await_commits(&db, &writers[0]);
             for (definition, key_of) in cases() {
                 // A snapshot from before the index was made.
                 let early = db.read_view().unwrap();
@@ -182,6 +191,7 @@ fn an_index_that_was_dropped_serves_what_was_seen_before_and_refuses_what_came_l
     thread::scope(|scope| {
         let writer = scope.spawn(|| write(&db, &table, 1, (50, 10), is_over));
         let ending = Ending(is_over);
+        await_commits(&db, &writer);
         for _ in 0..20 {
             let index = db.create_index("t", IndexDefinition::new("t_k", &[1])).unwrap();
             let (is_dropped, checked) = (AtomicBool::new(false), AtomicU64::new(0));
