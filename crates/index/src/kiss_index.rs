@@ -32,7 +32,7 @@ impl KissIndex {
     /// # Errors
     /// If the process has no address space left for it.
     pub fn new(home: u32) -> Result<Self, AddressSpaceError> {
-        let tree = KissTree::with_options(KissOptions { home, has_huge_pages: false })?;
+        let tree = KissTree::with_options(KissOptions { home, ..KissOptions::default() })?;
         Ok(KissIndex { tree, latches: (0..LATCHES).map(|_| CachePadded::default()).collect() })
     }
 

@@ -34,7 +34,7 @@ pub use delta::{
     ValueId,
 };
 pub use hash::{HashIndex, Holder};
-pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Range, Versioned, Word};
+pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Pages, Range, Versioned, Word};
 #[cfg(not(loom))]
 pub use kiss_index::{KissIndex, KissRids};
 #[cfg(not(loom))]

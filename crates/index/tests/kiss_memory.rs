@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use index::{Compact, KissOptions, KissTree, Versioned};
+use index::{Compact, KissOptions, KissTree, Pages, Versioned};
 
 /// The allocator of the system, with a count of the bytes in use.
 struct Counting;
@@ -65,6 +65,41 @@ fn a_small_tree_is_small_and_a_crowded_page_takes_four_kilobytes() {
     let memory = tree.memory();
     assert_eq!((memory.page_bytes, memory.block_count), (2 * 4096, 131_072 / 64));
     assert!(memory.block_bytes < 131_072 * 12, "{memory:?}");
+}
+
+/// The memory of this process that lies where it has asked for large pages; none where the system has no such.
+fn bytes_where_large_pages_are_wanted() -> Option<usize> {
+    std::fs::metadata("/sys/kernel/mm/transparent_hugepage").ok()?;
+    let (mut sum, mut resident) = (0, 0);
+    for line in std::fs::read_to_string("/proc/self/smaps").unwrap().lines() {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some("Rss:") => resident = words.next().unwrap().parse::<usize>().unwrap() << 10,
+            Some("VmFlags:") if words.any(|flag| flag == "hg") => sum += resident,
+            _ => {}
+        }
+    }
+    Some(sum)
+}
+
+#[test]
+fn large_pages_are_for_large_trees_and_never_double_what_a_tree_takes() {
+    let _alone = alone();
+    let large = || bytes_where_large_pages_are_wanted().unwrap_or_default();
+    for pages in [Pages::Small, Pages::Adaptive] {
+        let (before, resident_before) = (large(), resident_bytes());
+        let tree = KissTree::<u64>::with_options(KissOptions { pages, ..KissOptions::default() }).unwrap();
+        let key = |index: u64| if index < 10_000 { index } else { random(index) % (1 << 25) };
+        (0..10_000).for_each(|index| drop(tree.upsert(key(index), index).unwrap()));
+        assert_eq!(large(), before, "a small tree");
+        (10_000..2_000_000).for_each(|index| drop(tree.upsert(key(index), index).unwrap()));
+        let has_large = large() > before;
+        assert_eq!(has_large, pages == Pages::Adaptive && bytes_where_large_pages_are_wanted().is_some());
+        let (memory, resident) = (tree.memory(), resident_bytes() - resident_before);
+        let taken = (memory.block_bytes + memory.page_bytes + memory.trie_bytes) as usize;
+        assert!(resident < 2 * taken, "{resident} bytes for {memory:?}");
+        assert!((0..2_000_000).step_by(1_001).all(|index| tree.get(key(index)).is_some()));
+    }
 }
 
 /// Runs a test with both kinds of slots.

@@ -8,7 +8,8 @@
 //! A class is a segment of at most 2^26 blocks of one size. The paper reserves all segments at once, 1.15 TB of
 //! address space, of which a process could hold about a hundred. Here a segment grows by chunks of 2^17 blocks, found
 //! through a directory with the upper 15 bits of the pointer: one more load, nearly always from the first-level
-//! cache, and a tree reserves what it needs.
+//! cache, and a tree reserves what it needs. The first 2 MiB of a segment have small pages, what follows has large ones:
+//! so a segment never has more than twice the memory that its blocks take.
 //!
 //! A thread takes a run of blocks from the segment by one atomic addition and goes on alone. Blocks taken out of
 //! use gather in its inactive list; a full list waits as a whole until every reader of its time has gone (a grace
@@ -21,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use sync::{CachePadded, Guard, thread_slot};
 
-use super::mapping::{AddressSpaceError, Mapping, PageSize};
+use super::mapping::{AddressSpaceError, HUGE_PAGE, Mapping, Pages};
 use super::node::Node;
 
 const CLASSES: usize = 64;
@@ -109,15 +110,15 @@ pub(super) struct Arena {
     directory: Mapping,
     next: [AtomicU32; CLASSES],
     shelves: [CachePadded<Mutex<Option<Box<Lists>>>>; SHELVES],
-    pages: PageSize,
+    pages: Pages,
 }
 
 impl Arena {
-    pub(super) fn new(pages: PageSize) -> Result<Arc<Arena>, AddressSpaceError> {
+    pub(super) fn new(pages: Pages) -> Result<Arc<Arena>, AddressSpaceError> {
         // Block 0 of class 0 would be the zero pointer; its run is never handed out.
         let next = std::array::from_fn(|class| AtomicU32::new(if class == 0 { run_blocks(0) } else { 0 }));
         let shelves = std::array::from_fn(|_| CachePadded::new(Mutex::new(None)));
-        let directory = Mapping::reserve(DIRECTORY_BYTES, PageSize::Small)?;
+        let directory = Mapping::reserve(DIRECTORY_BYTES)?;
         Ok(Arc::new(Arena { directory, next, shelves, pages }))
     }
 
@@ -164,7 +165,11 @@ impl Arena {
         };
         let chunk = self.chunk((Pointer::new(class, start).0 >> CHUNK_BITS) as usize);
         if chunk.load(Ordering::Acquire).is_null() {
-            let mapping = Mapping::reserve(chunk_bytes(class), self.pages)?;
+            let mapping = Mapping::reserve(chunk_bytes(class))?;
+            if self.pages == Pages::Adaptive {
+                let is_first = start < CHUNK_BLOCKS;
+                mapping.prefer_huge(if is_first { HUGE_PAGE } else { 0 }..chunk_bytes(class));
+            }
             let ours = mapping.start().as_ptr();
             if chunk.compare_exchange(std::ptr::null_mut(), ours, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 mapping.into_start();
@@ -300,7 +305,7 @@ mod tests {
 
     #[test]
     fn blocks_of_all_classes_are_apart_and_none_is_the_zero_pointer() {
-        let arena = Arena::new(PageSize::Small).unwrap();
+        let arena = Arena::new(Pages::default()).unwrap();
         let mut spans = Vec::new();
         for round in 0..300 {
             for class in 0..CLASSES {
@@ -315,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_segment_grows_beyond_its_first_chunk() {
-        let arena = Arena::new(PageSize::Small).unwrap();
+        let arena = Arena::new(Pages::default()).unwrap();
         let seen: HashSet<usize> = (0..CHUNK_BLOCKS * 2)
             .map(|_| {
                 let (pointer, memory) = arena.lists().take(1).unwrap();
@@ -330,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_retired_block_comes_back_only_after_its_readers_have_gone() {
-        let arena = Arena::new(PageSize::Small).unwrap();
+        let arena = Arena::new(Pages::default()).unwrap();
         let reader = sync::pin();
         let retired: Vec<Pointer> = (0..WAITING).map(|_| arena.lists().take(0b11).unwrap().0).collect();
         retired.iter().for_each(|pointer| {

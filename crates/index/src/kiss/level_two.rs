@@ -5,20 +5,22 @@
 //! key     | home: 32 | page: 16 | slot: 10 | value: 6 |
 //!                      `- the place of the slot is computed: the first level is no memory at all
 //!
-//! mapping | 2^26 slots: 65,536 pages of 1,024 | dense: a bit a page | closing: a bit a page | summary |
+//! mapping | 2^26 slots: 65,536 pages of 1,024 | dense: a bit a page | closing: a bit a page | summary | large |
 //! ```
 //!
 //! The paper gives every page 4 KiB as soon as one key falls into it. Here a page counts only once its `dense` bit is
 //! set; before, its few keys live in the trie above ([`super::trie`]), so that a small tree stays small. `closing`
-//! says that somebody is moving the page, and `summary` has a bit for each word of `dense`, for iteration.
-use std::ops::RangeInclusive;
+//! says that somebody is moving the page, and `summary` has a bit for each word of `dense`, for iteration. Where half of the
+//! pages in a span of 2 MiB have come into use, they become one large page of the machine; `large` has a bit a span.
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use sync::{Backoff, Guard};
 
+use super::KissOptions;
 use super::blocks::{Arena, Pointer};
-use super::mapping::{AddressSpaceError, Mapping, PageSize};
+use super::mapping::{AddressSpaceError, HUGE_PAGE, Mapping, Pages};
 use super::node::{Edit, Node};
 
 const PAGES: usize = 1 << 16;
@@ -28,6 +30,9 @@ const VALUE_BITS: u32 = 6;
 pub(super) const PAGE_SHIFT: u32 = 16;
 const BITMAP_WORDS: usize = PAGES / 64;
 const SUMMARY_WORDS: usize = BITMAP_WORDS / 64;
+/// Enough for slots of 8 bytes.
+const LARGE_WORDS: usize = SLOTS * 8 / HUGE_PAGE / 64;
+const ALL_WORDS: usize = 2 * BITMAP_WORDS + SUMMARY_WORDS + LARGE_WORDS;
 
 /// A slot of the second level: a compact pointer, and what its kind has beside it.
 pub trait Slot: Send + Sync + 'static {
@@ -138,14 +143,18 @@ impl Slot for Versioned {
 pub(super) struct LevelTwo<S> {
     mapping: Mapping,
     home: u64,
+    pages: Pages,
     slots: std::marker::PhantomData<S>,
 }
 
 impl<S: Slot> LevelTwo<S> {
-    pub(super) fn new(home: u32, pages: PageSize) -> Result<Self, AddressSpaceError> {
-        let len_bytes = SLOTS * size_of::<S>() + (2 * BITMAP_WORDS + SUMMARY_WORDS) * 8;
-        let mapping = Mapping::reserve(len_bytes.next_multiple_of(4096), pages)?;
-        Ok(LevelTwo { mapping, home: u64::from(home) << 32, slots: std::marker::PhantomData })
+    /// Pages of the second level that one large page of the machine holds.
+    const SPAN_PAGES: usize = HUGE_PAGE / (PAGE_SLOTS * size_of::<S>());
+
+    pub(super) fn new(KissOptions { home, pages }: KissOptions) -> Result<Self, AddressSpaceError> {
+        let len_bytes = SLOTS * size_of::<S>() + ALL_WORDS * 8;
+        let mapping = Mapping::reserve(len_bytes.next_multiple_of(4096))?;
+        Ok(LevelTwo { mapping, home: u64::from(home) << 32, pages, slots: std::marker::PhantomData })
     }
 
     /// The page of a key of the home.
@@ -174,7 +183,7 @@ impl<S: Slot> LevelTwo<S> {
 
     #[inline]
     fn bitmap_word(&self, index: usize) -> &AtomicU64 {
-        debug_assert!(index < 2 * BITMAP_WORDS + SUMMARY_WORDS);
+        debug_assert!(index < ALL_WORDS);
         // SAFETY: the bitmaps follow the slots in the mapping and have this many words; the start of the mapping and
         // the size of the slots are multiples of 8.
         unsafe { self.mapping.start().add(SLOTS * size_of::<S>()).cast::<AtomicU64>().add(index).as_ref() }
@@ -211,6 +220,19 @@ impl<S: Slot> LevelTwo<S> {
         let word = page / 64;
         self.bitmap_word(2 * BITMAP_WORDS + word / 64).fetch_or(1 << (word % 64), Ordering::AcqRel);
         self.bitmap_word(word).fetch_or(1 << (page % 64), Ordering::AcqRel);
+        self.enlarge_if_crowded(page / Self::SPAN_PAGES);
+    }
+
+    /// Puts a span on one large page of the machine when half of it is in use: it takes at most twice the memory then.
+    fn enlarge_if_crowded(&self, span: usize) {
+        let pages_in_use = || self.count_dense(span * Self::SPAN_PAGES / 64..(span + 1) * Self::SPAN_PAGES / 64);
+        if self.pages == Pages::Small || pages_in_use() < Self::SPAN_PAGES / 2 {
+            return;
+        }
+        let (large, bit) = (self.bitmap_word(2 * BITMAP_WORDS + SUMMARY_WORDS + span / 64), 1 << (span % 64));
+        if large.load(Ordering::Relaxed) & bit == 0 && large.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            self.mapping.make_huge(span * HUGE_PAGE..(span + 1) * HUGE_PAGE);
+        }
     }
 
     /// Sets a slot of a page that the caller is moving.
@@ -366,7 +388,12 @@ impl<S: Slot> LevelTwo<S> {
 
     /// How many pages are dense.
     pub(super) fn page_count(&self) -> usize {
-        (0..BITMAP_WORDS).map(|word| self.bitmap_word(word).load(Ordering::Relaxed).count_ones() as usize).sum()
+        self.count_dense(0..BITMAP_WORDS)
+    }
+
+    /// How many pages are dense by some words of the bitmap.
+    fn count_dense(&self, words: Range<usize>) -> usize {
+        words.map(|word| self.bitmap_word(word).load(Ordering::Relaxed).count_ones() as usize).sum()
     }
 }
 
@@ -394,7 +421,7 @@ mod tests {
 
     #[test]
     fn dense_pages_are_found_in_both_directions() {
-        let level_two = LevelTwo::<Compact>::new(5, PageSize::Small).unwrap();
+        let level_two = LevelTwo::<Compact>::new(KissOptions { home: 5, ..KissOptions::default() }).unwrap();
         let dense = [0, 1, 63, 64, 4_095, 4_096, 40_000, 65_535];
         assert_eq!((level_two.next_dense(0), level_two.last_dense(PAGES - 1)), (None, None));
         dense.iter().for_each(|page| level_two.open(*page));

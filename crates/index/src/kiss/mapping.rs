@@ -2,13 +2,19 @@
 //!
 //! A mapping is asked of the system once, zeroed and without a promise that memory is there for all of it. A page
 //! becomes memory when something is written to it; concurrent first writes are the system's business.
+//!
+//! Pages of 2 MiB save most misses of the processor's address translation, but the first byte of one takes all its memory.
+//! So a mapping begins with small pages and says where large ones pay: [`Mapping::prefer_huge`] before anything is
+//! written there, [`Mapping::make_huge`] where much is written already. Both are wishes that a system may not fulfil.
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-const HUGE_PAGE: usize = 2 << 20;
+/// A large page of x86-64 and of 64-bit ARM with usual small ones.
+pub(super) const HUGE_PAGE: usize = 2 << 20;
 
 /// The system refused address space to an index.
 #[derive(Debug)]
@@ -43,11 +49,14 @@ impl std::error::Error for AddressSpaceError {
     }
 }
 
-/// Whether the system is asked to back a mapping with 2 MiB pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum PageSize {
+/// With what pages the memory of an index is backed.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Pages {
+    /// Pages of 2 MiB where the index is large enough to fill them, if the system has such.
+    #[default]
+    Adaptive,
+    /// The system's usual pages everywhere.
     Small,
-    Huge,
 }
 
 /// A span of zeroed address space, given back when dropped.
@@ -62,10 +71,11 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Reserves `len_bytes` of zeros, readable and writable, starting at a multiple of 2 MiB where `pages` are huge.
-    pub(super) fn reserve(len_bytes: usize, pages: PageSize) -> Result<Mapping, AddressSpaceError> {
+    /// Reserves `len_bytes` of zeros, readable and writable, on small pages for now. What is at least one large page long
+    /// begins at a multiple of its size.
+    pub(super) fn reserve(len_bytes: usize) -> Result<Mapping, AddressSpaceError> {
         let failed = |errno: rustix::io::Errno| AddressSpaceError { wanted_bytes: len_bytes, reason: errno.into() };
-        let slack = if pages == PageSize::Huge { HUGE_PAGE } else { 0 };
+        let slack = if len_bytes >= HUGE_PAGE { HUGE_PAGE } else { 0 };
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a new private anonymous mapping at an address that the system chooses touches nothing of ours.
         let start = unsafe { mmap_anonymous(null_mut(), len_bytes + slack, access, flags) }.map_err(failed)?;
@@ -80,8 +90,6 @@ impl Mapping {
                 if head > 0 { tail.and(munmap(start.cast(), head)) } else { tail }
             };
             trimmed.map_err(failed)?;
-            // SAFETY: the span is ours. The advice is a wish: a system without huge pages may refuse it.
-            let _ = unsafe { madvise(aligned.cast(), len_bytes, Advice::LinuxHugepage) };
         }
         let start = NonNull::new(aligned).ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
         Ok(Mapping { start, len_bytes })
@@ -91,6 +99,26 @@ impl Mapping {
     #[inline]
     pub(super) fn start(&self) -> NonNull<u8> {
         self.start
+    }
+
+    /// Asks for large pages wherever the span gets memory from now on.
+    pub(super) fn prefer_huge(&self, span_bytes: Range<usize>) {
+        self.advise(span_bytes, libc::MADV_HUGEPAGE);
+    }
+
+    /// Asks for large pages where the span has memory as well: the system copies what is there, at once.
+    pub(super) fn make_huge(&self, span_bytes: Range<usize>) {
+        self.advise(span_bytes.clone(), libc::MADV_HUGEPAGE);
+        self.advise(span_bytes, libc::MADV_COLLAPSE);
+    }
+
+    fn advise(&self, span_bytes: Range<usize>, advice: i32) {
+        assert!(span_bytes.start <= span_bytes.end && span_bytes.end <= self.len_bytes);
+        // SAFETY: the start lies within the mapping or at its end.
+        let start = unsafe { self.start.add(span_bytes.start) };
+        // SAFETY: the span is ours, and neither advice changes what can be read there. Errors say that there are no large
+        // pages, which is no harm.
+        let _ = unsafe { libc::madvise(start.as_ptr().cast(), span_bytes.len(), advice) };
     }
 
     /// Gives up ownership; the caller makes a mapping of the address and the length again, once.
@@ -120,24 +148,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reservation_is_zeros_and_aligned_as_asked() {
-        for (pages, alignment) in [(PageSize::Small, 4096), (PageSize::Huge, HUGE_PAGE)] {
-            let mapping = Mapping::reserve(64 << 20, pages).unwrap();
+    fn a_reservation_is_zeros_and_aligned_and_keeps_what_is_written_when_its_pages_change() {
+        for len_bytes in [64 << 10, 64 << 20] {
+            let mapping = Mapping::reserve(len_bytes).unwrap();
+            let alignment = if len_bytes < HUGE_PAGE { 4096 } else { HUGE_PAGE };
             assert!(mapping.start().cast::<u8>().as_ptr().addr().is_multiple_of(alignment));
             // SAFETY: the last byte of the mapping, which nobody else uses.
-            let last = unsafe { mapping.start().add((64 << 20) - 1) };
+            let last = unsafe { mapping.start().add(len_bytes - 1) };
             // SAFETY: as above.
             unsafe {
                 assert_eq!(last.read(), 0);
                 last.write(7);
-                assert_eq!(last.read(), 7);
+                mapping.prefer_huge(0..len_bytes);
+                mapping.make_huge(0..len_bytes);
+                assert_eq!((last.read(), mapping.start().read()), (7, 0));
             }
         }
     }
 
     #[test]
     fn an_impossible_reservation_says_what_was_wanted() {
-        let error = Mapping::reserve(1 << 62, PageSize::Small).err().unwrap();
+        let error = Mapping::reserve(1 << 62).err().unwrap();
         let text = error.to_string();
         assert!(text.contains(&format!("{} KiB", 1u64 << 52)) && text.contains("ulimit -v"), "{text}");
     }

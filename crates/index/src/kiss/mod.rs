@@ -23,7 +23,7 @@
 //!   ([`growth`]). The paper's tree takes 4 KiB for each of 1,000 keys at random; here it is about 60 bytes.
 //! - **Values in place** (section 7): with [`Versioned`] slots an update of a value copies nothing ([`level_two`]).
 //! - **No limit on the number of trees**: segments grow by chunks ([`blocks`]).
-//! - **Huge pages** as an option.
+//! - **Large pages**, but only where they will be filled ([`Pages`]).
 //!
 //! A key has one value, a word of 64 bits. An index that needs several Rids for a key stores a word that leads to
 //! them, and exchanges it under [`KissTree::change`]: the tree promises that the value seen is the one replaced.
@@ -52,12 +52,11 @@ use types::Rid;
 
 pub use iterate::Range;
 pub use level_two::{Compact, Versioned};
-pub use mapping::AddressSpaceError;
+pub use mapping::{AddressSpaceError, Pages};
 pub use node::Change;
 
 use blocks::Arena;
 use level_two::{LevelTwo, PAGE_SLOTS, Slot};
-use mapping::PageSize;
 use node::{Edit, FANOUT, ManyKeys, OneKey, base_of, bit_of};
 use trie::{Outcome, Trie};
 
@@ -94,8 +93,8 @@ impl Word for Rid {
 pub struct KissOptions {
     /// The upper 32 bits of the keys that get pages. Keys elsewhere are right as well, and live in the trie.
     pub home: u32,
-    /// Ask the system for pages of 2 MiB: quicker on large dense trees, memory in coarser steps.
-    pub has_huge_pages: bool,
+    /// With what pages its memory is backed.
+    pub pages: Pages,
 }
 
 /// What a tree takes, in bytes.
@@ -135,8 +134,7 @@ impl<V: Word> KissTree<V> {
 impl<V: Word, S: Slot> KissTree<V, S> {
     /// An empty tree with options.
     pub fn with_options(options: KissOptions) -> Result<Self, AddressSpaceError> {
-        let pages = if options.has_huge_pages { PageSize::Huge } else { PageSize::Small };
-        let (arena, level_two) = (Arena::new(pages)?, LevelTwo::new(options.home, pages)?);
+        let (arena, level_two) = (Arena::new(options.pages)?, LevelTwo::new(options)?);
         let shared = Arc::new(Shared { arena, level_two, trie: Trie::new() });
         Ok(KissTree { shared, values: PhantomData })
     }

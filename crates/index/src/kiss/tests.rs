@@ -94,7 +94,7 @@ fn compare<S: Slot>(tree: &KissTree<u64, S>, model: &BTreeMap<u64, u64>, others:
 }
 
 fn replay<S: Slot>(steps: &[Step], home: u32) {
-    let tree = KissTree::<u64, S>::with_options(KissOptions { home, has_huge_pages: false }).unwrap();
+    let tree = KissTree::<u64, S>::with_options(KissOptions { home, pages: Pages::Adaptive }).unwrap();
     let mut model = BTreeMap::new();
     steps.iter().for_each(|step| apply(&tree, &mut model, step));
     compare(&tree, &model, &[0, 1, u64::MAX, u64::from(HOME) << 32]);
@@ -116,7 +116,7 @@ proptest! {
         stride in 1..90u64,
         turns in prop::collection::vec(any::<bool>(), 0..3_000),
     ) {
-        let tree = KissTree::with_options(KissOptions { home: HOME, has_huge_pages: false }).unwrap();
+        let tree = KissTree::with_options(KissOptions { home: HOME, pages: Pages::Small }).unwrap();
         let dense = run_of(u64::from(HOME) << 32, stride, 2_500);
         let model: BTreeMap<u64, u64> = keys.into_iter().chain(dense).map(|key| (key, key)).collect();
         tree.load(in_model(&model, 0..=u64::MAX)).unwrap();
@@ -192,8 +192,8 @@ fn a_decision_sees_the_value_that_it_replaces() {
 }
 
 #[test]
-fn a_tree_with_huge_pages_answers_the_same() {
-    let options = KissOptions { home: 0, has_huge_pages: true };
+fn a_tree_with_small_pages_answers_the_same() {
+    let options = KissOptions { home: 0, pages: Pages::Small };
     let tree = KissTree::<u64>::with_options(options).unwrap();
     let model: BTreeMap<u64, u64> = (0..20_000).map(|key| (key * 3, key)).collect();
     tree.load(in_model(&model, 0..=u64::MAX)).unwrap();

@@ -38,7 +38,7 @@ pub(super) fn kiss(bench: &mut Bench<'_, '_>) -> Result<(), LabError> {
         Peer::PrefetchedHash,
         Peer::Array,
     ];
-    all(bench, &[Peer::Kiss, Peer::KissHuge], &peers)
+    all(bench, &[Peer::Kiss, Peer::KissSmall], &peers)
 }
 
 /// The B+tree beside other trees.

@@ -1,5 +1,5 @@
 //! Our KISS-Tree.
-use index::{Compact, KissOptions, KissTree, Versioned};
+use index::{Compact, KissOptions, KissTree, Pages, Versioned};
 
 use super::{Contestant, Map};
 use crate::LabError;
@@ -47,14 +47,14 @@ fn failed(error: index::AddressSpaceError) -> LabError {
     LabError::Failed(error.to_string())
 }
 
-/// Slots of 4 bytes.
+/// Slots of 4 bytes; large pages where they are filled.
 pub(super) fn as_published() -> Result<Box<dyn Contestant>, LabError> {
     Ok(Box::new(KissTree::<u64, Compact>::with_options(KissOptions::default()).map_err(failed)?))
 }
 
-/// Slots of 4 bytes on pages of 2 MiB.
-pub(super) fn on_huge_pages() -> Result<Box<dyn Contestant>, LabError> {
-    let options = KissOptions { has_huge_pages: true, ..KissOptions::default() };
+/// Slots of 4 bytes, and 4 KiB pages of the machine everywhere.
+pub(super) fn on_small_pages() -> Result<Box<dyn Contestant>, LabError> {
+    let options = KissOptions { pages: Pages::Small, ..KissOptions::default() };
     Ok(Box::new(KissTree::<u64, Compact>::with_options(options).map_err(failed)?))
 }
 

@@ -182,8 +182,8 @@ fn sum_of_batch<M: Map>(map: &M, keys: &[u64], found: &mut Vec<Option<u64>>, sum
 pub enum Peer {
     /// The KISS-Tree as published: slots of 4 bytes
     Kiss,
-    /// The same on pages of 2 MiB
-    KissHuge,
+    /// The same on small pages of the machine only
+    KissSmall,
     /// The KISS-Tree with versioned slots, whose values change in place
     KissInPlace,
     /// The B+tree with a version latch in each node
@@ -215,7 +215,7 @@ impl Peer {
     pub const fn name(self) -> &'static str {
         match self {
             Peer::Kiss => "KISS-Tree",
-            Peer::KissHuge => "KISS-Tree, huge pages",
+            Peer::KissSmall => "KISS-Tree, small pages",
             Peer::KissInPlace => "KISS-Tree, values in place",
             Peer::BPlusTree => "B+tree",
             Peer::Pt4 => "PT-4",
@@ -235,7 +235,7 @@ impl Peer {
     pub fn make(self, order: Order, count: u32) -> Result<Box<dyn Contestant>, LabError> {
         Ok(match self {
             Peer::Kiss => kiss::as_published()?,
-            Peer::KissHuge => kiss::on_huge_pages()?,
+            Peer::KissSmall => kiss::on_small_pages()?,
             Peer::KissInPlace => kiss::in_place()?,
             Peer::BPlusTree => bplus::latched_by::<index::NodeLatches>(),
             Peer::Pt4 => Box::new(crate::baselines::PrefixTree::new(count as usize)),
