@@ -90,9 +90,9 @@ fn large_pages_are_for_large_trees_and_never_double_what_a_tree_takes() {
         let (before, resident_before) = (large(), resident_bytes());
         let tree = KissTree::<u64>::with_options(KissOptions { pages, ..KissOptions::default() }).unwrap();
         let key = |index: u64| if index < 10_000 { index } else { random(index) % (1 << 25) };
-        (0..10_000).for_each(|index| drop(tree.upsert(key(index), index).unwrap()));
+        (0..10_000).for_each(|index| assert!(tree.upsert(key(index), index).unwrap().is_none()));
         assert_eq!(large(), before, "a small tree");
-        (10_000..2_000_000).for_each(|index| drop(tree.upsert(key(index), index).unwrap()));
+        tree.load((10_000..2_000_000).map(|index| (key(index), index))).unwrap();
         let has_large = large() > before;
         assert_eq!(has_large, pages == Pages::Adaptive && bytes_where_large_pages_are_wanted().is_some());
         let (memory, resident) = (tree.memory(), resident_bytes() - resident_before);
