@@ -35,7 +35,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     #[inline]
     pub fn load<'g>(&'g self, guard: &'g Guard) -> &'g T {
         #[cfg(all(shuttle, not(loom)))]
-        model::step();
+        crate::thread::step();
         let shared = self.pointer.load(Ordering::Acquire, guard);
         // SAFETY: the pointer is never null (set in `new`, replaced only by `replace` with an owned value), and a
         // replaced value is destroyed only after every guard pinned before the swap is gone. The one in place is
@@ -46,7 +46,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     /// Publishes `value`; the old one is dropped once no reader can hold it.
     pub fn replace(&self, value: T, guard: &Guard) {
         #[cfg(all(shuttle, not(loom)))]
-        model::step();
+        crate::thread::step();
         let old = self.pointer.swap(Owned::new(value), Ordering::AcqRel, guard);
         // SAFETY: the swap made `old` unreachable for readers that pin from now on, and only this call got it.
         unsafe { guard.defer_destroy(old) };
@@ -67,21 +67,13 @@ mod model {
     use crossbeam_epoch::{Collector, Guard, LocalHandle};
     use shuttle::{lazy_static, thread_local};
 
-    use crate::atomic::{AtomicBool, Ordering};
-
     // The threads of a model share one thread of the system, and each has to pin for itself.
     lazy_static! {
         static ref COLLECTOR: Collector = Collector::new();
-        static ref STEPS: AtomicBool = AtomicBool::new(false);
     }
 
     thread_local! {
         static HANDLE: LocalHandle = COLLECTOR.register();
-    }
-
-    /// A point at which shuttle may switch threads.
-    pub(super) fn step() {
-        STEPS.load(Ordering::Relaxed);
     }
 
     /// Pins the epoch for this thread of the model, and frees at once what may be freed.

@@ -4,7 +4,7 @@
 //! Nothing here knows what a page or a transaction is. Readers of the cells and directories take no latch and write no
 //! cache line that another thread reads, but for pinning their own epoch.
 //!
-//! All of it stands on the modules [`atomic`], [`blocking`], [`hint`], [`thread`] and [`cell`], through which a model
+//! All of it stands on the modules [`atomic`], [`zeroed`], [`blocking`], [`hint`], [`thread`] and [`cell`], through which a model
 //! checker can take the place of `std`.
 
 pub mod atomic;
@@ -22,7 +22,7 @@ pub mod thread;
 #[cfg(not(any(loom, shuttle)))]
 mod thread_slot;
 pub mod throttle;
-mod zeroed;
+pub mod zeroed;
 
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use counter::{Counter, Counters};

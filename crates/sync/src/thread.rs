@@ -29,6 +29,17 @@ thread_local! {
     static NUMBER: usize = NEXT.fetch_add(1, crate::atomic::Ordering::Relaxed);
 }
 
+#[cfg(shuttle)]
+lazy_static! {
+    static ref STEPS: crate::atomic::AtomicBool = crate::atomic::AtomicBool::new(false);
+}
+
+/// A point at which shuttle may switch threads.
+#[cfg(shuttle)]
+pub(crate) fn step() {
+    STEPS.load(crate::atomic::Ordering::Relaxed);
+}
+
 /// A small number for this thread of the model.
 #[cfg(any(loom, shuttle))]
 pub fn number() -> usize {

@@ -9,7 +9,8 @@
 use std::mem::needs_drop;
 use std::ptr::{NonNull, null_mut};
 
-use sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use sync::zeroed::{AtomicU32, AtomicU64};
 
 use super::footprint::{LineKind, Visitor};
 use super::lines;

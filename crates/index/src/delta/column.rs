@@ -1,5 +1,6 @@
 //! A column of a delta storage: its rows as ids, with the index that they are ids of (tsx-index, figure 2).
-use sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use sync::atomic::{AtomicU64, Ordering};
+use sync::zeroed::AtomicU32;
 use sync::{Latch, RwSpinLatch};
 
 use super::buckets::Buckets;

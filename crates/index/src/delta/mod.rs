@@ -40,6 +40,8 @@ mod sorted;
 mod tree;
 mod value;
 
+#[cfg(all(test, shuttle))]
+mod models;
 #[cfg(test)]
 mod races;
 #[cfg(test)]

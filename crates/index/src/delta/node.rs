@@ -10,7 +10,8 @@
 //! follow what they have seen. Nodes stay where they are until the index goes, since a delta never shrinks.
 use std::ptr::{NonNull, null_mut};
 
-use sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use sync::atomic::Ordering;
+use sync::zeroed::{AtomicPtr, AtomicU32};
 
 use super::dictionary::ValueId;
 use super::footprint::{LineKind, Visitor};

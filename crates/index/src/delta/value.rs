@@ -11,7 +11,8 @@
 use std::cmp::Ordering as Order;
 use std::ptr::{from_ref, without_provenance_mut};
 
-use sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use sync::atomic::Ordering;
+use sync::zeroed::{AtomicPtr, AtomicU64};
 
 use super::buckets::Zeroed;
 use super::footprint::{LineKind, Visitor};

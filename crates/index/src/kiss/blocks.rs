@@ -17,9 +17,10 @@
 //! lists is tried, never waited for, unless all are taken.
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use sync::zeroed::{AtomicPtr, AtomicU32, AtomicU64};
 use sync::{CachePadded, Guard, thread_slot};
 
 use super::mapping::{AddressSpaceError, HUGE_PAGE, Mapping, Pages};
@@ -33,7 +34,7 @@ const CHUNKS: usize = 1 << (u32::BITS - CHUNK_BITS);
 const DIRECTORY_BYTES: usize = CHUNKS * size_of::<AtomicPtr<u8>>();
 const SHELVES: usize = 16;
 /// How many blocks wait together for a grace period.
-const WAITING: usize = 128;
+const WAITING: usize = if cfg!(shuttle) { 1 } else { 128 };
 /// A thread takes about as many blocks at once as fill this.
 const RUN_BYTES: usize = 4096;
 

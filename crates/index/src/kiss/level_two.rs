@@ -14,9 +14,11 @@
 //! pages in a span of 2 MiB have come into use, they become one large page of the machine; `large` has a bit a span.
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use sync::{Backoff, Guard};
+use sync::Guard;
+use sync::hint::SpinWait;
+use sync::zeroed::{AtomicU32, AtomicU64};
 
 use super::KissOptions;
 use super::blocks::{Arena, Pointer};
@@ -107,13 +109,13 @@ impl Slot for Versioned {
 
     #[inline]
     fn read_settled(&self) -> u64 {
-        let backoff = Backoff::new();
+        let mut wait = SpinWait::new();
         loop {
             let word = self.read();
             if word & LATCH == 0 {
                 return word;
             }
-            backoff.snooze();
+            wait.pause();
         }
     }
 
@@ -208,10 +210,10 @@ impl<S: Slot> LevelTwo<S> {
 
     /// Waits while somebody is moving the page.
     pub(super) fn wait_while_closing(&self, page: usize) {
-        let backoff = Backoff::new();
+        let mut wait = SpinWait::new();
         let is_closing = || self.bitmap_word(BITMAP_WORDS + page / 64).load(Ordering::Acquire) >> (page % 64) & 1 != 0;
         while is_closing() && !self.is_dense(page) {
-            backoff.snooze();
+            wait.pause();
         }
     }
 

@@ -2,9 +2,10 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use sync::Guard;
+use sync::zeroed::{AtomicPtr, AtomicU64};
 
 use super::node::{Node, base_of};
 
@@ -48,7 +49,20 @@ fn allocate(words: usize) -> NonNull<u64> {
 fn retire(memory: NonNull<u64>, words: usize, guard: &Guard) {
     // SAFETY: the caller took the node out of the trie, once; whoever pins from now on cannot reach it, and the
     // memory is from `allocate` with this many words.
-    unsafe { guard.defer_unchecked(move || dealloc(memory.as_ptr().cast(), layout(words))) };
+    unsafe { guard.defer_unchecked(move || give_back(memory, words)) };
+}
+
+/// # Safety
+/// The memory is from [`allocate`] with this many words, and nobody uses it any more.
+unsafe fn give_back(memory: NonNull<u64>, words: usize) {
+    if cfg!(shuttle) {
+        // A reader that came too late shall see it: memory is overwritten and never used again.
+        // SAFETY: the caller's promise.
+        unsafe { memory.write_bytes(0xA5, words) };
+        return;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { dealloc(memory.as_ptr().cast(), layout(words)) };
 }
 
 /// A link as read: an address with tags.
@@ -146,7 +160,7 @@ impl Link {
             Inner { words: memory, lifetime: PhantomData }.words_len()
         };
         // SAFETY: nodes come from `allocate` with this many words, and the caller owns this one.
-        unsafe { dealloc(memory.as_ptr().cast(), layout(words)) };
+        unsafe { give_back(memory, words) };
     }
 }
 

@@ -38,6 +38,8 @@ mod mapping;
 mod node;
 mod trie;
 
+#[cfg(all(test, shuttle))]
+mod models;
 #[cfg(test)]
 mod races;
 #[cfg(test)]

@@ -11,7 +11,9 @@
 //! is why every value is read as an atomic word.
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
+
+use sync::zeroed::AtomicU64;
 
 /// How many keys share a node, and the bits of the key that tell them apart.
 pub(super) const FANOUT: usize = 64;

@@ -18,9 +18,8 @@
 //! is itself never frozen.
 //!
 //! A link marked closed leads to a subtree that is being moved into a page; it can be read, and no longer be changed.
-use std::sync::atomic::AtomicPtr;
-
 use sync::Guard;
+use sync::zeroed::AtomicPtr;
 
 use super::level_two::PAGE_SHIFT;
 use super::link::{Child, Inner, Leaf, Link};
@@ -31,7 +30,7 @@ use super::node::{Edit, Node};
 /// on, some 60 bytes a key, and here up to 150. But an insert into a crowded trie copies long nodes: measured with keys at
 /// random over all pages, 0.3 million inserts a second where pages wait for 90 leaves, against 1 to 3 million in pages,
 /// and batched reads are four times slower.
-const CROWDED: usize = 20;
+const CROWDED: usize = if cfg!(shuttle) { 3 } else { 20 };
 
 /// The trie.
 pub(super) struct Trie {

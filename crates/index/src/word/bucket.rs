@@ -245,6 +245,6 @@ impl<const WORDS: usize> Drop for Latch<'_, WORDS> {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Bucket<1>>() == 64 && size_of::<Bucket<2>>() == 64);
 const _: () = assert!(Bucket::<1>::ENTRIES == 3 && Bucket::<2>::ENTRIES == 2);
