@@ -2,6 +2,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use engine::{
     Column, DataType, Database, Direction, Error, IndexDefinition, IndexPart, IndexRange, Isolation, OpenOptions,
     Retention, Schema, Table, TableSettings, Transaction, TransactionOptions, Value,
@@ -86,6 +87,40 @@ fn a_statement_fails_where_an_expression_does_and_changes_nothing() {
     assert_eq!(transaction.insert(&table, &row(3, 0)).unwrap_err().sqlstate(), "22012");
     transaction.commit().unwrap();
     assert_eq!(all(&db, &table, "inverse"), [2, 1]);
+}
+
+/// Rows of ids and values of `a`.
+fn batch(rows: &[(i64, i64)]) -> RecordBatch {
+    let numbers = |of: fn(&(i64, i64)) -> i64| Arc::new(Int64Array::from_iter_values(rows.iter().map(of))) as ArrayRef;
+    let texts = Arc::new(StringViewArray::from_iter_values(rows.iter().map(|_| "text")));
+    RecordBatch::try_from_iter([("id", numbers(|row| row.0)), ("a", numbers(|row| row.1)), ("t", texts)]).unwrap()
+}
+
+#[test]
+fn rows_of_a_batch_have_keys_of_their_own_and_the_first_wrong_row_is_told() {
+    let db = Database::in_memory_with(&options());
+    let table = make(&db);
+    db.create_index("t", inverse()).unwrap();
+    db.create_index("t", odd()).unwrap();
+    // Every third row has an even number, and so no entry in one of the indexes.
+    let a_of = |id: i64| 2 * id - i64::from(id % 3 != 0);
+    let rows: Vec<(i64, i64)> = (1..=2_500).map(|id| (id, a_of(id))).collect();
+    assert_eq!(db.begin().unwrap().insert_batch(&table, &batch(&rows)).unwrap(), 2_500);
+    assert_eq!(all(&db, &table, "odd"), [0i64; 0], "it was rolled back");
+    run(&db, |t| t.insert_batch(&table, &batch(&rows)).map(drop)).unwrap();
+    let odd_ids: Vec<i64> = (1..=2_500).filter(|id| id % 3 != 0).collect();
+    let found = all(&db, &table, "inverse");
+    assert!(found.is_sorted_by_key(|id| 12 / a_of(*id)) && found.len() == 2_500);
+    assert_eq!(all(&db, &table, "odd"), odd_ids);
+    // One row divides by zero, and one has an odd number that is taken, in the same thousand.
+    let more = |wrong: [(usize, i64); 2]| {
+        let mut rows: Vec<(i64, i64)> = (0..2_000).map(|more| (3_000 + more, 2 * (3_000 + more))).collect();
+        wrong.iter().for_each(|(at, a)| rows[*at].1 = *a);
+        run(&db, |t| t.insert_batch(&table, &batch(&rows)).map(drop)).unwrap_err().sqlstate()
+    };
+    assert_eq!(more([(1_500, 0), (1_600, 1)]), "22012");
+    assert_eq!(more([(1_500, 1), (1_600, 0)]), "23505");
+    assert_eq!((all(&db, &table, "inverse"), all(&db, &table, "odd")), (found, odd_ids), "nothing stays");
 }
 
 #[test]

@@ -137,8 +137,12 @@ impl Computed {
     }
 
     fn batch(&self, builders: &mut [ColumnBuilder], rows: usize) -> Result<RecordBatch, ExpressionError> {
+        self.batch_of(builders.iter_mut().map(ColumnBuilder::finish).collect(), rows)
+    }
+
+    /// A batch of the columns that the index reads.
+    fn batch_of(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch, ExpressionError> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let arrays = builders.iter_mut().map(ColumnBuilder::finish).collect();
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(|error| broken(&error))
     }
 
@@ -215,6 +219,13 @@ impl IndexData {
         }
     }
 
+    /// What rows of the columns that the index reads are entered under.
+    fn keys_of(&self, computed: &Computed, rows: &RecordBatch) -> Result<Vec<Option<Keyed>>, ExpressionError> {
+        let mut keys = Vec::with_capacity(rows.num_rows());
+        computed.for_each(rows, |parts| keys.push(parts.map(|parts| self.keyed_of_parts(parts))))?;
+        Ok(keys)
+    }
+
     /// What one row gives.
     #[inline(never)]
     fn worked_out<T>(
@@ -267,7 +278,33 @@ impl IndexData {
 }
 
 /// Rows whose keys are worked out together.
-const ROWS_AT_ONCE: usize = 1024;
+pub(crate) const ROWS_AT_ONCE: usize = 1024;
+
+/// What the rows of a batch are entered under, in the indexes whose keys are worked out.
+#[derive(Default)]
+pub(crate) struct KeysOfBatch(Vec<(Arc<IndexData>, Vec<Option<Keyed>>)>);
+
+impl KeysOfBatch {
+    /// Works out the keys of rows that have the columns of the table, in their Arrow form. Where that fails for one of them,
+    /// each is left to be worked out when it is its turn, so that what is wrong is told in the order of the rows.
+    pub(crate) fn new(indexes: &[Arc<IndexData>], rows: &RecordBatch) -> KeysOfBatch {
+        let keys = |index: &Arc<IndexData>| {
+            let computed = index.computed()?;
+            let arrays = index.columns().iter().map(|column| rows.column(*column).clone()).collect();
+            let batch = computed.batch_of(arrays, rows.num_rows()).ok()?;
+            Some((index.clone(), index.keys_of(computed, &batch).ok()?))
+        };
+        KeysOfBatch(indexes.iter().filter_map(keys).collect())
+    }
+
+    /// What the row at this place of the batch, which has these cells, is entered under in an index.
+    pub(crate) fn keyed(&self, index: &Arc<IndexData>, at: usize, row: &[Cell<'_>]) -> Result<Option<Keyed>> {
+        match self.0.iter().find(|(of, _)| Arc::ptr_eq(of, index)) {
+            Some((_, keys)) => Ok(keys[at].clone()),
+            None => index.keyed_row(row),
+        }
+    }
+}
 
 /// Works out the keys of many rows, and passes on each with what it is entered under, in order.
 pub(crate) struct KeysOfRows<'i, T, F> {
@@ -306,11 +343,7 @@ impl<'i, T, F: FnMut(T, Result<Option<Keyed>>)> KeysOfRows<'i, T, F> {
             Ok(batch) => batch,
             Err(error) => return rows.into_iter().for_each(|row| (self.take)(row, Err(error.clone().into()))),
         };
-        let keys_of = |batch: &RecordBatch| {
-            let mut keys = Vec::with_capacity(batch.num_rows());
-            let done = computed.for_each(batch, |parts| keys.push(parts.map(|parts| self.index.keyed_of_parts(parts))));
-            done.map(|()| keys)
-        };
+        let keys_of = |batch: &RecordBatch| self.index.keys_of(computed, batch);
         match keys_of(&batch) {
             Ok(keys) => rows.into_iter().zip(keys).for_each(|(row, keyed)| (self.take)(row, Ok(keyed))),
             // One of them fails, and the others are to have their keys.

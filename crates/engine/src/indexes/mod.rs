@@ -56,7 +56,7 @@ mod sweep;
 pub(crate) use build::{build_all, enter_committed, order};
 use computed::Computed;
 pub use computed::{ExpressionCompiler, ExpressionError, RowExpression};
-pub(crate) use computed::{Keyed, KeysOfRows};
+pub(crate) use computed::{Keyed, KeysOfBatch, KeysOfRows, ROWS_AT_ONCE};
 pub(crate) use definition::KeptIndex;
 pub use definition::{IndexDefinition, IndexExpression, IndexMethod, IndexPart};
 pub use entries::Direction;

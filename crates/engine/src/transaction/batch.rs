@@ -8,6 +8,7 @@ use types::{Rid, Timestamp};
 use super::Transaction;
 use super::write::Done;
 use crate::error::{Error, Result};
+use crate::indexes::{KeysOfBatch, ROWS_AT_ONCE};
 use crate::isolation::{Changed, LockStrength, LockWait, RowLock};
 use crate::read_view::ReadView;
 use crate::row::{Cells, check_cells, check_width};
@@ -21,11 +22,15 @@ impl Transaction {
         let columns = batch_columns(data, 0..data.schema.columns().len(), rows)?;
         self.whole(|transaction| {
             let mut cells = Cells::with_capacity(columns.len());
-            for row in 0..rows.num_rows() {
-                cells.clear();
-                cells.extend(columns.iter().map(|(_, array)| array.get(row)));
-                check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
-                transaction.insert_cells(data, &cells)?;
+            for first in (0..rows.num_rows()).step_by(ROWS_AT_ONCE) {
+                let count = ROWS_AT_ONCE.min(rows.num_rows() - first);
+                let keys = KeysOfBatch::new(&data.indexes.all(), &rows.slice(first, count));
+                for at in 0..count {
+                    cells.clear();
+                    cells.extend(columns.iter().map(|(_, array)| array.get(first + at)));
+                    check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
+                    transaction.insert_cells(data, &cells, Some((&keys, at)))?;
+                }
             }
             Ok(rows.num_rows() as u64)
         })

@@ -12,7 +12,7 @@ use types::{Rid, Snapshot, TxnId};
 use super::Transaction;
 use super::locks::Tried;
 use crate::error::{Error, Result};
-use crate::indexes::{IndexData, IndexKey, Keyed};
+use crate::indexes::{IndexData, IndexKey, Keyed, KeysOfBatch};
 use crate::primary_key::PrimaryKey;
 use crate::row::shorten;
 use crate::table::TableData;
@@ -69,16 +69,26 @@ impl Unique for IndexData {
 
 impl Transaction {
     /// Enters the keys of a row that was inserted. What could be entered before it fails is taken out again.
-    pub(super) fn enter_keys(&mut self, data: &Arc<TableData>, row: &[Cell<'_>], rid: Rid) -> Result<()> {
+    pub(super) fn enter_keys(
+        &mut self,
+        data: &Arc<TableData>,
+        row: &[Cell<'_>],
+        keys: Option<(&KeysOfBatch, usize)>,
+        rid: Rid,
+    ) -> Result<()> {
+        let keyed = |index| match keys {
+            Some((keys, at)) => keys.keyed(index, at, row),
+            None => index.keyed_row(row),
+        };
         if let Some(primary_key) = &data.primary_key {
             self.enter_key(data, primary_key, &primary_key.key_of_row(row), rid)?;
         }
         let indexes = data.indexes.all();
         for (i, index) in indexes.iter().enumerate() {
-            if let Err(error) = self.enter_index(data, index, index.keyed_row(row), rid) {
+            if let Err(error) = self.enter_index(data, index, keyed(index), rid) {
                 for index in &indexes[..i] {
-                    let keyed = index.keyed_row(row).ok().flatten();
-                    keyed.into_iter().for_each(|keyed| index.entries.remove(&keyed.key, rid));
+                    let entered = keyed(index).ok().flatten();
+                    entered.into_iter().for_each(|keyed| index.entries.remove(&keyed.key, rid));
                 }
                 data.primary_key.iter().for_each(|primary_key| primary_key.remove(&primary_key.key_of_row(row), rid));
                 return Err(error);

@@ -74,7 +74,7 @@ impl Transaction {
             TableSettings { sequence: Some(options), retention: Retention::None, ..TableSettings::default() };
         let data = self.make(name, SequenceOptions::schema(), settings)?;
         self.enter(&data)?;
-        let row = self.insert_cells(&data, &sequence::row_cells(value, is_called))?;
+        let row = self.insert_cells(&data, &sequence::row_cells(value, is_called), None)?;
         debug_assert_eq!(row, sequence::row(), "nothing else was ever put in");
         Ok(())
     }

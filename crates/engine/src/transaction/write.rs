@@ -8,8 +8,7 @@ use types::{Command, Rid, Snapshot, StartTime, Timestamp, Value};
 use super::locks::Tried;
 use super::{Transaction, Written};
 use crate::error::{Error, Result};
-use crate::indexes::IndexKey;
-use crate::indexes::Indexes;
+use crate::indexes::{IndexKey, Indexes, KeysOfBatch};
 use crate::isolation::{Isolation, LockStrength, LockWait};
 use crate::redo;
 use crate::row::{Cells, Fitted, check_width};
@@ -36,13 +35,19 @@ impl Transaction {
         check_width(&data.name, data.schema.columns().len(), row.len())?;
         let mut fitted = Fitted::new(&data.name, data.schema.columns(), row.iter().enumerate())?;
         let cells: Cells<'_> = fitted.cells().map(|(_, cell)| cell).collect();
-        self.insert_cells(data, &cells)
+        self.insert_cells(data, &cells, None)
     }
 
-    pub(super) fn insert_cells(&mut self, data: &Arc<TableData>, cells: &[Cell<'_>]) -> Result<Rid> {
+    /// Inserts a row, of a batch whose keys are worked out already or by itself.
+    pub(super) fn insert_cells(
+        &mut self,
+        data: &Arc<TableData>,
+        cells: &[Cell<'_>],
+        keys: Option<(&KeysOfBatch, usize)>,
+    ) -> Result<Rid> {
         self.anchor.check_memory()?;
         let rid = data.storage.insert(cells, self.start()?);
-        if let Err(error) = self.enter_keys(data, cells, rid) {
+        if let Err(error) = self.enter_keys(data, cells, keys, rid) {
             data.storage.stamp_insert(&sync::pin(), rid, self.id(), StartTime::TOMBSTONE);
             self.wake_waiters();
             return Err(error);

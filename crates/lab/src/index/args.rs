@@ -71,6 +71,8 @@ pub enum Case {
     Updates,
     /// Its figure 11: reads by the size of the batch
     Batches,
+    /// What each latch costs by itself, and what throttling by socket adds to it
+    Acquire,
     /// What each latch costs around the B+tree, from no inserts to nothing but inserts
     Latches,
     /// The same for the Delta Storage Index, original and tuned

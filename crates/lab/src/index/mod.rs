@@ -4,7 +4,8 @@
 //! args       the command line
 //! beside     the KISS-Tree and the B+tree beside their peers: inserts, reads, both at once, memory
 //! kiss       the paper's figures about tree sizes, updates and batches (5, 6, 7, 9, 10, 11)
-//! latches    what each latch costs, from no inserts to nothing but inserts (tsx-index, figures 3 to 6, 9 and 10)
+//! acquire    what each latch costs by itself, and throttling by socket around it
+//! latches    what each latch costs around an index, from no inserts to nothing but inserts (tsx-index, figures 3 to 6, 9 and 10)
 //! footprint  the cache lines of a lookup in the Delta Storage Index (tsx-index, section 5.1)
 //! ```
 //!
@@ -17,6 +18,7 @@ use std::process::Command;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
+mod acquire;
 mod args;
 mod beside;
 mod footprint;
@@ -50,6 +52,7 @@ pub fn bench(
             Case::Sizes => kiss::sizes(&mut bench)?,
             Case::Updates => kiss::updates(&mut bench)?,
             Case::Batches => kiss::batches(&mut bench)?,
+            Case::Acquire => acquire::latches(&mut bench)?,
             Case::Latches => latches::bplus(&mut bench)?,
             Case::DeltaLatches => latches::delta(&mut bench)?,
             Case::DeltaLines => footprint::lines(&mut bench)?,
