@@ -13,8 +13,9 @@
 //!
 //! A thread takes a run of blocks from the segment by one atomic addition and goes on alone. Blocks taken out of
 //! use gather in its inactive list; a full list waits as a whole until every reader of its time has gone (a grace
-//! period), and then becomes active: free for new nodes. Threads find their lists by their number; the latch of the
-//! lists is tried, never waited for, unless all are taken.
+//! period), and then becomes active: free for new nodes, on the lists of whoever saw the period end. Threads find their lists
+//! by their number; who has no free block left looks for some on the lists of others before it takes a fresh run. The
+//! latch of lists is tried, never waited for, unless all are taken.
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -85,7 +86,8 @@ const fn chunk_bytes(class: usize) -> usize {
 
 /// How many blocks a thread takes at once: a power of two, so that a run never crosses a chunk.
 fn run_blocks(class: usize) -> u32 {
-    1 << (RUN_BYTES / block_bytes(class)).ilog2()
+    // In a model a single one, so that threads use each other's.
+    if cfg!(shuttle) { 1 } else { 1 << (RUN_BYTES / block_bytes(class)).ilog2() }
 }
 
 /// The lists of the threads with one number.
@@ -154,7 +156,8 @@ impl Arena {
 
     /// The lists of this thread, for one change. Not to be held while anything else of the arena is called.
     pub(super) fn lists(&self) -> ListsGuard<'_> {
-        ListsGuard { arena: self, shelf: self.shelf() }
+        let (number, shelf) = self.shelf();
+        ListsGuard { arena: self, number, shelf }
     }
 
     /// A run of blocks that nobody had before.
@@ -190,24 +193,38 @@ impl Arena {
 
     /// A grace period is over: the blocks are free.
     fn activate(&self, blocks: &[Pointer]) {
-        let mut shelf = self.shelf();
+        let (_, mut shelf) = self.shelf();
         let lists = shelf.get_or_insert_with(Lists::empty);
         for pointer in blocks {
             lists.active[pointer.class()].push(pointer.block());
         }
     }
 
-    /// The lists of this thread, or of another number if a thread with the same one is at work.
-    fn shelf(&self) -> MutexGuard<'_, Option<Box<Lists>>> {
-        let mine = thread_slot();
-        for offset in 0..SHELVES {
-            match self.shelves[(mine + offset) % SHELVES].try_lock() {
-                Ok(lists) => return lists,
-                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => {}
-            }
+    /// The lists of this thread, or of another number if a thread with the same one is at work; and their number.
+    fn shelf(&self) -> (usize, MutexGuard<'_, Option<Box<Lists>>>) {
+        let mine = thread_slot() % SHELVES;
+        let mut numbers = (mine..mine + SHELVES).map(|number| number % SHELVES);
+        let found = numbers.find_map(|number| Some((number, self.try_shelf(number)?)));
+        found.unwrap_or_else(|| (mine, self.shelves[mine].lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn try_shelf(&self, number: usize) -> Option<MutexGuard<'_, Option<Box<Lists>>>> {
+        match self.shelves[number].try_lock() {
+            Ok(lists) => Some(lists),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
-        self.shelves[mine % SHELVES].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Free blocks of another thread's, at least as many as a fresh run has. Those who see a grace period end get its blocks, and
+    /// may be readers, who need none.
+    fn take_from_others(&self, class: usize, own: usize) -> Option<Vec<u32>> {
+        let mut others = (own + 1..own + SHELVES).map(|number| number % SHELVES);
+        others.find_map(|number| {
+            let mut shelf = self.try_shelf(number)?;
+            let blocks = &mut shelf.as_mut()?.active[class];
+            (blocks.len() >= run_blocks(class) as usize).then(|| std::mem::take(blocks))
+        })
     }
 
     pub(super) fn counts(&self) -> BlockCounts {
@@ -244,6 +261,7 @@ impl Drop for Arena {
 /// The lists of one thread, in use.
 pub(super) struct ListsGuard<'a> {
     arena: &'a Arena,
+    number: usize,
     shelf: MutexGuard<'a, Option<Box<Lists>>>,
 }
 
@@ -252,14 +270,13 @@ impl ListsGuard<'_> {
     pub(super) fn take(&mut self, bitmap: u64) -> Result<(Pointer, NonNull<u64>), AddressSpaceError> {
         let class = bitmap.count_ones() as usize - 1;
         let lists = self.shelf.get_or_insert_with(Lists::empty);
-        let block = match lists.active[class].pop().or_else(|| lists.fresh[class].next()) {
-            Some(block) => block,
-            None => {
-                let run = self.arena.take_run(class)?;
-                lists.fresh[class] = run.start + 1..run.end;
-                run.start
+        if lists.active[class].is_empty() && lists.fresh[class].is_empty() {
+            match self.arena.take_from_others(class, self.number) {
+                Some(blocks) => lists.active[class] = blocks,
+                None => lists.fresh[class] = self.arena.take_run(class)?,
             }
-        };
+        }
+        let block = lists.active[class].pop().or_else(|| lists.fresh[class].next()).expect("one was found");
         lists.taken_count += 1;
         let pointer = Pointer::new(class, block);
         Ok((pointer, self.arena.address(pointer)))
@@ -332,6 +349,27 @@ mod tests {
         assert_eq!(seen.len(), CHUNK_BLOCKS as usize * 2);
         let claimed = arena.counts().claimed_bytes;
         assert!(claimed >= 16 * u64::from(CHUNK_BLOCKS) * 2, "{claimed}");
+    }
+
+    #[test]
+    fn free_blocks_of_other_threads_are_used_before_fresh_ones() {
+        let arena = Arena::new(Pages::default()).unwrap();
+        let take = |class: usize| arena.lists().take(u64::MAX >> (63 - class)).unwrap().0;
+        for class in [0, 5, 63] {
+            let count = 3 * run_blocks(class) as usize;
+            let taken = std::thread::scope(|scope| {
+                let other = scope.spawn(|| {
+                    let taken: Vec<Pointer> = (0..count).map(|_| take(class)).collect();
+                    taken.iter().for_each(|pointer| arena.lists().put_back(*pointer));
+                    taken
+                });
+                other.join().unwrap()
+            });
+            let claimed = arena.counts().claimed_bytes;
+            let again: HashSet<u32> = (0..count).map(|_| take(class).word()).collect();
+            assert_eq!(again, taken.iter().map(|pointer| pointer.word()).collect());
+            assert_eq!(arena.counts().claimed_bytes, claimed, "no fresh run");
+        }
     }
 
     #[test]

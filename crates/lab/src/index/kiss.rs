@@ -47,10 +47,11 @@ pub(super) fn sizes(bench: &mut Bench<'_, '_>) -> Result<(), LabError> {
                 let single = read_rate(name, &picks, &*contestant, |contestant, keys| contestant.read(keys))?;
                 let batched =
                     read_rate(name, &picks, &*contestant, |contestant, keys| contestant.read_batched(keys, GROUP))?;
+                let bytes = || contestant.bytes().unwrap_or_default() as f64 / f64::from(count);
+                let bytes_before = bytes();
                 let (seconds, _) = side_by_side(threads, |thread| contestant.write(&picks[thread].keys));
                 let updates = rate(picks.iter().map(|picked| picked.keys.len()).sum(), seconds);
-                let bytes = contestant.bytes().unwrap_or_default() as f64 / f64::from(count);
-                Ok::<_, LabError>(vec![single, batched, updates, bytes])
+                Ok::<_, LabError>(vec![single, batched, updates, bytes_before, bytes()])
             })?;
             push_sizes(bench, &case, order, &measured)?;
         }
@@ -71,8 +72,10 @@ fn push_sizes(bench: &mut Bench<'_, '_>, case: &str, order: Order, measured: &[V
     let figure = Figure::rate(&name(reads), "batched reads", "M/s", &own[1]);
     bench.report.push(beside_others(figure, 1))?;
     bench.report.push(beside_others(Figure::rate(&name(updates), "updates", "M/s", &own[2]), 2))?;
-    let memory = Figure::amount(&name("7"), "memory", "bytes/key", &own[3]);
-    bench.report.push(beside_others(memory, 3).beside("raw data", &vec![RAW_BYTES; own[3].len()]))?;
+    for (metric, at) in [("memory", 3), ("memory after the updates", 4)] {
+        let memory = Figure::amount(&name("7"), metric, "bytes/key", &own[at]);
+        bench.report.push(beside_others(memory, at).beside("raw data", &vec![RAW_BYTES; own[at].len()]))?;
+    }
     let gain = Figure::rate(&name(gain), "batched reads", "M/s", &own[1]);
     Ok(bench.report.push(gain.beside("single reads", &own[0]))?)
 }
