@@ -281,7 +281,6 @@ impl IndexData {
 pub(crate) const ROWS_AT_ONCE: usize = 1024;
 
 /// What the rows of a batch are entered under, in the indexes whose keys are worked out.
-#[derive(Default)]
 pub(crate) struct KeysOfBatch(Vec<(Arc<IndexData>, Vec<Option<Keyed>>)>);
 
 impl KeysOfBatch {
