@@ -94,22 +94,25 @@ impl Shared {
         if self.evict() {
             return Ok(());
         }
-        // And not again at once.
-        if in_vain.is_none_or(|tried| tried.elapsed() >= BETWEEN_RECLAIMS) {
-            let lacks_blobs = budget.take_lack_of_blobs();
-            if lacks_blobs && self.checkpoint_and_evict() {
-                return Ok(());
-            }
-            merger::reclaim(&self.core);
-            if self.checkpointer.is_some() && (self.evict() || self.checkpoint_and_evict()) {
-                return Ok(());
-            }
-            *in_vain = Some(Instant::now());
-        }
-        if budget.is_within_limit_soon() {
+        // Whoever was told that there is no room has tried everything, and the next one need not at once.
+        let tries = in_vain.is_none_or(|tried| tried.elapsed() >= BETWEEN_RECLAIMS);
+        if tries && self.reclaim() || budget.is_within_limit_soon() {
             return Ok(());
         }
+        if tries {
+            *in_vain = Some(Instant::now());
+        }
         Err(Error::OutOfMemory { used: budget.used_bytes(), limit: budget.limit_bytes() })
+    }
+
+    /// Takes checkpoints, so that more pages can go, and merges; whether there is room then.
+    fn reclaim(&self) -> bool {
+        let lacks_blobs = self.core.budget.take_lack_of_blobs();
+        if lacks_blobs && self.checkpoint_and_evict() {
+            return true;
+        }
+        merger::reclaim(&self.core);
+        self.checkpointer.is_some() && (self.evict() || self.checkpoint_and_evict())
     }
 
     /// Lets pages go to checkpoints; whether there is room then.

@@ -228,11 +228,14 @@ pub(crate) fn merge_columns(core: &Core, table: &TableData, columns: &[usize]) -
     (0..table.storage.range_count()).filter(merge).count()
 }
 
-/// Merges everything and gives up whatever no snapshot needs and no retention keeps.
+/// Merges everything and gives up whatever no snapshot needs and no retention keeps. What others are merging is waited for: who
+/// needs memory would find none while a thread of the pool is at it.
 pub(crate) fn reclaim(core: &Core) {
     for table in tables(core) {
         for range in 0..table.storage.range_count() {
-            merge(core, &table, range);
+            if !merge(core, &table, range) {
+                table.storage.await_merge(range);
+            }
             table.storage.archive_range(range, core.kept(&table), true);
         }
     }

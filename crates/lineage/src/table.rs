@@ -404,6 +404,12 @@ impl Table {
         self.merge(index, outcomes, None, &kept.into())
     }
 
+    /// Waits for the merge of a range that another thread is at, if there is one. Not for whoever has pinned the epoch, as a merge
+    /// may wait for memory.
+    pub fn await_merge(&self, index: usize) {
+        drop(self.range(index).merging.lock());
+    }
+
     /// The same for some columns only. Merging columns apart pays where few of many are updated all the time.
     pub fn merge_columns<O: Outcomes>(
         &self,

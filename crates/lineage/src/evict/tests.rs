@@ -432,3 +432,22 @@ fn tombstones_are_known_without_their_page() {
     assert_eq!((statistics.rows, statistics.columns[1].nulls), (ROWS + 1, 1));
     assert_eq!(fixture.read_backs(), 0);
 }
+
+#[test]
+fn who_needs_memory_waits_for_the_merge_that_another_thread_is_at() {
+    let fixture = Fixture::new(Layout::Column);
+    let has_waited = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let merging = fixture.table.range(1).merging.lock().unwrap();
+        fixture.table.await_merge(0);
+        let (table, has_waited) = (&fixture.table, &has_waited);
+        let waiting = scope.spawn(move || {
+            table.await_merge(1);
+            has_waited.store(true, StdOrdering::Relaxed);
+        });
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(!has_waited.load(StdOrdering::Relaxed) && !waiting.is_finished());
+        drop(merging);
+    });
+    assert!(has_waited.load(StdOrdering::Relaxed));
+}
