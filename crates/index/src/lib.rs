@@ -13,6 +13,8 @@
 mod btree;
 #[cfg(not(loom))]
 mod delta;
+#[cfg(all(shuttle, test))]
+mod explore;
 mod hash;
 mod kiss;
 #[cfg(not(loom))]

@@ -404,12 +404,6 @@ impl Table {
         self.merge(index, outcomes, None, &kept.into())
     }
 
-    /// Waits for the merge of a range that another thread is at, if there is one. Not for whoever has pinned the epoch, as a merge
-    /// may wait for memory.
-    pub fn await_merge(&self, index: usize) {
-        drop(self.range(index).merging.lock());
-    }
-
     /// The same for some columns only. Merging columns apart pays where few of many are updated all the time.
     pub fn merge_columns<O: Outcomes>(
         &self,
@@ -419,6 +413,12 @@ impl Table {
         kept: impl Into<Kept>,
     ) -> Option<MergeReport> {
         self.merge(index, outcomes, Some(columns), &kept.into())
+    }
+
+    /// Waits for the merge of a range that another thread is at, if there is one. Not for whoever has pinned the epoch, as a merge
+    /// may wait for memory.
+    pub fn await_merge(&self, index: usize) {
+        drop(self.range(index).merging.lock());
     }
 
     /// Whether [`Table::archive_range`] would find something worth it in some range, if the horizon has moved far enough.

@@ -39,11 +39,6 @@ mod stepped {
     /// What is the same for numbers and addresses.
     macro_rules! accesses {
         ($value:ty) => {
-            /// The value; sole access needs no step.
-            pub fn get_mut(&mut self) -> &mut $value {
-                self.0.get_mut()
-            }
-
             /// Reads the value.
             pub fn load(&self, order: Ordering) -> $value {
                 step();
@@ -54,12 +49,6 @@ mod stepped {
             pub fn store(&self, value: $value, order: Ordering) {
                 step();
                 self.0.store(value, order);
-            }
-
-            /// Writes a value, and returns the one before.
-            pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                step();
-                self.0.swap(value, order)
             }
 
             /// Writes `new` if the value is `current`; returns the value before.

@@ -1,38 +1,11 @@
 //! The index under shuttle: the real code with a handful of values and two or three threads, in thousands of orders drawn by
 //! chance and by priorities.
-//!
-//! `RUSTFLAGS="--cfg shuttle -C debug-assertions" cargo test -p index --release --lib models`
-//!
-//! A failing order is printed as a string that `shuttle::replay` accepts.
-use std::sync::Arc;
-
-use shuttle::scheduler::{PctScheduler, RandomScheduler};
-use shuttle::thread;
 use sync::VersionLatch;
 
 use super::*;
+use crate::explore::{explore, together};
 
 const TUNED: DeltaForm = DeltaForm { search: NodeSearch::Binary, dictionary_count: 2 };
-
-/// Runs `body` in so many orders drawn by chance, and as many by priorities.
-fn explore(runs: usize, body: impl Fn() + Send + Sync + Copy + 'static) {
-    let mut config = shuttle::Config::new();
-    config.stack_size = 1 << 18;
-    shuttle::Runner::new(RandomScheduler::new(runs), config.clone()).run(body);
-    shuttle::Runner::new(PctScheduler::new(3, runs), config).run(body);
-}
-
-/// Runs each of `parts` in a thread of its own with the same `shared`.
-fn together<T: Send + Sync + 'static>(shared: T, parts: Vec<Box<dyn FnOnce(&T) + Send>>) -> Arc<T> {
-    let shared = Arc::new(shared);
-    let start = |part: Box<dyn FnOnce(&T) + Send>| {
-        let shared = shared.clone();
-        thread::spawn(move || part(&shared))
-    };
-    let threads: Vec<_> = parts.into_iter().map(start).collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
-    shared
-}
 
 /// A string for a number, in the order of numbers; every other is too long for its entry.
 fn name(number: u32) -> Vec<u8> {

@@ -156,8 +156,7 @@ impl Arena {
 
     /// The lists of this thread, for one change. Not to be held while anything else of the arena is called.
     pub(super) fn lists(&self) -> ListsGuard<'_> {
-        let (number, shelf) = self.shelf();
-        ListsGuard { arena: self, number, shelf }
+        ListsGuard { arena: self, shelf: self.shelf() }
     }
 
     /// A run of blocks that nobody had before.
@@ -193,35 +192,33 @@ impl Arena {
 
     /// A grace period is over: the blocks are free.
     fn activate(&self, blocks: &[Pointer]) {
-        let (_, mut shelf) = self.shelf();
+        let mut shelf = self.shelf();
         let lists = shelf.get_or_insert_with(Lists::empty);
         for pointer in blocks {
             lists.active[pointer.class()].push(pointer.block());
         }
     }
 
-    /// The lists of this thread, or of another number if a thread with the same one is at work; and their number.
-    fn shelf(&self) -> (usize, MutexGuard<'_, Option<Box<Lists>>>) {
-        let mine = thread_slot() % SHELVES;
-        let mut numbers = (mine..mine + SHELVES).map(|number| number % SHELVES);
-        let found = numbers.find_map(|number| Some((number, self.try_shelf(number)?)));
-        found.unwrap_or_else(|| (mine, self.shelves[mine].lock().unwrap_or_else(PoisonError::into_inner)))
+    /// The lists of this thread, or of another number if a thread with the same one is at work.
+    fn shelf(&self) -> MutexGuard<'_, Option<Box<Lists>>> {
+        let mine = &self.shelves[thread_slot() % SHELVES];
+        self.free_shelves().next().unwrap_or_else(|| mine.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn try_shelf(&self, number: usize) -> Option<MutexGuard<'_, Option<Box<Lists>>>> {
-        match self.shelves[number].try_lock() {
+    /// The shelves where nobody is at work, that of this thread first.
+    fn free_shelves(&self) -> impl Iterator<Item = MutexGuard<'_, Option<Box<Lists>>>> {
+        let mine = thread_slot() % SHELVES;
+        (mine..mine + SHELVES).filter_map(|number| match self.shelves[number % SHELVES].try_lock() {
             Ok(lists) => Some(lists),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
-        }
+        })
     }
 
-    /// Free blocks of another thread's, at least as many as a fresh run has. Those who see a grace period end get its blocks, and
-    /// may be readers, who need none.
-    fn take_from_others(&self, class: usize, own: usize) -> Option<Vec<u32>> {
-        let mut others = (own + 1..own + SHELVES).map(|number| number % SHELVES);
-        others.find_map(|number| {
-            let mut shelf = self.try_shelf(number)?;
+    /// Free blocks of another thread's than the one at work, at least as many as a fresh run has. Those who see a grace period end
+    /// get its blocks, and may be readers, who need none.
+    fn take_from_others(&self, class: usize) -> Option<Vec<u32>> {
+        self.free_shelves().find_map(|mut shelf| {
             let blocks = &mut shelf.as_mut()?.active[class];
             (blocks.len() >= run_blocks(class) as usize).then(|| std::mem::take(blocks))
         })
@@ -261,7 +258,6 @@ impl Drop for Arena {
 /// The lists of one thread, in use.
 pub(super) struct ListsGuard<'a> {
     arena: &'a Arena,
-    number: usize,
     shelf: MutexGuard<'a, Option<Box<Lists>>>,
 }
 
@@ -271,7 +267,7 @@ impl ListsGuard<'_> {
         let class = bitmap.count_ones() as usize - 1;
         let lists = self.shelf.get_or_insert_with(Lists::empty);
         if lists.active[class].is_empty() && lists.fresh[class].is_empty() {
-            match self.arena.take_from_others(class, self.number) {
+            match self.arena.take_from_others(class) {
                 Some(blocks) => lists.active[class] = blocks,
                 None => lists.fresh[class] = self.arena.take_run(class)?,
             }

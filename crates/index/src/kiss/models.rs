@@ -1,45 +1,19 @@
 //! The tree under shuttle: the real code with a few keys and two or three threads, in thousands of orders drawn by chance and by
 //! priorities. A page is dense with three nodes here, a block waits for its own grace period, and memory that is given back is
 //! overwritten, so that whoever reads it too late shows it.
-//!
-//! `RUSTFLAGS="--cfg shuttle -C debug-assertions" cargo test -p index --release --lib models`
-//!
-//! A failing order is printed as a string that `shuttle::replay` accepts.
-use shuttle::scheduler::{PctScheduler, RandomScheduler};
-use shuttle::thread;
-
 use super::*;
 use crate::KissIndex;
-
-/// Orders drawn by chance for each model, and as many by priorities.
-const RUNS: usize = 1_000;
+use crate::explore::{self, end_grace_periods, together};
 
 /// Runs `body` in many orders.
 fn explore(body: impl Fn() + Send + Sync + Copy + 'static) {
-    let mut config = shuttle::Config::new();
-    config.stack_size = 1 << 18;
-    shuttle::Runner::new(RandomScheduler::new(RUNS), config.clone()).run(body);
-    shuttle::Runner::new(PctScheduler::new(3, RUNS), config).run(body);
-}
-
-/// Runs each of `parts` in a thread of its own with the same `shared`; returns that when all have ended and no grace period
-/// is left.
-fn together<T: Send + Sync + 'static>(shared: T, parts: &[fn(&T)]) -> Arc<T> {
-    let shared = Arc::new(shared);
-    let start = |part: &fn(&T)| {
-        let (shared, part) = (shared.clone(), *part);
-        thread::spawn(move || part(&shared))
-    };
-    let threads: Vec<_> = parts.iter().map(start).collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
-    (0..16).for_each(|_| drop(sync::pin()));
-    shared
+    explore::explore(1_000, body);
 }
 
 /// A tree whose keys, each with itself as value, are in a dense page.
 fn page<S: Slot>(keys: &[u64]) -> KissTree<u64, S> {
     let tree = sparse(keys);
-    (0..16).for_each(|_| drop(sync::pin()));
+    end_grace_periods();
     assert!(tree.shared.is_dense(0), "the page has grown");
     tree
 }
@@ -102,7 +76,7 @@ fn two_writers_of_one_node<S: Slot>() {
             assert!([3, 64, 128].iter().all(|key| seen.contains(&(*key, *key))), "{seen:?}");
         },
     ];
-    let tree = together(page::<S>(&[0, 3, 64, 128]), &parts);
+    let tree = together(page::<S>(&[0, 3, 64, 128]), parts);
     assert_eq!(contents(&tree), own(&[1, 2, 3, 64, 128]));
     assert_eq!(tree.memory().block_count, 3);
 }
@@ -126,7 +100,7 @@ fn two_counters_and_a_neighbour<S: Slot>() {
             assert!(5 <= first && first <= second && second <= 9, "{first}, then {second}");
         },
     ];
-    let tree = together(page::<S>(&[5, 64, 128]), &parts);
+    let tree = together(page::<S>(&[5, 64, 128]), parts);
     assert_eq!(contents(&tree), [(5, 9), (64, 64), (128, 128)]);
 }
 
@@ -153,7 +127,7 @@ fn blocks_that_go_round<S: Slot>() {
             }
         },
     ];
-    let tree = together(page::<S>(&[0, 64, 128, 192]), &parts);
+    let tree = together(page::<S>(&[0, 64, 128, 192]), parts);
     assert_eq!(contents(&tree), own(&[0, 64, 128, 192]));
     assert_eq!(tree.memory().block_count, 4);
 }
@@ -175,7 +149,7 @@ fn a_page_that_grows<S: Slot>() {
             }
         },
     ];
-    let tree = together(sparse::<S>(&[0, 64, 1 << 40]), &parts);
+    let tree = together(sparse::<S>(&[0, 64, 1 << 40]), parts);
     assert!(tree.shared.is_dense(0));
     assert_eq!(contents(&tree), own(&[0, 1, 64, 128, 192, 1 << 40]));
     assert_eq!(tree.memory().block_count, 4);
@@ -197,7 +171,7 @@ fn a_page_that_grows_and_shrinks<S: Slot>() {
             assert_ne!(tree.get(64), None);
         },
     ];
-    let tree = together(sparse::<S>(&[0, 64]), &parts);
+    let tree = together(sparse::<S>(&[0, 64]), parts);
     assert_eq!(contents(&tree), [(64, 65), (128, 128)]);
 }
 
@@ -219,7 +193,7 @@ fn a_trie_that_changes<S: Slot>() {
             assert!(seen.is_sorted_by(|one, other| one.0 < other.0) && seen.contains(&(4 * FAR, 4 * FAR)), "{seen:?}");
         },
     ];
-    let tree = together(sparse::<S>(&[FAR, 3 * FAR, 4 * FAR]), &parts);
+    let tree = together(sparse::<S>(&[FAR, 3 * FAR, 4 * FAR]), parts);
     assert_eq!(contents(&tree), own(&[FAR + 64, 2 * FAR, 4 * FAR]));
 }
 
@@ -246,7 +220,7 @@ fn the_rids_of_a_key_are_whole() {
                 }
             },
         ];
-        let index = together(index, &parts);
+        let index = together(index, parts);
         let mut left = Vec::new();
         index.find(&sync::pin(), 7, |rid| {
             left.push(rid);
@@ -258,7 +232,7 @@ fn the_rids_of_a_key_are_whole() {
         (0..3).for_each(|slot| {
             index.remove(7, rid(slot));
         });
-        (0..16).for_each(|_| drop(sync::pin()));
+        end_grace_periods();
         assert!(index.find(&sync::pin(), 7, Some).is_none());
     });
 }
