@@ -1,4 +1,5 @@
-//! The house rules as checks: `cargo xtask depcheck` holds the architecture, `cargo xtask tidy` the style.
+//! The house rules as checks: `cargo xtask depcheck` holds the architecture between crates, `cargo xtask modules` the one
+//! inside them, `cargo xtask tidy` the style.
 //!
 //! Both read the working tree, print what they looked at and every offence as
 //! `path:line: what; remedy`, and end with a status other than 0 when there was one. STYLE.md says
@@ -9,6 +10,7 @@
 mod depcheck;
 mod files;
 mod manifest;
+mod modules;
 mod offence;
 mod tidy;
 mod tokens;
@@ -22,6 +24,7 @@ const USAGE: &str = "\
 usage: cargo xtask <check>
 
   depcheck   which crate may depend on which, who may reach DataFusion, who may write unsafe code
+  modules    circles of modules inside each crate, imports between its layers
   tidy       lengths, headers, leftovers, SAFETY comments, machine paths, links between documents";
 
 fn main() -> ExitCode {
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
     let root = repository_root();
     let verdict = match names.as_slice() {
         ["depcheck"] => depcheck::run(&root),
+        ["modules"] => modules::run(&root),
         ["tidy"] => tidy::run(&root),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -1,0 +1,152 @@
+//! Holds the rooms inside a crate: its circles of modules, and the order of its layers.
+//!
+//! ```text
+//! sources of a crate -> module tree -> imports, each followed to the file that defines the name -> circles, layers
+//! ```
+//!
+//! A node is a file, tests and models left out ([`source`]). An arrow leads from a file to each file that defines something
+//! that it names, by a `use` or by a path in its code; a name that is re-exported leads to the file that defines it
+//! ([`resolve`]). Files that reach each other form a circle ([`circles`]): none of them can be read, changed or moved
+//! without the others.
+//!
+//! [`CIRCLES`] lists the largest circle that a crate may have, [`LAYERS`] the folders of a crate from the bottom to the top,
+//! and [`UPWARD`] the imports that still point upwards. All three may only shrink: a circle that has become smaller and an
+//! import that has gone are offences, too, until the list says so.
+
+mod circles;
+mod resolve;
+mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::files::{self, TextFile};
+use crate::offence::{Offence, Verdict};
+
+use resolve::Arrows;
+
+const LIST: &str = "xtask/src/modules.rs";
+
+/// How many files the largest circle of a crate has; a crate that is not named has none.
+const CIRCLES: [(&str, usize); 10] = [
+    ("cli", 11),
+    ("durability", 8),
+    ("engine", 35),
+    ("index", 4),
+    ("lab", 9),
+    ("lineage", 28),
+    ("server", 5),
+    ("sql", 81),
+    ("testkit", 6),
+    ("txn", 8),
+];
+
+/// The layers of a crate from the bottom to the top. A layer is a set of modules of the crate's root; a module that stands in
+/// no layer may be imported by, and may import, any.
+const LAYERS: [(&str, &[&[&str]]); 0] = [];
+
+/// Imports that point from a layer to a higher one, by their files.
+const UPWARD: [(&str, &str); 0] = [];
+
+pub fn run(root: &Path) -> Result<Verdict, String> {
+    let files = files::text_files(root)?;
+    let crates = crates_of(&files);
+    let mut offences = Vec::new();
+    let mut upward = BTreeSet::new();
+    let mut file_count = 0;
+    for (name, sources) in &crates {
+        let arrows = resolve::arrows(sources)?;
+        file_count += arrows.len();
+        let circles = circles::circles(&arrows);
+        print_circles(name, &arrows, &circles);
+        offences.extend(check_circles(name, &circles, &CIRCLES));
+        upward.extend(upward_imports(name, &arrows, &LAYERS));
+    }
+    offences.extend(check_upward(&upward, &UPWARD));
+    Ok(Verdict { checked: format!("{} crates, {file_count} modules", crates.len()), offences })
+}
+
+/// The Rust files under `src/` of each crate, by the crate's folder name.
+fn crates_of(files: &[TextFile]) -> BTreeMap<&str, Vec<&TextFile>> {
+    let mut crates: BTreeMap<&str, Vec<&TextFile>> = BTreeMap::new();
+    for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
+        let parts: Vec<&str> = file.path.split('/').collect();
+        match parts.as_slice() {
+            ["crates", name, "src", ..] | [name @ "xtask", "src", ..] => crates.entry(name).or_default().push(file),
+            _ => {}
+        }
+    }
+    crates
+}
+
+fn print_circles(name: &str, arrows: &Arrows, circles: &[Vec<String>]) {
+    let arrow_count: usize = arrows.values().map(BTreeSet::len).sum();
+    let largest = circles.first().map_or(0, Vec::len);
+    println!("{name}: {} modules, {arrow_count} imports, {} circles, largest {largest}", arrows.len(), circles.len());
+    for circle in circles {
+        let short: Vec<&str> =
+            circle.iter().map(|path| path.split_once("src/").map_or(&**path, |(_, file)| file)).collect();
+        println!("    {}: {}", circle.len(), short.join(" "));
+    }
+}
+
+fn check_circles(name: &str, circles: &[Vec<String>], allowed: &[(&str, usize)]) -> Option<Offence> {
+    let listed = allowed.iter().find(|(listed, _)| *listed == name).map_or(0, |(_, size)| *size);
+    let largest = circles.first().map_or(0, Vec::len);
+    let first = circles.first().and_then(|circle| circle.first()).map_or(LIST, |path| path.as_str());
+    match largest.cmp(&listed) {
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => Some(Offence::new(
+            first,
+            1,
+            format!("crate `{name}` has a circle of {largest} modules; {listed} are allowed"),
+            "move what both sides use into a module below them, or pass it in",
+        )),
+        std::cmp::Ordering::Less => Some(Offence::new(
+            LIST,
+            1,
+            format!("crate `{name}` may have a circle of {listed} modules and its largest has {largest}"),
+            "write the smaller number into CIRCLES",
+        )),
+    }
+}
+
+/// The imports of a crate that lead to a higher layer.
+fn upward_imports(name: &str, arrows: &Arrows, layers: &[(&str, &[&[&str]])]) -> Vec<(String, String)> {
+    let Some((_, order)) = layers.iter().find(|(listed, _)| *listed == name) else { return Vec::new() };
+    let height = |path: &str| {
+        let module = source::module_path(path).into_iter().next().unwrap_or_default();
+        order.iter().position(|layer| layer.contains(&&*module))
+    };
+    let mut found = Vec::new();
+    for (from, targets) in arrows {
+        for to in targets {
+            if let (Some(low), Some(high)) = (height(from), height(to))
+                && high > low
+            {
+                found.push((from.clone(), to.clone()));
+            }
+        }
+    }
+    found
+}
+
+fn check_upward(found: &BTreeSet<(String, String)>, allowed: &[(&str, &str)]) -> Vec<Offence> {
+    let is_allowed = |(from, to): &&(String, String)| allowed.iter().any(|(a, b)| a == from && b == to);
+    let new = found.iter().filter(|import| !is_allowed(import)).map(|(from, to)| {
+        Offence::new(
+            from,
+            1,
+            format!("imports {to}, which stands in a higher layer"),
+            "move the noun down, or pass it in",
+        )
+    });
+    let gone = allowed.iter().filter(|(from, to)| !found.contains(&((*from).to_owned(), (*to).to_owned())));
+    let gone = gone.map(|(from, to)| {
+        Offence::new(LIST, 1, format!("the import of {to} by {from} is gone"), "take its line out of UPWARD")
+    });
+    new.chain(gone).collect()
+}
+
+#[cfg(test)]
+mod tests;
