@@ -1,7 +1,7 @@
 //! The house rules as checks: `cargo xtask depcheck` holds the architecture between crates, `cargo xtask modules` the one
 //! inside them, `cargo xtask tidy` the style.
 //!
-//! Both read the working tree, print what they looked at and every offence as
+//! All read the working tree, print what they looked at and every offence as
 //! `path:line: what; remedy`, and end with a status other than 0 when there was one. STYLE.md says
 //! which rule is held by which check.
 
@@ -24,7 +24,7 @@ const USAGE: &str = "\
 usage: cargo xtask <check>
 
   depcheck   which crate may depend on which, who may reach DataFusion, who may write unsafe code
-  modules    circles of modules inside each crate, imports between its layers
+  modules    circles of modules inside each crate, imports between its layers; with a crate's name, what ties its circles
   tidy       lengths, headers, leftovers, SAFETY comments, machine paths, links between documents";
 
 fn main() -> ExitCode {
@@ -33,7 +33,8 @@ fn main() -> ExitCode {
     let root = repository_root();
     let verdict = match names.as_slice() {
         ["depcheck"] => depcheck::run(&root),
-        ["modules"] => modules::run(&root),
+        ["modules"] => modules::run(&root, None),
+        ["modules", shown] => modules::run(&root, Some(shown)),
         ["tidy"] => tidy::run(&root),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

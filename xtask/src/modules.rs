@@ -48,7 +48,8 @@ const LAYERS: [(&str, &[&[&str]]); 0] = [];
 /// Imports that point from a layer to a higher one, by their files.
 const UPWARD: [(&str, &str); 0] = [];
 
-pub fn run(root: &Path) -> Result<Verdict, String> {
+/// Checks all crates, and shows what ties the circles of the crate `shown` together.
+pub fn run(root: &Path, shown: Option<&str>) -> Result<Verdict, String> {
     let files = files::text_files(root)?;
     let crates = crates_of(&files);
     let mut offences = Vec::new();
@@ -59,6 +60,9 @@ pub fn run(root: &Path) -> Result<Verdict, String> {
         file_count += arrows.len();
         let circles = circles::circles(&arrows);
         print_circles(name, &arrows, &circles);
+        if shown == Some(name) {
+            print_ties(&arrows, &circles);
+        }
         offences.extend(check_circles(name, &circles, &CIRCLES));
         upward.extend(upward_imports(name, &arrows, &LAYERS));
     }
@@ -80,14 +84,31 @@ fn crates_of(files: &[TextFile]) -> BTreeMap<&str, Vec<&TextFile>> {
 }
 
 fn print_circles(name: &str, arrows: &Arrows, circles: &[Vec<String>]) {
-    let arrow_count: usize = arrows.values().map(BTreeSet::len).sum();
+    let arrow_count: usize = arrows.values().map(BTreeMap::len).sum();
     let largest = circles.first().map_or(0, Vec::len);
     println!("{name}: {} modules, {arrow_count} imports, {} circles, largest {largest}", arrows.len(), circles.len());
     for circle in circles {
-        let short: Vec<&str> =
-            circle.iter().map(|path| path.split_once("src/").map_or(&**path, |(_, file)| file)).collect();
+        let short: Vec<&str> = circle.iter().map(|path| short(path)).collect();
         println!("    {}: {}", circle.len(), short.join(" "));
     }
+}
+
+/// Every import within the circles, with its names: what would have to move.
+fn print_ties(arrows: &Arrows, circles: &[Vec<String>]) {
+    for circle in circles {
+        println!("\n    circle of {}", circle.len());
+        for from in circle {
+            for (to, names) in arrows[from].iter().filter(|(to, _)| circle.contains(to)) {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                println!("    {} -> {}: {}", short(from), short(to), names.join(" "));
+            }
+        }
+    }
+}
+
+/// A path without what all files of a crate begin with.
+fn short(path: &str) -> &str {
+    path.split_once("src/").map_or(path, |(_, file)| file)
 }
 
 fn check_circles(name: &str, circles: &[Vec<String>], allowed: &[(&str, usize)]) -> Option<Offence> {
@@ -120,7 +141,7 @@ fn upward_imports(name: &str, arrows: &Arrows, layers: &[(&str, &[&[&str]])]) ->
     };
     let mut found = Vec::new();
     for (from, targets) in arrows {
-        for to in targets {
+        for to in targets.keys() {
             if let (Some(low), Some(high)) = (height(from), height(to))
                 && high > low
             {

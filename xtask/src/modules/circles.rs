@@ -34,7 +34,7 @@ impl<'a> Walk<'a> {
         self.numbers.insert(module, number);
         self.smallest.insert(module, number);
         self.stack.push(module);
-        for target in self.arrows.get(module).into_iter().flatten() {
+        for target in self.arrows.get(module).into_iter().flat_map(BTreeMap::keys) {
             let reached = match self.numbers.get(target.as_str()) {
                 None => {
                     self.enter(target);

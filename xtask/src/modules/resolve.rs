@@ -12,8 +12,8 @@ use crate::tokens;
 
 use super::source::{self, Segments, Source};
 
-/// From each file to the files that define what it names, by their paths.
-pub type Arrows = BTreeMap<String, BTreeSet<String>>;
+/// From each file to the files that define what it names, with the names that lead there.
+pub type Arrows = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// How many re-exports a name is followed through; two modules that import all of each other would go on for ever.
 const HOPS_MAX: usize = 16;
@@ -31,14 +31,12 @@ pub fn arrows(files: &[&TextFile]) -> Result<Arrows, String> {
     let tree = Tree::read(files)?;
     let mut arrows = Arrows::new();
     for (module, (path, source)) in &tree.sources {
-        let mut targets = BTreeSet::new();
-        for import in &source.imports {
-            if !import.is_public || is_used(source, &import.name) {
-                targets.extend(tree.find(module, &import.path, HOPS_MAX));
+        let mut targets: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let needed = source.imports.iter().filter(|import| !import.is_public || is_used(source, &import.name));
+        for written in needed.map(|import| &import.path).chain(&source.paths) {
+            if let Some(target) = tree.find(module, written, HOPS_MAX) {
+                targets.entry(target).or_default().extend(written.last().cloned());
             }
-        }
-        for written in &source.paths {
-            targets.extend(tree.find(module, written, HOPS_MAX));
         }
         targets.remove(path);
         arrows.insert(path.clone(), targets);
