@@ -1,0 +1,100 @@
+"""Whether two answers are the same: rows as multisets or in their order, types and names of columns, codes of errors."""
+import collections
+import decimal
+import math
+
+NUMERIC, FLOATS, INTEGERS = 1700, {700, 701}, {20, 21, 23}
+TYPE_NAMES = {16: "boolean", 17: "bytea", 20: "bigint", 21: "smallint", 23: "int", 25: "text", 701: "float8", 1007: "int[]",
+              1009: "text[]", 1042: "char", 1043: "varchar", 1082: "date", 1114: "timestamp", 1184: "timestamptz", 1186: "interval",
+              1700: "numeric"}
+
+
+def difference(ours, theirs, ordered):
+    """What differs between lstore's answer and PostgreSQL's: a kind and a sentence, or None."""
+    if ours.failed or theirs.failed:
+        return failures(ours, theirs)
+    if len(ours.types) != len(theirs.types):
+        return "columns", f"{len(ours.types)} columns, PostgreSQL {len(theirs.types)}"
+    if not same_rows(ours, theirs, ordered):
+        return "rows", "other rows"
+    if ours.tag != theirs.tag:
+        return "tag", f"{ours.tag}, PostgreSQL {theirs.tag}"
+    if ours.types != theirs.types:
+        return "types", "; ".join(sorted({f"{TYPE_NAMES.get(a, a)}, PostgreSQL {TYPE_NAMES.get(b, b)}"
+                                          for a, b in zip(ours.types, theirs.types) if a != b}))
+    if ours.names != theirs.names:
+        return "names", "; ".join(sorted({f"{a}, PostgreSQL {b}" for a, b in zip(ours.names, theirs.names) if a != b}))
+    return None
+
+
+def failures(ours, theirs):
+    if ours.failed and theirs.failed:
+        if ours.code[:2] == theirs.code[:2]:
+            return None
+        return "code", f"{ours.code} {ours.message}; PostgreSQL {theirs.code} {theirs.message}"
+    if theirs.failed:
+        return "accepted", f"PostgreSQL fails with {theirs.code} {theirs.message}"
+    if ours.code.startswith("XX"):
+        return "internal", f"{ours.code} {ours.message}"
+    if ours.code.startswith("0A"):
+        return "unsupported", f"{ours.code} {ours.message}"
+    if ours.code in ("57014", "08006"):
+        return "limit", f"{ours.code} {ours.message}"
+    return "refused", f"{ours.code} {ours.message}"
+
+
+def same_rows(ours, theirs, ordered):
+    left = [canonical(row, ours.types) for row in ours.rows]
+    right = [canonical(row, theirs.types) for row in theirs.rows]
+    if left == right:
+        return True
+    if len(left) != len(right):
+        return False
+    if not ordered:
+        if collections.Counter(left) == collections.Counter(right):
+            return True
+        left.sort(key=sort_key)
+        right.sort(key=sort_key)
+    return all(len(a) == len(b) and all(map(close, a, b)) for a, b in zip(left, right))
+
+
+def canonical(row, types):
+    return tuple(value(text, type_) for text, type_ in zip(row, types))
+
+
+def value(text, type_):
+    if text is None:
+        return None
+    if type_ in FLOATS:
+        return float(text)
+    if type_ == NUMERIC or type_ in INTEGERS:
+        number = decimal.Decimal(text)
+        return number if number.is_finite() else float(text)
+    return text
+
+
+def sort_key(row):
+    # Numbers that differ in the last digits must come to the same place, so they are sorted by fewer.
+    return tuple(
+        (0, 0.0, "") if v is None
+        else (1, float(f"{float(v):.9g}"), "") if isinstance(v, (float, decimal.Decimal)) and not math.isnan(v)
+        else (2, 0.0, str(v))
+        for v in row
+    )
+
+
+def close(a, b):
+    if a == b or a is None or b is None:
+        return a == b
+    if isinstance(a, (float, decimal.Decimal)) and isinstance(b, (float, decimal.Decimal)):
+        if math.isnan(a) or math.isnan(b):
+            return math.isnan(a) and math.isnan(b)
+        if isinstance(a, float) and isinstance(b, float):
+            return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-13)
+        if isinstance(a, decimal.Decimal) and isinstance(b, decimal.Decimal):
+            # Where both have as many decimals no digit may differ; quotients have at least ten here, sixteen there.
+            if a.as_tuple().exponent == b.as_tuple().exponent:
+                return False
+            return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+        return math.isclose(float(a), float(b), rel_tol=1e-12)
+    return False
