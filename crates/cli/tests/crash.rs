@@ -13,6 +13,42 @@ fn cycles() -> usize {
     count.map_or(CYCLES, |count| count.parse().expect("LSTORE_KILL_CYCLES is a number"))
 }
 
+/// Takes numbers from a sequence, one statement each and nothing else, and kills the program after so many were answered.
+fn numbers_until_killed(directory: &std::path::Path, answered: usize) -> Vec<i64> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lstore"))
+        .arg(directory)
+        .args(["--format", "csv", "--no-header"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let mut input = child.stdin.take().expect("piped");
+    let feeder = std::thread::spawn(move || while input.write_all(b"select nextval('s');\n").is_ok() {});
+    let output = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut numbers = output.map_while(|line| line.ok()?.parse().ok());
+    let mut seen: Vec<i64> = numbers.by_ref().take(answered).collect();
+    child.kill().expect("it was running");
+    child.wait().expect("it was ours");
+    // What it had written before it died was given out, too; but for a last line, which may be cut.
+    seen.extend(numbers.collect::<Vec<_>>().split_last().map_or(&[][..], |(_, whole)| whole));
+    feeder.join().expect("a broken pipe ends it");
+    seen
+}
+
+#[test]
+fn a_killed_program_gives_no_number_twice() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    assert_eq!(rows(directory.path(), "create sequence s; select 1").last(), Some(&1));
+    let mut last = 0;
+    for round in 0..cycles() {
+        let numbers = numbers_until_killed(directory.path(), 35 + 10 * round);
+        assert!(numbers.len() >= 35 && numbers.is_sorted(), "{numbers:?}");
+        assert!(numbers[0] > last, "round {round}: {} after {last}", numbers[0]);
+        last = numbers[numbers.len() - 1];
+    }
+}
+
 /// Feeds transfers to the program and kills it after so many were acknowledged; returns how many were.
 fn transfers_until_killed(directory: &std::path::Path, first: usize, acknowledged: usize) -> usize {
     let mut child = Command::new(env!("CARGO_BIN_EXE_lstore"))

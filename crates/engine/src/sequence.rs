@@ -10,13 +10,20 @@
 //!            [      29 numbers ahead       ]
 //! ```
 //!
-//! When none is left ahead, a small transaction of its own moves the row on. It has committed, though it need not be on disk,
-//! before the first of the new numbers is given out: so the commit of whoever got one has a higher number in the log,
-//! and where the row is lost in a crash, that commit is too. What was ahead when a database is closed is skipped. The step
-//! of 32 numbers is PostgreSQL's.
+//! When none is left ahead, a small transaction of its own moves the row on, and is on disk before one of the new numbers
+//! leaves this file: who asks may pass its number on without a commit of its own, and a number that came again after a crash
+//! would have been given out twice. So one number in 32 waits for the disk, and of many that are taken at once the last
+//! ([`Sequence::next_values`], for which the row moves on as far as is wanted). Nobody holds the numbers while it waits: others take
+//! those that are ahead, and wait for the same flush. What was ahead when a database is closed is skipped. The step of 32
+//! numbers is PostgreSQL's.
 //!
-//! The sequence that a transaction has made, or has for itself, is nobody else's until it ends. Its numbers come from
-//! memory alone, and the transaction writes the row with all else when it commits.
+//! The sequence that a transaction has made is nobody else's until it ends, and gone if it does not commit. Its numbers come from
+//! memory alone, and the transaction writes the row with all else when it commits. Where a transaction only has a sequence for
+//! itself, because it has given it another name, the row is moved on as ever, in the name of that transaction.
+//!
+//! A sequence that is changed gets another table, which its *successor* is from the commit on. Who waited for that goes on there.
+use std::sync::{Arc, OnceLock};
+
 use lineage::Cell;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -24,7 +31,7 @@ use types::{Column, DataType, Rid, Schema, Timestamp, TxnId, Value};
 
 use crate::error::{Error, Result};
 use crate::isolation::{Durability, Isolation, TransactionOptions};
-use crate::table::Table;
+use crate::table::{Table, TableData};
 use crate::table_lock::Standing;
 
 /// How many numbers the row is moved on by.
@@ -74,7 +81,20 @@ pub struct Sequence {
 
 /// The numbers of a sequence that all its handles share.
 #[derive(Default)]
-pub(crate) struct Numbers(Mutex<State>);
+pub(crate) struct Numbers {
+    state: Mutex<State>,
+    /// How it was made; of one that was there when the database was opened nothing is known.
+    origin: OnceLock<Origin>,
+    /// What it was changed into: since the commit that took this one away, if there is one.
+    successor: Mutex<Option<Arc<TableData>>>,
+}
+
+/// The making of a sequence.
+struct Origin {
+    maker: TxnId,
+    /// The id of the one that was changed into this one, and so on back to the first.
+    first: u32,
+}
 
 #[derive(Clone, Copy, Default)]
 struct State {
@@ -84,7 +104,7 @@ struct State {
     is_called: bool,
     /// How many numbers after `last` the row is ahead; negative if the row is behind it.
     ahead: i64,
-    /// The commit of the row.
+    /// The commit of the row, which is waited for before a number is given out.
     at: Timestamp,
 }
 
@@ -168,9 +188,25 @@ pub(crate) fn row_cells(last_value: i64, is_called: bool) -> RowCells {
 impl Numbers {
     /// What the row should say, if the numbers given out are beyond it. From here on they are not.
     pub(crate) fn take_owed(&self) -> Option<RowCells> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let owes = std::mem::take(&mut state.ahead) < 0;
         owes.then(|| row_cells(state.last, state.is_called))
+    }
+
+    /// Notes which transaction has made this sequence, and from which one.
+    pub(crate) fn note_origin(&self, maker: TxnId, id: u32, before: Option<&TableData>) {
+        let first =
+            before.map_or(id, |before| before.numbers.as_ref().map_or(before.id, |numbers| numbers.first(before.id)));
+        self.origin.get_or_init(|| Origin { maker, first });
+    }
+
+    /// Notes what the sequence becomes, should its changer commit.
+    pub(crate) fn note_successor(&self, successor: &Arc<TableData>) {
+        *self.successor.lock() = Some(successor.clone());
+    }
+
+    fn first(&self, id: u32) -> u32 {
+        self.origin.get().map_or(id, |origin| origin.first)
     }
 }
 
@@ -187,9 +223,11 @@ impl Sequence {
         self.table.name()
     }
 
-    /// Tells it from every other one, also from those that had its name or will have it.
+    /// Tells it from every other one, also from those that had its name or will have it; the same before and after it was
+    /// changed, as long as the database is open.
     pub fn id(&self) -> u32 {
-        self.table.data.id
+        let data = &self.table.data;
+        data.numbers.as_ref().map_or(data.id, |numbers| numbers.first(data.id))
     }
 
     /// Which numbers it gives out.
@@ -203,23 +241,31 @@ impl Sequence {
         Ok(SequencePosition { last_value: state.last, ahead: state.ahead.max(0), is_called: state.is_called })
     }
 
-    /// Gives the next number out.
+    /// Gives the next number out. It never comes again, whatever becomes of the transaction or the power.
     ///
     /// # Errors
-    /// [`Error::SequenceEnd`] after the last one. [`Error::NoSuchTable`] if the sequence was dropped; waits for who is about to.
+    /// [`Error::SequenceEnd`] after the last one. [`Error::NoSuchTable`] if the sequence was dropped; waits for who is about to
+    /// drop or change it, and goes on from what it was changed into. [`Error::Log`] if the number could not be kept.
     pub fn next_value(&self) -> Result<i64> {
-        if self.own.is_some() {
-            return self.with_state(|state| {
-                self.advance(state)?;
-                state.ahead = -1;
-                Ok(state.last)
-            });
-        }
-        let ready = self.with_state(|state| {
-            let is_ready = state.ahead > 0 && self.table.data.lock.standing() == Standing::Open;
-            is_ready.then(|| self.advance(state).map(|()| state.last)).transpose()
-        })?;
-        ready.map_or_else(|| self.next_and_move_row(), Ok)
+        let (number, kept_by) = self.follow(|sequence| sequence.take(1))?;
+        self.wait_kept(kept_by)?;
+        Ok(number)
+    }
+
+    /// Gives so many numbers out, and waits for the disk once.
+    ///
+    /// # Errors
+    /// Those of [`Sequence::next_value`]; the numbers taken before are skipped then.
+    pub fn next_values(&self, count: usize) -> Result<Vec<i64>> {
+        let mut newest = Timestamp::ZERO;
+        let mut take = |left| {
+            let (number, kept_by) = self.follow(|sequence| sequence.take(left))?;
+            newest = newest.max(kept_by);
+            Ok(number)
+        };
+        let numbers = (1..=count).rev().map(|left| take(left as i64)).collect::<Result<_>>()?;
+        self.wait_kept(newest)?;
+        Ok(numbers)
     }
 
     /// Goes on from a number: after it if it `is_called`, else with it.
@@ -227,43 +273,98 @@ impl Sequence {
     /// # Errors
     /// [`Error::SequenceBounds`] for a number that the sequence can't give out; those of [`Sequence::next_value`].
     pub fn set_value(&self, value: i64, is_called: bool) -> Result<()> {
+        let kept_by = self.follow(|sequence| sequence.set(value, is_called))?;
+        self.wait_kept(kept_by)
+    }
+
+    /// Works on the sequence, or on what it was changed into.
+    fn follow<T>(&self, work: impl Fn(&Sequence) -> Result<T>) -> Result<T> {
+        let mut newer: Option<Sequence> = None;
+        loop {
+            let sequence = newer.as_ref().unwrap_or(self);
+            let outcome = work(sequence);
+            if !matches!(outcome, Err(Error::NoSuchTable(_))) {
+                return outcome;
+            }
+            match sequence.successor() {
+                Some(successor) => newer = Some(successor),
+                None => return outcome,
+            }
+        }
+    }
+
+    fn successor(&self) -> Option<Sequence> {
+        let data = self.table.data.numbers.as_ref()?.successor.lock().clone()?;
+        Sequence::of(&Table { database: self.table.database.clone(), data }, self.own)
+    }
+
+    /// Waits until the row that numbers were taken from is on disk.
+    fn wait_kept(&self, by: Timestamp) -> Result<()> {
+        let database = &self.table.database;
+        if database.is_durable(by) { Ok(()) } else { database.wait_durable(by) }
+    }
+
+    /// Whether the transaction that asks has made it and not ended: nothing of it is anybody else's yet.
+    fn is_made_by_own(&self) -> bool {
+        let data = &self.table.data;
+        let origin = data.numbers.as_ref().and_then(|numbers| numbers.origin.get());
+        origin.is_some_and(|origin| {
+            Some(origin.maker) == self.own && data.lock.standing() == Standing::Locked(origin.maker)
+        })
+    }
+
+    /// The next number, and the commit by which it is kept; so many are wanted in all.
+    fn take(&self, wanted: i64) -> Result<(i64, Timestamp)> {
+        if self.is_made_by_own() {
+            return self.with_state(|state| {
+                self.advance(state)?;
+                state.ahead = -1;
+                Ok((state.last, Timestamp::ZERO))
+            });
+        }
+        let ready = self.with_state(|state| {
+            let may_take = match self.table.data.lock.standing() {
+                Standing::Open => true,
+                Standing::Locked(owner) => Some(owner) == self.own,
+                Standing::Gone(_) => false,
+            };
+            let is_ready = state.ahead > 0 && may_take;
+            is_ready.then(|| self.advance(state).map(|()| (state.last, state.at))).transpose()
+        })?;
+        ready.map_or_else(|| self.take_and_move_row(wanted), Ok)
+    }
+
+    /// The next number, and the row moved on.
+    fn take_and_move_row(&self, wanted: i64) -> Result<(i64, Timestamp)> {
+        let mut given = None;
+        let kept_by = self.write(|state| {
+            self.advance(state)?;
+            given = Some(state.last);
+            // Somebody else may have moved the row meanwhile.
+            if state.ahead < 0 {
+                state.ahead = self.options.following(state.last, wanted.max(STEP) - 1);
+            }
+            Ok(row_cells(state.last + state.ahead * self.options.increment, true))
+        })?;
+        given.map(|given| (given, kept_by)).ok_or_else(|| Error::NoSuchTable(self.name().into()))
+    }
+
+    fn set(&self, value: i64, is_called: bool) -> Result<Timestamp> {
         let SequenceOptions { min, max, .. } = self.options;
         if !(min..=max).contains(&value) {
             return Err(Error::SequenceBounds { sequence: self.name().into(), value, min, max });
         }
         let set = |state: &mut State, ahead| *state = State { last: value, is_called, ahead, ..*state };
-        if self.own.is_some() {
+        if self.is_made_by_own() {
             return self.with_state(|state| {
                 set(state, -1);
-                Ok(())
+                Ok(Timestamp::ZERO)
             });
         }
         self.write(|state| {
             set(state, 0);
             Ok(row_cells(value, is_called))
         })
-    }
-
-    /// Waits until the numbers that were given out do not come again, whatever happens. For those who are not going to wait for
-    /// all commits before theirs.
-    pub fn wait_durable(&self) -> Result<()> {
-        let at = self.with_state(|state| Ok(state.at))?;
-        self.table.database.wait_durable(at)
-    }
-
-    /// The next number, and the row moved on.
-    fn next_and_move_row(&self) -> Result<i64> {
-        let mut given = None;
-        self.write(|state| {
-            self.advance(state)?;
-            given = Some(state.last);
-            // Somebody else may have moved the row meanwhile.
-            if state.ahead < 0 {
-                state.ahead = self.options.following(state.last, STEP - 1);
-            }
-            Ok(row_cells(state.last + state.ahead * self.options.increment, true))
-        })?;
-        given.ok_or_else(|| Error::NoSuchTable(self.name().into()))
     }
 
     /// Takes the next number.
@@ -286,27 +387,27 @@ impl Sequence {
         Ok(())
     }
 
-    /// Changes the numbers, and writes the row that belongs to them in a transaction of its own.
-    fn write(&self, change: impl FnOnce(&mut State) -> Result<RowCells>) -> Result<()> {
+    /// Changes the numbers, and writes the row that belongs to them in a transaction of its own, which need not be on disk yet.
+    fn write(&self, change: impl FnOnce(&mut State) -> Result<RowCells>) -> Result<Timestamp> {
         let options =
             TransactionOptions { durability: Durability::Async, ..TransactionOptions::at(Isolation::ReadCommitted) };
         let mut transaction = self.table.database.begin_with(options)?;
         // It waits here, where nobody waits for it.
-        transaction.enter(&self.table.data)?;
+        transaction.enter_sequence(&self.table.data, self.own)?;
         self.with_state(|state| {
             let mut changed = *state;
             let row = change(&mut changed)?;
             transaction.write_sequence(&self.table.data, &row)?;
             changed.at = transaction.commit()?;
             *state = changed;
-            Ok(())
+            Ok(changed.at)
         })
     }
 
     fn with_state<T>(&self, work: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         let data = &self.table.data;
         let missing = || Error::NoSuchTable(self.name().into());
-        let mut state = data.numbers.as_ref().ok_or_else(missing)?.0.lock();
+        let mut state = data.numbers.as_ref().ok_or_else(missing)?.state.lock();
         if !state.is_known {
             let newest = self.table.database.shared.core.transactions.newest(self.own);
             let row = data.storage.read_values(newest, row(), &[0, 2])?.ok_or_else(missing)?;

@@ -348,8 +348,7 @@ impl Session {
     pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
         let (past, partitions) = (Past::default(), self.planner.partitions());
         let (db, tables, token) = (self.db.clone(), self.tables.clone(), self.token.clone());
-        let (taken, durability) = (self.taken.clone(), self.settings.durability());
-        let taking = Taking { taken, is_read_only: self.modes().is_read_only, durability };
+        let taking = Taking { taken: self.taken.clone(), is_read_only: self.modes().is_read_only };
         let settings = Arc::new(self.settings.all(self.modes()));
         View { db, tables, moment, past, partitions, targets, taking, settings, now: self.now, token }
     }

@@ -1,10 +1,10 @@
-//! Making, changing and dropping sequences within a transaction, and the rows of those that it has for itself.
+//! Making, changing and dropping sequences within a transaction, and the rows of those that it has made.
 //!
 //! A sequence is changed as a table is emptied: a new one takes its name, and goes on where the old one stood.
 use std::sync::Arc;
 
 use lineage::Change;
-use types::{Rid, Timestamp};
+use types::{Rid, Timestamp, TxnId};
 
 use super::{Step, Transaction};
 use crate::database::Database;
@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::sequence::{self, RowCells, Sequence, SequenceOptions};
 use crate::settings::{Retention, TableSettings};
 use crate::table::{Table, TableData};
+use crate::table_lock::Standing;
 
 impl Transaction {
     /// The sequence that a table is, if it is one, for this transaction.
@@ -32,7 +33,7 @@ impl Transaction {
         options.check()?;
         self.change_catalog(|transaction| {
             transaction.claim_free(name)?;
-            transaction.make_sequence(name, options, options.start, false)
+            transaction.make_sequence(name, options, (options.start, false), None)
         })
     }
 
@@ -56,8 +57,8 @@ impl Transaction {
                 let why = format!("RESTART value ({value}) cannot be greater than MAXVALUE ({max})");
                 return Err(Error::BadSequence(why));
             }
-            transaction.remove(old.data)?;
-            transaction.make_sequence(name, options, value, is_called)
+            transaction.remove(old.data.clone())?;
+            transaction.make_sequence(name, options, (value, is_called), Some(&old.data))
         })
     }
 
@@ -69,10 +70,22 @@ impl Transaction {
         })
     }
 
-    fn make_sequence(&mut self, name: &str, options: SequenceOptions, value: i64, is_called: bool) -> Result<()> {
+    fn make_sequence(
+        &mut self,
+        name: &str,
+        options: SequenceOptions,
+        (value, is_called): (i64, bool),
+        before: Option<&TableData>,
+    ) -> Result<()> {
         let settings =
             TableSettings { sequence: Some(options), retention: Retention::None, ..TableSettings::default() };
         let data = self.make(name, SequenceOptions::schema(), settings)?;
+        if let Some(numbers) = &data.numbers {
+            numbers.note_origin(self.id(), data.id, before);
+        }
+        if let Some(before) = before.and_then(|before| before.numbers.as_ref()) {
+            before.note_successor(&data);
+        }
         self.enter(&data)?;
         let row = self.insert_cells(&data, &sequence::row_cells(value, is_called), None)?;
         debug_assert_eq!(row, sequence::row(), "nothing else was ever put in");
@@ -87,6 +100,18 @@ impl Transaction {
         }
     }
 
+    /// Lets the transaction write the row of a sequence, in the name of another one if that has it for itself.
+    pub(crate) fn enter_sequence(&mut self, data: &Arc<TableData>, owner: Option<TxnId>) -> Result<()> {
+        match data.lock.standing() {
+            // The owner is at a statement that waits for this, so it neither ends nor looks who uses the table.
+            Standing::Locked(other) if Some(other) == owner => {
+                self.position(data);
+                Ok(())
+            }
+            _ => self.enter(data),
+        }
+    }
+
     /// Writes the row of a sequence that the transaction has entered.
     pub(crate) fn write_sequence(&mut self, data: &Arc<TableData>, row: &RowCells) -> Result<()> {
         let values = [0, 1, 2].map(|column| (column, row[column]));
@@ -94,10 +119,10 @@ impl Transaction {
         self.change(data, row, Timestamp::MAX, Change::Update(&values)).map(drop)
     }
 
-    /// Writes the rows of the sequences that the transaction has for itself, as it commits.
+    /// Writes the rows of the sequences that the transaction has made, as it commits.
     pub(super) fn settle_sequences(&mut self) -> Result<()> {
         let own = self.steps().iter().filter_map(|step| match step {
-            Step::Made(table) | Step::Locked(table) if !self.has_dropped(table) => Some(table),
+            Step::Made(table) if !self.has_dropped(table) => Some(table),
             _ => None,
         });
         let own: Vec<Arc<TableData>> = own.filter(|table| table.is_sequence()).cloned().collect();

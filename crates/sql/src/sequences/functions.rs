@@ -1,6 +1,7 @@
 //! `nextval(name)`, `setval(name, value [, is_called])`, `currval(name)` and `lastval()`.
 //!
-//! They are computed anew for every row, and named by what the statement's transaction sees.
+//! They are computed anew for every row, and named by what the statement's transaction sees. Numbers for the rows of a batch are
+//! taken together, as each is on disk before it is given out.
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -84,7 +85,7 @@ impl SequenceFunction {
         let mut sequence = || self.sequence(args[0].as_string_view().value(row), known);
         let number = || args[1].as_primitive::<Int64Type>().value(row);
         let number = match self.call {
-            Call::Next => self.taking.next(&sequence()?)?,
+            Call::Next => return Ok(self.taking.next(&sequence()?, 1)?.first().copied()),
             Call::Current => self.taking.current(&sequence()?)?,
             Call::Last => self.taking.last()?,
             Call::Set => {
@@ -94,6 +95,12 @@ impl SequenceFunction {
             }
         };
         Ok(Some(number))
+    }
+
+    /// Numbers for all rows from one sequence, which are taken together.
+    fn next_of_one(&self, name: &str, rows: usize) -> Result<Int64Array> {
+        let sequence = self.tables.sequence(&name_in_text(name)?)?;
+        Ok(self.taking.next(&sequence, rows)?.into())
     }
 
     /// The sequence of a name, which is mostly that of the row before.
@@ -122,6 +129,12 @@ impl ScalarUDFImpl for SequenceFunction {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
         let rows = args.number_rows;
+        if let (Call::Next, [ColumnarValue::Scalar(name)], 1..) = (self.call, &args.args[..], rows)
+            && let Some(Some(name)) = name.try_as_str()
+        {
+            let numbers = self.next_of_one(name, rows).map_err(|error| DataFusionError::External(Box::new(error)))?;
+            return Ok(ColumnarValue::Array(Arc::new(numbers)));
+        }
         let arrays = args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<DataFusionResult<Vec<_>>>()?;
         let mut known = None;
         let numbers: Result<Int64Array> = (0..rows).map(|row| self.call(&arrays, row, &mut known)).collect();

@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Durability, Sequence};
+use engine::Sequence;
 
 use crate::error::{Result, SqlError};
 
@@ -29,26 +29,25 @@ impl Taken {
 pub(crate) struct Taking {
     pub(crate) taken: Taken,
     pub(crate) is_read_only: bool,
-    pub(crate) durability: Durability,
 }
 
 impl Taking {
-    /// `nextval`.
-    pub(super) fn next(&self, sequence: &Sequence) -> Result<i64> {
+    /// `nextval`, for so many rows.
+    pub(super) fn next(&self, sequence: &Sequence, rows: usize) -> Result<Vec<i64>> {
         self.check("nextval")?;
-        let number = sequence.next_value()?;
-        self.settle(sequence)?;
-        let mut numbers = self.taken.lock();
-        numbers.newest.insert(sequence.id(), number);
-        numbers.last = Some(sequence.id());
-        Ok(number)
+        let taken = sequence.next_values(rows)?;
+        if let Some(number) = taken.last() {
+            let mut numbers = self.taken.lock();
+            numbers.newest.insert(sequence.id(), *number);
+            numbers.last = Some(sequence.id());
+        }
+        Ok(taken)
     }
 
     /// `setval`.
     pub(super) fn set(&self, sequence: &Sequence, value: i64, is_called: bool) -> Result<()> {
         self.check("setval")?;
         sequence.set_value(value, is_called)?;
-        self.settle(sequence)?;
         if is_called {
             self.taken.lock().newest.insert(sequence.id(), value);
         }
@@ -69,14 +68,6 @@ impl Taking {
         let numbers = self.taken.lock();
         let number = numbers.last.and_then(|last| numbers.newest.get(&last).copied());
         number.ok_or_else(|| SqlError::new("55000", "lastval is not yet defined in this session"))
-    }
-
-    /// A transaction that waits for its own log partition alone does not wait for the sequence's row.
-    fn settle(&self, sequence: &Sequence) -> Result<()> {
-        if self.durability == Durability::Partition {
-            sequence.wait_durable()?;
-        }
-        Ok(())
     }
 
     fn check(&self, function: &str) -> Result<()> {
