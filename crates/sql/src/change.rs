@@ -173,7 +173,7 @@ impl<'a> Found<'a> {
     fn rows(&self, session: &Session, target: RowTarget, exprs: &[&Expr], source: &Source) -> Result<RecordBatch> {
         let statement = self.select(&target.table, exprs)?;
         let view = session.view(target.moment.clone(), vec![target]);
-        let plan = session.planner.plan(statement, view, *source)?;
+        let plan = session.planner.plan(statement, view, source)?;
         let schema = plan.schema();
         let rows = concat_batches(&schema, &plan.collect()?);
         let rows = rows.map_err(|error| SqlError::new("XX000", error.to_string()))?;

@@ -27,7 +27,7 @@ pub(crate) fn run(session: &mut Session, mut create: CreateTable, source: &Sourc
             return Ok(skipped);
         }
         let view = session.view(write.moment()?, Vec::new());
-        let plan = session.planner.plan(Statement::Query(query.clone()), view, *source)?;
+        let plan = session.planner.plan(Statement::Query(query.clone()), view, source)?;
         let shape = headings::apply(&plan.schema(), &names);
         let columns: Result<Vec<Column>> = shape.fields().iter().map(|field| column_of(field)).collect();
         let schema = Schema::new(columns?, &[]).map_err(|error| SqlError::from(engine::Error::from(error)))?;

@@ -86,7 +86,7 @@ fn arrow(error: &ArrowError) -> SqlError {
         ArrowError::DivideByZero => SqlError::new("22012", "division by zero"),
         ArrowError::ArithmeticOverflow(text) => out_of_range(text),
         ArrowError::ExternalError(inner) => match inner.downcast_ref::<DataFusionError>() {
-            Some(inner) => diagnose(inner, &Source { text: "" }),
+            Some(inner) => diagnose(inner, &Source::new("")),
             None => SqlError::new("XX000", clean(&inner.to_string())),
         },
         ArrowError::CastError(text) | ArrowError::ParseError(text) | ArrowError::ComputeError(text) => {

@@ -96,7 +96,7 @@ fn insert_query(
     source: &Source,
 ) -> Result<u64> {
     let view = session.view(write.moment()?, Vec::new());
-    let plan = session.planner.plan(Statement::Query(Box::new(query.clone())), view, *source)?;
+    let plan = session.planner.plan(Statement::Query(Box::new(query.clone())), view, source)?;
     let schema = plan.schema();
     let at = source.start(query.span());
     check_width(schema.fields().len(), &target, is_named, at)?;

@@ -54,6 +54,7 @@ mod sequences;
 mod session;
 mod set_config;
 mod settings;
+mod source;
 mod split;
 mod statistics;
 mod stop;

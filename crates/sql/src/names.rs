@@ -53,7 +53,7 @@ pub(crate) fn name_in_text(text: &str) -> Result<String> {
     let dialect = SqlDialect::default();
     let name = Parser::new(&dialect).try_with_sql(text).and_then(|mut parser| parser.parse_object_name(false));
     let name = name.map_err(|_| SqlError::new("42602", format!("invalid name syntax: \"{text}\"")))?;
-    table_name(&name, &Source { text }).map_err(|error| SqlError { position: None, ..error })
+    table_name(&name, &Source::new(text)).map_err(|error| SqlError { position: None, ..error })
 }
 
 /// Where a name stands.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use engine::Value;
 
 use crate::control::{Control, parse_control};
@@ -16,6 +16,7 @@ use crate::locking::clauses::{self, LockClause};
 use crate::maintenance::{Maintenance, parse_maintenance};
 use crate::prepared::Prepared;
 use crate::sequences::{SequenceStatement, parse_sequence};
+pub(crate) use crate::source::Source;
 
 /// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
 /// above it.
@@ -23,12 +24,6 @@ const DEPTH_MAX: usize = 2_000;
 
 /// How many levels of parentheses and subqueries the parser follows.
 const NESTING_MAX: usize = 200;
-
-/// A statement as text, to find positions in.
-#[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
-    pub(crate) text: &'a str,
-}
 
 /// What a statement's text turned out to be.
 #[derive(Clone)]
@@ -54,52 +49,6 @@ pub(crate) enum Parsed {
 }
 
 impl Source<'_> {
-    /// The byte offset of a line and column, both counted from 1 (0: unknown).
-    pub(crate) fn offset(&self, location: Location) -> Option<usize> {
-        let before_line = usize::try_from(location.line).ok()?.checked_sub(1)?;
-        let before_column = usize::try_from(location.column).ok()?.checked_sub(1)?;
-        let line_start = match before_line {
-            0 => 0,
-            n => self.text.match_indices('\n').nth(n - 1)?.0 + 1,
-        };
-        let line = &self.text[line_start..];
-        let in_line = line.char_indices().nth(before_column).map_or(line.len(), |(at, _)| at);
-        Some(line_start + in_line)
-    }
-
-    /// The byte offset at which a span starts.
-    pub(crate) fn start(&self, span: Span) -> Option<usize> {
-        self.offset(span.start)
-    }
-
-    /// Where the identifier `name` stands for the first time as a whole word, in any case.
-    pub(crate) fn find_word(&self, name: &str) -> Option<usize> {
-        let tokens = tokenize(self).ok()?;
-        tokens.iter().find_map(|token| match &token.token {
-            Token::Word(word) if word.value.eq_ignore_ascii_case(name) => self.start(token.span),
-            _ => None,
-        })
-    }
-
-    /// Where `table.column` stands.
-    pub(crate) fn find_column(&self, table: &str, column: &str) -> Option<usize> {
-        let tokens = tokenize(self).ok()?;
-        let is =
-            |token: &Token, name: &str| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(name));
-        let found = tokens
-            .windows(3)
-            .find(|three| is(&three[0].token, table) && three[1].token == Token::Period && is(&three[2].token, column));
-        found.and_then(|three| self.start(three[0].span))
-    }
-
-    /// Where the only text of this value stands.
-    pub(crate) fn find_text(&self, value: &str) -> Option<usize> {
-        let tokens = tokenize(self).ok()?;
-        let mut found =
-            tokens.iter().filter(|token| matches!(&token.token, Token::SingleQuotedString(text) if text == value));
-        found.next().filter(|_| found.next().is_none()).and_then(|token| self.start(token.span))
-    }
-
     /// PostgreSQL's syntax error for what stands at a place.
     fn syntax_error(&self, position: Option<usize>, why: String) -> SqlError {
         let rest = position.map_or("", |at| &self.text[at..]);
@@ -126,35 +75,26 @@ fn first_token(rest: &str) -> Option<&str> {
     Some(&rest[..end])
 }
 
-fn tokenize(source: &Source) -> Result<Vec<TokenWithSpan>> {
-    Tokenizer::new(&SqlDialect::default(), source.text).tokenize_with_location().map_err(|error| {
-        let position = source.offset(error.location);
-        let near = position.map_or("", |at| source.text[at..].trim_end());
-        let near: String = near.chars().take(40).collect();
-        let message = match error.message.to_ascii_lowercase().strip_prefix("unterminated ") {
-            Some(what) => format!("unterminated {} at or near \"{near}\"", what.trim_end_matches([':', ' '])),
-            None => format!("syntax error at or near \"{near}\""),
-        };
-        SqlError::syntax(message).at(position).detail(error.message)
-    })
-}
-
 /// Parses exactly one statement.
 pub(crate) fn parse(text: &str) -> Result<Parsed> {
-    let source = Source { text };
+    parse_source(&Source::new(text))
+}
+
+fn parse_source(source: &Source) -> Result<Parsed> {
+    let text = source.text;
     if let Some(at) = text.find('\0') {
         return Err(SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(Some(at)));
     }
-    let mut tokens = tokenize(&source)?;
+    let mut tokens = source.tokens()?;
     guard_depth(&tokens)?;
-    let locks = clauses::take(&mut tokens, &source)?;
+    let locks = clauses::take(&mut tokens, source)?;
     let dialect = SqlDialect::of(&tokens);
     let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING_MAX).with_tokens_with_locations(tokens);
     while parser.consume_token(&Token::SemiColon) {}
     let parsed = match parser.peek_token().token {
         Token::EOF => Parsed::Empty,
-        Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(&mut parser, &source)?),
-        _ => other_statement(&mut parser, &source)?,
+        Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(&mut parser, source)?),
+        _ => other_statement(&mut parser, source)?,
     };
     while parser.consume_token(&Token::SemiColon) {}
     let next = parser.next_token();
@@ -300,18 +240,20 @@ mod tests {
     }
 
     #[test]
+    fn a_statement_without_errors_looks_up_no_place() {
+        for text in ["VALUES (1, 'a'), (2, 'b'), (3, 'c')", "SELECT a, b + $1 FROM t WHERE a IN (1, 2, 3)"] {
+            let source = Source::new(text);
+            assert!(parse_source(&source).is_ok());
+            assert!(!source.is_indexed(), "{text}");
+        }
+    }
+
+    #[test]
     fn depth_is_counted_along_one_chain() {
         assert_eq!(error(&format!("SELECT 1{}", "+1".repeat(DEPTH_MAX + 1))).sqlstate, "54001");
         assert_eq!(error(&format!("SELECT {}", "(".repeat(NESTING_MAX * 2))).sqlstate, "54001");
         assert!(parse(&format!("SELECT 1{}", ", 1 + 1".repeat(DEPTH_MAX + 1))).is_ok());
         let row = ", (1, 2 + 3, CASE WHEN 1 = 1 THEN 2 END)";
         assert!(parse(&format!("VALUES (1, 2, 3){}", row.repeat(DEPTH_MAX))).is_ok());
-    }
-
-    #[test]
-    fn offsets_count_bytes() {
-        let source = Source { text: "a\nä b" };
-        assert_eq!(source.offset(Location { line: 2, column: 3 }), Some(5));
-        assert_eq!(source.find_word("B"), Some(5));
     }
 }

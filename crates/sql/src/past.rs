@@ -84,7 +84,7 @@ impl Resolve<'_> {
         if let SetExpr::Select(select) = query.body.as_mut() {
             select.projection = vec![SelectItem::UnnamedExpr(expr.clone())];
         }
-        let plan = self.planner.plan(Statement::Query(query), self.view.clone(), *self.source)?;
+        let plan = self.planner.plan(Statement::Query(query), self.view.clone(), self.source)?;
         let batches = plan.collect()?;
         let first = batches.iter().find(|batch| batch.num_rows() > 0);
         first.map(|batch| batch.column(0).clone()).ok_or_else(|| SqlError::new("XX000", "AS OF gave no value"))

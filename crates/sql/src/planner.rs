@@ -144,10 +144,10 @@ impl Planner {
     }
 
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
-    pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: Source) -> Result<Plan> {
-        past::resolve(self, &mut statement, &mut view, &source)?;
-        let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, &source)?;
-        check::query(&statement, &source)?;
+    pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
+        past::resolve(self, &mut statement, &mut view, source)?;
+        let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, source)?;
+        check::query(&statement, source)?;
         numbers::widen(&mut statement);
         escapes::plain(&mut statement);
         array_literals::spell_out(&mut statement)?;
@@ -157,9 +157,9 @@ impl Planner {
         let mut state = self.template.clone();
         state.mark_start_execution();
         state.execution_props_mut().query_execution_start_time = DateTime::from_timestamp_micros(view.now);
-        functions::register(&mut state, &view).map_err(|error| diagnose(&error, &source))?;
+        functions::register(&mut state, &view).map_err(|error| diagnose(&error, source))?;
         if is_about_catalog {
-            pg_catalog::register(&mut state, &view).map_err(|error| diagnose(&error, &source))?;
+            pg_catalog::register(&mut state, &view).map_err(|error| diagnose(&error, source))?;
         }
         functions::tell_apart(&mut statement, &mut state);
         let token = view.token.clone();
@@ -168,7 +168,7 @@ impl Planner {
         let stop = token.clone();
         run(&stop, async move {
             let planned = plan(&state, statement).await;
-            let physical = planned.map_err(|error| diagnose(&error, &Source { text: &text }))?;
+            let physical = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
             Ok(Plan { physical, state, text, token })
         })
     }
@@ -212,7 +212,7 @@ impl Plan {
 
 /// Sends a query's batches until it ends, fails, or nobody listens any more.
 async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
-    let source = Source { text: &plan.text };
+    let source = Source::new(&plan.text);
     let physical = stop::stoppable(plan.physical, &flag);
     let mut stream = match physical.and_then(|physical| execute_stream(physical, plan.state.task_ctx())) {
         Ok(stream) => stream,

@@ -195,7 +195,7 @@ impl Session {
             block.running().iter().for_each(|transaction| self.token.interrupts(transaction.interrupter()));
             block.refresh();
         }
-        self.dispatch(parsed?, &Source { text: statement }, input)
+        self.dispatch(parsed?, &Source::new(statement), input)
     }
 
     /// Has the block of the session fail, if there is one, because of an error outside of its statements: what the client
@@ -333,7 +333,7 @@ impl Session {
     /// Plans a query that reads what the session sees now.
     pub(crate) fn plan(&mut self, statement: Statement, source: &Source) -> Result<Plan> {
         let moment = self.moment()?;
-        self.planner.plan(statement, self.view(moment, Vec::new()), *source)
+        self.planner.plan(statement, self.view(moment, Vec::new()), source)
     }
 
     fn start(&mut self, plan: Plan) -> Result<Outcome> {
@@ -433,7 +433,7 @@ fn pointed(error: SqlError, text: &str) -> SqlError {
     let value = error.message.split_once(": \"").and_then(|(_, value)| value.strip_suffix('"'));
     match value.filter(|_| is_about_text) {
         Some(value) => {
-            let place = Source { text }.find_text(value);
+            let place = Source::new(text).find_text(value);
             error.at(place)
         }
         None => error,

@@ -112,7 +112,7 @@ fn compute(
     let mut computed = Vec::with_capacity(exprs.len());
     for exprs in exprs.chunks(EXPRESSIONS_AT_ONCE) {
         let statement = Statement::Query(select_of(exprs)?);
-        let plan = session.planner.plan(statement, session.view(write.moment()?, Vec::new()), *source)?;
+        let plan = session.planner.plan(statement, session.view(write.moment()?, Vec::new()), source)?;
         let schema = plan.schema();
         let batches = plan.collect()?;
         let row: Option<&RecordBatch> = batches.iter().find(|batch| batch.num_rows() == 1);

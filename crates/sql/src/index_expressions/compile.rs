@@ -62,7 +62,7 @@ pub(crate) fn compile(expr: &ast::Expr, columns: &[Column], kind: Kind, source: 
     let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
     let text: Arc<str> = Arc::from(source.text);
     on_planner_thread(move || {
-        let source = Source { text: &text };
+        let source = Source::new(&text);
         let fields = DFSchema::try_from(arrow.as_ref().clone()).map(Arc::new);
         let planned = fields.and_then(|fields| Ok((plan(&plain_state(), expr, &fields)?, fields)));
         let (planned, fields) = planned.map_err(|error| diagnose(&error, &source))?;

@@ -51,7 +51,7 @@ impl ExpressionCompiler for Expressions {
     ) -> Result<Arc<dyn RowExpression>, ExpressionError> {
         let told = |error: SqlError| ExpressionError::new(error.sqlstate, format!("{}: {error}", expression.text));
         let parsed = parsed(&expression.text).map_err(told)?;
-        let mut compiled = compile(&parsed, columns, Kind::Expression, &Source { text: "" }).map_err(told)?;
+        let mut compiled = compile(&parsed, columns, Kind::Expression, &Source::new("")).map_err(told)?;
         // What it was when the index was made.
         compiled.data_type = expression.data_type;
         Ok(Arc::new(compiled))
@@ -70,7 +70,7 @@ pub(crate) fn define(expr: &ast::Expr, table: &Table, kind: Kind, source: &Sourc
     let compiled = compile(&expr, columns, kind, source)?;
     let text = in_list(&expr, columns, Style::Pretty);
     // It is read again whenever the database is opened, and has to mean the same.
-    let again = parsed(&text).and_then(|expr| compile(&expr, columns, kind, &Source { text: &text }));
+    let again = parsed(&text).and_then(|expr| compile(&expr, columns, kind, &Source::new(&text)));
     let text = match again {
         Ok(again) if again.logical == compiled.logical => text,
         _ => format!("({expr})"),
@@ -127,7 +127,7 @@ pub(crate) fn part_names(definition: &IndexDefinition, schema: &Schema) -> Vec<S
 
 /// The syntax tree of an expression that the catalog has as text.
 pub(crate) fn parsed(text: &str) -> Result<ast::Expr> {
-    let (dialect, source) = (SqlDialect::default(), Source { text });
+    let (dialect, source) = (SqlDialect::default(), Source::new(text));
     let parser = Parser::new(&dialect).try_with_sql(text);
     let mut parser = parser.map_err(|error| source.parser_error(error))?;
     let expr = parser.parse_expr().map_err(|error| source.parser_error(error))?;
@@ -169,7 +169,7 @@ impl RowExpression for Compiled {
             false => Ok(cast(&values, &form)?),
         });
         values.map_err(|error| {
-            let error = diagnose(&error, &Source { text: "" });
+            let error = diagnose(&error, &Source::new(""));
             ExpressionError::new(error.sqlstate, error.message)
         })
     }

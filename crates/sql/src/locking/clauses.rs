@@ -72,7 +72,8 @@ pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Result<V
         match tokens[at].token {
             Token::LParen => depth += 1,
             Token::RParen => depth = depth.saturating_sub(1),
-            _ if depth == 0 => {
+            // Only a `FOR` is looked at closely: long statements have many thousand tokens.
+            Token::Word(ref word) if depth == 0 && word.keyword == Keyword::FOR => {
                 let mut reader = Reader { tokens, at, source };
                 if let Some(clause) = reader.clause()? {
                     let end = reader.at;
@@ -129,7 +130,7 @@ impl Reader<'_> {
     }
 
     fn clause(&mut self) -> Result<Option<LockClause>> {
-        let position = self.position();
+        let start = self.at;
         if !self.keyword(Keyword::FOR) {
             return Ok(None);
         }
@@ -143,6 +144,7 @@ impl Reader<'_> {
         } else {
             LockWait::Block
         };
+        let position = self.source.start(self.tokens[start].span);
         Ok(Some(LockClause { strength: *strength, of, wait, position }))
     }
 

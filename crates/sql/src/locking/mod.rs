@@ -52,7 +52,7 @@ pub(crate) fn run(session: &mut Session, query: Box<Query>, clauses: &[LockClaus
     let rows = session.write(&format!("SELECT {}", first.strength), |session, write| {
         let mut query = query.clone();
         let tables = tables::prepare(session, write, &mut query, clauses, source)?;
-        let locking = Locking { query, tables, source: *source };
+        let locking = Locking { query, tables, source };
         let (limit, fetch) = &bounds;
         let limit = limit_of(limit.as_ref(), fetch.as_ref());
         let (offset, limit) = locking.bounds(session, write, limit)?;
@@ -80,7 +80,7 @@ fn limit_of<'a>(clause: Option<&'a LimitClause>, fetch: Option<&datafusion::sql:
 struct Locking<'a> {
     query: Box<Query>,
     tables: Vec<LockedTable>,
-    source: Source<'a>,
+    source: &'a Source<'a>,
 }
 
 /// What came of locking the rows of the tables behind one row of the query.

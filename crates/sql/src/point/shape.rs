@@ -118,7 +118,7 @@ fn update(update: &Update) -> Option<Shape<'_>> {
         optimizer_hints, from, returning, output, or, order_by, limit
     }, but update_token, table, assignments, selection);
     let set = |assignment: &'_ datafusion::sql::sqlparser::ast::Assignment| match &assignment.target {
-        AssignmentTarget::ColumnName(name) => column_name(name, &Source { text: "" }).ok(),
+        AssignmentTarget::ColumnName(name) => column_name(name, &Source::new("")).ok(),
         AssignmentTarget::Tuple(_) => None,
     };
     let sets = update.assignments.iter().map(|one| Some((set(one)?, &one.value))).collect::<Option<Vec<_>>>()?;
@@ -152,7 +152,7 @@ fn insert(insert: &Insert) -> Option<Shape<'_>> {
     if values.rows.len() > ROWS_MAX || values.explicit_row || !is_plain_query(query, plain.source.as_deref()?) {
         return None;
     }
-    let columns = insert.columns.iter().map(|name| column_name(name, &Source { text: "" }).ok());
+    let columns = insert.columns.iter().map(|name| column_name(name, &Source::new("")).ok());
     let columns = columns.collect::<Option<Vec<_>>>()?;
     let rows = values.rows.iter().map(|row| &row.content[..]).collect();
     let table = table_of(name)?;
@@ -189,7 +189,7 @@ fn named(from: &TableWithJoins) -> Option<(String, String)> {
 }
 
 fn table_of(name: &ObjectName) -> Option<String> {
-    table_name(name, &Source { text: "" }).ok()
+    table_name(name, &Source::new("")).ok()
 }
 
 /// The parts of a condition that are joined by AND.

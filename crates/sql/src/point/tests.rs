@@ -168,7 +168,7 @@ fn both_ways_lead_to_the_same() {
 fn insert_the_long_way(session: &mut Session, text: &str) -> Result<Outcome, crate::SqlError> {
     let Ok(Parsed::Statement(statement)) = parse(text) else { panic!("{text}") };
     let Statement::Insert(insert) = *statement else { panic!("{text}") };
-    Ok(crate::insert::run(session, &insert, &Source { text })?.into())
+    Ok(crate::insert::run(session, &insert, &Source::new(text))?.into())
 }
 
 #[test]

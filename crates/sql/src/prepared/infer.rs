@@ -100,7 +100,7 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn schema(&self, name: &ObjectName) -> Option<Arc<Schema>> {
-        let name = table_name(name, &Source { text: "" }).ok()?;
+        let name = table_name(name, &Source::new("")).ok()?;
         self.tables.find(&name).ok().map(|table| table.schema().clone())
     }
 

@@ -130,7 +130,7 @@ impl Session {
             self.check_block()?;
         }
         self.look_at_tables();
-        let source = Source { text };
+        let source = Source::new(text);
         let count = infer::count(&mut parsed, &source)?.max(types.len());
         if count > PARAMETERS_MAX {
             return Err(SqlError::new("54000", "a statement has too many parameters"));
@@ -178,7 +178,7 @@ impl Session {
         }
         let unknown = vec![Value::Null; prepared.parameters.len()];
         let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), &unknown);
-        let source = Source { text: &prepared.text };
+        let source = Source::new(&prepared.text);
         let mut query = match parsed {
             Parsed::Locking(query, _) => query,
             Parsed::Statement(statement) => match *statement {
@@ -196,7 +196,7 @@ impl Session {
         let names = headings::of(&query);
         set_config::describe(&mut query)?;
         let view = self.view(Moment::now(&self.db)?, Vec::new());
-        let plan = self.planner.plan(Statement::Query(query), view, source)?;
+        let plan = self.planner.plan(Statement::Query(query), view, &source)?;
         Ok(headings::apply(&plan.schema(), &names))
     }
 
@@ -230,7 +230,7 @@ impl Session {
             return Ok(done);
         }
         let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), values);
-        self.dispatch(parsed, &Source { text: &prepared.text }, input)
+        self.dispatch(parsed, &Source::new(&prepared.text), input)
     }
 
     /// Keeps a prepared statement under a name of the session, as `PREPARE` does.

@@ -1,0 +1,151 @@
+//! A statement's text, and where in it things stand.
+//!
+//! The parser tells places as lines and columns, both in characters; users are told bytes. The first question makes an
+//! index, so that any number of them costs no more than a walk through the text and a few steps each:
+//!
+//! ```text
+//! line, column ──(characters before each line)──▶ character ──(byte of every 64th character)──▶ byte
+//! ```
+use std::sync::OnceLock;
+
+use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
+
+use crate::dialect::SqlDialect;
+use crate::error::{Result, SqlError};
+
+/// The index knows the byte of every so manieth character.
+const STRIDE: usize = 64;
+
+/// A statement as text, to find positions in.
+pub(crate) struct Source<'a> {
+    pub(crate) text: &'a str,
+    places: OnceLock<Places>,
+}
+
+struct Places {
+    /// How many characters stand before each line.
+    lines: Vec<usize>,
+    /// Where characters 0, `STRIDE`, 2 * `STRIDE`, ... start.
+    bytes: Vec<usize>,
+}
+
+impl Places {
+    fn of(text: &str) -> Places {
+        let mut places = Places { lines: vec![0], bytes: Vec::with_capacity(text.len() / STRIDE + 1) };
+        for (number, (at, character)) in text.char_indices().enumerate() {
+            if number % STRIDE == 0 {
+                places.bytes.push(at);
+            }
+            if character == '\n' {
+                places.lines.push(number + 1);
+            }
+        }
+        places
+    }
+
+    /// The byte at which a character starts, or at which the text ends.
+    fn byte(&self, text: &str, character: usize) -> usize {
+        let Some(start) = self.bytes.get(character / STRIDE) else { return text.len() };
+        let rest = text[*start..].char_indices().nth(character % STRIDE);
+        rest.map_or(text.len(), |(at, _)| start + at)
+    }
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(text: &'a str) -> Source<'a> {
+        Source { text, places: OnceLock::new() }
+    }
+
+    /// The byte offset of a line and column, both counted from 1 (0: unknown).
+    pub(crate) fn offset(&self, location: Location) -> Option<usize> {
+        let before_line = usize::try_from(location.line).ok()?.checked_sub(1)?;
+        let before_column = usize::try_from(location.column).ok()?.checked_sub(1)?;
+        let places = self.places.get_or_init(|| Places::of(self.text));
+        let character = places.lines.get(before_line)?.checked_add(before_column)?;
+        Some(places.byte(self.text, character))
+    }
+
+    /// The tokens of the text, blanks and comments among them.
+    pub(crate) fn tokens(&self) -> Result<Vec<TokenWithSpan>> {
+        Tokenizer::new(&SqlDialect::default(), self.text).tokenize_with_location().map_err(|error| {
+            let position = self.offset(error.location);
+            let near = position.map_or("", |at| self.text[at..].trim_end());
+            let near: String = near.chars().take(40).collect();
+            let message = match error.message.to_ascii_lowercase().strip_prefix("unterminated ") {
+                Some(what) => format!("unterminated {} at or near \"{near}\"", what.trim_end_matches([':', ' '])),
+                None => format!("syntax error at or near \"{near}\""),
+            };
+            SqlError::syntax(message).at(position).detail(error.message)
+        })
+    }
+
+    /// Whether anything was looked up so far.
+    #[cfg(test)]
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.places.get().is_some()
+    }
+
+    /// The byte offset at which a span starts.
+    pub(crate) fn start(&self, span: Span) -> Option<usize> {
+        self.offset(span.start)
+    }
+
+    /// Where the identifier `name` stands for the first time as a whole word, in any case.
+    pub(crate) fn find_word(&self, name: &str) -> Option<usize> {
+        let tokens = self.tokens().ok()?;
+        tokens.iter().find_map(|token| match &token.token {
+            Token::Word(word) if word.value.eq_ignore_ascii_case(name) => self.start(token.span),
+            _ => None,
+        })
+    }
+
+    /// Where `table.column` stands.
+    pub(crate) fn find_column(&self, table: &str, column: &str) -> Option<usize> {
+        let tokens = self.tokens().ok()?;
+        let is =
+            |token: &Token, name: &str| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(name));
+        let found = tokens
+            .windows(3)
+            .find(|three| is(&three[0].token, table) && three[1].token == Token::Period && is(&three[2].token, column));
+        found.and_then(|three| self.start(three[0].span))
+    }
+
+    /// Where the only text of this value stands.
+    pub(crate) fn find_text(&self, value: &str) -> Option<usize> {
+        let tokens = self.tokens().ok()?;
+        let mut found =
+            tokens.iter().filter(|token| matches!(&token.token, Token::SingleQuotedString(text) if text == value));
+        found.next().filter(|_| found.next().is_none()).and_then(|token| self.start(token.span))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_count_bytes() {
+        let source = Source::new("a\nä b");
+        assert_eq!(source.offset(Location { line: 2, column: 3 }), Some(5));
+        assert_eq!(source.find_word("B"), Some(5));
+        assert_eq!(source.offset(Location { line: 0, column: 0 }), None);
+        assert_eq!(source.offset(Location { line: 3, column: 1 }), None);
+        assert_eq!(Source::new("").offset(Location { line: 1, column: 1 }), Some(0));
+    }
+
+    #[test]
+    fn the_index_agrees_with_counting_from_the_beginning() {
+        let line = |number: usize| "xäß€ ".repeat(number * 37 % 101);
+        let text: String = (0..40).map(|number| line(number) + "\n").collect();
+        let source = Source::new(&text);
+        let (mut row, mut column) = (1, 1);
+        for (at, character) in text.char_indices() {
+            assert_eq!(source.offset(Location { line: row, column }), Some(at), "{row}:{column}");
+            match character {
+                '\n' => (row, column) = (row + 1, 1),
+                _ => column += 1,
+            }
+        }
+        assert_eq!(source.offset(Location { line: 1, column: 1_000_000 }), Some(text.len()));
+    }
+}
