@@ -8,95 +8,58 @@
 //! far it has come (its TPS), so readers put any two pages together for any snapshot. What is merged becomes history, in
 //! few bytes, and each version goes when no snapshot needs it, be there older ones in use.
 //!
-//! | module | subject |
+//! Each folder imports only those above it in this table:
+//!
+//! | folder | subject |
 //! |---|---|
-//! | `table` | ranges of a table, insertion, the doors to everything else |
-//! | `range` | one range: its slots, pages and update ranges |
-//! | `read`, `prefetch` | the version of a record that a snapshot sees |
-//! | `write` | appending a version |
-//! | `merge`, `merge_texts` | bringing base pages forward |
-//! | `kept` | which snapshots a table still has its rows for |
-//! | `archive`, `history` | versions that have left the tail, and giving them up |
-//! | `fold`, `block`, `scan`, `aggregate`, `overlay` | what a snapshot sees of a range, as batches or totals |
-//! | `base`, `encoding`, `row_page`, `insert`, `tail`, `sequence` | the pages |
-//! | `words`, `wide`, `heap`, `text` | the values of insert and tail pages; dictionaries of text |
-//! | `evict` | pages that are away, and reading them back |
-//! | `validation` | whether others changed what a transaction has read |
-//! | `statistics`, `sketch`, `past`, `memory` | what is known of a table, its changes, its bytes |
-//! | `image`, `codec` | ranges in the blobs of a checkpoint, and back |
-//! | `check` | whether pages hold what they say |
-//! | `cell`, `column_set`, `view` | values, sets of columns, visibility |
+//! | `value` | values, sets of columns, kinds of tail records, the snapshots that are kept |
+//! | `encoding` | columns of base pages in few bits, and predicates and sums on them |
+//! | `content` | what else base pages hold: rows, meta-data of records |
+//! | `history` | versions that have left the tail, in few bits |
+//! | `codec` | the bytes of pages |
+//! | `memory` | the account of memory; pages that go to disk and come back |
+//! | `page` | insert, tail, base and history pages |
+//! | `record` | ranges; the version of a record that a snapshot sees; appending one; moving merged ones to history |
+//! | `scan` | what a snapshot sees of a range: batches, totals, statistics, changes |
+//! | `merge` | bringing base pages forward |
+//! | `table` | the ranges of a table, insertion, the doors to everything else |
+//! | `image` | ranges in the blobs of a checkpoint, and back; whether pages hold what they say |
 //!
 //! The crate does not know transactions, only their ids: it asks [`Outcomes`] what became of one.
 
-mod aggregate;
-mod archive;
-mod base;
-mod block;
-mod cell;
-mod check;
 mod codec;
-mod column_set;
+mod content;
 mod encoding;
-mod evict;
-mod fold;
-mod heap;
 mod history;
 mod image;
-mod insert;
-mod kept;
-#[cfg(test)]
-mod locks;
-#[cfg(test)]
-mod long_readers;
-#[cfg(all(test, loom))]
-mod loom_models;
-#[cfg(test)]
-mod mechanism;
 mod memory;
 mod merge;
-mod merge_texts;
-#[cfg(test)]
-mod model;
-mod overlay;
-#[cfg(test)]
-mod paper;
-mod past;
-mod prefetch;
-mod range;
-mod read;
-mod row_page;
+mod page;
+mod record;
 mod scan;
-mod sequence;
-#[cfg(all(test, shuttle))]
-mod shuttle_models;
-mod sketch;
-mod statistics;
 mod table;
-mod tail;
-mod text;
-mod validation;
-mod view;
-mod wide;
-mod words;
-mod write;
+#[cfg(test)]
+mod tests;
+mod value;
 
-pub use aggregate::Totals;
-pub use block::Request;
-pub use cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, is_wide, value_of_cell, word_of_value};
 pub use encoding::{Aggregates, Comparison, Encoding, Mask, Sum, Test, Zone};
-pub use evict::{Ahead, EvictionStats, HeldBlob, PageError, PageSource};
-pub use heap::VALUE_BYTES_MAX;
 pub use image::{BlobSink, BlobSource, RangeImage, RestoreError};
-pub use kept::{Kept, KeptFrom};
-pub use memory::{MemoryBudget, MemoryUse};
-pub use merge::MergeReport;
-pub use past::Changed;
-pub use scan::{BLOCK_ROWS, Projection};
-pub use statistics::{ColumnStatistics, TableStatistics};
-pub use table::{Table, TableOptions, TableStats};
-pub use text::{Encoded, NewTextDictionary, TextDictionary, TextOrder};
-pub use validation::Validation;
-pub use view::{Outcome, Outcomes, View};
-pub use words::Layout;
-pub use write::{Appended, Change, WriteError, Writer};
+pub use memory::budget::{MemoryBudget, MemoryUse};
+pub use memory::clock::EvictionStats;
+pub use memory::source::{HeldBlob, PageError, PageSource};
+pub use merge::pages::MergeReport;
+pub use page::heap::VALUE_BYTES_MAX;
+pub use page::lent::Ahead;
+pub use page::options::TableOptions;
+pub use page::text::{Encoded, NewTextDictionary, TextDictionary, TextOrder};
+pub use page::words::Layout;
+pub use record::view::{Outcome, Outcomes, View};
+pub use record::write::{Appended, Change, WriteError, Writer};
+pub use scan::aggregate::Totals;
+pub use scan::past::Changed;
+pub use scan::request::{BLOCK_ROWS, Projection, Request};
+pub use scan::statistics::{ColumnStatistics, TableStatistics};
+pub use scan::validation::Validation;
+pub use table::{Table, TableStats};
+pub use value::cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, is_wide, value_of_cell, word_of_value};
+pub use value::kept::{Kept, KeptFrom};

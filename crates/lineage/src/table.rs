@@ -10,67 +10,23 @@ use sync::blocking::Mutex;
 use sync::{CachePadded, Directory, Guard};
 use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 
-use crate::aggregate::Totals;
-use crate::block::Request;
-use crate::cell::{Cell, value_of_cell};
 use crate::encoding::{Encoding, Test};
-use crate::evict::{Ahead, PageError};
-use crate::kept::{Horizon, Kept, KeptFrom};
-use crate::memory::{MemoryBudget, MemoryUse, Meter};
-use crate::merge::MergeReport;
-use crate::past::Changed;
-use crate::range::{FEW_COLUMNS, Range};
-use crate::scan::Projection;
-use crate::statistics::{Collected, TableStatistics};
-use crate::text::NewTextDictionary;
-use crate::validation::Validation;
-use crate::view::{Outcomes, View};
-use crate::words::Layout;
-use crate::write::{Appended, Change, WriteError, Writer};
-
-/// How a table's storage is laid out.
-#[derive(Clone, Copy, Debug)]
-pub struct TableOptions {
-    /// records in a range, which are merged together: a power of two, 2^16 at most
-    pub range_records: usize,
-    /// records in an update range, which share tail pages: a power of two, a sixteenth of a range to a whole one
-    pub update_range_records: usize,
-    /// unmerged tail records at which a range is due for a merge (M in section 6.2 of the paper)
-    pub merge_tail_records: u64,
-    /// threads that insert and update without meeting each other
-    pub workers: usize,
-    /// how values lie in memory
-    pub layout: Layout,
-    /// what makes the dictionaries of text columns in insert pages; without, every value is kept for itself
-    pub text_dictionary: Option<NewTextDictionary>,
-    /// the same in tail pages
-    pub tail_text_dictionary: Option<NewTextDictionary>,
-}
-
-/// Records in an update range by default.
-const UPDATE_RANGE_RECORDS: usize = 1 << 16;
-
-impl Default for TableOptions {
-    fn default() -> Self {
-        Self::with_range(1 << 16)
-    }
-}
-
-impl TableOptions {
-    /// Options for ranges of `range_records` records, a power of two.
-    pub fn with_range(range_records: usize) -> TableOptions {
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        TableOptions {
-            range_records,
-            update_range_records: range_records.min(UPDATE_RANGE_RECORDS),
-            merge_tail_records: (range_records as u64 / 8).max(1),
-            workers: workers.min(16),
-            layout: Layout::Column,
-            text_dictionary: None,
-            tail_text_dictionary: None,
-        }
-    }
-}
+use crate::memory::budget::{MemoryBudget, MemoryUse, Meter};
+use crate::memory::source::PageError;
+use crate::merge::pages::MergeReport;
+use crate::page::lent::Ahead;
+use crate::page::options::TableOptions;
+use crate::record::range::{FEW_COLUMNS, Range};
+use crate::record::view::{Outcomes, View};
+use crate::record::write::{Appended, Change, WriteError, Writer};
+use crate::scan::aggregate::Totals;
+use crate::scan::past::Changed;
+use crate::scan::request::Projection;
+use crate::scan::request::Request;
+use crate::scan::statistics::{Collected, TableStatistics};
+use crate::scan::validation::Validation;
+use crate::value::cell::{Cell, value_of_cell};
+use crate::value::kept::{Horizon, Kept, KeptFrom};
 
 /// What a table holds and what was done to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

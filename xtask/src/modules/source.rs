@@ -82,14 +82,22 @@ fn without_tests(tokens: TokenStream, test_children: &mut BTreeSet<String>) -> V
     kept
 }
 
+/// Whether an attribute keeps its item for tests or model checkers. What stands within `not(...)` does not count.
 fn is_test_attribute(token: &TokenTree) -> bool {
     let TokenTree::Group(attribute) = token else { return false };
-    let text = attribute.stream().to_string().replace(' ', "");
-    let is_for_tests = |word: &str| text.contains(&format!("({word}")) || text.contains(&format!(",{word}"));
-    text == "test"
-        || (text.starts_with("cfg(")
-            && !text.contains("not(")
-            && ["test", "loom", "shuttle"].into_iter().any(is_for_tests))
+    let list: Vec<TokenTree> = attribute.stream().into_iter().collect();
+    is_word(list.first(), "test") || (is_word(list.first(), "cfg") && names_tests(attribute.stream()))
+}
+
+fn names_tests(condition: TokenStream) -> bool {
+    let list: Vec<TokenTree> = condition.into_iter().collect();
+    list.iter().enumerate().any(|(at, token)| match token {
+        TokenTree::Ident(word) => ["test", "loom", "shuttle"].iter().any(|name| word == name),
+        TokenTree::Group(group) => {
+            !is_word(at.checked_sub(1).and_then(|before| list.get(before)), "not") && names_tests(group.stream())
+        }
+        _ => false,
+    })
 }
 
 /// Where the item, field or statement that starts at `at` ends.

@@ -53,14 +53,18 @@ fn renamed_names_groups_and_globs_are_followed() {
 #[test]
 fn tests_and_models_and_what_they_import_are_left_out() {
     let arrows = arrows_of(&[
-        ("lib.rs", "mod a; mod b; #[cfg(test)] mod tests; #[cfg(all(test, loom))] mod model;"),
+        (
+            "lib.rs",
+            "mod a; mod b; #[cfg(test)] mod tests; #[cfg(all(test, not(loom)))] mod model; #[cfg(not(test))] mod c;",
+        ),
+        ("c.rs", "use crate::b::g; fn f() { g() }"),
         ("a.rs", "#[cfg(test)] use crate::b::X; fn f() {} #[cfg(test)] mod inner { fn g() { crate::b::g() } }"),
         ("b.rs", "pub fn g() {} pub struct X;"),
         ("tests.rs", "use crate::a;"),
         ("model.rs", "use crate::b::g;"),
     ]);
-    assert_eq!(arrows.len(), 3);
-    assert_eq!(shown(&arrows), [""; 0]);
+    assert_eq!(arrows.len(), 4);
+    assert_eq!(shown(&arrows), ["c>b"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@
 use types::DataType;
 
 use super::{Damage, Reader, Writer};
-use crate::cell::{Cell, is_wide};
+use crate::value::cell::{Cell, is_wide};
 
 /// The first of so many digits that a decimal does not have.
 fn decimal_end(precision: u8) -> u128 {
@@ -16,7 +16,7 @@ fn decimal_end(precision: u8) -> u128 {
 }
 
 /// The least and the greatest key of a type of at most 64 bits; see `encoding`.
-pub(super) fn keys_of(data_type: DataType) -> (i64, i64) {
+pub(crate) fn keys_of(data_type: DataType) -> (i64, i64) {
     match data_type {
         DataType::Boolean => (0, 1),
         DataType::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
@@ -30,7 +30,7 @@ pub(super) fn keys_of(data_type: DataType) -> (i64, i64) {
 }
 
 /// Whether a word is that of a value of the type.
-pub(super) fn check_word(reader: &Reader<'_>, word: u64, data_type: DataType) -> Result<(), Damage> {
+pub(crate) fn check_word(reader: &Reader<'_>, word: u64, data_type: DataType) -> Result<(), Damage> {
     let (least, greatest) = match data_type {
         DataType::Real => (0, i64::from(u32::MAX)),
         _ => keys_of(data_type),
@@ -39,7 +39,7 @@ pub(super) fn check_word(reader: &Reader<'_>, word: u64, data_type: DataType) ->
 }
 
 /// Whether bytes are those of a value of the type.
-pub(super) fn check_bytes(reader: &Reader<'_>, bytes: &[u8], data_type: DataType) -> Result<(), Damage> {
+pub(crate) fn check_bytes(reader: &Reader<'_>, bytes: &[u8], data_type: DataType) -> Result<(), Damage> {
     match data_type {
         DataType::Decimal { .. } => {
             let digits: Result<[u8; 16], _> = bytes.try_into();
@@ -55,14 +55,14 @@ pub(super) fn check_bytes(reader: &Reader<'_>, bytes: &[u8], data_type: DataType
 }
 
 /// Whether text is as short as its type says.
-pub(super) fn check_length(reader: &Reader<'_>, text: &str, data_type: DataType) -> Result<(), Damage> {
+pub(crate) fn check_length(reader: &Reader<'_>, text: &str, data_type: DataType) -> Result<(), Damage> {
     let DataType::Text { max_chars: Some(max) } = data_type else { return Ok(()) };
     let is_short = text.len() <= max as usize || text.chars().nth(max as usize).is_none();
     reader.check(is_short, || format!("has text of {} bytes as {data_type}", text.len()))
 }
 
 /// Whether a decimal has as few digits as its type says.
-pub(super) fn check_decimal(reader: &Reader<'_>, digits: i128, data_type: DataType) -> Result<(), Damage> {
+pub(crate) fn check_decimal(reader: &Reader<'_>, digits: i128, data_type: DataType) -> Result<(), Damage> {
     let DataType::Decimal { precision, .. } = data_type else { return Ok(()) };
     reader.check(digits.unsigned_abs() < decimal_end(precision), || format!("has {digits} as digits of {data_type}"))
 }
@@ -74,12 +74,12 @@ enum Column {
 }
 
 /// Collects values column by column.
-pub(super) struct CellsWriter {
+pub(crate) struct CellsWriter {
     columns: Vec<Column>,
 }
 
 impl CellsWriter {
-    pub(super) fn new(types: &[DataType]) -> CellsWriter {
+    pub(crate) fn new(types: &[DataType]) -> CellsWriter {
         let column = |data_type: &DataType| match is_wide(*data_type) {
             true => Column::Bytes { lengths: vec![], bytes: vec![] },
             false => Column::Words(vec![]),
@@ -88,7 +88,7 @@ impl CellsWriter {
     }
 
     /// Adds a value to its column. Returns whether it is one, and not NULL.
-    pub(super) fn push(&mut self, column: usize, cell: Cell<'_>) -> bool {
+    pub(crate) fn push(&mut self, column: usize, cell: Cell<'_>) -> bool {
         match (&mut self.columns[column], cell) {
             (_, Cell::Null) => return false,
             (Column::Words(words), Cell::Word(word)) => words.push(word),
@@ -101,7 +101,7 @@ impl CellsWriter {
         true
     }
 
-    pub(super) fn finish(&self, writer: &mut Writer) {
+    pub(crate) fn finish(&self, writer: &mut Writer) {
         for column in &self.columns {
             match column {
                 Column::Words(words) => writer.numbers(words),
@@ -122,13 +122,13 @@ enum Cursor<'a> {
 }
 
 /// Hands out values column by column, in the order in which they were put in.
-pub(super) struct CellsReader<'a> {
+pub(crate) struct CellsReader<'a> {
     columns: Vec<Cursor<'a>>,
 }
 
 impl<'a> CellsReader<'a> {
     /// Reads columns of so many values each.
-    pub(super) fn read(
+    pub(crate) fn read(
         reader: &mut Reader<'a>,
         types: &[DataType],
         counts: &[usize],
@@ -157,7 +157,7 @@ impl<'a> CellsReader<'a> {
     }
 
     /// The next value of a column; NULL where there is none left.
-    pub(super) fn next(&mut self, column: usize) -> Cell<'a> {
+    pub(crate) fn next(&mut self, column: usize) -> Cell<'a> {
         match &mut self.columns[column] {
             Cursor::Words(words) => words.next().map_or(Cell::Null, Cell::Word),
             Cursor::Bytes { lengths, left } => match lengths.next() {

@@ -23,7 +23,6 @@ use super::cells::{check_decimal, keys_of};
 use super::meta::{decode_sketch, encode_sketch};
 use super::views::{decode_views, encode_views};
 use super::{BlobKind, Damage, Reader, Shape, Writer};
-use crate::cell::is_wide;
 use crate::encoding::dictionary::Entries;
 use crate::encoding::float::{Alp, Exponents};
 use crate::encoding::integers::{Integers, Runs};
@@ -32,7 +31,8 @@ use crate::encoding::raw::Raw;
 use crate::encoding::simd::{BLOCK, Simd};
 use crate::encoding::zones::BlockZone;
 use crate::encoding::{EncodedColumn, Form, Meaning};
-use crate::sketch::Sketch;
+use crate::value::cell::is_wide;
+use crate::value::sketch::Sketch;
 
 /// The greatest sum of a block: of 1,024 keys.
 const SUM_MAX: u128 = 1 << 73;
@@ -58,14 +58,14 @@ fn tag_of(data_type: DataType) -> [u8; 3] {
 
 impl Writer {
     /// The type of a column.
-    pub(super) fn data_type(&mut self, data_type: DataType) {
+    pub(crate) fn data_type(&mut self, data_type: DataType) {
         self.bytes(&tag_of(data_type));
     }
 }
 
 impl Reader<'_> {
     /// The type of a column, which has to be this one.
-    pub(super) fn data_type(&mut self, data_type: DataType) -> Result<(), Damage> {
+    pub(crate) fn data_type(&mut self, data_type: DataType) -> Result<(), Damage> {
         let (tag, expected) = (self.bytes(3, "the type of a column")?, tag_of(data_type));
         self.check(tag == expected, || format!("has a column of type {tag:?}, and {data_type} is {expected:?}"))
     }

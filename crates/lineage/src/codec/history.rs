@@ -18,11 +18,11 @@ use types::DataType;
 
 use super::cells::{check_bytes, check_word};
 use super::{BlobKind, Damage, Reader, Shape, Writer};
-use crate::cell::{Cell, is_wide};
 use crate::history::HistoryPage;
 use crate::history::column::{Column, Values};
 use crate::history::packed::Packed;
 use crate::history::page::span_of;
+use crate::value::cell::{Cell, is_wide};
 
 /// The most versions that a page may have.
 const VERSIONS_MAX: usize = u32::MAX as usize;

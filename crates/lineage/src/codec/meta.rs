@@ -10,11 +10,11 @@ use types::StartTime;
 
 use super::cells::{check_bytes, check_word};
 use super::{BlobKind, Damage, Reader, Shape, Writer};
-use crate::base::UpdateColumns;
-use crate::cell::{Cell, is_wide};
+use crate::content::meta_columns::UpdateColumns;
+use crate::content::row_page::RowPage;
 use crate::history::positions::Positions;
-use crate::row_page::RowPage;
-use crate::sketch::{RANK_MAX, REGISTERS, Sketch};
+use crate::value::cell::{Cell, is_wide};
+use crate::value::sketch::{RANK_MAX, REGISTERS, Sketch};
 
 /// The bytes of a page of rows, and of the sketches of its columns.
 pub(crate) fn encode_rows<'a>(shape: Shape<'_>, page: &RowPage, sketches: impl Iterator<Item = &'a Sketch>) -> Vec<u8> {
@@ -88,7 +88,7 @@ pub(crate) fn decode_start_times(bytes: &[u8], shape: Shape<'_>) -> Result<Vec<u
 }
 
 /// The Start Time that is written as this number.
-pub(super) fn start_word(reader: &Reader<'_>, shape: Shape<'_>, number: u64) -> Result<u64, Damage> {
+pub(crate) fn start_word(reader: &Reader<'_>, shape: Shape<'_>, number: u64) -> Result<u64, Damage> {
     reader.check(number == 0 || shape.is_committed(number), || {
         format!("has a record inserted at {number}, and its image is of {}", shape.at.0)
     })?;
@@ -127,14 +127,14 @@ pub(crate) fn decode_update_columns(bytes: &[u8], shape: Shape<'_>) -> Result<Up
     Ok(updates)
 }
 
-pub(super) fn encode_sketch(sketch: &Sketch, writer: &mut Writer) {
+pub(crate) fn encode_sketch(sketch: &Sketch, writer: &mut Writer) {
     let ranks = || sketch.registers.iter().copied();
     let used: Vec<u64> = ranks().enumerate().filter(|(_, rank)| *rank != 0).map(|(at, _)| at as u64).collect();
     writer.positions(&Positions::of(&used, REGISTERS));
     writer.bytes(&ranks().filter(|rank| *rank != 0).collect::<Vec<u8>>());
 }
 
-pub(super) fn decode_sketch(reader: &mut Reader<'_>) -> Result<Sketch, Damage> {
+pub(crate) fn decode_sketch(reader: &mut Reader<'_>) -> Result<Sketch, Damage> {
     let mut sketch = Sketch::default();
     let used = reader.positions(REGISTERS, "registers of a sketch")?;
     let ranks = reader.bytes(used.len(), "ranks of a sketch")?;

@@ -12,7 +12,7 @@
 //!      3  start times      see `meta`        Start Time of the base records
 //!      4  update columns   see `meta`        Last Updated Time, Schema Encoding, deletes
 //!      5  history page     see `history`     versions that have left the tail
-//!      6  range image      see `range`       what else a range is, with references to the others
+//!      6  range image      see `image`       what else a range is, with references to the others
 //! ```
 //!
 //! # What is believed of bytes that are read
@@ -23,14 +23,12 @@
 //! granted when it computes a place is checked here, once: codes lie in their dictionary, offsets and slots ascend and end
 //! where they must, widths are those of words, text is UTF-8, wide decimals have 16 bytes, values lie within their type, NULLs
 //! are counted, no time is after the image's own.
-mod bytes;
-mod cells;
+pub(crate) mod bytes;
+pub(crate) mod cells;
 mod column;
 mod history;
-mod meta;
+pub(crate) mod meta;
 mod numbers;
-mod range;
-mod records;
 #[cfg(test)]
 mod tests;
 mod views;
@@ -43,8 +41,6 @@ pub(crate) use history::{decode_history_page, encode_history_page};
 pub(crate) use meta::{
     decode_rows, decode_start_times, decode_update_columns, encode_rows, encode_start_times, encode_update_columns,
 };
-pub(crate) use range::{ArchiveImage, PagesImage, RangeBytes, StartsImage, decode_range, encode_range, slots_of};
-pub(crate) use records::{InsertsReader, InsertsWriter, TailsReader, TailsWriter};
 
 /// What a blob is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,12 +101,12 @@ pub(crate) struct Shape<'a> {
 
 impl Shape<'_> {
     /// How many words a set of columns takes.
-    fn set_words(&self) -> usize {
+    pub(crate) fn set_words(&self) -> usize {
         self.types.len().div_ceil(64)
     }
 
     /// The columns that a word of a set may name.
-    fn columns_of_word(&self, i: usize) -> u64 {
+    pub(crate) fn columns_of_word(&self, i: usize) -> u64 {
         match self.types.len() - i * 64 {
             64.. => u64::MAX,
             left => (1 << left) - 1,
@@ -118,7 +114,7 @@ impl Shape<'_> {
     }
 
     /// Whether a version may have begun then.
-    fn is_committed(&self, start: u64) -> bool {
+    pub(crate) fn is_committed(&self, start: u64) -> bool {
         start > 0 && start <= self.at.0
     }
 }

@@ -4,18 +4,18 @@ use types::{DataType, Timestamp, Value};
 use super::encode_update_columns;
 use super::{BlobKind, Shape, decode_column, decode_history_page, decode_rows, decode_start_times};
 use super::{decode_update_columns, encode_column, encode_history_page, encode_rows, encode_start_times};
-use crate::base::UpdateColumns;
-use crate::cell::{Cell, ColumnBuilder, Scratch, cell_of_value};
-use crate::column_set::ColumnSet;
+use crate::content::meta_columns::UpdateColumns;
+use crate::content::row_page::RowPage;
 use crate::encoding::{EncodedColumn, Encoding};
 use crate::history::column::Values;
 use crate::history::packed::Packed;
 use crate::history::{HistoryPage, NewVersion};
 use crate::image::tests::sample::{Random, TYPES, value};
-use crate::kept::Kept;
-use crate::row_page::RowPage;
-use crate::sketch::Sketch;
-use crate::tail::Kind;
+use crate::value::cell::{Cell, ColumnBuilder, Scratch, cell_of_value};
+use crate::value::column_set::ColumnSet;
+use crate::value::kept::Kept;
+use crate::value::kind::Kind;
+use crate::value::sketch::Sketch;
 
 /// Columns of a type and this length, as many encodings as it takes.
 fn columns_of(data_type: DataType, len: usize) -> Vec<EncodedColumn> {

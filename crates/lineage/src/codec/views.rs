@@ -24,7 +24,7 @@ const INLINE_MAX: usize = 12;
 const BUFFER_BYTES: usize = 1 << 30;
 
 /// Writes the values of an array.
-pub(super) fn encode_views<T: ByteViewType>(writer: &mut Writer, array: &GenericByteViewArray<T>) {
+pub(crate) fn encode_views<T: ByteViewType>(writer: &mut Writer, array: &GenericByteViewArray<T>) {
     let (mut lengths, mut bytes) = (Vec::with_capacity(array.len()), Vec::new());
     for value in array.iter() {
         let value: &[u8] = value.map_or(&[], AsRef::as_ref);
@@ -37,7 +37,7 @@ pub(super) fn encode_views<T: ByteViewType>(writer: &mut Writer, array: &Generic
 }
 
 /// The array of `len` values, of which these are NULL; it is text if `T` is.
-pub(super) fn decode_views<T: ByteViewType>(
+pub(crate) fn decode_views<T: ByteViewType>(
     reader: &mut Reader<'_>,
     len: usize,
     nulls: Option<NullBuffer>,

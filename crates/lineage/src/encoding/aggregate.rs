@@ -1,13 +1,13 @@
 //! Aggregates on encoded columns: whole blocks by their zones, the rest on the integers as they are stored.
 use super::aggregates::{Aggregates, Sum, integer_of};
+use super::column::{EncodedColumn, Form, Meaning};
 use super::integers::KeyTotals;
 use super::kernels::{sum_floats, sum_floats_kept};
 use super::keys::{double_of_key, is_summed, real_of_key};
 use super::mask::{Mask, bits_of, count_bits};
 use super::simd::{BLOCK, BlockBits, Simd};
 use super::zones::BlockZone;
-use super::{EncodedColumn, Form, Meaning};
-use crate::cell::is_wide;
+use crate::value::cell::is_wide;
 use types::DataType;
 
 /// The part of one block that is to be aggregated.

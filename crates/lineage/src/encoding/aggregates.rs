@@ -6,7 +6,7 @@ use types::{DataType, Value};
 
 use super::keys::{is_float, is_summed, wide_decimal};
 use super::predicate::compare;
-use crate::cell::{Cell, value_of_cell};
+use crate::value::cell::{Cell, value_of_cell};
 
 /// A sum.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -93,8 +93,8 @@ impl Aggregates {
             _ => {}
         }
         for value in [&other.min, &other.max].into_iter().flatten() {
-            let mut scratch = crate::cell::Scratch::default();
-            self.add_extreme(crate::cell::cell_of_value(value, self.data_type, &mut scratch));
+            let mut scratch = crate::value::cell::Scratch::default();
+            self.add_extreme(crate::value::cell::cell_of_value(value, self.data_type, &mut scratch));
         }
     }
 

@@ -10,9 +10,11 @@
 //! encoding is tried first.
 use std::sync::Arc;
 
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use types::DataType;
 
+use super::column::{EncodedColumn, Form, Meaning};
 use super::dictionary;
 use super::float::{Alp, Exponents};
 use super::integers::Integers;
@@ -20,8 +22,7 @@ use super::keys::is_float;
 use super::raw::Raw;
 use super::simd::{BLOCK, Simd};
 use super::zones::{self, BlockZone};
-use super::{EncodedColumn, Form, Meaning};
-use crate::cell::{Cell, is_wide};
+use crate::value::cell::{Cell, is_wide};
 
 /// How many values a sample has.
 const SAMPLE: usize = 1_024;
@@ -38,8 +39,26 @@ pub(super) enum Hint {
     Float(Exponents),
 }
 
+impl EncodedColumn {
+    /// Chooses an encoding by sampling and encodes. `array` has the Arrow form of the type.
+    pub fn encode(array: &ArrayRef, data_type: DataType) -> EncodedColumn {
+        encode(Raw::of(array, data_type), nulls_of(array), array.len(), data_type, None)
+    }
+
+    /// Keeps the array as it is.
+    #[cfg(test)]
+    pub fn raw(array: ArrayRef, data_type: DataType) -> EncodedColumn {
+        keep_raw(Raw::of(&array, data_type), nulls_of(&array), array.len(), data_type)
+    }
+}
+
+/// The NULLs of an array, if there are any.
+pub(super) fn nulls_of(array: &ArrayRef) -> Option<NullBuffer> {
+    array.nulls().filter(|nulls| nulls.null_count() > 0).cloned()
+}
+
 /// Keeps the values as they are.
-pub(super) fn keep_raw(raw: Raw, nulls: Option<NullBuffer>, len: usize, data_type: DataType) -> EncodedColumn {
+fn keep_raw(raw: Raw, nulls: Option<NullBuffer>, len: usize, data_type: DataType) -> EncodedColumn {
     let zones = if is_wide(data_type) {
         zones::of_raw_bytes(&raw, nulls.as_ref(), len)
     } else {

@@ -19,7 +19,7 @@ use types::DataType;
 use super::keys::wide_decimal;
 use super::predicate::CellOrder;
 use super::raw::Raw;
-use crate::cell::Cell;
+use crate::value::cell::Cell;
 
 /// The entries of a dictionary of a type that is stored as bytes, ascending.
 #[derive(Clone)]

@@ -5,7 +5,7 @@
 //! so NaN payloads and -0.0 survive.
 use types::DataType;
 
-use crate::cell::is_wide;
+use crate::value::cell::is_wide;
 
 /// The key of a double's bits. Its own inverse on bits.
 #[inline(always)]

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use types::DataType;
 
 use super::aggregates::Aggregates;
+use super::column::{EncodedColumn, Encoding};
 use super::integers::KeyTotals;
 use super::keys::{is_float, is_summed, word_of_key};
 use super::predicate::{CellOrder, Intervals, KeyOrder, Test, Verdict};
 use super::simd::BLOCK;
 use super::zones::BlockZone;
-use super::{EncodedColumn, Encoding, Zone};
-use crate::cell::{Cell, Scratch, cell_of_value, is_wide, value_of_cell};
+use super::zones::Zone;
+use crate::value::cell::{Cell, Scratch, cell_of_value, is_wide, value_of_cell};
 
 /// See the module.
 pub(crate) struct ColumnOutline {

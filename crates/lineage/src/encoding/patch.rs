@@ -12,18 +12,30 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
 use types::DataType;
 
 use super::choose::{Hint, encode, encode_keys, fill_nulls};
+use super::column::{EncodedColumn, Form, Meaning};
 use super::integers::Integers;
 use super::keys::{key_of_word, wide_decimal};
 use super::raw::Raw;
 use super::simd::Simd;
 use super::zones::{self, BlockZone};
-use super::{EncodedColumn, Form, Meaning};
-use crate::cell::{Cell, ColumnBuilder, is_wide};
+use crate::value::cell::{Cell, ColumnBuilder, is_wide};
 
 /// Slots, ascending, each once, and their new values.
 type Patches<'a> = [(usize, Cell<'a>)];
 
-pub(super) fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedColumn {
+impl EncodedColumn {
+    /// A new column with some values replaced: `patches` are slots, ascending, each once, and their new values.
+    pub fn patched(&self, patches: &[(usize, Cell<'_>)]) -> EncodedColumn {
+        patched(self, patches)
+    }
+
+    /// The same if only codes change: the column is a dictionary that has all the new values.
+    pub fn recoded(&self, patches: &[(usize, Cell<'_>)]) -> Option<EncodedColumn> {
+        recoded(self, patches)
+    }
+}
+
+fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedColumn {
     debug_assert!(patches.is_sorted_by(|left, right| left.0 < right.0));
     if let Some(recoded) = recoded(column, patches) {
         return recoded;
@@ -50,7 +62,7 @@ pub(super) fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedC
 }
 
 /// The same dictionary with other codes, if it has all of the new values. Entries that nothing uses any more stay.
-pub(super) fn recoded(column: &EncodedColumn, patches: &Patches<'_>) -> Option<EncodedColumn> {
+fn recoded(column: &EncodedColumn, patches: &Patches<'_>) -> Option<EncodedColumn> {
     let nulls = patched_nulls(column, patches);
     let (form, zones) = patched_codes(column, patches, nulls.as_ref())?;
     Some(EncodedColumn { data_type: column.data_type, len: column.len, nulls, form, zones })

@@ -12,7 +12,7 @@ use smallvec::{SmallVec, smallvec};
 use types::{DataType, Value};
 
 use super::keys::{ordered_double, ordered_real, text_of_uuid, wide_decimal};
-use crate::cell::{Cell, Scratch, cell_of_value};
+use crate::value::cell::{Cell, Scratch, cell_of_value};
 
 /// How a value is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

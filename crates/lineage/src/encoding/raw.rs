@@ -19,7 +19,7 @@ use super::mask::{bits_of, count_bits};
 use super::predicate::Intervals;
 use super::simd::{BLOCK, BlockBits, Lane, Simd};
 use super::within::within;
-use crate::cell::{Cell, is_wide};
+use crate::value::cell::{Cell, is_wide};
 
 /// The values of a column as they came. What stands in a NULL row is arbitrary.
 pub(crate) enum Raw {

@@ -4,12 +4,12 @@
 //! The translation makes intervals of keys of the test, and of these intervals of whatever integers the column
 //! stores: codes by a search in the dictionary, ALP's integers by a search along its decoding. Bytes kept raw are
 //! asked row by row, those rows only that the mask still has.
+use super::column::{EncodedColumn, Form, Meaning};
 use super::mask::{Mask, bits_of};
 use super::predicate::{CellOrder, Intervals, KeyOrder, Ranges, Test, Verdict};
 use super::simd::{BLOCK, BLOCK_WORDS, Simd};
 use super::zones::BlockZone;
-use super::{EncodedColumn, Form, Meaning};
-use crate::cell::is_wide;
+use crate::value::cell::is_wide;
 
 /// A test in terms of a column's integers.
 struct Translated {

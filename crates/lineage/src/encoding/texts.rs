@@ -8,14 +8,16 @@
 //!           -> Albany, Berlin, Oakland         the runs merged, each value once, without those that no row has
 //!           -> 0, 2, 0, NULL, 2, 1             one look at a table for each row
 //! ```
+use arrow_array::Array;
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use types::DataType;
 
 use super::choose::fill_nulls;
+use super::column::{EncodedColumn, Form, Meaning};
 use super::dictionary::{Entries, buffer_bytes};
 use super::integers::Integers;
 use super::simd::Simd;
-use super::{EncodedColumn, Form, Meaning, zones};
+use super::zones;
 
 /// The number of a row that is NULL.
 pub(crate) const NULL_NUMBER: u32 = u32::MAX;
@@ -28,8 +30,27 @@ struct Raws {
     bytes: usize,
 }
 
+impl EncodedColumn {
+    /// A column of text as a dictionary, made of values whose order is known: `values` are ascending runs, one after the
+    /// other, and `numbers` says for each row where its value is among them, or [`NULL_NUMBER`]. `None` if a dictionary is
+    /// not worth it.
+    pub fn of_texts(values: &[&[u8]], numbers: &[u32], data_type: DataType) -> Option<EncodedColumn> {
+        of_numbers(values, numbers, data_type)
+    }
+
+    /// The entries of a dictionary of text with the number of the entry that each row has, or [`NULL_NUMBER`]; `None` if the
+    /// column is not kept as that.
+    pub fn texts(&self) -> Option<(Vec<&[u8]>, Vec<u32>)> {
+        let Form::Encoded(integers, Meaning::Entries(Entries::Text(entries))) = &self.form else { return None };
+        let is_null = |slot: usize| self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(slot));
+        let codes = self.codes(integers, 0, self.len).into_iter().enumerate();
+        let numbers = codes.map(|(slot, code)| if is_null(slot) { NULL_NUMBER } else { code as u32 }).collect();
+        Some(((0..entries.len()).map(|entry| entries.value(entry).as_bytes()).collect(), numbers))
+    }
+}
+
 /// The column whose rows have these numbers, of values in ascending runs; `None` if it had better not be a dictionary.
-pub(super) fn of_numbers(values: &[&[u8]], numbers: &[u32], data_type: DataType) -> Option<EncodedColumn> {
+fn of_numbers(values: &[&[u8]], numbers: &[u32], data_type: DataType) -> Option<EncodedColumn> {
     let mut uses = vec![0u32; values.len()];
     numbers.iter().filter(|number| **number != NULL_NUMBER).for_each(|number| uses[*number as usize] += 1);
     let (used, raws) = in_order(values, &uses, numbers.len());

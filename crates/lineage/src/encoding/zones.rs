@@ -12,7 +12,7 @@ use super::integers::KeyTotals;
 use super::mask::bits_of;
 use super::raw::Raw;
 use super::simd::{BLOCK, Simd};
-use crate::cell::Cell;
+use crate::value::cell::Cell;
 
 /// What is known of some rows.
 #[derive(Clone, PartialEq, Debug)]

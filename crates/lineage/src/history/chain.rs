@@ -6,7 +6,7 @@
 //! than newer ones: a record's writers follow each other, each after the other's commit. Therefore:
 //!
 //! **Seen together.** Versions of the same start are seen together or not at all, and so are those with no kept snapshot
-//! between their starts, as no other will ever be asked for (see [`crate::kept`]). So the newest of them decides, and the
+//! between their starts, as no other will ever be asked for (see [`crate::value::kept`]). So the newest of them decides, and the
 //! older ones can only give it columns that neither it has nor a snapshot record between them, which would come first in
 //! the walk. They give these and go. What newer versions left out because of one of these (see below) is found in the
 //! one that stays, or still in that snapshot record: both in the page where it was.
@@ -26,21 +26,21 @@
 use smallvec::SmallVec;
 use types::Timestamp;
 
-use crate::cell::Cell;
-use crate::column_set::ColumnSet;
-use crate::kept::Kept;
-use crate::tail::Kind;
+use crate::value::cell::Cell;
+use crate::value::column_set::ColumnSet;
+use crate::value::kept::Kept;
+use crate::value::kind::Kind;
 
 /// Explicit values of a version.
-pub(super) type Values<'a> = SmallVec<[(usize, Cell<'a>); 4]>;
+pub(crate) type Values<'a> = SmallVec<[(usize, Cell<'a>); 4]>;
 
 /// A version on its way into a page.
 #[derive(Debug)]
-pub(super) struct Draft<'a> {
-    pub(super) sequence: u64,
-    pub(super) kind: Kind,
-    pub(super) start: u64,
-    pub(super) values: Values<'a>,
+pub(crate) struct Draft<'a> {
+    pub(crate) sequence: u64,
+    pub(crate) kind: Kind,
+    pub(crate) start: u64,
+    pub(crate) values: Values<'a>,
 }
 
 impl Draft<'_> {
@@ -57,7 +57,7 @@ impl Draft<'_> {
 
 /// Makes one version of those that the same snapshots see: all that one transaction wrote, and all between two kept
 /// snapshots.
-pub(super) fn join_seen_together(chain: &mut Vec<Draft<'_>>, kept: &Kept) {
+pub(crate) fn join_seen_together(chain: &mut Vec<Draft<'_>>, kept: &Kept) {
     let starts = || chain.iter().filter(|draft| draft.decides()).map(|draft| draft.start);
     debug_assert!(starts().is_sorted_by(|newer, older| newer >= older), "older versions start earlier");
     if starts().zip(starts().skip(1)).all(|(newer, older)| !are_seen_together(newer, older, kept)) {
@@ -88,12 +88,12 @@ pub(super) fn join_seen_together(chain: &mut Vec<Draft<'_>>, kept: &Kept) {
 }
 
 /// Whether the same kept snapshots see what began at these times.
-pub(super) fn are_seen_together(newer: u64, older: u64, kept: &Kept) -> bool {
+pub(crate) fn are_seen_together(newer: u64, older: u64, kept: &Kept) -> bool {
     newer == older || kept.first_to_see(newer) == kept.first_to_see(older)
 }
 
 /// Leaves out repeated values. `current` has room for a cell of every column, all `None` before and after.
-pub(super) fn leave_out_repeated<'a>(chain: &mut [Draft<'a>], current: &mut [Option<Cell<'a>>]) {
+pub(crate) fn leave_out_repeated<'a>(chain: &mut [Draft<'a>], current: &mut [Option<Cell<'a>>]) {
     if chain.len() < 2 {
         return;
     }
@@ -109,7 +109,7 @@ pub(super) fn leave_out_repeated<'a>(chain: &mut [Draft<'a>], current: &mut [Opt
 }
 
 /// Where the settled part begins in a chain of these kinds and starts, for readers from `oldest` on.
-pub(super) fn settled_from(
+pub(crate) fn settled_from(
     chain: impl DoubleEndedIterator<Item = (Kind, u64)> + ExactSizeIterator,
     oldest: Timestamp,
 ) -> usize {
@@ -118,7 +118,7 @@ pub(super) fn settled_from(
 }
 
 /// Puts the origin in the place of the settled part, which begins at `from`.
-pub(super) fn settle(chain: &mut Vec<Draft<'_>>, from: usize) {
+pub(crate) fn settle(chain: &mut Vec<Draft<'_>>, from: usize) {
     let origin = from + chain[from..].iter().position(Draft::decides).unwrap_or(0);
     let mut covered = ColumnSet::EMPTY;
     let mut values = Values::new();

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use super::packed::Packed;
 use super::positions::Positions;
-use crate::cell::Cell;
+use crate::value::cell::Cell;
 
 /// The values of a column.
 #[derive(Debug)]

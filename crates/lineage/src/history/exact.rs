@@ -3,10 +3,11 @@ use std::sync::Arc;
 
 use types::{DataType, Timestamp, Value};
 
-use super::{History, HistoryPage, NewVersion};
-use crate::cell::{Cell, Scratch, cell_of_value, value_of_cell};
-use crate::kept::Kept;
-use crate::tail::Kind;
+use super::{HistoryPage, NewVersion};
+use crate::page::history::History;
+use crate::value::cell::{Cell, Scratch, cell_of_value, value_of_cell};
+use crate::value::kept::Kept;
+use crate::value::kind::Kind;
 
 /// A version with its values.
 struct Row<'a> {

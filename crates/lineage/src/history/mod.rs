@@ -7,7 +7,6 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `list` | the pages of a range: taking in, joining, expiring |
 //! | `page` | one page, and reading a version |
 //! | `chain` | the rules that shorten a record's versions |
 //! | `column` | the values of one column |
@@ -52,11 +51,10 @@
 //! a record has neither a tail record newer than history nor history, its next update begins anew: the columns that it
 //! changes need a snapshot record even if they were updated long ago, because nothing else holds their values for the
 //! readers before that update. A writer that is about to update such a record while its origin goes must be told.
-mod chain;
+pub(crate) mod chain;
 pub(crate) mod column;
 #[cfg(test)]
 mod exact;
-mod list;
 #[cfg(test)]
 mod model;
 pub(crate) mod packed;
@@ -65,5 +63,4 @@ pub(crate) mod positions;
 #[cfg(test)]
 mod size;
 
-pub(crate) use list::History;
 pub(crate) use page::{HistoryPage, NewVersion, Version};

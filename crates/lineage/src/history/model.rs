@@ -10,10 +10,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use types::{DataType, Timestamp};
 
-use super::{History, HistoryPage, NewVersion, Version};
-use crate::cell::Cell;
-use crate::kept::Kept;
-use crate::tail::Kind;
+use super::{HistoryPage, NewVersion, Version};
+use crate::page::history::History;
+use crate::value::cell::Cell;
+use crate::value::kept::Kept;
+use crate::value::kind::Kind;
 
 const COLUMNS: usize = 4;
 const TYPES: [DataType; COLUMNS] = [DataType::BigInt, DataType::TEXT, DataType::Integer, DataType::Bytea];

@@ -24,11 +24,11 @@ use super::chain::{Draft, Values, join_seen_together, leave_out_repeated};
 use super::column::{Column, ColumnWriter};
 use super::packed::{Packed, partition_point};
 use super::positions::Positions;
-use crate::cell::{Cell, is_wide};
+use crate::value::cell::{Cell, is_wide};
 #[cfg(test)]
-use crate::column_set::ColumnSet;
-use crate::kept::Kept;
-use crate::tail::Kind;
+use crate::value::column_set::ColumnSet;
+use crate::value::kept::Kept;
+use crate::value::kind::Kind;
 
 /// A version to be put into a history page.
 pub(crate) struct NewVersion<'a> {
@@ -233,7 +233,7 @@ impl<'a> Version<'a> {
         columns.filter_map(move |(at, column)| Some((at, column.as_deref()?.get(number)?)))
     }
 
-    pub(super) fn draft(&self) -> Draft<'a> {
+    pub(crate) fn draft(&self) -> Draft<'a> {
         let values = self.values().collect();
         Draft { sequence: self.sequence(), kind: self.kind(), start: self.start(), values }
     }
@@ -244,7 +244,7 @@ const READ_AHEAD: usize = 1024;
 
 /// Reads a page from its first record to its last. What it costs does not grow with the page, as searches for each version
 /// would.
-pub(super) struct PageReader<'a> {
+pub(crate) struct PageReader<'a> {
     page: &'a HistoryPage,
     slots: std::vec::IntoIter<usize>,
     /// The record of the first slot left.
@@ -255,14 +255,14 @@ pub(super) struct PageReader<'a> {
 }
 
 impl<'a> PageReader<'a> {
-    pub(super) fn new(page: &'a HistoryPage) -> Self {
+    pub(crate) fn new(page: &'a HistoryPage) -> Self {
         let slots = page.slots().collect::<Vec<_>>().into_iter();
         PageReader { page, slots, record: 0, drafts: VecDeque::new(), next: 0 }
     }
 
     /// Adds the versions of a record to a chain, newest first, and returns how many there are. Slots are asked for in
     /// ascending order, and none that has versions is left out.
-    pub(super) fn take(&mut self, slot: usize, chain: &mut Vec<Draft<'a>>) -> usize {
+    pub(crate) fn take(&mut self, slot: usize, chain: &mut Vec<Draft<'a>>) -> usize {
         if self.slots.as_slice().first() != Some(&slot) {
             return 0;
         }
@@ -304,7 +304,7 @@ impl<'a> PageReader<'a> {
 }
 
 /// Collects the records of a page, slot by slot.
-pub(super) struct PageWriter<'a, 't> {
+pub(crate) struct PageWriter<'a, 't> {
     types: &'t [DataType],
     kept: &'t Kept,
     slots: Vec<u64>,
@@ -320,7 +320,7 @@ pub(super) struct PageWriter<'a, 't> {
 }
 
 impl<'a, 't> PageWriter<'a, 't> {
-    pub(super) fn new(types: &'t [DataType], kept: &'t Kept) -> Self {
+    pub(crate) fn new(types: &'t [DataType], kept: &'t Kept) -> Self {
         PageWriter {
             types,
             kept,
@@ -337,7 +337,7 @@ impl<'a, 't> PageWriter<'a, 't> {
     }
 
     /// Adds a record's versions, newest first, and empties the chain. Slots ascend.
-    pub(super) fn push_record(&mut self, slot: usize, chain: &mut Vec<Draft<'a>>) {
+    pub(crate) fn push_record(&mut self, slot: usize, chain: &mut Vec<Draft<'a>>) {
         if chain.is_empty() {
             return;
         }
@@ -363,7 +363,7 @@ impl<'a, 't> PageWriter<'a, 't> {
         }
     }
 
-    pub(super) fn finish(mut self) -> HistoryPage {
+    pub(crate) fn finish(mut self) -> HistoryPage {
         let versions = self.sequences.len();
         self.first.push(versions as u64);
         let slots_end = self.slots.last().map_or(0, |last| *last as usize + 1);

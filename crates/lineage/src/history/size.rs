@@ -3,9 +3,9 @@
 use types::DataType;
 
 use super::{HistoryPage, NewVersion};
-use crate::cell::Cell;
-use crate::kept::Kept;
-use crate::tail::Kind;
+use crate::value::cell::Cell;
+use crate::value::kept::Kept;
+use crate::value::kind::Kind;
 
 const COLUMNS: usize = 10;
 const CHANGED: usize = 4;

@@ -19,11 +19,16 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | `range_bytes`, `records` | the bytes of an image |
+//! | `check` | whether pages hold what they say |
 //! | `take` | what belongs into an image, and why it is one moment of the range |
 //! | `place` | writing its blobs, and noticing that nothing has happened |
 //! | `restore` | a range from its image |
 //! | `visit` | the versions of a restored range, for whoever builds an index |
+pub(crate) mod check;
 mod place;
+pub(crate) mod range_bytes;
+pub(crate) mod records;
 mod restore;
 mod take;
 #[cfg(test)]
@@ -35,7 +40,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use types::{BlobRef, Timestamp};
 
-use crate::evict::Stored;
+use crate::memory::evictable::Stored;
+use crate::record::last_image::LastImage;
 
 /// Takes the blobs of a checkpoint.
 pub trait BlobSink {
@@ -122,24 +128,3 @@ impl<E: fmt::Display> fmt::Display for RestoreError<E> {
 }
 
 impl<E: fmt::Debug + fmt::Display> std::error::Error for RestoreError<E> {}
-
-/// The last image of a range that was published, and what the range was like then.
-#[derive(Clone)]
-pub(crate) struct LastImage {
-    blob: BlobRef,
-    newest: Timestamp,
-    /// all blobs that it refers to
-    pages: Vec<BlobRef>,
-    state: RangeState,
-}
-
-/// What tells that something has happened to a range all of whose versions were decided.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct RangeState {
-    /// pages and history exchanged so far
-    publications: u64,
-    /// numbers of tail records handed out in each update range
-    allocated: Vec<u64>,
-    len: usize,
-    is_closed: bool,
-}

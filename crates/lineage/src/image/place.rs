@@ -6,17 +6,17 @@ use sync::atomic::Ordering;
 use types::{BlobRef, Timestamp};
 
 use super::take::{Taken, TakenArchive};
-use super::{BlobSink, LastImage, RangeImage, RangeState};
-use crate::base::{MetaColumns, Page, StartTimes, Values};
-use crate::codec::{
-    ArchiveImage, PagesImage, RangeBytes, Shape, StartsImage, encode_column, encode_history_page, encode_range,
-    encode_rows, encode_start_times, encode_update_columns,
-};
-use crate::evict::{Content, Evictable, Stored, Times};
-use crate::range::Range;
-use crate::sketch::Sketch;
+use super::{BlobSink, RangeImage};
+use crate::codec::{Shape, encode_column, encode_history_page, encode_rows, encode_start_times, encode_update_columns};
+use crate::content::meta_columns::Times;
+use crate::image::range_bytes::{ArchiveImage, PagesImage, RangeBytes, StartsImage, encode_range};
+use crate::memory::evictable::{Content, Evictable, Stored};
+use crate::page::base::{MetaColumns, Page, StartTimes, Values};
+use crate::record::last_image::{LastImage, RangeState};
+use crate::record::range::Range;
+use crate::record::view::Outcomes;
 use crate::table::Table;
-use crate::view::Outcomes;
+use crate::value::sketch::Sketch;
 
 /// The blobs of one image on their way.
 struct Placing<'s, S> {
@@ -192,12 +192,12 @@ fn place_archive<S: BlobSink>(
     allocated: u64,
     placing: &mut Placing<'_, S>,
 ) -> Result<ArchiveImage, S::Error> {
-    let TakenArchive { history, len_expired, kept_expired, pinned } = archive;
+    let TakenArchive { history, expired } = archive;
     let mut pages = Vec::with_capacity(history.pages().len());
     for page in history.pages() {
         pages.push(placing.place(page, encode_history_page)?);
     }
     let (through, given_up) = (history.through(), history.given_up());
     let allocated = allocated.max(through);
-    Ok(ArchiveImage { allocated, through, given_up, len_expired, pinned, kept_expired, pages })
+    Ok(ArchiveImage { allocated, through, given_up, expired, pages })
 }

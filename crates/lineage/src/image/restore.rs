@@ -11,19 +11,24 @@ use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
 use types::{BlobRef, StartTime, Timestamp};
 
-use super::{BlobSource, LastImage, RestoreError};
-use crate::archive::Archive;
-use crate::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, UpdateColumns, Values};
+use super::{BlobSource, RestoreError};
 use crate::codec::{
-    ArchiveImage, Damage, InsertsReader, PagesImage, RangeBytes, Shape, StartsImage, TailsReader, decode_column,
-    decode_history_page, decode_range, decode_rows, decode_start_times, decode_update_columns, slots_of,
+    Damage, Shape, decode_column, decode_history_page, decode_rows, decode_start_times, decode_update_columns,
 };
-use crate::evict::{Evictable, RowsOutline, Times};
-use crate::history::History;
-use crate::range::Range;
-use crate::sketch::Sketch;
+use crate::content::meta_columns::Times;
+use crate::content::meta_columns::UpdateColumns;
+use crate::image::range_bytes::{ArchiveImage, PagesImage, RangeBytes, StartsImage, decode_range, slots_of};
+use crate::image::records::{InsertsReader, TailsReader};
+use crate::memory::evictable::Evictable;
+use crate::page::archived::Archive;
+use crate::page::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, Values};
+use crate::page::contents::RowsOutline;
+use crate::page::history::History;
+use crate::page::words::Layout;
+use crate::record::last_image::LastImage;
+use crate::record::range::Range;
 use crate::table::Table;
-use crate::words::Layout;
+use crate::value::sketch::Sketch;
 
 /// A range that was read and fits together.
 struct Restored<'a> {
@@ -180,7 +185,9 @@ impl Range {
         }
         let (types, meter) = (self.types.clone(), self.meter.clone());
         let history = History::of_parts(types, pages, image.through, image.given_up, meter);
-        Ok(Archive::of_image(image, history, &self.meter))
+        // One that was never published is not charged.
+        let archive = if history.through() == 0 { Archive::unpublished } else { Archive::new };
+        Ok(archive(history, image.expired, &self.meter))
     }
 
     /// Puts in what was read.

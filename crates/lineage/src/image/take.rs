@@ -25,17 +25,17 @@
 use sync::Guard;
 use types::Timestamp;
 
-use super::RangeState;
-use crate::archive::Archive;
-use crate::base::{MetaColumns, MetaPage, Page, Pages};
-use crate::codec::{InsertsWriter, TailsWriter};
-use crate::history::History;
-use crate::insert::InsertPages;
-use crate::kept::Kept;
-use crate::range::Range;
-use crate::read::Outdated;
-use crate::tail::TailPages;
-use crate::view::{Outcomes, Resolved, resolve};
+use crate::image::records::{InsertsWriter, TailsWriter};
+use crate::page::archived::Archive;
+use crate::page::archived::Expired;
+use crate::page::base::{MetaColumns, MetaPage, Page, Pages};
+use crate::page::history::History;
+use crate::page::insert::InsertPages;
+use crate::page::interrupted::Outdated;
+use crate::page::tail::TailPages;
+use crate::record::last_image::RangeState;
+use crate::record::range::Range;
+use crate::record::view::{Outcomes, Resolved, resolve};
 
 /// What was taken of a range; it is written to blobs afterwards, when nothing is pinned any more.
 pub(super) struct Taken {
@@ -57,15 +57,12 @@ pub(super) struct Taken {
 /// The past of an update range.
 pub(super) struct TakenArchive {
     pub(super) history: History,
-    pub(super) len_expired: usize,
-    pub(super) kept_expired: Kept,
-    pub(super) pinned: usize,
+    pub(super) expired: Expired,
 }
 
 impl TakenArchive {
     fn of(archive: &Archive) -> TakenArchive {
-        let (history, kept_expired) = (archive.history.clone(), archive.kept_expired.clone());
-        TakenArchive { history, len_expired: archive.len_expired, kept_expired, pinned: archive.pinned }
+        TakenArchive { history: archive.history.clone(), expired: archive.expired.clone() }
     }
 }
 

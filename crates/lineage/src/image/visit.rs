@@ -13,13 +13,14 @@ use smallvec::SmallVec;
 use sync::Guard;
 use types::{Rid, Snapshot, Timestamp, TxnId};
 
-use crate::base::Pages;
-use crate::cell::Cell;
-use crate::evict::{Lent, PageError};
-use crate::range::Range;
+use crate::memory::source::PageError;
+use crate::page::base::Pages;
+use crate::page::lent::Lent;
+use crate::record::range::Range;
+use crate::record::view::{Outcome, Outcomes, Resolved, View, resolve};
 use crate::table::Table;
-use crate::tail::Kind;
-use crate::view::{Outcome, Outcomes, Resolved, View, resolve};
+use crate::value::cell::Cell;
+use crate::value::kind::Kind;
 
 /// Only what is stamped counts.
 struct Stamped;

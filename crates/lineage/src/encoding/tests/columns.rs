@@ -5,7 +5,7 @@ use types::{DataType, Value};
 
 use super::super::{EncodedColumn, Encoding};
 use super::{Random, SHAPES, Shape, TYPES, array_of, cells, forms, values};
-use crate::cell::{Cell, cell_of_value};
+use crate::value::cell::{Cell, cell_of_value};
 
 /// Cells, whole decoding and decoding of parts agree with the array.
 fn assert_same(column: &EncodedColumn, array: &ArrayRef, data_type: DataType, what: &str) {
@@ -160,7 +160,7 @@ fn zones_are_exact() {
 /// Equal bit by bit: NaN is itself.
 pub(super) fn same(left: &Option<Value>, right: &Option<Value>, data_type: DataType) -> bool {
     let cell = |value: &Option<Value>| {
-        let mut scratch = crate::cell::Scratch::default();
+        let mut scratch = crate::value::cell::Scratch::default();
         match cell_of_value(value.as_ref().unwrap_or(&Value::Null), data_type, &mut scratch) {
             Cell::Null => None,
             Cell::Word(word) => Some(word.to_le_bytes().to_vec()),

@@ -7,7 +7,7 @@ use types::{DataType, Value};
 use super::super::{Aggregates, Comparison, Encoding, Mask, Sum, Test};
 use super::columns::same;
 use super::{Random, SHAPES, Shape, TYPES, array_of, cells, forms, some_test, values};
-use crate::cell::{Cell, Scratch, cell_of_value, is_wide};
+use crate::value::cell::{Cell, Scratch, cell_of_value, is_wide};
 
 #[test]
 fn a_test_passes_what_arrows_kernels_pass() {

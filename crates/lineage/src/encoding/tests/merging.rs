@@ -4,7 +4,7 @@ use types::{DataType, Value};
 
 use super::super::{EncodedColumn, Encoding};
 use super::{Random, SHAPES, Shape, TYPES, array_of, cells, forms, value, values};
-use crate::cell::{Cell, Scratch, cell_of_value};
+use crate::value::cell::{Cell, Scratch, cell_of_value};
 
 /// Patches some rows of every form and compares with the column made of the patched values.
 fn assert_patched(data_type: DataType, rows: &[Value], patches: &[(usize, Value)]) {

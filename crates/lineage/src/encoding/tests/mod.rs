@@ -9,6 +9,7 @@ use proptest::prelude::ProptestConfig;
 use types::{DataType, Value};
 
 use super::choose::fill_nulls;
+use super::choose::nulls_of;
 use super::float::{Alp, Exponents};
 use super::integers::{Integers, Runs};
 use super::keys::is_float;
@@ -16,8 +17,8 @@ use super::packed::{Packed, extremes};
 use super::predicate::{Comparison, Test};
 use super::raw::Raw;
 use super::simd::Simd;
-use super::{EncodedColumn, Form, Meaning, dictionary, nulls_of, zones};
-use crate::cell::{ArrayCells, ColumnBuilder, Scratch, cell_of_value, is_wide};
+use super::{EncodedColumn, Form, Meaning, dictionary, zones};
+use crate::value::cell::{ArrayCells, ColumnBuilder, Scratch, cell_of_value, is_wide};
 
 /// Small, fast, repeatable.
 pub struct Random(u64);

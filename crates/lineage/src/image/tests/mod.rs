@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use types::BlobRef;
 
 use super::{BlobSink, BlobSource};
-use crate::evict::{HeldBlob, PageSource};
-use crate::memory::MemoryBudget;
+use crate::memory::budget::MemoryBudget;
+use crate::memory::source::{HeldBlob, PageSource};
 
 /// Blobs in memory.
 #[derive(Default, Clone)]

@@ -5,10 +5,10 @@ use arrow_schema::{Field, Schema as ArrowSchema};
 use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use super::Blobs;
-use crate::cell::{Cell, Scratch, cell_of_value};
 use crate::image::RestoreError;
-use crate::text::simple;
-use crate::view::{Outcome, Outcomes, View};
+use crate::page::text::simple;
+use crate::record::view::{Outcome, Outcomes, View};
+use crate::value::cell::{Cell, Scratch, cell_of_value};
 use crate::{Change, Comparison, Layout, Projection, Request, Table, Test};
 
 /// Everything is stamped, but for what one transaction wrote that still runs.

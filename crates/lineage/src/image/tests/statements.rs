@@ -3,9 +3,9 @@ use types::{Rid, Snapshot, StartTime, Timestamp, TxnId};
 
 use super::Blobs;
 use super::sample::{OneRuns, Sample, TYPES, answers, empty, history, versions, view};
-use crate::cell::Cell;
 use crate::image::RestoreError;
-use crate::view::View;
+use crate::record::view::View;
+use crate::value::cell::Cell;
 use crate::{Change, Layout, Table};
 
 #[test]

@@ -10,8 +10,8 @@ use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId
 
 use super::Blobs;
 use super::sample::Random;
-use crate::cell::Cell;
-use crate::view::{Outcome, Outcomes, View};
+use crate::record::view::{Outcome, Outcomes, View};
+use crate::value::cell::Cell;
 use crate::{Appended, Change, Layout, Request, Sum, Table, TableOptions};
 
 const ACCOUNTS: usize = 24;

@@ -1,0 +1,344 @@
+//! The account of memory: every page is charged to its table and its kind while it lives.
+//!
+//! A [`Charge`] belongs to the page that it was made for and ends with it, so that what waits in the epoch queue is
+//! still counted. Pages are kilobytes, so the two counters that a charge moves, of the table and of all tables
+//! together, are touched seldom.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::memory::clock::{Clock, EvictionStats};
+use crate::memory::source::PageSource;
+
+/// What memory is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemoryKind {
+    /// insert pages
+    Insert,
+    /// base pages, and the Indirection words
+    Base,
+    /// tail pages
+    Tail,
+    /// history pages
+    History,
+    /// what evicted pages would take: on nobody's budget
+    Evicted,
+}
+
+/// Bytes by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MemoryUse {
+    /// insert pages
+    pub insert_bytes: u64,
+    /// base pages, and the Indirection words
+    pub base_bytes: u64,
+    /// tail pages
+    pub tail_bytes: u64,
+    /// history pages
+    pub history_bytes: u64,
+    /// what pages would take that are evicted
+    pub evicted_bytes: u64,
+}
+
+impl MemoryUse {
+    /// All kinds that are in memory together.
+    pub fn total_bytes(&self) -> u64 {
+        self.insert_bytes + self.base_bytes + self.tail_bytes + self.history_bytes
+    }
+}
+
+/// The bytes that all tables of a database use together, and how many they may.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    used: AtomicI64,
+    limit: AtomicU64,
+    /// what may be evicted
+    clock: Clock,
+}
+
+impl Default for MemoryBudget {
+    fn default() -> Self {
+        MemoryBudget { used: AtomicI64::new(0), limit: AtomicU64::new(u64::MAX), clock: Clock::default() }
+    }
+}
+
+impl MemoryBudget {
+    /// The bytes in use.
+    #[inline]
+    pub fn used_bytes(&self) -> u64 {
+        self.used.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// The bytes that may be in use.
+    #[inline]
+    pub fn limit_bytes(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Sets the limit.
+    pub fn set_limit_bytes(&self, limit: u64) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Whether no more is in use than may be.
+    #[inline]
+    pub fn is_within_limit(&self) -> bool {
+        self.used_bytes() <= self.limit_bytes()
+    }
+
+    /// Counts bytes that are used for something other than pages, such as an index; negative to give them back.
+    pub fn add(&self, bytes: i64) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// So much of the limit may be what was evicted and has not come back, before readers wait for it.
+const RETIRED_PART: u64 = 4;
+/// The open ranges of a table may take so much of the limit with their insert pages.
+const OPEN_PART: u64 = 8;
+/// But each of them so many bytes.
+const OPEN_BYTES: u64 = 512 << 10;
+/// From this part of the limit on pages are evicted, in hundredths.
+const HIGH: u128 = 85;
+/// And until no more than this is in use.
+const LOW: u128 = 75;
+
+impl MemoryBudget {
+    /// Pages may be evicted from now on: tables made after this get them back from `source`.
+    pub fn set_page_source(&self, source: Arc<dyn PageSource>) {
+        self.clock.set_source(source);
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// How many bytes the insert pages of a range may take before it counts as full, where a table has so many that are open.
+    #[inline]
+    pub(crate) fn open_range_bytes_max(&self, open: usize) -> u64 {
+        (self.limit_bytes() / OPEN_PART / open as u64).max(OPEN_BYTES)
+    }
+
+    fn part_of_limit(&self, hundredths: u128) -> u64 {
+        (u128::from(self.limit_bytes()) * hundredths / 100) as u64
+    }
+
+    /// What will be in use once what is evicted has come back.
+    fn used_soon_bytes(&self) -> u64 {
+        self.used_bytes().saturating_sub(self.clock.retired_bytes())
+    }
+
+    /// Whether so much is in use that pages are to be evicted.
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.used_soon_bytes() > self.part_of_limit(HIGH)
+    }
+
+    /// Whether scans may put in memory what they read back.
+    pub(crate) fn has_room(&self) -> bool {
+        self.used_soon_bytes() <= self.part_of_limit(LOW)
+    }
+
+    /// If too much is in use, evicts pages until that is no longer so; returns how many bytes. For whoever is about to read
+    /// pages back: the memory of each is made room for by who needs it.
+    pub fn help_to_evict(&self) -> u64 {
+        self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(HIGH)))
+    }
+
+    /// The same for scans, which may go up to the limit with what they keep to themselves: nothing that others use has to go
+    /// for it before.
+    pub(crate) fn help_a_scan(&self) -> u64 {
+        self.evict(self.used_soon_bytes().saturating_sub(self.limit_bytes()))
+    }
+
+    /// The same with a reserve, so that nobody has to help for a while. For a background thread, and who can't go on.
+    pub fn evict_to_reserve(&self) -> u64 {
+        if self.is_crowded() { self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(LOW))) } else { 0 }
+    }
+
+    /// Whether no more will be in use than may be, once what is evicted has come back.
+    pub fn is_within_limit_soon(&self) -> bool {
+        self.used_soon_bytes() <= self.limit_bytes()
+    }
+
+    /// Waits, but not longer than this, while so many bytes more would be beyond the limit and much of what is in use is
+    /// evicted and still read by somebody: whoever needs memory faster than others are done with what went for it waits for
+    /// these others.
+    pub fn await_readers(&self, bytes: u64, wait_max: Duration) {
+        let mut begun: Option<Instant> = None;
+        let is_too_much = || {
+            let (used, limit) = (self.used_bytes().saturating_add(bytes), self.limit_bytes());
+            used > limit && self.clock.retired_bytes() > limit / RETIRED_PART
+        };
+        while is_too_much() {
+            if begun.get_or_insert_with(Instant::now).elapsed() > wait_max {
+                return;
+            }
+            sync::pin().flush();
+            std::thread::yield_now();
+        }
+    }
+
+    /// Evicts pages of at least so many bytes, those first that were not used for the longest time, as far as there are any
+    /// that a checkpoint has; returns how many bytes. Their memory comes back once those who read them are done.
+    pub fn evict(&self, bytes: u64) -> u64 {
+        self.clock.evict(bytes)
+    }
+
+    /// Whether, since this was last asked, pages stayed only because no checkpoint has them.
+    pub fn take_lack_of_blobs(&self) -> bool {
+        self.clock.take_lack_of_blobs()
+    }
+
+    /// Whether evicted pages are still read by somebody, so that their memory is to come back.
+    #[cfg(test)]
+    pub(crate) fn awaits_memory(&self) -> bool {
+        self.clock.retired_bytes() > 0
+    }
+
+    /// Whether a page was ever evicted.
+    #[inline]
+    pub(crate) fn has_evicted(&self) -> bool {
+        self.clock.has_evicted()
+    }
+
+    /// What was evicted and read back.
+    pub fn evictions(&self) -> EvictionStats {
+        self.clock.stats()
+    }
+}
+
+/// The account of one table.
+#[derive(Debug, Default)]
+pub struct Meter {
+    budget: Arc<MemoryBudget>,
+    kinds: [AtomicI64; 5],
+}
+
+impl Meter {
+    /// An account that draws on `budget`.
+    pub fn new(budget: Arc<MemoryBudget>) -> Arc<Meter> {
+        Arc::new(Meter { budget, kinds: Default::default() })
+    }
+
+    /// What it draws on.
+    pub(crate) fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
+    /// What the table uses now.
+    pub fn used(&self) -> MemoryUse {
+        let used = |kind: MemoryKind| self.kinds[kind as usize].load(Ordering::Relaxed).max(0) as u64;
+        MemoryUse {
+            insert_bytes: used(MemoryKind::Insert),
+            base_bytes: used(MemoryKind::Base),
+            tail_bytes: used(MemoryKind::Tail),
+            history_bytes: used(MemoryKind::History),
+            evicted_bytes: used(MemoryKind::Evicted),
+        }
+    }
+
+    fn add(&self, kind: MemoryKind, bytes: i64) {
+        self.kinds[kind as usize].fetch_add(bytes, Ordering::Relaxed);
+        if kind != MemoryKind::Evicted {
+            self.budget.add(bytes);
+        }
+    }
+}
+
+/// Bytes charged to a table for as long as this lives.
+#[derive(Debug)]
+pub struct Charge {
+    meter: Arc<Meter>,
+    kind: MemoryKind,
+    bytes: AtomicU64,
+    is_retired: AtomicBool,
+}
+
+impl Charge {
+    /// Charges `bytes`.
+    pub fn new(meter: &Arc<Meter>, kind: MemoryKind, bytes: usize) -> Charge {
+        meter.add(kind, bytes as i64);
+        Charge { meter: meter.clone(), kind, bytes: AtomicU64::new(bytes as u64), is_retired: AtomicBool::new(false) }
+    }
+
+    /// Charges more.
+    pub fn grow(&self, bytes: usize) {
+        self.meter.add(self.kind, bytes as i64);
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+impl Charge {
+    /// The bytes charged.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Gives all of it back before it is dropped.
+    pub(crate) fn give_back(&self) {
+        self.meter.add(self.kind, -(self.bytes.swap(0, Ordering::Relaxed) as i64));
+    }
+
+    /// Notes that this is given back as soon as no reader is left.
+    pub(crate) fn retire(&self) {
+        self.is_retired.store(true, Ordering::Relaxed);
+        self.meter.budget.clock.has_retired(self.bytes() as i64);
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let bytes = *self.bytes.get_mut() as i64;
+        self.meter.add(self.kind, -bytes);
+        if *self.is_retired.get_mut() {
+            self.meter.budget.clock.has_retired(-bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Column, DataType, Schema};
+
+    use super::*;
+    use crate::{Cell, Table, TableOptions};
+
+    #[test]
+    fn a_range_is_full_when_its_insert_pages_take_much_of_the_limit() {
+        let budget = Arc::new(MemoryBudget::default());
+        let schema = Schema::new(vec![Column::new("t", DataType::TEXT)], &[]).unwrap();
+        let options = TableOptions { workers: 2, ..TableOptions::with_range(1 << 14) };
+        let table = Table::new(schema, options, budget.clone());
+        let insert = || (0..6_000).for_each(|_| assert!(!table.insert(&[Cell::Bytes(&[b'x'; 1_000])], 1).is_tail()));
+        insert();
+        assert_eq!(table.range_count(), 1, "without a limit it has room for 16,384 records");
+        // Another 6 MB, of which a range may have 1, with what is not used yet.
+        budget.set_limit_bytes(16 << 20);
+        insert();
+        assert!((7..12).contains(&table.range_count()), "{} ranges", table.range_count());
+        let (open, full) = (table.range_count() - 1, 0..table.range_count() - 1);
+        assert!(full.clone().all(|range| table.is_merge_due(range, false)) && !table.is_merge_due(open, false));
+        budget.set_limit_bytes(u64::MAX);
+        insert();
+        assert_eq!(table.range_count(), open + 1, "the open one is filled then");
+    }
+
+    #[test]
+    fn what_is_charged_is_given_back() {
+        let budget = Arc::new(MemoryBudget::default());
+        budget.set_limit_bytes(1_000);
+        let meter = Meter::new(budget.clone());
+        let base = Charge::new(&meter, MemoryKind::Base, 600);
+        let tail = Charge::new(&meter, MemoryKind::Tail, 300);
+        tail.grow(50);
+        assert_eq!((meter.used().base_bytes, meter.used().tail_bytes, budget.used_bytes()), (600, 350, 950));
+        assert!(budget.is_within_limit());
+        budget.set_limit_bytes(949);
+        assert!(!budget.is_within_limit());
+        drop(base);
+        assert_eq!((meter.used().total_bytes(), budget.used_bytes()), (350, 350));
+        drop(tail);
+        assert_eq!((meter.used(), budget.used_bytes()), (MemoryUse::default(), 0));
+    }
+}

@@ -1,0 +1,95 @@
+//! Where evicted pages are: blobs that somebody else keeps, and what goes wrong with them.
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use types::BlobRef;
+
+/// Gives evicted pages back: the checkpoints of a database.
+pub trait PageSource: Send + Sync {
+    /// Sees to it that a blob can be read as long as what is returned lives, whatever later checkpoints do away with. `None`
+    /// where no checkpoint has it any more: then its page stays in memory.
+    fn hold(&self, blob: BlobRef) -> Option<Arc<dyn HeldBlob>>;
+}
+
+/// A blob that can be read for as long as this lives.
+pub trait HeldBlob: Send + Sync {
+    /// Its bytes, which are what was written.
+    ///
+    /// # Errors
+    /// Any: whoever reads the page passes it on as a [`PageError`].
+    fn read(&self) -> Result<Vec<u8>, Box<dyn Error + Send + Sync>>;
+}
+
+/// Why an evicted page could not be read back. Other pages are not concerned.
+#[derive(Clone)]
+pub struct PageError(Arc<Failure>);
+
+struct Failure {
+    blob: BlobRef,
+    cause: Cause,
+}
+
+enum Cause {
+    Source(Box<dyn Error + Send + Sync>),
+    Damaged(String),
+}
+
+impl PageError {
+    #[cold]
+    pub(crate) fn unreadable(blob: BlobRef, cause: Box<dyn Error + Send + Sync>) -> PageError {
+        PageError(Arc::new(Failure { blob, cause: Cause::Source(cause) }))
+    }
+
+    #[cold]
+    pub(crate) fn damaged(blob: BlobRef, what: String) -> PageError {
+        PageError(Arc::new(Failure { blob, cause: Cause::Damaged(what) }))
+    }
+
+    /// The blob that has the page.
+    pub fn blob(&self) -> BlobRef {
+        self.0.blob
+    }
+
+    /// What the source of pages said; `None` where the blob could be read, and what is in it is no page.
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        match &self.0.cause {
+            Cause::Source(cause) => Some(&**cause),
+            Cause::Damaged(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "an evicted page cannot be read back ({}): ", self.0.blob)?;
+        match &self.0.cause {
+            Cause::Source(cause) => write!(formatter, "{cause}"),
+            Cause::Damaged(what) => write!(formatter, "the {what}"),
+        }
+    }
+}
+
+impl fmt::Debug for PageError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "PageError({self})")
+    }
+}
+
+/// The same failure of the same page.
+impl PartialEq for PageError {
+    fn eq(&self, other: &PageError) -> bool {
+        self.0.blob == other.0.blob && self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for PageError {}
+
+impl Error for PageError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0.cause {
+            Cause::Source(cause) => Some(&**cause),
+            Cause::Damaged(_) => None,
+        }
+    }
+}

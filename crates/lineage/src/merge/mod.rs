@@ -1,0 +1,3 @@
+//! Bringing base pages forward.
+pub(crate) mod pages;
+pub(crate) mod texts;

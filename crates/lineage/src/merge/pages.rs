@@ -1,0 +1,446 @@
+//! The merge: brings the base pages of one range forward in time (L-Store, section 4.1 and Algorithm 1).
+//!
+//! ```text
+//! step 1  the consecutive prefix of resolved tail records after the TPS, for each update range; tombstones are passed
+//! step 2  the outdated base (or insert) page of each column
+//! step 3  newest first, with one seen-mark a slot: the newest value of each record goes into a new page
+//! step 4  publish: one pointer swap for the pages of the range, those that did not change included
+//! step 5  the outdated pages wait for their readers in the epoch queue
+//! ```
+//!
+//! The merge reads only what never changes and writes only pages that nobody sees yet: it never waits for a
+//! transaction and no transaction waits for it. Running it again gives the same pages. (The paper prints the inner
+//! loop of Algorithm 1 as ending at the tail page's size; it must run down to the first record, and the seen-set is
+//! keyed by the base record.)
+//!
+//! Columns may be merged at different times ([`Table::merge_columns`](crate::Table::merge_columns)): each page has its
+//! own TPS, and the meta-data page is always at least as far as any of them.
+//!
+//! Insert pages are merged the same way once every one of their slots is resolved. A range that is not full is closed
+//! first: it takes no further records, and the table opens another one.
+use std::sync::Arc;
+
+use sync::Guard;
+use sync::atomic::{AtomicU64, Ordering};
+use types::{StartTime, Timestamp};
+
+use crate::content::meta_columns::Times;
+use crate::content::meta_columns::UpdateColumns;
+use crate::content::row_page::RowPage;
+use crate::encoding::EncodedColumn;
+use crate::memory::evictable::Evictable;
+use crate::memory::source::PageError;
+use crate::merge::texts::TextRows;
+use crate::page::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, Starts, Values};
+use crate::page::contents::RowsOutline;
+use crate::page::insert::InsertPages;
+use crate::page::lent::Lent;
+use crate::page::tail::TailRecord;
+use crate::page::text::{TextCell, is_text};
+use crate::page::words::Layout;
+use crate::record::range::Range;
+use crate::record::view::{Outcomes, Resolved, resolve_and_stamp};
+use crate::value::cell::{Cell, ColumnBuilder};
+use crate::value::kept::Kept;
+use crate::value::kind::Kind;
+use crate::value::sketch::Sketch;
+
+/// What a merge did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MergeReport {
+    /// tail records taken in, tombstones and snapshot records included
+    pub tail_records: u64,
+    /// insert records turned into base records
+    pub inserted: u64,
+}
+
+/// The newest version that a merge takes in of one record.
+struct Merged<'g> {
+    slot: usize,
+    part: usize,
+    record: TailRecord<'g>,
+    committed: Timestamp,
+}
+
+/// A new page's values and the sketch of them.
+type Merging = (Values, Option<Arc<Sketch>>);
+
+/// The resolved prefixes of a range's tails.
+struct Prefixes<'g> {
+    ends: Lineage,
+    /// the newest version of each record in them, by ascending slot
+    newest: Vec<Merged<'g>>,
+}
+
+impl Range {
+    /// Merges what is resolved, all columns or those named. `None` if there was nothing to do, another merge is running,
+    /// or a transaction that still runs holds up the first step; nothing is lost then and a later merge takes it.
+    ///
+    /// What it needs of evicted pages it reads back; where that fails nothing has happened.
+    pub(crate) fn merge<O: Outcomes>(
+        &self,
+        outcomes: &O,
+        columns: Option<&[usize]>,
+        kept: &Kept,
+    ) -> Result<Option<MergeReport>, PageError> {
+        let Ok(_one_at_a_time) = self.merging.try_lock() else { return Ok(None) };
+        let guard = &sync::pin();
+        let before = self.pages.load(guard);
+        let (base, prefixes, inserted) = match &before.meta {
+            MetaPage::Insert { pages, .. } => {
+                let Some(base) = self.close_and_resolve(pages, outcomes) else { return Ok(None) };
+                (base, self.resolved_prefixes(guard, &before.floor, outcomes), self.len() as u64)
+            }
+            MetaPage::Base(meta) => {
+                let prefixes = self.resolved_prefixes(guard, &before.floor, outcomes);
+                if prefixes.ends == before.floor {
+                    return Ok(None);
+                }
+                (meta.clone(), prefixes, 0)
+            }
+        };
+        // The first merge takes all: it replaces the insert pages. Rows are a single page.
+        let is_partial = |column: &usize| inserted == 0 && matches!(before.columns[*column].values, Values::Column(_));
+        let merged: Vec<usize> = (0..self.types.len())
+            .filter(|column| columns.is_none_or(|some| some.contains(column)) || !is_partial(column))
+            .collect();
+        let taken_in = |tps: &Lineage| prefixes.ends.iter().zip(tps.iter()).map(|(end, tps)| end - tps).sum();
+        let report = MergeReport { tail_records: taken_in(before.meta.lineage()), inserted };
+        for part in 0..self.parts.len() {
+            let newest = prefixes.newest.iter().filter(|version| version.part == part);
+            let newest = newest.map(|version| (version.record, version.committed));
+            self.keep_origins(guard, part, &base, newest, kept)?;
+        }
+        let pages = self.merge_columns(guard, before, &merged, &base, &prefixes)?;
+        let meta = self.merge_meta(guard, base, &prefixes)?;
+        let mut columns = before.columns.clone();
+        for (column, (values, sketch)) in merged.into_iter().zip(pages) {
+            columns[column] = Arc::new(Page { lineage: meta.lineage.clone(), values, sketch });
+        }
+        self.pages.replace(Pages::new(MetaPage::Base(meta), columns), guard);
+        self.has_published();
+        Ok(Some(report))
+    }
+
+    /// Closes an insert range and reads the Start Time of all its records, `None` while one is unresolved.
+    fn close_and_resolve<O: Outcomes>(&self, pages: &InsertPages, outcomes: &O) -> Option<MetaColumns> {
+        self.close();
+        let mut newest = Timestamp::ZERO;
+        let mut tombstones = 0;
+        let resolve = |slot| match resolve_and_stamp(pages.start(slot), outcomes) {
+            Resolved::Committed(at) => {
+                newest = newest.max(at);
+                Some(at.0)
+            }
+            Resolved::Tombstone => {
+                tombstones += 1;
+                Some(StartTime::TOMBSTONE)
+            }
+            Resolved::Unwritten | Resolved::Active(_) | Resolved::Prepared(..) => None,
+        };
+        let words = (0..self.len()).map(resolve).collect::<Option<Vec<u64>>>()?;
+        let live_rows = words.iter().filter(|word| **word != StartTime::TOMBSTONE).count() as u64;
+        let is_one = words.iter().all(|word| *word == words[0]);
+        let start = if let (true, Some(word)) = (is_one, words.first()) {
+            StartTimes::One(AtomicU64::new(*word))
+        } else {
+            let each: Box<[AtomicU64]> = words.into_iter().map(AtomicU64::new).collect();
+            let len = each.len();
+            StartTimes::Each(Evictable::new(Times(each), len, &self.meter, None))
+        };
+        let zero: Lineage = vec![0; self.parts.len()].into();
+        let start = Arc::new(start);
+        Some(MetaColumns {
+            lineage: zero,
+            start,
+            updates: None,
+            inserted: newest,
+            newest,
+            live_rows,
+            tombstones,
+            has_deleted: false,
+        })
+    }
+
+    fn resolved_prefixes<'g, O: Outcomes>(&'g self, guard: &'g Guard, from: &Lineage, outcomes: &O) -> Prefixes<'g> {
+        let mut newest = Vec::new();
+        let end = |(part, tps): (usize, &u64)| self.resolved_prefix(guard, part, *tps, outcomes, &mut newest);
+        let ends = from.iter().enumerate().map(end).collect();
+        Prefixes { ends, newest }
+    }
+
+    /// Adds the newest version of each record in the resolved prefix of an update range; returns its end.
+    fn resolved_prefix<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
+        part: usize,
+        tps: u64,
+        outcomes: &O,
+        newest: &mut Vec<Merged<'g>>,
+    ) -> u64 {
+        let tails = &self.parts[part].tails;
+        let mut committed = Vec::new();
+        let mut end = tps;
+        let mut is_sealed = false;
+        while end < tails.allocated() {
+            let record = tails.get(guard, end + 1);
+            match record.map(|record| (record, record.resolve_and_stamp(outcomes))) {
+                // Perhaps the number is only held ready by a writer.
+                None | Some((_, Resolved::Unwritten)) if !is_sealed => {
+                    tails.seal(guard);
+                    is_sealed = true;
+                    continue;
+                }
+                None | Some((_, Resolved::Unwritten | Resolved::Active(_) | Resolved::Prepared(..))) => break,
+                Some((record, Resolved::Committed(at))) if record.kind() != Kind::Snapshot => {
+                    committed.push((record, at));
+                }
+                Some((_, Resolved::Tombstone | Resolved::Committed(_))) => {}
+            }
+            end += 1;
+        }
+        if !committed.is_empty() {
+            let first_slot = part * self.options.update_range_records;
+            let mut by_slot: Vec<Option<u32>> = vec![None; self.options.update_range_records];
+            for (i, (record, _)) in committed.iter().enumerate().rev() {
+                by_slot[record.slot() - first_slot].get_or_insert(i as u32);
+            }
+            newest.extend(by_slot.into_iter().flatten().map(|i| {
+                let (record, committed) = committed[i as usize];
+                Merged { slot: record.slot(), part, record, committed }
+            }));
+        }
+        end
+    }
+
+    fn merge_columns(
+        &self,
+        guard: &Guard,
+        pages: &Pages,
+        columns: &[usize],
+        base: &MetaColumns,
+        prefixes: &Prefixes<'_>,
+    ) -> Result<Vec<Merging>, PageError> {
+        let Some(first) = columns.first() else { return Ok(Vec::new()) };
+        if self.options.layout == Layout::Column {
+            return columns
+                .iter()
+                .map(|column| self.merge_column(guard, &pages.columns[*column], *column, base, prefixes))
+                .collect();
+        }
+        // All columns of a row are in one page and have one lineage.
+        let page = &pages.columns[*first];
+        let starts = base.start.get(guard)?;
+        let rows = self.merge_rows(guard, page, starts, prefixes)?;
+        let sketches: Vec<_> = columns.iter().map(|column| self.sketch_rows(&rows, *column, starts)).collect();
+        let outline = RowsOutline { types: self.types.clone(), len: self.len() };
+        let values = Values::Rows(Evictable::new(rows, outline, &self.meter, None));
+        Ok(sketches.into_iter().map(|sketch| (values.clone(), Some(sketch))).collect())
+    }
+
+    fn merge_column(
+        &self,
+        guard: &Guard,
+        page: &Page,
+        column: usize,
+        base: &MetaColumns,
+        prefixes: &Prefixes<'_>,
+    ) -> Result<Merging, PageError> {
+        let newest = self.newest_values(guard, column, &page.lineage, prefixes);
+        let patches: Vec<_> = newest.iter().map(|(slot, record)| (*slot, record.cell(column))).collect();
+        let encoded = match &page.values {
+            // Be it in memory or away.
+            Values::Column(_) if patches.is_empty() => return Ok((page.values.clone(), page.sketch.clone())),
+            Values::Column(encoded) => {
+                let encoded = encoded.hold(guard)?;
+                let merged = encoded.recoded(&patches).or_else(|| self.patch_texts(column, &encoded, &newest));
+                merged.unwrap_or_else(|| encoded.patched(&patches))
+            }
+            Values::Insert(pages) => {
+                let starts = base.start.get(guard)?;
+                let merged = self.build_texts(column, pages, starts, &newest);
+                merged.unwrap_or_else(|| self.build_column(column, pages, starts, &patches))
+            }
+            Values::Rows(_) => unreachable!("the pages of a range are all of one layout"),
+        };
+        let sketch = match &page.sketch {
+            Some(sketch) => {
+                let mut sketch = Sketch::clone(sketch);
+                patches.iter().for_each(|(_, cell)| sketch.add(*cell));
+                sketch
+            }
+            None => {
+                let mut sketch = Sketch::default();
+                encoded.each_value(|cell| sketch.add(cell));
+                sketch
+            }
+        };
+        Ok((Values::of_column(encoded, &self.meter, None), Some(Arc::new(sketch))))
+    }
+
+    fn sketch_rows(&self, rows: &RowPage, column: usize, starts: Starts<'_>) -> Arc<Sketch> {
+        let mut sketch = Sketch::default();
+        let slots = (0..self.len()).filter(|slot| !starts.is_tombstone(*slot));
+        slots.for_each(|slot| sketch.add(rows.cell(column, slot)));
+        Arc::new(sketch)
+    }
+
+    /// The values that a page lacks, by ascending slot: the tail records that have them.
+    fn newest_values<'g>(
+        &'g self,
+        guard: &'g Guard,
+        column: usize,
+        tps: &Lineage,
+        prefixes: &Prefixes<'g>,
+    ) -> Vec<(usize, TailRecord<'g>)> {
+        let value = |version: &Merged<'g>| {
+            let (record, tps) = (&version.record, tps[version.part]);
+            if record.sequence <= tps || record.kind() == Kind::Delete {
+                return None;
+            }
+            if record.is_explicit(column) {
+                return Some((version.slot, *record));
+            }
+            if !record.was_ever_updated(column) || tps >= record.reset() {
+                return None;
+            }
+            Some((version.slot, self.older_value(guard, column, version, tps)?))
+        };
+        prefixes.newest.iter().filter_map(value).collect()
+    }
+
+    /// The newest value of a column that a version left out because another column's page had merged it.
+    fn older_value<'g>(
+        &'g self,
+        guard: &'g Guard,
+        column: usize,
+        version: &Merged<'g>,
+        tps: u64,
+    ) -> Option<TailRecord<'g>> {
+        let tails = &self.parts[version.part].tails;
+        let mut sequence = version.record.prev();
+        while sequence > tps {
+            let record = tails.get(guard, sequence)?;
+            let is_tombstone = record.start().load(Ordering::Acquire) == StartTime::TOMBSTONE;
+            if record.kind() != Kind::Snapshot && !is_tombstone && record.is_explicit(column) {
+                return Some(record);
+            }
+            sequence = record.prev();
+        }
+        None
+    }
+
+    /// A column of text of a first merge, if the dictionaries have most of its values.
+    fn build_texts(
+        &self,
+        column: usize,
+        pages: &InsertPages,
+        starts: Starts<'_>,
+        newest: &[(usize, TailRecord<'_>)],
+    ) -> Option<EncodedColumn> {
+        if !is_text(self.types[column]) || !pages.has_dictionary(column) {
+            return None;
+        }
+        let mut newest = newest.iter().peekable();
+        let mut rows = TextRows::new(column, self.len());
+        for slot in 0..self.len() {
+            let record = newest.next_if(|(at, _)| *at == slot);
+            let cell = match record {
+                _ if starts.is_tombstone(slot) => TextCell::Null,
+                Some((_, record)) => record.text(column),
+                None => pages.text(column, slot),
+            };
+            rows.set(slot, cell);
+            if rows.is_loose() {
+                return None;
+            }
+        }
+        rows.encode(self.types[column])
+    }
+
+    /// A base page of text with the newest values over it, if it is a dictionary and those of the tail have most of them.
+    fn patch_texts(
+        &self,
+        column: usize,
+        base: &EncodedColumn,
+        newest: &[(usize, TailRecord<'_>)],
+    ) -> Option<EncodedColumn> {
+        if !is_text(self.types[column]) {
+            return None;
+        }
+        let mut rows = TextRows::of_base(column, base)?;
+        newest.iter().for_each(|(slot, record)| rows.set(*slot, record.text(column)));
+        rows.encode(self.types[column])
+    }
+
+    /// A column of a first merge: insert pages with the newest values over them.
+    fn build_column(
+        &self,
+        column: usize,
+        pages: &InsertPages,
+        starts: Starts<'_>,
+        patches: &[(usize, Cell<'_>)],
+    ) -> EncodedColumn {
+        let mut patches = patches.iter().peekable();
+        let mut builder = ColumnBuilder::new(self.types[column], self.len());
+        for slot in 0..self.len() {
+            let patch = patches.next_if(|(at, _)| *at == slot);
+            builder.push(match patch {
+                _ if starts.is_tombstone(slot) => Cell::Null,
+                Some((_, cell)) => *cell,
+                None => pages.cell(column, slot),
+            });
+        }
+        EncodedColumn::encode(&builder.finish(), self.types[column])
+    }
+
+    /// The rows of a range in row layout with the newest values over them.
+    fn merge_rows(
+        &self,
+        guard: &Guard,
+        page: &Page,
+        starts: Starts<'_>,
+        prefixes: &Prefixes<'_>,
+    ) -> Result<RowPage, PageError> {
+        let lent = Lent::new(0);
+        let base = |column| lent.values(guard, page, (0, column));
+        let base = (0..self.types.len()).map(base).collect::<Result<Vec<_>, PageError>>()?;
+        let newest = |column| self.newest_values(guard, column, &page.lineage, prefixes).into_iter().peekable();
+        let mut newest: Vec<_> = (0..self.types.len()).map(newest).collect();
+        Ok(RowPage::build(&self.types, self.len(), |slot, column| {
+            let record = newest[column].next_if(|(at, _)| *at == slot);
+            match record {
+                _ if starts.is_tombstone(slot) => Cell::Null,
+                Some((_, record)) => record.cell(column),
+                None => base[column].cell(slot),
+            }
+        }))
+    }
+
+    fn merge_meta(
+        &self,
+        guard: &Guard,
+        mut meta: MetaColumns,
+        prefixes: &Prefixes<'_>,
+    ) -> Result<MetaColumns, PageError> {
+        if !prefixes.newest.is_empty() {
+            let set_words = self.types.len().div_ceil(64);
+            let mut updates = match &meta.updates {
+                Some(updates) => updates.hold(guard)?.clone(),
+                None => UpdateColumns::untouched(self.len(), set_words),
+            };
+            for version in &prefixes.newest {
+                let is_delete = version.record.kind() == Kind::Delete;
+                meta.live_rows -= u64::from(is_delete && !updates.is_deleted(version.slot));
+                updates.take_in(version.slot, version.committed, &version.record.ever(), is_delete);
+                meta.newest = meta.newest.max(version.committed);
+                meta.has_deleted |= is_delete;
+            }
+            let outline = RowsOutline { types: self.types.clone(), len: self.len() };
+            meta.updates = Some(Evictable::new(updates, outline, &self.meter, None));
+        }
+        debug_assert!(prefixes.ends.iter().zip(meta.lineage.iter()).all(|(end, tps)| end >= tps), "a TPS only grows");
+        meta.lineage = prefixes.ends.clone();
+        Ok(meta)
+    }
+}

@@ -1,0 +1,119 @@
+//! Insert pages: where new records live, row by row and unencoded, until their range is full and merged. Under a memory limit
+//! a range is full when its insert pages take some part of that, however few its records: they can't be evicted.
+//!
+//! They are aligned slot for slot with the base pages that will replace them, so that a base Rid never changes. All
+//! arrays are as long as the range, but memory is taken (and charged) only where slots are written.
+use std::sync::Arc;
+
+use sync::atomic::{AtomicU64, Ordering};
+use sync::zeroed_atomics;
+use types::Schema;
+
+use crate::memory::budget::{Charge, MemoryKind, Meter};
+use crate::page::options::TableOptions;
+use crate::page::text::{TextCell, TextOptions, Texts};
+use crate::page::wide::WideValues;
+use crate::page::words::Words;
+use crate::value::cell::{Cell, is_wide};
+use crate::value::column_set::{ColumnSet, words_of};
+
+/// Memory is charged for so many slots at a time: the system hands out 4 KiB of a zeroed array.
+pub(crate) const CHARGED_SLOTS: usize = 512;
+
+/// The insert pages of one range.
+pub struct InsertPages {
+    wide: Box<[bool]>,
+    set_words: usize,
+    start: Box<[AtomicU64]>,
+    nulls: Box<[AtomicU64]>,
+    words: Words,
+    values: WideValues,
+    charge: Charge,
+}
+
+impl InsertPages {
+    /// Empty pages for a range of records of this schema.
+    pub(crate) fn new(schema: &Schema, options: &TableOptions, meter: &Arc<Meter>) -> InsertPages {
+        let (set_words, capacity) = (words_of(schema), options.range_records);
+        let texts = TextOptions::of_inserts(schema, options.text_dictionary);
+        InsertPages {
+            wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
+            set_words,
+            start: zeroed_atomics(capacity),
+            nulls: zeroed_atomics(capacity * set_words),
+            words: Words::new(options.layout, schema.columns().len(), capacity),
+            values: WideValues::new(Arc::new(Texts::new(&texts, meter))),
+            charge: Charge::new(meter, MemoryKind::Insert, 0),
+        }
+    }
+
+    /// Writes the record at `slot`, which the caller allocated; `start` makes it known to readers.
+    pub fn write(&self, slot: usize, cells: &[Cell<'_>], start: u64) {
+        debug_assert_eq!(cells.len(), self.wide.len());
+        self.charge_slot(slot);
+        let mut nulls = ColumnSet::EMPTY;
+        for (column, cell) in cells.iter().enumerate() {
+            let word = match cell {
+                Cell::Null => {
+                    nulls.insert(column);
+                    continue;
+                }
+                Cell::Word(word) => *word,
+                Cell::Bytes(bytes) => self.values.store(column, bytes, |bytes| self.charge.grow(bytes)),
+            };
+            self.words.store(column, slot, word, |_| {});
+        }
+        for i in 0..self.set_words {
+            self.nulls[slot * self.set_words + i].store(nulls.word(i), Ordering::Relaxed);
+        }
+        self.start[slot].store(start, Ordering::Release);
+    }
+
+    /// Charges the memory of some slots with the first of them.
+    pub(crate) fn charge_slot(&self, slot: usize) {
+        if slot.is_multiple_of(CHARGED_SLOTS) {
+            let slots = CHARGED_SLOTS.min(self.start.len());
+            self.charge.grow(slots * (1 + self.set_words + self.wide.len()) * size_of::<u64>());
+        }
+    }
+
+    /// The bytes charged.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.charge.bytes() + self.values.texts().bytes()
+    }
+
+    /// The Start Time word of the record at `slot`.
+    #[inline]
+    pub fn start(&self, slot: usize) -> &AtomicU64 {
+        &self.start[slot]
+    }
+
+    /// The value of `column` at `slot`, whose Start Time the caller has seen written by an acquire load.
+    #[inline]
+    pub fn cell(&self, column: usize, slot: usize) -> Cell<'_> {
+        let nulls = self.nulls[slot * self.set_words + column / 64].load(Ordering::Relaxed);
+        if nulls & 1 << (column % 64) != 0 {
+            return Cell::Null;
+        }
+        let word = self.words.load(column, slot);
+        if self.wide[column] {
+            // SAFETY: `write` got the word for this column before it stored Start Time, which the caller saw.
+            Cell::Bytes(unsafe { self.values.get(column, word) })
+        } else {
+            Cell::Word(word)
+        }
+    }
+
+    /// Whether some values of a column are in a dictionary.
+    pub(crate) fn has_dictionary(&self, column: usize) -> bool {
+        self.values.texts().dictionary(column).is_some()
+    }
+
+    /// The same of a column of text, for a merge.
+    pub(crate) fn text(&self, column: usize, slot: usize) -> TextCell<'_> {
+        match (self.cell(column, slot), WideValues::id(self.words.load(column, slot))) {
+            (Cell::Bytes(_), Some(id)) => TextCell::Known(self.values.texts(), id),
+            (cell, _) => TextCell::of(cell),
+        }
+    }
+}

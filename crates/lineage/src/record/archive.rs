@@ -1,0 +1,248 @@
+//! Turning merged tail records into history, and giving up the history that nobody may ask for (L-Store, end of
+//! section 2.1).
+//!
+//! ```text
+//! tail of an update range   1 ......... through ......... TPS of all pages ......... allocated
+//!                           history pages | merged: become | not merged: stay
+//! ```
+//!
+//! After a merge, whole tail pages that every base page has taken in are rewritten into history pages and given up;
+//! readers find a version in the one place or in the other. (The paper waits until no running query needs them in place;
+//! here a walk along a chain crosses from the tail to the history, so nothing has to wait for a long query.)
+//!
+//! **What is kept** is known as a set of snapshots (see `kept`). Versions that the same snapshots see become one on their way
+//! into a history page, so that what fell between two snapshots in use is not even written. A record all of whose archived
+//! versions are at or before the oldest snapshot, and whose base record shows nothing newer, needs no history: every
+//! snapshot left sees the base record. If such a record is updated again and a merge is about to put the new value over the base value
+//! that earlier snapshots still need, the merge first keeps the old one as the record's *origin*
+//! ([`Range::keep_origins`]); its writer does not have to know.
+//!
+//! Order of publication, for readers, who load pages before the Indirection word and the history last: history first,
+//! then base pages, and tail pages are given up at the end. Everything here runs under the merge's own mutex.
+use sync::Guard;
+use sync::atomic::Ordering;
+use types::Timestamp;
+
+use crate::history::{HistoryPage, NewVersion};
+use crate::memory::source::PageError;
+use crate::page::archived::{Archive, Expired};
+use crate::page::base::{MetaColumns, MetaPage, Pages};
+use crate::page::history::History;
+use crate::page::lent::Lent;
+use crate::page::tail::TailRecord;
+use crate::record::range::Range;
+use crate::value::cell::Cell;
+use crate::value::kept::Kept;
+use crate::value::kind::Kind;
+
+/// Tail records of an update range that become history at a time: some ten milliseconds of work, and as many as a merge
+/// takes in, so that history keeps up with merges.
+const RECORDS_AT_ONCE: u64 = 1 << 15;
+
+/// A merged tail record on its way into history.
+struct Archived<'g> {
+    slot: usize,
+    record: TailRecord<'g>,
+    start: u64,
+}
+
+impl Range {
+    /// Whether there is something to archive, or enough history to look for what can go.
+    pub(crate) fn has_archivable(&self, guard: &Guard) -> bool {
+        let pages = self.pages.load(guard);
+        matches!(pages.meta, MetaPage::Base(_))
+            && (0..self.parts.len()).any(|part| {
+                let archive = self.parts[part].archive.load(guard);
+                self.archivable(guard, pages, part, false).is_some()
+                    || self.has_grown(part, archive)
+                    || self.is_pinned(part, archive)
+            })
+    }
+
+    /// Up to where an update range can become history now, in whole tail pages: `all`, or some pages at least, so that
+    /// history pages are large, and some thousand records at most, so that merges need not wait long.
+    fn archivable(&self, guard: &Guard, pages: &Pages, part: usize, all: bool) -> Option<u64> {
+        let page_records = self.parts[part].tails.page_records() as u64;
+        let archived = self.parts[part].archive.load(guard).history.through();
+        let merged = pages.floor[part] / page_records * page_records;
+        let (batch, through) = if all {
+            (1, merged)
+        } else {
+            let batch = (self.options.update_range_records as u64 / 16).max(page_records);
+            (batch, merged.min(archived + RECORDS_AT_ONCE))
+        };
+        (through >= archived + batch).then_some(through)
+    }
+
+    /// Whether there is enough new history for a look at every record to be worth it.
+    fn has_grown(&self, part: usize, archive: &Archive) -> bool {
+        archive.history.len() >= 2 * archive.expired.len.max(self.parts[part].tails.page_records())
+    }
+
+    /// Whether most of the history waits only for snapshots to end.
+    fn is_pinned(&self, part: usize, archive: &Archive) -> bool {
+        archive.expired.pinned >= (archive.history.len() / 2).max(self.parts[part].tails.page_records())
+    }
+
+    /// Archives what has been merged, and expires what none of the `kept` snapshots needs. `all` takes in the last
+    /// pages too, and expires however little it brings. Returns whether it archived anything. The caller holds the merge's
+    /// mutex.
+    ///
+    /// What it needs of evicted pages it reads back; where that fails this update range stays as it is.
+    pub(crate) fn archive(&self, guard: &Guard, kept: &Kept, all: bool) -> Result<bool, PageError> {
+        let pages = self.pages.load(guard);
+        let MetaPage::Base(meta) = &pages.meta else { return Ok(false) };
+        let mut has_archived = false;
+        for part in 0..self.parts.len() {
+            if let Some(through) = self.archivable(guard, pages, part, all) {
+                has_archived = true;
+                let before = &self.parts[part].archive.load(guard).history;
+                let history = self.with_archived(guard, part, meta, before, through, kept)?;
+                self.publish_history(guard, part, history);
+                self.parts[part].tails.give_up(guard, through);
+            }
+            self.expire(guard, part, meta, kept, all)?;
+        }
+        Ok(has_archived)
+    }
+
+    fn publish_history(&self, guard: &Guard, part: usize, history: History) {
+        let cell = &self.parts[part].archive;
+        let before = cell.load(guard);
+        let expired = before.expired.clone();
+        cell.replace(Archive::new(history, expired, &self.meter), guard);
+        self.has_published();
+    }
+
+    /// The history with the tail records up to `through`, but for those that no kept snapshot needs.
+    fn with_archived(
+        &self,
+        guard: &Guard,
+        part: usize,
+        meta: &MetaColumns,
+        before: &History,
+        through: u64,
+        kept: &Kept,
+    ) -> Result<History, PageError> {
+        let updates = meta.updates.as_ref().map(|updates| updates.hold(guard)).transpose()?;
+        let last_updated = |slot: usize| updates.as_ref().map_or(0, |updates| updates.last_updated[slot]);
+        let (first_slot, oldest) = (part * self.options.update_range_records, kept.oldest());
+        let mut is_needed = vec![oldest == Timestamp::ZERO; self.options.update_range_records];
+        let mut versions = Vec::new();
+        let tails = &self.parts[part].tails;
+        for sequence in before.through() + 1..=through {
+            let Some(record) = tails.get(guard, sequence) else { continue };
+            let start = record.start().load(Ordering::Acquire);
+            if start > Timestamp::MAX.0 {
+                continue; // rolled back, or a number that was never used
+            }
+            let slot = record.slot();
+            // A record that has older history needs this too, lest a reader takes that for the newest.
+            is_needed[slot - first_slot] |= last_updated(slot) > oldest.0 || before.has_versions(slot);
+            versions.push(Archived { slot, record, start });
+        }
+        let all = versions.len();
+        versions.retain(|version| is_needed[version.slot - first_slot]);
+        versions.sort_unstable_by_key(|version| (version.slot, std::cmp::Reverse(version.record.sequence)));
+        let history = before.append(guard, self.build_page(&versions, kept), through, kept)?;
+        Ok(if versions.len() < all { history.pass(through) } else { history })
+    }
+
+    fn build_page(&self, versions: &[Archived<'_>], kept: &Kept) -> HistoryPage {
+        let mut values: Vec<(usize, Cell<'_>)> = Vec::new();
+        let mut ends = Vec::with_capacity(versions.len());
+        for version in versions {
+            let explicit = version.record.explicit();
+            values.extend(explicit.iter().map(|column| (column, version.record.cell(column))));
+            ends.push(values.len());
+        }
+        let mut from = 0;
+        let new_versions = versions.iter().zip(ends).map(|(version, end)| {
+            let (slot, sequence, kind) = (version.slot, version.record.sequence, version.record.kind());
+            let values = &values[std::mem::replace(&mut from, end)..end];
+            NewVersion { slot, sequence, kind, start: version.start, values }
+        });
+        HistoryPage::build(&self.types, kept, new_versions)
+    }
+
+    /// Gives up old history, when there is enough of it to be worth looking at every record, or what held most of it has
+    /// ended.
+    fn expire(&self, guard: &Guard, part: usize, meta: &MetaColumns, kept: &Kept, all: bool) -> Result<(), PageError> {
+        let archive = self.parts[part].archive.load(guard);
+        let has_ended = || self.is_pinned(part, archive) && kept.oldest() > archive.expired.kept.oldest();
+        let has_changed = *kept != archive.expired.kept;
+        if archive.history.len() == 0 || !has_changed || !(all || self.has_grown(part, archive) || has_ended()) {
+            return Ok(());
+        }
+        // A base record that shows a version after a snapshot does not stand for it.
+        let updates = meta.updates.as_ref().map(|updates| updates.hold(guard)).transpose()?;
+        let last_updated = |slot: usize| updates.as_ref().map_or(0, |updates| updates.last_updated[slot]);
+        let keep_origin = |oldest: Timestamp| move |slot: usize| last_updated(slot) > oldest.0;
+        let expired = archive.history.expire(guard, kept, keep_origin(kept.oldest()))?;
+        let history = expired.unwrap_or_else(|| archive.history.clone());
+        let pinned = if kept.has_old() { history.pinned(guard, kept, keep_origin(kept.horizon()))? } else { 0 };
+        let expired = Expired { len: history.len(), kept: kept.clone(), pinned };
+        self.parts[part].archive.replace(Archive::new(history, expired, &self.meter), guard);
+        self.has_published();
+        Ok(())
+    }
+
+    /// Keeps, as origins in the history, the base values that the merge is about to replace and that kept snapshots before
+    /// the new version need: those of records whose own history was given up, be it only the snapshot
+    /// record that a rolled-back update left. `newest` are the newest versions that the merge takes in, each with its
+    /// commit time.
+    pub(crate) fn keep_origins<'g>(
+        &self,
+        guard: &Guard,
+        part: usize,
+        meta: &MetaColumns,
+        newest: impl Iterator<Item = (TailRecord<'g>, Timestamp)>,
+        kept: &Kept,
+    ) -> Result<(), PageError> {
+        let (pages, history) = (self.pages.load(guard), &self.parts[part].archive.load(guard).history);
+        if history.given_up() == 0 {
+            return Ok(());
+        }
+        let lost: Vec<TailRecord<'_>> = newest
+            .filter(|(_, committed)| *committed > kept.oldest())
+            .filter(|(record, _)| self.has_lost_history(guard, part, history, record))
+            .map(|(record, _)| record)
+            .collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let lent = Lent::new(self.types.len());
+        let mut values: Vec<Vec<(usize, Cell<'_>)>> = Vec::with_capacity(lost.len());
+        for record in &lost {
+            let value = |column: usize| {
+                let base = lent.values(guard, &pages.columns[column], (column, column))?;
+                Ok((column, base.cell(record.slot())))
+            };
+            values.push(record.ever().iter().map(value).collect::<Result<_, PageError>>()?);
+        }
+        let starts = meta.start.get(guard)?;
+        let origins = lost.iter().zip(&values).map(|(record, values)| NewVersion {
+            slot: record.slot(),
+            sequence: history.through(),
+            kind: Kind::Update,
+            // Whatever the origin stands for was there at the oldest snapshot, or it would not have been given up.
+            start: starts.word(record.slot()).load(Ordering::Relaxed),
+            values,
+        });
+        let history = history.restore(guard, HistoryPage::build(&self.types, kept, origins), kept)?;
+        self.publish_history(guard, part, history);
+        Ok(())
+    }
+
+    /// Whether the chain that begins with this version ends in history that is not there any more.
+    fn has_lost_history(&self, guard: &Guard, part: usize, history: &History, newest: &TailRecord<'_>) -> bool {
+        let mut sequence = newest.prev();
+        while sequence != 0 {
+            match self.parts[part].tails.get(guard, sequence) {
+                Some(record) => sequence = record.prev(),
+                None => return !history.has_versions(newest.slot()),
+            }
+        }
+        false
+    }
+}

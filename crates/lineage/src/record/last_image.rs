@@ -1,0 +1,23 @@
+//! What a range remembers of its last image, so that one to which nothing has happened gives the same image back.
+use types::{BlobRef, Timestamp};
+
+/// The last image of a range that was published, and what the range was like then.
+#[derive(Clone)]
+pub(crate) struct LastImage {
+    pub(crate) blob: BlobRef,
+    pub(crate) newest: Timestamp,
+    /// all blobs that it refers to
+    pub(crate) pages: Vec<BlobRef>,
+    pub(crate) state: RangeState,
+}
+
+/// What tells that something has happened to a range all of whose versions were decided.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RangeState {
+    /// pages and history exchanged so far
+    pub(crate) publications: u64,
+    /// numbers of tail records handed out in each update range
+    pub(crate) allocated: Vec<u64>,
+    pub(crate) len: usize,
+    pub(crate) is_closed: bool,
+}

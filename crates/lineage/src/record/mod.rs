@@ -1,0 +1,8 @@
+//! Records of a range: finding the version that a snapshot sees, appending one, moving merged ones to history.
+pub(crate) mod archive;
+pub(crate) mod last_image;
+pub(crate) mod prefetch;
+pub(crate) mod range;
+pub(crate) mod read;
+pub(crate) mod view;
+pub(crate) mod write;

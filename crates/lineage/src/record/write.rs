@@ -1,0 +1,558 @@
+//! Appending a version to a record: update and delete (L-Store, section 3; the latch of section 5).
+//!
+//! ```text
+//! latch     compare-and-swap the latch bit of the record's Indirection word
+//! look      at the newest version: another transaction's uncommitted one is its write lock
+//! append    a snapshot record for columns updated for the first time, then the new version
+//! publish   store the new sequence number with the latch bit clear
+//! ```
+//!
+//! The new version is cumulative: it repeats the explicit values of the version before it, except those of columns
+//! whose base page has merged that version in (the reset at the TPS, section 4.2).
+//!
+//! A *lock* is appended the same way and is no version: it keeps other writers off until its transaction ends. Then it is
+//! a tombstone, also where the transaction commits, and so leaves nothing behind. Versions that the transaction appends
+//! meanwhile stand on the lock, so that it holds again if they are taken back.
+//!
+//! A running transaction takes back what it wrote since a savepoint, newest first or in any order, by stamping it as
+//! tombstones. What it appends next stands on the newest version left, as after a rollback. A snapshot record has the
+//! Start Time of its base record; only one for a record which the transaction itself inserted is taken back, and then
+//! counts as little as a version taken back: the next update keeps the old values again, as the history will not have it.
+use smallvec::SmallVec;
+use sync::Guard;
+use sync::atomic::{AtomicU64, Ordering};
+use sync::hint::SpinWait;
+use types::{StartTime, Timestamp, TxnId};
+
+use crate::memory::source::PageError;
+use crate::page::base::{MetaPage, Pages};
+use crate::page::tail::{Carried, NewRecord, TailRecord};
+use crate::record::range::{LATCH, Range};
+use crate::record::view::{Outcomes, Resolved, View, resolve};
+use crate::value::cell::Cell;
+use crate::value::column_set::ColumnSet;
+use crate::value::kind::Kind;
+
+/// Why a version was not appended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WriteError {
+    /// The view sees no such record.
+    NotVisible,
+    /// This transaction has written the newest version or holds a lock on the record, and has not ended.
+    Locked(TxnId),
+    /// The newest version was committed after the view's snapshot.
+    Changed(Timestamp),
+    /// An evicted page that it takes can't be read back.
+    Page(PageError),
+}
+
+impl From<PageError> for WriteError {
+    fn from(error: PageError) -> Self {
+        WriteError::Page(error)
+    }
+}
+
+/// Who wrote the newest version of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Writer {
+    /// Another transaction, which has not ended; it may be prepared. Or it has locked the newest version.
+    Running(TxnId),
+    /// Nobody: the transaction that inserted the record rolled back.
+    Tombstone,
+    /// A transaction that committed, or the view's own.
+    Settled,
+}
+
+/// What to append.
+#[derive(Clone, Copy)]
+pub enum Change<'a> {
+    /// New values for some columns, each named once.
+    Update(&'a [(usize, Cell<'a>)]),
+    /// The end of the record.
+    Delete,
+}
+
+/// The sequence numbers of the tail records that a write appended and its transaction must stamp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Appended {
+    /// the first one, of the snapshot record if there is one
+    pub first: u64,
+    /// the last one, the new version
+    pub last: u64,
+}
+
+/// The latch bit of one Indirection word, held; released with the old word unless a new one is published.
+pub(crate) struct Latched<'a> {
+    word: &'a AtomicU64,
+    pub(crate) sequence: u64,
+}
+
+impl<'a> Latched<'a> {
+    pub(crate) fn acquire(word: &'a AtomicU64) -> Latched<'a> {
+        let mut wait = SpinWait::new();
+        loop {
+            let seen = word.load(Ordering::Relaxed);
+            if seen & LATCH == 0
+                && word.compare_exchange_weak(seen, seen | LATCH, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                return Latched { word, sequence: seen };
+            }
+            wait.pause();
+        }
+    }
+
+    pub(crate) fn publish(mut self, sequence: u64) {
+        debug_assert!(sequence > self.sequence, "Indirection only grows");
+        self.sequence = sequence;
+    }
+}
+
+impl Drop for Latched<'_> {
+    fn drop(&mut self) {
+        self.word.store(self.sequence, Ordering::Release);
+    }
+}
+
+/// What the newest version of a record looks like to a writer.
+struct Newest<'g> {
+    /// the newest tail record that was not rolled back, snapshot records included; 0 where there is none
+    top: u64,
+    /// the newest version that counts, `None` where the base pages have it
+    version: Option<TailRecord<'g>>,
+    /// what became of its writer, or of who has locked it; asked once: the latch keeps no transaction from ending
+    writer: Resolved,
+    /// whether it ends the record
+    is_deleted: bool,
+    /// whether it is a later one than the insert, or locked
+    is_update: bool,
+    /// the columns updated so far
+    ever: ColumnSet,
+    /// up to here, all pages have taken in the tail
+    floor: u64,
+    pages: &'g Pages,
+}
+
+/// A few values with their columns.
+type Values<'a> = SmallVec<[(usize, Cell<'a>); 8]>;
+
+/// One append, with the record latched.
+struct Append<'a> {
+    range: &'a Range,
+    guard: &'a Guard,
+    start: u64,
+    slot: usize,
+    newest: Newest<'a>,
+}
+
+impl Append<'_> {
+    fn update<O: Outcomes>(
+        &self,
+        view: View<'_, O>,
+        values: &[(usize, Cell<'_>)],
+        above: u64,
+    ) -> Result<Appended, PageError> {
+        let (guard, slot, tails) = (self.guard, self.slot, &self.range.part(self.slot).tails);
+        let mut originals = Values::new();
+        for (column, _) in values.iter().filter(|(column, _)| !self.newest.ever.contains(*column)) {
+            originals.push((*column, self.newest.pages.columns[*column].cell(guard, *column, slot)?));
+        }
+        let mut ever = self.newest.ever.clone();
+        values.iter().for_each(|(column, _)| ever.insert(*column));
+        let mut cumulative = Values::new();
+        let (reset, carried) = self.cumulate(values, &mut cumulative);
+
+        let first = tails.allocate(guard, 1 + u64::from(!originals.is_empty()), above);
+        let (mut sequence, mut prev, ever) = (first, self.newest.top, &ever);
+        if !originals.is_empty() {
+            let (start, values) = (self.start_of_base(view)?, originals.as_slice());
+            let kind = Kind::Snapshot;
+            tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset: 0, ever, values, carried: None });
+            (sequence, prev) = (sequence + 1, sequence);
+        }
+        let (start, kind, values) = (self.start, Kind::Update, cumulative.as_slice());
+        tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset, ever, values, carried });
+        Ok(Appended { first, last: sequence })
+    }
+
+    fn start_of_base<O: Outcomes>(&self, view: View<'_, O>) -> Result<u64, PageError> {
+        Ok(match resolve(self.newest.pages.meta.start(self.guard, self.slot)?, view.outcomes) {
+            Resolved::Committed(at) => at.0,
+            // It was checked before: what is not committed is this transaction's own.
+            _ => self.start,
+        })
+    }
+
+    /// Collects `values` and what the version before holds for other columns, but for those merged into their base
+    /// pages; returns the number after which no column that is left out has changed, and what is copied word by word.
+    fn cumulate<'a>(&'a self, values: &[(usize, Cell<'a>)], cumulative: &mut Values<'a>) -> (u64, Option<Carried<'a>>) {
+        cumulative.extend_from_slice(values);
+        let Some(version) = &self.newest.version else { return (self.newest.floor.min(self.newest.top), None) };
+        let mut reset = version.reset();
+        let (pages, part) = (self.newest.pages, self.range.part_of(self.slot));
+        let mut changed = ColumnSet::EMPTY;
+        values.iter().for_each(|(column, _)| changed.insert(*column));
+        // The meta-data page is at least as far as any other.
+        let may_be_merged = pages.meta.lineage()[part] >= version.sequence;
+        // What stays as it is is copied as it is.
+        let columns = if may_be_merged { 0 } else { version.explicit_among(!changed.word(0)) };
+        changed.insert_word(0, columns);
+        version.explicit().for_each(|column| {
+            if changed.contains(column) {
+            } else if may_be_merged && pages.columns[column].lineage[part] >= version.sequence {
+                reset = version.sequence;
+            } else {
+                cumulative.push((column, version.cell(column)));
+            }
+        });
+        (reset, Some(Carried { from: *version, columns }))
+    }
+
+    /// Appends a record without values: the end of the record, or a lock.
+    fn mark(&self, kind: Kind, above: u64) -> Appended {
+        let tails = &self.range.part(self.slot).tails;
+        let sequence = tails.allocate(self.guard, 1, above);
+        let (prev, slot, start, ever) = (self.newest.top, self.slot, self.start, &self.newest.ever);
+        let (reset, carried) = (0, None);
+        let record = NewRecord { prev, slot, kind, start, reset, ever, values: &[], carried };
+        tails.write(self.guard, sequence, &record);
+        Appended { first: sequence, last: sequence }
+    }
+}
+
+/// Writes the outcome of a transaction over the Start Time that it left. Whoever else does so at the same time writes
+/// the same outcome, so a store will do.
+#[inline]
+fn stamp_word(start: &AtomicU64, stamp: u64) {
+    start.store(stamp, Ordering::Release);
+}
+
+/// Whether a transaction whose Start Time word is `start` may append a version to the newest one.
+fn check_writable<O: Outcomes>(view: View<'_, O>, start: u64, newest: &Newest<'_>) -> Result<(), WriteError> {
+    match newest.writer {
+        Resolved::Active(owner) | Resolved::Prepared(owner, _) if owner.has_written(start) => {}
+        Resolved::Active(owner) if newest.is_update => return Err(WriteError::Locked(owner)),
+        // Its insert may have been read already.
+        Resolved::Prepared(owner, at) if newest.is_update || at <= view.snapshot.at => {
+            return Err(WriteError::Locked(owner));
+        }
+        Resolved::Committed(at) if at <= view.snapshot.at => {}
+        Resolved::Committed(at) if newest.is_update => return Err(WriteError::Changed(at)),
+        _ => return Err(WriteError::NotVisible),
+    }
+    if newest.is_deleted { Err(WriteError::NotVisible) } else { Ok(()) }
+}
+
+impl Range {
+    /// Appends a version to the record at `slot` on behalf of the transaction whose Start Time word is `start`.
+    pub(crate) fn append<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        start: u64,
+        slot: usize,
+        change: Change<'_>,
+    ) -> Result<Appended, WriteError> {
+        self.bring(guard, slot, Some(change))?;
+        let latch = Latched::acquire(&self.indirection[slot]);
+        let newest = self.newest(guard, view, slot, latch.sequence)?;
+        check_writable(view, start, &newest)?;
+        let append = Append { range: self, guard, start, slot, newest };
+        let appended = match change {
+            Change::Update(values) => append.update(view, values, latch.sequence)?,
+            Change::Delete => append.mark(Kind::Delete, latch.sequence),
+        };
+        latch.publish(appended.last);
+        Ok(appended)
+    }
+
+    /// Locks the record at `slot` on behalf of the transaction whose Start Time word is `start`. `None` if it has done so
+    /// before, or has written the newest version: then nobody else can append anyway.
+    pub(crate) fn lock<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        start: u64,
+        slot: usize,
+    ) -> Result<Option<Appended>, WriteError> {
+        self.bring(guard, slot, None)?;
+        let latch = Latched::acquire(&self.indirection[slot]);
+        let newest = self.newest(guard, view, slot, latch.sequence)?;
+        check_writable(view, start, &newest)?;
+        if newest.writer.unended().is_some() {
+            return Ok(None);
+        }
+        let appended = Append { range: self, guard, start, slot, newest }.mark(Kind::Lock, latch.sequence);
+        latch.publish(appended.last);
+        Ok(Some(appended))
+    }
+
+    /// Brings back what a writer is likely to need of evicted pages, before it has the record's latch: others spin for that, and
+    /// should not do so while a page is read. What is missed here, or evicted again, is read with the latch held.
+    fn bring(&self, guard: &Guard, slot: usize, change: Option<Change<'_>>) -> Result<(), PageError> {
+        if !self.meter.budget().has_evicted() {
+            return Ok(());
+        }
+        let (pages, part) = (self.pages.load(guard), self.part_of(slot));
+        let MetaPage::Base(meta) = &pages.meta else { return Ok(()) };
+        let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        let pending = if newest > pages.floor[part] { self.parts[part].tails.get(guard, newest) } else { None };
+        let ever = match pending {
+            Some(record) => record.ever(),
+            None => {
+                meta.start.get(guard)?;
+                meta.updates(guard)?.map_or(ColumnSet::EMPTY, |updates| updates.ever(slot))
+            }
+        };
+        if let Some(Change::Update(values)) = change {
+            for (column, _) in values.iter().filter(|(column, _)| !ever.contains(*column)) {
+                pages.columns[*column].cell(guard, *column, slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Who wrote the newest version of the record at `slot`.
+    pub(crate) fn newest_writer<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        slot: usize,
+    ) -> Result<Writer, PageError> {
+        let sequence = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        self.newest_writer_at(guard, view, slot, sequence)
+    }
+
+    /// The same, looked at with the record's latch held; see [`crate::Table::newest_writer_latched`].
+    pub(crate) fn newest_writer_latched<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        slot: usize,
+    ) -> Result<Writer, PageError> {
+        self.bring(guard, slot, None)?;
+        let latch = Latched::acquire(&self.indirection[slot]);
+        self.newest_writer_at(guard, view, slot, latch.sequence)
+    }
+
+    fn newest_writer_at<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        slot: usize,
+        sequence: u64,
+    ) -> Result<Writer, PageError> {
+        Ok(match self.newest(guard, view, slot, sequence)?.writer {
+            Resolved::Active(owner) | Resolved::Prepared(owner, _) if view.snapshot.own != Some(owner) => {
+                Writer::Running(owner)
+            }
+            Resolved::Tombstone | Resolved::Unwritten => Writer::Tombstone,
+            Resolved::Active(_) | Resolved::Prepared(..) | Resolved::Committed(_) => Writer::Settled,
+        })
+    }
+
+    /// What a writer finds behind the Indirection word `newest`: on the chain, as far as the pages have not all taken
+    /// it in, and else in the base record's meta-data. A new version follows the top, not the rolled-back ones over it:
+    /// a record whose writers keep rolling back must not grow a chain that each of them walks.
+    fn newest<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
+        view: View<'_, O>,
+        slot: usize,
+        newest: u64,
+    ) -> Result<Newest<'g>, PageError> {
+        let part = self.part_of(slot);
+        let pages = self.pages.load(guard);
+        let (meta, floor) = (&pages.meta, pages.floor[part]);
+        let mut top: Option<(u64, ColumnSet)> = None;
+        let mut locker: Option<TxnId> = None;
+        let mut sequence = newest;
+        while sequence > floor {
+            let Some(record) = self.parts[part].tails.get(guard, sequence) else {
+                // It was merged and became history since the page was loaded.
+                return self.newest(guard, view, slot, newest);
+            };
+            let writer = record.resolve(view.outcomes);
+            if writer == Resolved::Tombstone {
+                sequence = record.prev();
+                continue;
+            }
+            let (top_sequence, ever) = top.take().unwrap_or_else(|| (sequence, record.ever()));
+            let kind = record.kind();
+            match kind {
+                Kind::Snapshot => {}
+                Kind::Lock => locker = writer.unended(),
+                Kind::Update | Kind::Delete => {
+                    let (top, is_deleted, writer) =
+                        (top_sequence, kind == Kind::Delete, locker.map_or(writer, Resolved::Active));
+                    let (version, is_update) = (Some(record), true);
+                    return Ok(Newest { top, version, writer, is_deleted, is_update, ever, floor, pages });
+                }
+            }
+            top = Some((top_sequence, ever));
+            sequence = record.prev();
+        }
+        let base = match meta {
+            MetaPage::Base(base) => base.updates(guard)?,
+            MetaPage::Insert { .. } => None,
+        };
+        let last_updated = base.map_or(0, |updates| updates.last_updated[slot]);
+        let writer = match last_updated {
+            0 => resolve(meta.start(guard, slot)?, view.outcomes),
+            at => Resolved::Committed(Timestamp(at)),
+        };
+        let (top, ever) = top.unwrap_or_else(|| (sequence, base.map_or(ColumnSet::EMPTY, |base| base.ever(slot))));
+        let is_deleted = base.is_some_and(|updates| updates.is_deleted(slot));
+        let (writer, is_update) = (locker.map_or(writer, Resolved::Active), last_updated > 0 || locker.is_some());
+        Ok(Newest { top, version: None, writer, is_deleted, is_update, ever, floor, pages })
+    }
+
+    /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. What is history by
+    /// now was stamped by the merge.
+    pub(crate) fn stamp_tail(&self, guard: &Guard, slot: usize, appended: Appended, owner: TxnId, stamp: u64) {
+        let tails = &self.part(slot).tails;
+        for sequence in appended.first..appended.last + 1 {
+            let Some(record) = tails.get(guard, sequence) else { continue };
+            let seen = record.start().load(Ordering::Relaxed);
+            // A snapshot record carries its base record's Start Time; unless this transaction inserted that, it stays.
+            if owner.has_written(seen) {
+                let stamp = if record.kind() == Kind::Lock { StartTime::TOMBSTONE } else { stamp };
+                stamp_word(record.start(), stamp);
+            }
+        }
+    }
+
+    /// The same for a base record that the transaction inserted.
+    pub(crate) fn stamp_base(&self, guard: &Guard, slot: usize, owner: TxnId, stamp: u64) {
+        // In base pages everything is stamped.
+        let MetaPage::Insert { pages, .. } = &self.pages.load(guard).meta else { return };
+        let start = pages.start(slot);
+        let seen = start.load(Ordering::Relaxed);
+        if owner.has_written(seen) {
+            stamp_word(start, stamp);
+        }
+    }
+
+    /// Marks every slot that was handed out and never written as a tombstone, after recovery.
+    pub(crate) fn bury_unwritten(&self, guard: &Guard) {
+        let MetaPage::Insert { pages, .. } = &self.pages.load(guard).meta else { return };
+        for slot in 0..self.len() {
+            let start = pages.start(slot);
+            let buried = start.compare_exchange(0, StartTime::TOMBSTONE, Ordering::AcqRel, Ordering::Relaxed);
+            if buried.is_ok() {
+                self.charge_slot(slot);
+                pages.charge_slot(slot);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use types::{Column, DataType, Rid, Schema, Snapshot};
+
+    use super::*;
+    use crate::record::view::Outcome;
+    use crate::{Table, TableOptions};
+
+    struct AllRolledBack;
+
+    impl Outcomes for AllRolledBack {
+        fn outcome(&self, _: TxnId) -> Outcome {
+            Outcome::Aborted
+        }
+
+        fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+            unreachable!("nothing is prepared")
+        }
+
+        fn await_decision(&self, _: TxnId) {}
+    }
+
+    fn table_abc() -> (Table, Rid) {
+        let columns = ["k", "a", "b"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
+        let table = Table::new(Schema::new(columns, &["k"]).unwrap(), TableOptions::default(), Arc::default());
+        let rid = table.insert(&[Cell::Word(1), Cell::Word(2), Cell::Word(3)], 1);
+        (table, rid)
+    }
+
+    /// However often another column is updated after the merge, one look at the newest version says that the base
+    /// page has the column which it lacks.
+    #[test]
+    fn a_merged_column_is_two_hops_away() {
+        let (table, rid) = table_abc();
+        let view = View { snapshot: Snapshot::at(Timestamp(99)), outcomes: &AllRolledBack };
+        let update = |at, column| table.append(view, at, rid, Change::Update(&[(column, Cell::Word(at))])).unwrap();
+        let merged = update(5, 1).last;
+        table.merge_range(0, &AllRolledBack, Timestamp::ZERO);
+        for at in 10..50 {
+            let guard = &sync::pin();
+            let newest = table.range(0).parts[0].tails.get(guard, update(at, 2).last).unwrap();
+            assert_eq!((newest.is_explicit(1), newest.reset()), (false, merged));
+            let is_right = |cells: &[Cell<'_>]| cells == [Cell::Word(5), Cell::Word(at)];
+            assert_eq!(table.read(view, rid, &[1, 2], is_right), Ok(Some(true)));
+        }
+    }
+
+    /// The transaction that wrote the newest version rolls back between any two questions about it.
+    #[derive(Default)]
+    struct RollsBackMeanwhile(std::cell::Cell<bool>);
+
+    impl Outcomes for RollsBackMeanwhile {
+        fn outcome(&self, _: TxnId) -> Outcome {
+            if self.0.replace(true) { Outcome::Aborted } else { Outcome::Active }
+        }
+
+        fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+            unreachable!("nothing is prepared")
+        }
+
+        fn await_decision(&self, _: TxnId) {}
+    }
+
+    #[test]
+    fn a_writer_that_rolls_back_meanwhile_makes_no_record_vanish() {
+        let (table, rid) = table_abc();
+        let snapshot = Snapshot::at(Timestamp(9));
+        let change = Change::Update(&[(1, Cell::Word(7))]);
+        let other = TxnId::new(1);
+        table.append(View { snapshot, outcomes: &AllRolledBack }, other.word(), rid, change).unwrap();
+        let outcomes = RollsBackMeanwhile::default();
+        let appended = table.append(View { snapshot, outcomes: &outcomes }, 20, rid, change);
+        assert_eq!(appended, Err(WriteError::Locked(other)));
+        let outcomes = RollsBackMeanwhile::default();
+        assert_eq!(table.newest_writer(View { snapshot, outcomes: &outcomes }, rid), Ok(Writer::Running(other)));
+    }
+
+    #[test]
+    fn rollbacks_leave_no_chain_behind() {
+        let (table, rid) = table_abc();
+        let view = |at| View { snapshot: Snapshot::at(Timestamp(at)), outcomes: &AllRolledBack };
+        let update =
+            |start, column, word| table.append(view(9), start, rid, Change::Update(&[(column, word)])).unwrap();
+        let reads = |at, a, b| {
+            let is_right = |cells: &[Cell<'_>]| cells == [Cell::Word(a), Cell::Word(b)];
+            table.read(view(at), rid, &[1, 2], is_right) == Ok(Some(true))
+        };
+        for round in 0..100 {
+            update(TxnId::new(round).word(), 1 + round as usize % 2, Cell::Word(7));
+            table.append(view(9), TxnId::new(round).word(), rid, Change::Delete).unwrap();
+            if round == 50 {
+                update(5, 1, Cell::Word(20));
+            }
+        }
+        let range = table.range(0);
+        let newest = range.indirection[rid.slot()].load(Ordering::Relaxed);
+        let guard = &sync::pin();
+        let prev =
+            |sequence: &u64| Some(range.parts[0].tails.get(guard, *sequence).unwrap().prev()).filter(|prev| *prev != 0);
+        let chain: Vec<u64> = std::iter::successors(Some(newest), prev).collect();
+        assert!(chain.len() <= 4, "two snapshot records, one version, one delete that was rolled back: {chain:?}");
+        for _ in 0..2 {
+            assert!(reads(4, 2, 3));
+            assert!(reads(5, 20, 3));
+            table.merge_range(0, &AllRolledBack, Timestamp::ZERO);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Aggregates of a range: count, sum and extremes of columns over the rows that a snapshot sees and that pass some
+//! tests, on the encoded form and without making rows.
+//!
+//! A block that is taken whole is answered from the zones of its pages. If some of its rows are pending, their base
+//! values are taken away from that answer again, which is cheaper than masking while they are few; only where one of them
+//! may have been an extreme, or the column is of floats, the block is added up under its mask. Pending rows are then
+//! added one by one.
+use types::DataType;
+
+use crate::encoding::{Aggregates, EncodedColumn, Mask};
+use crate::memory::source::PageError;
+use crate::page::base::Values;
+use crate::page::lent::BaseValues;
+use crate::record::range::Range;
+use crate::record::view::{Outcomes, View};
+use crate::scan::block::{BlockRows, RangeView};
+use crate::scan::request::BLOCK_ROWS;
+use crate::scan::request::Request;
+
+/// Base values are taken away again one by one while at most one row in so many is hidden.
+const FEW: usize = 8;
+
+/// Aggregates of some rows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Totals {
+    /// how many rows
+    pub rows: u64,
+    /// of each column asked for
+    pub columns: Vec<Aggregates>,
+}
+
+impl Totals {
+    /// Of no rows, for columns of these types.
+    pub fn new(types: impl Iterator<Item = DataType>) -> Totals {
+        Totals { rows: 0, columns: types.map(Aggregates::new).collect() }
+    }
+
+    /// Adds those of other rows.
+    pub fn merge(&mut self, other: &Totals) {
+        self.rows += other.rows;
+        self.columns.iter_mut().zip(&other.columns).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+}
+
+impl Range {
+    /// Aggregates of the requested columns over the rows of this range that `view` sees.
+    pub(crate) fn aggregate<O: Outcomes>(&self, view: View<'_, O>, request: &Request) -> Result<Totals, PageError> {
+        self.view_for(view, request, None, |seen, len| {
+            let mut totals = Totals::new(request.columns.iter().map(|column| self.types[*column]));
+            for from in (0..len).step_by(BLOCK_ROWS) {
+                add_block(seen, request, (from, len.min(from + BLOCK_ROWS)), &mut totals)?;
+            }
+            Ok(totals)
+        })
+    }
+}
+
+fn add_block<O: Outcomes>(
+    seen: &RangeView<'_, '_, O>,
+    request: &Request,
+    (from, to): (usize, usize),
+    totals: &mut Totals,
+) -> Result<(), PageError> {
+    let rows = seen.rows(from, to)?;
+    totals.rows += (rows.base.count() + rows.pending.len()) as u64;
+    for (i, total) in totals.columns.iter_mut().enumerate() {
+        total.merge(&base_of_block(seen, request, (from, to), i, &rows)?);
+        let mut failed = None;
+        total.add_all(rows.pending.iter().map_while(|row| {
+            let cell = seen.pending_cell(i, from, *row, &rows);
+            cell.map_err(|error| failed = Some(error)).ok()
+        }));
+        failed.map_or(Ok(()), Err)?;
+    }
+    Ok(())
+}
+
+/// Aggregates of a column over the rows whose values are in the base pages.
+fn base_of_block<O: Outcomes>(
+    seen: &RangeView<'_, '_, O>,
+    request: &Request,
+    (from, to): (usize, usize),
+    i: usize,
+    rows: &BlockRows<'_>,
+) -> Result<Aggregates, PageError> {
+    if let Values::Column(column) = &seen.page(i).values
+        && rows.is_whole
+        && !seen.is_here(i)
+        && let Some(aggregates) = column.outline.aggregate(from, to)
+    {
+        return Ok(aggregates);
+    }
+    if rows.base.count() == 0 {
+        return Ok(Aggregates::new(seen.range.types[request.columns[i]]));
+    }
+    let values = seen.values(i)?;
+    Ok(match values {
+        BaseValues::Column(encoded) if rows.is_whole => encoded.aggregate(from, to, None),
+        BaseValues::Column(encoded) => {
+            let whole = || take_away_hidden(encoded, (from, to), &rows.base);
+            let taken = if request.tests.is_empty() { whole() } else { None };
+            taken.unwrap_or_else(|| encoded.aggregate(from, to, Some(&rows.base)))
+        }
+        BaseValues::Rows(..) | BaseValues::Insert(..) => {
+            let mut base = Aggregates::new(seen.range.types[request.columns[i]]);
+            base.add_all(rows.base.rows().map(|at| values.cell(from + at)));
+            base
+        }
+    })
+}
+
+/// The whole block's aggregates without the rows that are not in `base`; `None` where that can't be told exactly.
+fn take_away_hidden(encoded: &EncodedColumn, (from, to): (usize, usize), base: &Mask) -> Option<Aggregates> {
+    let hidden = (to - from) - base.count();
+    if hidden * FEW > to - from {
+        return None;
+    }
+    let mut whole = encoded.aggregate(from, to, None);
+    let mut missing = Mask::new_all(to - from);
+    missing.leave_out(base);
+    let is_exact = whole.take_away_all(missing.rows().map(|at| encoded.cell(from + at)));
+    is_exact.then_some(whole)
+}

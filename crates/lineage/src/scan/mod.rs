@@ -1,0 +1,10 @@
+//! What a snapshot sees of a whole range: batches, totals, statistics, changes, and whether others have changed it.
+pub(crate) mod aggregate;
+pub(crate) mod batches;
+pub(crate) mod block;
+pub(crate) mod fold;
+pub(crate) mod overlay;
+pub(crate) mod past;
+pub(crate) mod request;
+pub(crate) mod statistics;
+pub(crate) mod validation;

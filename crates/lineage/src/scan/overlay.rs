@@ -1,0 +1,112 @@
+//! Putting a few values over a block of an Arrow array: how a scan brings a block of a base page to its snapshot.
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
+use arrow_select::interleave::interleave;
+use types::DataType;
+
+use crate::value::cell::{Cell, ColumnBuilder, is_wide};
+
+/// `block` with each cell in the place that it names.
+pub(crate) fn overlay(block: &ArrayRef, data_type: DataType, cells: &[(usize, Cell<'_>)]) -> ArrayRef {
+    match data_type {
+        _ if cells.is_empty() => block.clone(),
+        DataType::SmallInt => words::<Int16Type>(block, cells, |word| word as i16),
+        DataType::Integer => words::<Int32Type>(block, cells, |word| word as i32),
+        DataType::Date => words::<Date32Type>(block, cells, |word| word as i32),
+        DataType::BigInt => words::<Int64Type>(block, cells, |word| word as i64),
+        DataType::Timestamp | DataType::TimestampTz => {
+            words::<TimestampMicrosecondType>(block, cells, |word| word as i64)
+        }
+        DataType::Real => words::<Float32Type>(block, cells, |word| f32::from_bits(word as u32)),
+        DataType::Double => words::<Float64Type>(block, cells, f64::from_bits),
+        DataType::Decimal { .. } if !is_wide(data_type) => {
+            words::<Decimal128Type>(block, cells, |word| i128::from(word as i64))
+        }
+        _ => interleaved(block, data_type, cells),
+    }
+}
+
+fn words<T: ArrowPrimitiveType>(
+    block: &ArrayRef,
+    cells: &[(usize, Cell<'_>)],
+    native: impl Fn(u64) -> T::Native,
+) -> ArrayRef {
+    let array = block.as_primitive::<T>();
+    let mut values = array.values().to_vec();
+    let mut valid: Option<BooleanBufferBuilder> = array.nulls().map(|nulls| {
+        let mut builder = BooleanBufferBuilder::new(nulls.len());
+        builder.append_buffer(nulls.inner());
+        builder
+    });
+    for (at, cell) in cells {
+        if let Cell::Word(word) = cell {
+            values[*at] = native(*word);
+        }
+        let is_valid = *cell != Cell::Null;
+        if valid.is_none() && !is_valid {
+            let mut all = BooleanBufferBuilder::new(values.len());
+            all.append_n(values.len(), true);
+            valid = Some(all);
+        }
+        if let Some(valid) = &mut valid {
+            valid.set_bit(*at, is_valid);
+        }
+    }
+    let nulls = valid.map(|mut valid| NullBuffer::new(valid.finish()));
+    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls).with_data_type(array.data_type().clone()))
+}
+
+fn interleaved(block: &ArrayRef, data_type: DataType, cells: &[(usize, Cell<'_>)]) -> ArrayRef {
+    let mut builder = ColumnBuilder::new(data_type, cells.len());
+    let mut places: Vec<(usize, usize)> = (0..block.len()).map(|at| (0, at)).collect();
+    for (i, (at, cell)) in cells.iter().enumerate() {
+        builder.push(*cell);
+        places[*at] = (1, i);
+    }
+    let patches = builder.finish();
+    interleave(&[block.as_ref(), patches.as_ref()], &places).expect("both arrays have the column's type")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::cell::{ArrayCells, Scratch, cell_of_value, value_of_cell};
+    use types::Value;
+
+    fn array(data_type: DataType, values: &[Value]) -> ArrayRef {
+        let mut builder = ColumnBuilder::new(data_type, values.len());
+        values.iter().for_each(|value| builder.push(cell_of_value(value, data_type, &mut Scratch::default())));
+        builder.finish()
+    }
+
+    #[test]
+    fn cells_take_their_places_and_nothing_else_changes() {
+        let samples: [(DataType, [Value; 2]); 5] = [
+            (DataType::BigInt, [Value::BigInt(-5), Value::BigInt(7)]),
+            (DataType::Boolean, [Value::Boolean(true), Value::Boolean(false)]),
+            (DataType::Double, [Value::Double(-0.0), Value::Double(1.5)]),
+            (DataType::TEXT, [Value::from("short"), Value::from("a text of more than twelve bytes")]),
+            (DataType::Decimal { precision: 12, scale: 2 }, [Value::decimal(-1, 2), Value::decimal(250, 2)]),
+        ];
+        for (data_type, [a, b]) in samples {
+            for nulls in [false, true] {
+                let c = if nulls { Value::Null } else { a.clone() };
+                let block = array(data_type, &[a.clone(), b.clone(), c.clone(), b.clone()]);
+                let mut scratch = Scratch::default();
+                let cells = [(0, Cell::Null), (2, cell_of_value(&b, data_type, &mut scratch))];
+                let laid = overlay(&block, data_type, &cells);
+                assert_eq!(laid.data_type(), block.data_type());
+                let laid = ArrayCells::new(&laid, data_type);
+                let found: Vec<Value> = (0..4).map(|at| value_of_cell(laid.get(at), data_type)).collect();
+                assert_eq!(found, [Value::Null, b.clone(), b.clone(), b.clone()], "{data_type}");
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Pages that go and come back while others read, write, merge and take checkpoints that move their blobs.
+use crate::tests::shuttle_models::*;
+
+impl World {
+    /// Takes a checkpoint of the range, whose blobs may all move, and publishes it.
+    fn store(&self, moves: bool) {
+        let mut blobs = self.blobs.lock().unwrap().take().expect("one checkpoint at a time");
+        blobs.begin();
+        blobs.moves = moves;
+        let Ok(image) = self.table.image_range(0, self, || self.now(), &mut blobs);
+        self.shelf.fill(&blobs);
+        image.published();
+        *self.blobs.lock().unwrap() = Some(blobs);
+    }
+
+    fn evict(&self) {
+        self.budget.evict(u64::MAX);
+    }
+}
+
+/// A record with versions in base pages, in history and in the tail; all pages have blobs, and are away.
+fn stored(layout: Layout) -> World {
+    let world = World::with_layout(layout);
+    for (column, value) in [(A, 10), (B, 20), (A, 11)] {
+        let mut txn = world.begin();
+        assert!(txn.update(record(0), column, value));
+        txn.commit();
+        world.merge_only();
+    }
+    world.table.archive_range(0, Timestamp::ZERO, true);
+    let mut txn = world.begin();
+    assert!(txn.update(record(1), A, 12));
+    txn.commit();
+    world.store(false);
+    world.evict();
+    assert!(world.table.memory().evicted_bytes > 0);
+    world
+}
+
+fn evicts(world: &World) {
+    (0..3).for_each(|_| world.evict());
+}
+
+fn reads(world: &World) {
+    (0..2).for_each(|_| world.begin().look_around());
+}
+
+fn reads_the_past(world: &World) {
+    for at in [1, 3] {
+        world.begin_at(Timestamp(at)).expect("all is kept").look_around();
+    }
+}
+
+fn moves(world: &World) {
+    world.store(true);
+    world.evict();
+}
+
+fn writes(world: &World) {
+    for (slot, column, value) in [(1, B, 30), (0, B, 40)] {
+        let mut txn = world.begin();
+        if txn.update(record(slot), column, value) {
+            txn.commit();
+        }
+    }
+    world.merge_only();
+}
+
+#[test]
+fn two_readers_find_the_page_that_a_third_thread_evicts() {
+    explore(|| together(stored(Layout::Column), vec![reads, reads_the_past, evicts]));
+}
+
+#[test]
+fn rows_are_evicted_under_readers_and_writers() {
+    explore(|| together(stored(Layout::Row), vec![reads, writes, evicts]));
+}
+
+#[test]
+fn blobs_may_move_while_their_pages_are_away_or_on_their_way() {
+    explore(|| together(stored(Layout::Column), vec![reads, evicts, moves]));
+}
+
+#[test]
+fn merges_replace_pages_that_are_evicted_meanwhile() {
+    explore(|| together(stored(Layout::Column), vec![writes, evicts, reads]));
+}

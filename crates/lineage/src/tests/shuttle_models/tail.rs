@@ -1,0 +1,164 @@
+//! The numbers and pages of a tail: what is handed out is used or buried once, pages grow and go under readers.
+use std::collections::BTreeSet;
+
+use sync::{EpochCell, pin};
+
+use crate::memory::budget::Meter;
+use crate::page::sequence::SequenceBlocks;
+use crate::page::tail::{NewRecord, TailPages};
+use crate::tests::shuttle_models::*;
+use crate::value::column_set::ColumnSet;
+use crate::value::kind::Kind;
+
+#[test]
+fn every_number_is_used_or_buried_once() {
+    explore(|| {
+        let shared = Arc::new((SequenceBlocks::new(1), Mutex::new(BTreeSet::new())));
+        let note = |seen: &Mutex<BTreeSet<u64>>, numbers: std::ops::Range<u64>| {
+            numbers.for_each(|number| assert!(seen.lock().unwrap().insert(number), "{number} came twice"));
+        };
+        let threads: Vec<_> = (1..=3u64)
+            .map(|thread| {
+                let shared = shared.clone();
+                shuttle::thread::spawn(move || {
+                    let (blocks, seen) = &*shared;
+                    for count in [thread, 2 * thread, 17 - thread] {
+                        let above = blocks.allocated() / 2;
+                        let first = blocks.take(count, above, |unused| note(seen, unused));
+                        assert!(first > above);
+                        note(seen, first..first + count);
+                    }
+                    blocks.seal(|unused| note(seen, unused));
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let (blocks, seen) = &*shared;
+        blocks.seal(|unused| note(seen, unused));
+        let seen = seen.lock().unwrap();
+        assert_eq!((seen.len() as u64, seen.last().copied()), (blocks.allocated(), Some(blocks.allocated())));
+    });
+}
+
+/// Two writers of one word that leads to the newest record, and whoever turns the oldest ones into history: the cell
+/// holds how far that has come.
+struct Tail {
+    pages: TailPages,
+    newest: sync::blocking::Mutex<u64>,
+    head: AtomicU64,
+    history: EpochCell<u64>,
+}
+
+impl Tail {
+    fn new() -> Tail {
+        let columns = vec![Column::new("k", DataType::BigInt)];
+        let schema = Schema::new(columns, &["k"]).unwrap();
+        let meter = Meter::new(Arc::default());
+        // Pages of two records.
+        let options = TableOptions { workers: 2, ..TableOptions::with_range(32) };
+        Tail {
+            pages: TailPages::new(&schema, &options, &meter),
+            newest: sync::blocking::Mutex::new(0),
+            head: AtomicU64::new(0),
+            history: EpochCell::new(0),
+        }
+    }
+
+    /// Appends a record whose value is its number times three.
+    fn append(&self) {
+        let guard = &pin();
+        let mut newest = self.newest.lock().unwrap();
+        let number = self.pages.allocate(guard, 1, *newest);
+        let values = [(0, Cell::Word(number * 3))];
+        let (prev, ever) = (*newest, &ColumnSet::EMPTY);
+        let record =
+            NewRecord { prev, slot: 7, kind: Kind::Update, start: 1, reset: 0, ever, values: &values, carried: None };
+        self.pages.write(guard, number, &record);
+        *newest = number;
+        self.head.store(number, Ordering::Release);
+    }
+
+    /// Walks from the newest record down to history.
+    fn walk(&self) -> usize {
+        let guard = &pin();
+        let mut number = self.head.load(Ordering::Acquire);
+        let mut steps = 0;
+        while number != 0 {
+            let Some(record) = self.pages.get(guard, number) else {
+                assert!(*self.history.load(guard) >= number, "{number} is in neither place");
+                break;
+            };
+            assert_eq!((record.cell(0), record.slot()), (Cell::Word(number * 3), 7));
+            assert!(record.prev() < number);
+            (number, steps) = (record.prev(), steps + 1);
+        }
+        steps
+    }
+
+    /// Visits the records above what is history now, newest first.
+    fn visit(&self) {
+        let guard = &pin();
+        let after = *self.history.load(guard);
+        let head = self.head.load(Ordering::Acquire);
+        let mut visited = BTreeSet::new();
+        let mut last = u64::MAX;
+        let visit = self.pages.each_newest_first(guard, after, |record| {
+            assert!(record.sequence < last && record.sequence > after);
+            last = record.sequence;
+            if record.start().load(Ordering::Acquire) == 1 {
+                assert_eq!(record.cell(0), Cell::Word(record.sequence * 3));
+                visited.insert(record.sequence);
+            }
+        });
+        match visit {
+            Ok(()) => assert!(head <= after || visited.contains(&head), "{head} was there before"),
+            Err(_) => {
+                assert!(visited.is_empty(), "nothing was visited");
+                assert!(*self.history.load(guard) > after, "the tail has become history meanwhile");
+            }
+        }
+    }
+
+    /// Makes whole pages history, as far as all numbers are used or buried.
+    fn archive(&self) {
+        let guard = &pin();
+        self.pages.seal(guard);
+        let is_known =
+            |number| self.pages.get(guard, number).is_some_and(|record| record.start().load(Ordering::Acquire) != 0);
+        let mut end = *self.history.load(guard);
+        while is_known(end + 1) {
+            end += 1;
+        }
+        let through = end / 2 * 2;
+        self.history.replace(through, guard);
+        self.pages.give_up(guard, through);
+    }
+}
+
+#[test]
+fn pages_grow_and_go_under_readers() {
+    let run = |parts: [fn(&Tail); 3]| {
+        let tail = Arc::new(Tail::new());
+        let threads = parts.map(|part| {
+            let tail = tail.clone();
+            shuttle::thread::spawn(move || part(&tail))
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(tail.walk() <= 8);
+        tail.visit();
+    };
+    let appends = |tail: &Tail| (0..4).for_each(|_| tail.append());
+    let appends_and_archives = |tail: &Tail| {
+        for _ in 0..2 {
+            tail.append();
+            tail.archive();
+        }
+    };
+    let reads = |tail: &Tail| {
+        for _ in 0..2 {
+            assert!(tail.walk() <= 8);
+            tail.visit();
+        }
+    };
+    explore(move || run([appends, appends_and_archives, reads]));
+}

@@ -1,0 +1,15 @@
+//! What a tail record is.
+
+/// What a tail record is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// New values.
+    Update = 0,
+    /// The values before a column's first update, kept so that outdated base pages can go.
+    Snapshot = 1,
+    /// The end of the record.
+    Delete = 2,
+    /// No version, but the mark of a transaction that nobody else may append one before it ends. Then it is a tombstone.
+    Lock = 3,
+}
