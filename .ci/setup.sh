@@ -120,3 +120,10 @@ setup_clients() {
         "$clients_python" -m pip install --quiet 'psycopg[binary]==3.2.*'
     fi
 }
+
+# The C++ compiler that builds the emulated device, which the tests run the kernels on.
+setup_emulator() {
+    if ! command -v g++ >/dev/null 2>&1; then
+        install_packages g++
+    fi
+}

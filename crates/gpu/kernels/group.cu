@@ -1,0 +1,156 @@
+// Grouped aggregation and dimension lookup in shared memory (gpu-contention).
+//
+// A grouping column holds codes from 0 on, so a group is a place in an array. Four arrangements of it:
+//   shared    one place a group, or, after the optimizer has rewritten the codes, one a clone
+//   private   a copy of every group for each of the 32 lanes, so that no two lanes of a warp meet
+//   global    in device memory, in several copies, each shared by some of the blocks
+//   partitioned  for more groups than shared memory has room for: each pass takes a part of them
+// A warp reads 32 consecutive codes, the chunk that the optimizer arranges.
+#include "device.cuh"
+
+struct Codes {
+    const u32* codes;
+    const i64* values; // null pointer: rows are counted only
+    u64 count;
+};
+
+// Where the aggregates end up. A clone is a slot whose group is `group_of_slot`; null pointer: the slot
+// is the group.
+struct Aggregates {
+    const u32* group_of_slot;
+    u64* counts;
+    u64* sums;
+    u32 slot_count;
+    u32 group_count;
+};
+
+// Shared memory: sums first, as they are wider. Without values there are counts only.
+__device__ __forceinline__ u32* shared_counts(const Codes& input, u32 place_count) {
+    return (u32*)(block_memory + (input.values ? (u64)place_count * 8 : 0));
+}
+
+__device__ __forceinline__ void clear(const Codes& input, u32 place_count) {
+    u32 words = place_count * (input.values ? 3 : 1);
+    u32* all = (u32*)block_memory;
+    for (u32 at = threadIdx.x; at < words; at += blockDim.x) all[at] = 0;
+    __syncthreads();
+}
+
+__device__ __forceinline__ void add(const Codes& input, u64 at, u32 place, u32* counts, u64* sums) {
+    atomicAdd(counts + place, 1u);
+    if (input.values) atomicAdd(sums + place, (u64)__ldcs(input.values + at));
+}
+
+constexpr u32 codes_in_flight = 4;
+
+// Gives each code to `take`, four loads ahead of their use.
+template <class Take> __device__ __forceinline__ void for_each_code(const Codes& input, Take take) {
+    u64 stride = threads_of_grid();
+    u64 at = thread_of_grid();
+    for (; at + (codes_in_flight - 1) * stride < input.count; at += codes_in_flight * stride) {
+        u32 codes[codes_in_flight];
+#pragma unroll
+        for (u32 each = 0; each < codes_in_flight; ++each) codes[each] = __ldcs(input.codes + at + each * stride);
+#pragma unroll
+        for (u32 each = 0; each < codes_in_flight; ++each) take(at + each * stride, codes[each]);
+    }
+    for (; at < input.count; at += stride) take(at, __ldcs(input.codes + at));
+}
+
+extern "C" __global__ void group_shared(Codes input, Aggregates out) {
+    u64* sums = (u64*)block_memory;
+    u32* counts = shared_counts(input, out.slot_count);
+    clear(input, out.slot_count);
+    for_each_code(input, [&](u64 at, u32 code) { add(input, at, code, counts, sums); });
+    __syncthreads();
+    for (u32 slot = threadIdx.x; slot < out.slot_count; slot += blockDim.x) {
+        if (counts[slot] == 0) continue;
+        u32 group = out.group_of_slot ? out.group_of_slot[slot] : slot;
+        atomicAdd(out.counts + group, (u64)counts[slot]);
+        if (input.values) atomicAdd(out.sums + group, sums[slot]);
+    }
+}
+
+// Place of a group for a lane: 32 neighbours a group, so the bank is the lane.
+extern "C" __global__ void group_private(Codes input, Aggregates out) {
+    u64* sums = (u64*)block_memory;
+    u32 place_count = out.group_count * 32;
+    u32* counts = shared_counts(input, place_count);
+    u32 lane = lane_of_thread();
+    clear(input, place_count);
+    for_each_code(input, [&](u64 at, u32 code) { add(input, at, code * 32 + lane, counts, sums); });
+    __syncthreads();
+    // A warp adds up one group at a time.
+    for (u32 group = warp_of_thread(); group < out.group_count; group += blockDim.x / 32) {
+        u64 count = sum_of_warp(counts[group * 32 + lane]);
+        u64 sum = input.values ? sum_of_warp(sums[group * 32 + lane]) : 0;
+        if (lane != 0 || count == 0) continue;
+        atomicAdd(out.counts + group, count);
+        if (input.values) atomicAdd(out.sums + group, sum);
+    }
+}
+
+// `out` has `copy_count` copies one after the other; `group_merge` adds them up.
+extern "C" __global__ void group_global(Codes input, Aggregates out, u32 copy_count) {
+    u64 offset = (u64)(blockIdx.x % copy_count) * out.group_count;
+    for_each_code(input, [&](u64 at, u32 code) {
+        atomicAdd(out.counts + offset + code, 1ull);
+        if (input.values) atomicAdd(out.sums + offset + code, (u64)__ldcs(input.values + at));
+    });
+}
+
+// Adds the copies 1.. to copy 0.
+extern "C" __global__ void group_merge(Aggregates out, u32 copy_count) {
+    for (u64 group = thread_of_grid(); group < out.group_count; group += threads_of_grid()) {
+        u64 count = out.counts[group], sum = out.sums[group];
+        for (u32 copy = 1; copy < copy_count; ++copy) {
+            count += out.counts[(u64)copy * out.group_count + group];
+            sum += out.sums[(u64)copy * out.group_count + group];
+        }
+        out.counts[group] = count;
+        out.sums[group] = sum;
+    }
+}
+
+// Each block takes the groups from `part * part_groups` on, where `part` is its place among `part_count`
+// neighbours; the neighbours read the same codes.
+extern "C" __global__ void group_partitioned(Codes input, Aggregates out, u32 part_count, u32 part_groups) {
+    u32 part = blockIdx.x % part_count;
+    u32 first = part * part_groups;
+    u32 here = out.group_count - first < part_groups ? out.group_count - first : part_groups;
+    u64* sums = (u64*)block_memory;
+    u32* counts = shared_counts(input, part_groups);
+    clear(input, part_groups);
+    u64 stride = (u64)(gridDim.x / part_count) * blockDim.x;
+    for (u64 at = (u64)(blockIdx.x / part_count) * blockDim.x + threadIdx.x; at < input.count; at += stride) {
+        u32 place = input.codes[at] - first;
+        if (place < here) add(input, at, place, counts, sums);
+    }
+    __syncthreads();
+    for (u32 place = threadIdx.x; place < here; place += blockDim.x) {
+        if (counts[place] == 0) continue;
+        atomicAdd(out.counts + first + place, (u64)counts[place]);
+        if (input.values) atomicAdd(out.sums + first + place, sums[place]);
+    }
+}
+
+// Foreign-key join with a total: SELECT SUM(D.B) FROM F, D WHERE F.A = D.A, D's column in shared memory.
+// `group_of_slot` and `slot_count` are those of the clones that the codes of F name.
+extern "C" __global__ void dimension_sum(Codes input, const u32* dimension, const u32* group_of_slot, u32 slot_count,
+                                         u64* total) {
+    u32* column = (u32*)block_memory;
+    for (u32 slot = threadIdx.x; slot < slot_count; slot += blockDim.x)
+        column[slot] = dimension[group_of_slot ? group_of_slot[slot] : slot];
+    __syncthreads();
+    u64 own = 0;
+    for_each_code(input, [&](u64, u32 code) { own += column[code]; });
+    own = sum_of_warp(own);
+    if (lane_of_thread() == 0) atomicAdd(total, own);
+}
+
+EMULATED_KERNEL(group_shared)
+EMULATED_KERNEL(group_private)
+EMULATED_KERNEL(group_global)
+EMULATED_KERNEL(group_merge)
+EMULATED_KERNEL(group_partitioned)
+EMULATED_KERNEL(dimension_sum)

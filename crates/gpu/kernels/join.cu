@@ -1,0 +1,364 @@
+// Hash join over host memory (gpu-join, sections 3 and 4).
+//
+//   build:  for each row r of the build table, in parallel
+//               at = hash(key of r)
+//               while compare-and-swap(table[at], empty -> r) finds the slot taken:  at = next(at)
+//   probe:  for each row s of the probe table, in parallel
+//               at = hash(key of s)
+//               while table[at] is not empty:
+//                   if its key is that of s:  append (row of table[at], row of s) to the results
+//                   at = next(at)
+//
+// The table is open addressed, of a power of two of slots, at least twice the rows of the build table.
+// Both inputs are read once and in order, each warp 128 consecutive bytes or more at a time, from
+// wherever they lie: pinned host memory through the unified address space, or device memory.
+//
+// Three ways to append. `direct`: one addition to the counter of all results a match. `cached`
+// (section 4): a block collects results in shared memory and pays one addition for all that it
+// flushes, which all of its threads then write side by side. `warped`: a warp does so by itself, without
+// a barrier, and flushes whole lines of 128 bytes only, so that lines of the results stay aligned.
+//
+// A part of the table may lie in host memory (the paper's future work): slots from `near_slots` on.
+#include "device.cuh"
+
+constexpr u64 empty = ~0ull;
+
+// A table of 32-bit keys has slots of one word: key below, row above. One of 64-bit keys has two
+// words a slot: row, then key; the row is what is swapped in, so any key is allowed.
+struct Table {
+    u64* near;
+    u64* far;
+    u64 near_slots;
+    u64 mask;
+    u32 is_mixed;  // else the hash is the low bits of the key, as in the paper
+    u32 steps_max; // an insertion that needs more gives up
+};
+
+// `keys` are tuples (key below, row above), or a column whose rows are numbered from `first_row` on.
+// `valid` has a bit a row, lowest first, as Arrow's buffers have; null pointer: all are valid.
+struct Rows {
+    const void* keys;
+    const unsigned char* valid;
+    u64 count;
+    u32 first_row;
+    u32 first_bit;
+};
+
+struct Results {
+    u64* pairs; // row of the build table below, row of the probe table above
+    u64* count; // goes on counting when `pairs` is full
+    u64 capacity;
+};
+
+__device__ __forceinline__ u32 mix(u32 key) {
+    key ^= key >> 16;
+    key *= 0x85ebca6bu;
+    key ^= key >> 13;
+    key *= 0xc2b2ae35u;
+    return key ^ key >> 16;
+}
+
+__device__ __forceinline__ u64 mix(u64 key) {
+    key ^= key >> 33;
+    key *= 0xff51afd7ed558ccdull;
+    key ^= key >> 33;
+    key *= 0xc4ceb9fe1a85ec53ull;
+    return key ^ key >> 33;
+}
+
+__device__ __forceinline__ bool is_valid(const Rows& rows, u64 at) {
+    if (!rows.valid) return true;
+    u64 bit = at + rows.first_bit;
+    return rows.valid[bit / 8] >> bit % 8 & 1;
+}
+
+// The three forms of an input: how row `at` is read, and how a slot of the table is compared.
+struct Tuples {
+    typedef u32 Key;
+    static __device__ __forceinline__ void read(const Rows& rows, u64 at, u32& key, u32& row) {
+        u64 tuple = __ldcs((const u64*)rows.keys + at);
+        key = (u32)tuple;
+        row = (u32)(tuple >> 32);
+    }
+};
+
+struct Column32 {
+    typedef u32 Key;
+    static __device__ __forceinline__ void read(const Rows& rows, u64 at, u32& key, u32& row) {
+        key = __ldcs((const u32*)rows.keys + at);
+        row = rows.first_row + (u32)at;
+    }
+};
+
+struct Column64 {
+    typedef u64 Key;
+    static __device__ __forceinline__ void read(const Rows& rows, u64 at, u64& key, u32& row) {
+        key = __ldcs((const u64*)rows.keys + at);
+        row = rows.first_row + (u32)at;
+    }
+};
+
+template <class Key> __device__ __forceinline__ u64 home_of(const Table& table, Key key) {
+    return (table.is_mixed ? (u64)mix(key) : (u64)key) & table.mask;
+}
+
+__device__ __forceinline__ u64* slot_of(const Table& table, u64 at, u32 words) {
+    return at < table.near_slots ? table.near + at * words : table.far + (at - table.near_slots) * words;
+}
+
+__device__ __forceinline__ bool insert(const Table& table, u32 key, u32 row) {
+    u64 tuple = (u64)row << 32 | key;
+    u64 at = home_of(table, key);
+    for (u32 step = 0; step < table.steps_max; ++step) {
+        if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;
+        at = (at + 1) & table.mask;
+    }
+    return false;
+}
+
+__device__ __forceinline__ bool insert(const Table& table, u64 key, u32 row) {
+    u64 at = home_of(table, key);
+    for (u32 step = 0; step < table.steps_max; ++step) {
+        u64* slot = slot_of(table, at, 2);
+        if (atomicCAS(slot, empty, (u64)row) == empty) {
+            slot[1] = key;
+            return true;
+        }
+        at = (at + 1) & table.mask;
+    }
+    return false;
+}
+
+// Goes on from slot `at` to the next row with this key; false at an empty slot. A table has at least
+// as many empty slots as taken ones, so this ends.
+__device__ __forceinline__ bool find(const Table& table, u64& at, u32 key, u32& row) {
+    for (;;) {
+        u64 tuple = *slot_of(table, at, 1);
+        if (tuple == empty) return false;
+        at = (at + 1) & table.mask;
+        if ((u32)tuple == key) {
+            row = (u32)(tuple >> 32);
+            return true;
+        }
+    }
+}
+
+__device__ __forceinline__ bool find(const Table& table, u64& at, u64 key, u32& row) {
+    for (;;) {
+        ulonglong2 slot = *(const ulonglong2*)slot_of(table, at, 2);
+        if (slot.x == empty) return false;
+        at = (at + 1) & table.mask;
+        if (slot.y == key) {
+            row = (u32)slot.x;
+            return true;
+        }
+    }
+}
+
+template <class Input> __device__ __forceinline__ void build(const Rows& rows, const Table& table, u32* failed) {
+    for (u64 at = thread_of_grid(); at < rows.count; at += threads_of_grid()) {
+        typename Input::Key key;
+        u32 row;
+        Input::read(rows, at, key, row);
+        if (is_valid(rows, at) && !insert(table, key, row)) atomicAdd(failed, 1u);
+    }
+}
+
+template <class Input>
+__device__ __forceinline__ void probe_direct(const Rows& rows, const Table& table, const Results& results) {
+    for (u64 at = thread_of_grid(); at < rows.count; at += threads_of_grid()) {
+        typename Input::Key key;
+        u32 row, found;
+        Input::read(rows, at, key, row);
+        if (!is_valid(rows, at)) continue;
+        u64 slot = home_of(table, key);
+        while (find(table, slot, key, found)) {
+            u64 place = atomicAdd(results.count, 1ull);
+            if (place < results.capacity) results.pairs[place] = (u64)row << 32 | found;
+        }
+    }
+}
+
+// Shared memory of `probe_cached`: the place that the flush was given, how many results wait, and they.
+struct Cache {
+    u64 place;
+    u32 filled;
+    u32 unused;
+    u64 pairs[1];
+};
+
+// Writes what the block has collected; all threads call it together. `cached_max` bounds `filled`, as
+// the threads that found no room have counted, too.
+__device__ __forceinline__ void flush(Cache* cache, u32 cached_max, const Results& results) {
+    u32 filled = cache->filled < cached_max ? cache->filled : cached_max;
+    if (threadIdx.x == 0) cache->place = atomicAdd(results.count, (u64)filled);
+    __syncthreads();
+    for (u32 at = threadIdx.x; at < filled; at += blockDim.x) {
+        u64 place = cache->place + at;
+        if (place < results.capacity) __stcs(results.pairs + place, cache->pairs[at]);
+    }
+    if (threadIdx.x == 0) cache->filled = 0;
+    __syncthreads();
+}
+
+template <class Input>
+__device__ __forceinline__ void probe_cached(const Rows& rows, const Table& table, const Results& results,
+                                             u32 cached_max) {
+    Cache* cache = (Cache*)block_memory;
+    if (threadIdx.x == 0) cache->filled = 0;
+    __syncthreads();
+    // All threads of a block go through the same number of turns, as they meet at barriers.
+    for (u64 first = (u64)blockIdx.x * blockDim.x; first < rows.count; first += threads_of_grid()) {
+        u64 at = first + threadIdx.x;
+        typename Input::Key key = 0;
+        u32 row = 0, found = 0;
+        bool goes_on = at < rows.count && is_valid(rows, at);
+        if (at < rows.count) Input::read(rows, at, key, row);
+        u64 slot = home_of(table, key);
+        bool is_held = false; // a match that found no room
+        do {
+            while (is_held || goes_on) {
+                if (!is_held && !(goes_on = find(table, slot, key, found))) break;
+                u32 place = atomicAdd(&cache->filled, 1u);
+                is_held = place >= cached_max;
+                if (is_held) break;
+                cache->pairs[place] = (u64)row << 32 | found;
+            }
+            if (!__syncthreads_or(is_held)) break;
+            flush(cache, cached_max, results);
+        } while (true);
+    }
+    __syncthreads();
+    flush(cache, cached_max, results);
+}
+
+constexpr u32 line_pairs = 16; // 128 bytes
+
+// Writes the first `count` of the `filled` results of a warp and moves what remains to the front.
+__device__ __forceinline__ void flush_warp(u64* pairs, u32 count, u32 filled, const Results& results) {
+    u32 lane = lane_of_thread();
+    u64 place = 0;
+    if (lane == 0) place = atomicAdd(results.count, (u64)count);
+    place = __shfl_sync(all_lanes, place, 0);
+    __syncwarp();
+    for (u32 at = lane; at < count; at += 32)
+        if (place + at < results.capacity) __stcs(results.pairs + place + at, pairs[at]);
+    u64 rest = lane < filled - count ? pairs[count + lane] : 0;
+    __syncwarp();
+    if (lane < filled - count) pairs[lane] = rest;
+    __syncwarp();
+}
+
+// `cached_max` is the room of one warp: at least 32 results and a line.
+template <class Input>
+__device__ __forceinline__ void probe_warped(const Rows& rows, const Table& table, const Results& results,
+                                             u32 cached_max) {
+    u64* pairs = (u64*)block_memory + (u64)warp_of_thread() * cached_max;
+    u32 lane = lane_of_thread();
+    u32 filled = 0;
+    for (u64 first = thread_of_grid() - lane; first < rows.count; first += threads_of_grid()) {
+        u64 at = first + lane;
+        typename Input::Key key = 0;
+        u32 row = 0, found = 0;
+        bool goes_on = at < rows.count && is_valid(rows, at);
+        if (at < rows.count) Input::read(rows, at, key, row);
+        u64 slot = home_of(table, key);
+        while (true) {
+            if (goes_on) goes_on = find(table, slot, key, found);
+            u32 matched = __ballot_sync(all_lanes, goes_on);
+            if (matched == 0) break;
+            if (goes_on) pairs[filled + __popc(matched & ((1u << lane) - 1))] = (u64)row << 32 | found;
+            filled += __popc(matched);
+            if (filled + 32 > cached_max) {
+                u32 whole = filled / line_pairs * line_pairs;
+                flush_warp(pairs, whole, filled, results);
+                filled -= whole;
+            }
+        }
+    }
+    if (filled > 0) flush_warp(pairs, filled, filled, results);
+}
+
+// What a fused group-by needs: the group of each row of the build table and the values of the probe table.
+struct Groups {
+    const u32* codes;  // null pointer: one group
+    const i64* values; // null pointer: rows are counted only
+    u64* counts;
+    u64* sums;
+    u32 group_count;
+    u32 is_shared; // aggregates of a block are in shared memory
+};
+
+// Join and group-by by the same threads (section 4, operator pipelining). One group: each thread adds up
+// its own. Several: in shared memory where they fit, one addition to the total a block and group.
+template <class Input>
+__device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& table, const Groups& groups) {
+    u64* shared_sums = (u64*)block_memory;
+    u64* shared_counts = shared_sums + groups.group_count;
+    if (groups.is_shared) {
+        for (u32 at = threadIdx.x; at < 2 * groups.group_count; at += blockDim.x) shared_sums[at] = 0;
+        __syncthreads();
+    }
+    u64* sums = groups.is_shared ? shared_sums : groups.sums;
+    u64* counts = groups.is_shared ? shared_counts : groups.counts;
+    u64 own_count = 0, own_sum = 0;
+    for (u64 at = thread_of_grid(); at < rows.count; at += threads_of_grid()) {
+        typename Input::Key key;
+        u32 row, found;
+        Input::read(rows, at, key, row);
+        if (!is_valid(rows, at)) continue;
+        u64 slot = home_of(table, key);
+        u64 matched = 0;
+        u64 value = groups.values ? (u64)__ldcs(groups.values + at) : 0;
+        while (find(table, slot, key, found)) {
+            matched += 1;
+            if (!groups.codes) continue;
+            u32 group = groups.codes[found];
+            atomicAdd(counts + group, 1ull);
+            if (groups.values) atomicAdd(sums + group, value);
+        }
+        own_count += matched;
+        own_sum += matched * value;
+    }
+    if (!groups.codes) {
+        own_count = sum_of_warp(own_count);
+        own_sum = sum_of_warp(own_sum);
+        if (lane_of_thread() == 0 && own_count > 0) {
+            atomicAdd(counts, own_count);
+            atomicAdd(sums, own_sum);
+        }
+    }
+    if (!groups.is_shared) return;
+    __syncthreads();
+    for (u32 at = threadIdx.x; at < groups.group_count; at += blockDim.x) {
+        if (shared_counts[at] == 0) continue;
+        atomicAdd(groups.counts + at, shared_counts[at]);
+        atomicAdd(groups.sums + at, shared_sums[at]);
+    }
+}
+
+#define JOIN_KERNELS(form, Input)                                                                                      \
+    extern "C" __global__ void join_build_##form(Rows rows, Table table, u32* failed) {                                \
+        build<Input>(rows, table, failed);                                                                             \
+    }                                                                                                                  \
+    extern "C" __global__ void join_direct_##form(Rows rows, Table table, Results results) {                           \
+        probe_direct<Input>(rows, table, results);                                                                     \
+    }                                                                                                                  \
+    extern "C" __global__ void join_cached_##form(Rows rows, Table table, Results results, u32 cached_max) {           \
+        probe_cached<Input>(rows, table, results, cached_max);                                                         \
+    }                                                                                                                  \
+    extern "C" __global__ void join_warped_##form(Rows rows, Table table, Results results, u32 cached_max) {           \
+        probe_warped<Input>(rows, table, results, cached_max);                                                         \
+    }                                                                                                                  \
+    extern "C" __global__ void join_grouped_##form(Rows rows, Table table, Groups groups) {                            \
+        probe_grouped<Input>(rows, table, groups);                                                                     \
+    }                                                                                                                  \
+    EMULATED_KERNEL(join_build_##form)                                                                                 \
+    EMULATED_KERNEL(join_direct_##form)                                                                                \
+    EMULATED_KERNEL(join_cached_##form)                                                                                \
+    EMULATED_KERNEL(join_warped_##form)                                                                                \
+    EMULATED_KERNEL(join_grouped_##form)
+
+JOIN_KERNELS(tuples, Tuples)
+JOIN_KERNELS(column32, Column32)
+JOIN_KERNELS(column64, Column64)

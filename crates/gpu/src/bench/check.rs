@@ -1,0 +1,310 @@
+//! Every kernel against its twin, on inputs that a seed chooses: sizes, keys, settings.
+//!
+//! Inputs are small, as the emulated device runs them, too; what grows with size is in the benchmarks.
+
+use std::sync::Arc;
+
+use crate::bench::data::{Random, join_tables, zipf};
+use crate::contention::{Optimizer, Settings as Budget, Use};
+use crate::device::{Device, DeviceBuffer, Grid, Parameters, Pinned, Stream};
+use crate::error::GpuError;
+use crate::group::{self, Arrangement, Column};
+use crate::join::{self, Append, Bits, Groups, Hash, Keys, Settings, Transfer};
+
+/// One subject of the checks.
+pub type Check = fn(&Arc<Device>, &mut Random) -> Result<(), String>;
+
+/// All of them, by name.
+pub const CHECKS: [(&str, Check); 6] = [
+    ("join", check_join),
+    ("join with groups", check_join_grouped),
+    ("join at the edges", check_edges),
+    ("groups", check_groups),
+    ("lookup", check_look_up),
+    ("roofs", check_roofs),
+];
+
+/// Runs the checks whose name begins with `name` for a seed; the error says which failed and how.
+pub fn run(device: &Arc<Device>, name: &str, seed: u64) -> Result<(), String> {
+    for (subject, check) in CHECKS.iter().filter(|(subject, _)| subject.starts_with(name)) {
+        let mut random = Random::new(seed);
+        check(device, &mut random).map_err(|what| format!("{subject}, seed {seed}: {what}"))?;
+    }
+    Ok(())
+}
+
+fn told(error: GpuError) -> String {
+    error.to_string()
+}
+
+fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
+    choices[random.below(choices.len() as u64) as usize]
+}
+
+fn random_settings(random: &mut Random) -> Settings {
+    Settings {
+        hash: one_of(random, &[Hash::Mixed, Hash::LowBits]),
+        transfer: one_of(random, &[Transfer::InPlace, Transfer::Resident, Transfer::Copied { rows: 100 }]),
+        append: one_of(random, &[Append::Direct, Append::Cached, Append::Warped]),
+        collected_max: one_of(random, &[None, Some(1), Some(64)]),
+        table_bytes_max: one_of(random, &[None, None, Some(0), Some(1000)]),
+        blocks: one_of(random, &[None, Some(1), Some(3)]),
+        threads: one_of(random, &[32, 64, 128]),
+        result_rows: one_of(random, &[None, Some(0), Some(100)]),
+    }
+}
+
+/// Keys of a table: few enough that some are equal, or so few that most are.
+struct Table {
+    tuples: Vec<u64>,
+    halves: Vec<u32>,
+    words: Vec<u64>,
+    bits: Vec<u8>,
+    first_bit: usize,
+}
+
+impl Table {
+    fn of(random: &mut Random, rows: usize, keys: u64) -> Self {
+        // Keys that differ in high bits only are the hard ones for the low bits as a hash.
+        let spread = one_of(random, &[1u64, 1, 1 << 20]);
+        let halves: Vec<u32> = (0..rows).map(|_| (random.below(keys) * spread) as u32).collect();
+        let high = one_of(random, &[0, u64::MAX << 32, 7 << 40]);
+        Self {
+            tuples: halves.iter().zip(0u64..).map(|(key, row)| u64::from(*key) | row << 32).collect(),
+            words: halves.iter().map(|key| u64::from(*key) | high).collect(),
+            halves,
+            bits: (0..rows / 8 + 2).map(|_| random.word() as u8).collect(),
+            first_bit: random.below(8) as usize,
+        }
+    }
+
+    fn keys(&self, form: u64, has_nulls: bool) -> Keys<'_> {
+        let valid = has_nulls.then_some(Bits { bytes: &self.bits, first_bit: self.first_bit });
+        match form {
+            0 => Keys::Tuples(&self.tuples),
+            1 => Keys::Column32(&self.halves, valid),
+            _ => Keys::Column64(&self.words, valid),
+        }
+    }
+}
+
+fn compare(what: &str, mut found: Vec<u64>, mut expected: Vec<u64>) -> Result<(), String> {
+    found.sort_unstable();
+    expected.sort_unstable();
+    if found == expected {
+        return Ok(());
+    }
+    let first = found.iter().zip(&expected).position(|(ours, theirs)| ours != theirs);
+    Err(format!(
+        "{what}: {} for {} values, the first difference at {:?}",
+        found.len(),
+        expected.len(),
+        first.unwrap_or(found.len().min(expected.len()))
+    ))
+}
+
+fn check_join(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for _ in 0..6 {
+        let settings = random_settings(random);
+        let keys = one_of(random, &[60, 500, 1 << 11]);
+        let build_rows = random.below(700) as usize;
+        let probe_rows = random.below(900) as usize;
+        let build = Table::of(random, build_rows, keys);
+        let probe = Table::of(random, probe_rows, keys);
+        let form = random.below(3);
+        let has_nulls = random.below(2) == 1;
+        let (build, probe) = (build.keys(form, has_nulls), probe.keys(form, has_nulls));
+        let expected = join::twin::join(&build, &probe);
+        let found = join::join(device, &build, &probe, &settings).map_err(told)?;
+        compare(&format!("{form}, {settings:?}"), found.pairs().to_vec(), expected)?;
+    }
+    // The paper's tables, at match rates from none to all.
+    let match_percent = one_of(random, &[0.0, 3.0, 50.0, 100.0]);
+    let (build, probe) = join_tables(600, 2000, match_percent, random.word());
+    let (build, probe) = (Keys::Tuples(&build), Keys::Tuples(&probe));
+    let settings = random_settings(random);
+    let found = join::join(device, &build, &probe, &settings).map_err(told)?;
+    compare(&format!("{settings:?}"), found.pairs().to_vec(), join::twin::join(&build, &probe))
+}
+
+fn check_join_grouped(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for group_count in [1, 1 + random.below(50) as u32, 9000] {
+        let settings = random_settings(random);
+        let (build_rows, probe_rows) = (1 + random.below(500) as usize, 1 + random.below(800) as usize);
+        let build = Table::of(random, build_rows, 400);
+        let probe = Table::of(random, probe_rows, 400);
+        let codes: Vec<u32> = (0..build_rows).map(|_| random.below(u64::from(group_count)) as u32).collect();
+        let values: Vec<i64> = (0..probe_rows).map(|_| random.word() as i64 >> 20).collect();
+        let groups = Groups {
+            codes: (group_count > 1).then_some(codes.as_slice()),
+            values: (random.below(2) == 1).then_some(values.as_slice()),
+            count: group_count,
+        };
+        let form = 1 + random.below(2);
+        let (build, probe) = (build.keys(form, true), probe.keys(form, true));
+        let (counts, sums, _) = join::join_grouped(device, &build, &probe, &groups, &settings).map_err(told)?;
+        if (&counts, &sums)
+            != (
+                &join::twin::join_grouped(&build, &probe, &groups).0,
+                &join::twin::join_grouped(&build, &probe, &groups).1,
+            )
+        {
+            return Err(format!("{group_count} groups, {settings:?}: counts or sums differ"));
+        }
+    }
+    Ok(())
+}
+
+fn check_edges(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    let mut settings = random_settings(random);
+    let some: Vec<u64> = (0..300).map(|at| at % 13).collect();
+    let ends = [0, u64::MAX, u64::MAX - 1, 1 << 63];
+    let cases: [(&[u64], &[u64]); 4] = [(&[], &some), (&some, &[]), (&[], &[]), (&ends, &ends)];
+    for (build, probe) in cases {
+        let (build, probe) = (Keys::Column64(build, None), Keys::Column64(probe, None));
+        let found = join::join(device, &build, &probe, &settings).map_err(told)?;
+        compare(&format!("{settings:?}"), found.pairs().to_vec(), join::twin::join(&build, &probe))?;
+    }
+    // Every row has many matches, and there is little room to collect them.
+    let keys = Keys::Column64(&some, None);
+    for append in [Append::Direct, Append::Cached, Append::Warped] {
+        settings = Settings { append, collected_max: Some(64), ..settings };
+        let found = join::join(device, &keys, &keys, &settings).map_err(told)?;
+        compare(&format!("{settings:?}"), found.pairs().to_vec(), join::twin::join(&keys, &keys))?;
+    }
+    let tuples = [u64::from(u32::MAX), u64::from(u32::MAX - 1) << 32 | 5];
+    let keys = Keys::Tuples(&tuples);
+    let found = join::join(device, &keys, &keys, &settings).map_err(told)?;
+    compare("tuples", found.pairs().to_vec(), join::twin::join(&keys, &keys))?;
+    // More equal keys than the device takes: refused, never answered wrongly. Costs a square of steps.
+    if device.properties().is_emulated {
+        return Ok(());
+    }
+    let same = vec![7u32; 1 << 16];
+    match join::join(device, &Keys::Column32(&same, None), &Keys::Column32(&[7], None), &settings) {
+        Err(GpuError::Unsuitable(_)) => Ok(()),
+        Err(error) => Err(told(error)),
+        Ok(found) if found.pairs().len() == same.len() => Ok(()),
+        Ok(found) => Err(format!("{} pairs of {}", found.pairs().len(), same.len())),
+    }
+}
+
+/// A column, and the clones that the optimizer has made of it.
+struct Cloned {
+    codes: Vec<u32>,
+    places: Vec<u32>,
+    group_of_place: Vec<u32>,
+}
+
+impl Cloned {
+    fn of(random: &mut Random, rows: usize, groups: usize, purpose: Use) -> Self {
+        let theta = one_of(random, &[0.0, 0.75, 2.0]);
+        let codes = zipf(rows, groups, theta, random.word());
+        let budget = Budget { purpose, window: one_of(random, &[0, 8]), budget_percent: one_of(random, &[150, 600]) };
+        let mut optimizer = Optimizer::new(groups, budget);
+        let mut places = codes.clone();
+        optimizer.rewrite(&mut places);
+        Self { codes, places, group_of_place: optimizer.value_of_place() }
+    }
+}
+
+fn check_groups(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for groups in [1, 2 + random.below(60) as usize, 900, 13_000] {
+        let rows = random.below(9000) as usize;
+        let data = Cloned::of(random, rows, groups, Use::Writes);
+        let values: Vec<i64> = (0..rows).map(|_| random.word() as i64 >> 16).collect();
+        let has_values = random.below(2) == 1;
+        let plain = Column {
+            codes: &data.codes,
+            values: has_values.then_some(values.as_slice()),
+            group_count: groups as u32,
+            group_of_place: None,
+        };
+        let expected = group::twin::aggregate(&plain);
+        let mut ways = vec![(plain, Arrangement::Global { copies: 1 + random.below(3) as u32 })];
+        ways.push((plain, Arrangement::suitable(&plain, device.properties())));
+        if groups <= 60 {
+            ways.push((plain, Arrangement::Private));
+        }
+        if groups <= 900 {
+            ways.push((plain, Arrangement::Shared));
+            ways.push((
+                Column { codes: &data.places, group_of_place: Some(&data.group_of_place), ..plain },
+                Arrangement::Shared,
+            ));
+        }
+        ways.push((plain, Arrangement::Partitioned));
+        for (column, arrangement) in ways {
+            let found = group::aggregate(device, &column, arrangement).map_err(told)?;
+            if found != expected {
+                let clones = column.place_count() - column.group_count;
+                return Err(format!("{arrangement:?}, {rows} rows, {groups} groups, {clones} clones: differs"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_look_up(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for groups in [1, 700] {
+        let rows = random.below(9000) as usize;
+        let data = Cloned::of(random, rows, groups, Use::Reads);
+        let dimension: Vec<u32> = (0..groups).map(|_| random.word() as u32).collect();
+        let plain = Column { codes: &data.codes, values: None, group_count: groups as u32, group_of_place: None };
+        let cloned = Column { codes: &data.places, group_of_place: Some(&data.group_of_place), ..plain };
+        let expected = group::twin::look_up(&plain, &dimension);
+        for column in [plain, cloned] {
+            let found = group::look_up(device, &column, &dimension).map_err(told)?;
+            if found != expected {
+                return Err(format!("{rows} rows, {groups} groups: {found} for {expected}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_roofs(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    let count = 4 * (1 + random.below(1000) as usize);
+    let values: Vec<u32> = (0..count).map(|_| random.word() as u32).collect();
+    let expected: u64 = values.iter().map(|value| u64::from(*value)).sum();
+    let stream = Stream::new(device).map_err(told)?;
+    let pinned = Pinned::of(device, &values, "a check").map_err(told)?;
+    let grid = Grid { blocks: 3, threads: 64, shared_bytes: 0 };
+    let pieces = Parameters::new().word(pinned.address().map_err(told)?).word(count as u64 / 4);
+    expect(device, &stream, "roof_read", grid, pieces, expected)?;
+    let words = Parameters::new().word(pinned.address().map_err(told)?).word(count as u64).half(0);
+    expect(device, &stream, "roof_read_words", grid, words, expected)?;
+    for spread in [0, 1, 32] {
+        let grid = Grid { shared_bytes: 4 * 1024, ..grid };
+        let parameters = Parameters::new().half(10).half(spread).half(1024);
+        expect(device, &stream, "roof_shared_atomics", grid, parameters, 3 * 64 * 10)?;
+    }
+    let written = DeviceBuffer::<u64>::filled(device, 500, 0, "a check").map_err(told)?;
+    let mut parameters = Parameters::new().word(written.address()).word(500).word(9);
+    // SAFETY: these are the parameters of `roof_write`, and `read` waits for the device.
+    unsafe { device.kernel("roof_write").and_then(|kernel| kernel.launch(&stream, grid, &mut parameters)) }
+        .map_err(told)?;
+    if written.read().map_err(told)? != (9..509).collect::<Vec<u64>>() {
+        return Err("roof_write: differs".to_owned());
+    }
+    Ok(())
+}
+
+/// Launches a kernel whose last parameter is the place of a checksum.
+fn expect(
+    device: &Arc<Device>,
+    stream: &Stream,
+    name: &'static str,
+    grid: Grid,
+    parameters: Parameters,
+    expected: u64,
+) -> Result<(), String> {
+    let checksum = DeviceBuffer::<u64>::filled(device, 1, 0, "a checksum").map_err(told)?;
+    let kernel = device.kernel(name).map_err(told)?;
+    // SAFETY: the callers above give the parameters of the kernel, and `read` waits for the device.
+    unsafe { kernel.launch(stream, grid, &mut parameters.word(checksum.address())) }.map_err(told)?;
+    match checksum.read().map_err(told)?[0] {
+        found if found == expected => Ok(()),
+        found => Err(format!("{name}: {found} for {expected}")),
+    }
+}

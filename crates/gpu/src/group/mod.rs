@@ -1,0 +1,98 @@
+//! Grouped aggregation and foreign-key lookup over codes (gpu-contention).
+//!
+//! The columns hold codes from 0 on, so the aggregates are an array and a code is a place in it. [`Optimizer`]
+//! may have rewritten the codes to places of clones; then the value of each place comes along.
+//!
+//! [`Optimizer`]: crate::contention::Optimizer
+
+mod on_device;
+pub mod twin;
+
+pub use on_device::{aggregate, aggregate_from, look_up, look_up_from};
+
+use crate::device::Properties;
+
+/// What is grouped: `SELECT code, COUNT(*), SUM(value) ... GROUP BY code`.
+#[derive(Debug, Clone, Copy)]
+pub struct Column<'a> {
+    /// The code of each row, or its place if there are clones.
+    pub codes: &'a [u32],
+    /// The value of each row; `None`: rows are counted only.
+    pub values: Option<&'a [i64]>,
+    /// Groups.
+    pub group_count: u32,
+    /// The group of each place; `None`: a place is a group.
+    pub group_of_place: Option<&'a [u32]>,
+}
+
+impl Column<'_> {
+    /// Places that codes may name.
+    pub fn place_count(&self) -> u32 {
+        self.group_of_place.map_or(self.group_count, |groups| groups.len() as u32)
+    }
+}
+
+/// The answer: a count and a sum for each group. Sums wrap around.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aggregates {
+    /// Rows of each group.
+    pub counts: Vec<u64>,
+    /// Sums of the values of each group.
+    pub sums: Vec<i64>,
+}
+
+/// Where a device keeps the aggregates while it adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrangement {
+    /// In shared memory, one place a group, or a place a clone.
+    Shared,
+    /// In shared memory, 32 places a group: one for each lane.
+    Private,
+    /// In device memory, in so many copies.
+    Global {
+        /// Copies, each shared by some of the blocks.
+        copies: u32,
+    },
+    /// In shared memory, a part of the groups in each block; the parts read the same codes.
+    Partitioned,
+}
+
+/// Bytes of one place.
+fn place_bytes(column: &Column<'_>) -> usize {
+    if column.values.is_some() { 12 } else { 4 }
+}
+
+impl Arrangement {
+    /// What suits a column: copies for each lane while two blocks of them share a multiprocessor, then clones
+    /// or plain groups in shared memory, then parts of them while they are few, then device memory.
+    pub fn suitable(column: &Column<'_>, device: &Properties) -> Self {
+        let bytes = place_bytes(column);
+        let shared = |places: usize| places * bytes;
+        if column.group_of_place.is_none()
+            && shared(column.group_count as usize * 32) <= device.shared_bytes_total / 2 - 1024
+        {
+            Self::Private
+        } else if shared(column.place_count() as usize) <= device.shared_bytes_max {
+            Self::Shared
+        } else if column.group_of_place.is_none() && shared(column.group_count as usize) <= 4 * device.shared_bytes_max
+        {
+            Self::Partitioned
+        } else {
+            Self::Global { copies: 4 }
+        }
+    }
+
+    /// Shared memory of a block, and how many parts the groups are cut into.
+    fn shared_bytes(self, column: &Column<'_>, device: &Properties) -> (usize, u32) {
+        let bytes = place_bytes(column);
+        match self {
+            Self::Shared => (column.place_count() as usize * bytes, 1),
+            Self::Private => (column.group_count as usize * 32 * bytes, 1),
+            Self::Global { .. } => (0, 1),
+            Self::Partitioned => {
+                let parts = (column.group_count as usize * bytes).div_ceil(device.shared_bytes_max).max(2) as u32;
+                (column.group_count.div_ceil(parts) as usize * bytes, parts)
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The launches of `kernels/group.cu`.
+
+use std::sync::Arc;
+
+use crate::device::{Device, DeviceBuffer, Grid, Kernel, Parameters, Stream, halves};
+use crate::error::GpuError;
+use crate::group::{Aggregates, Arrangement, Column};
+
+/// Threads of a block: as in the paper, so that few copies of the aggregates serve many threads.
+const THREADS: u32 = 1024;
+
+/// Groups and counts rows of a column, copied to the device first.
+pub fn aggregate(device: &Arc<Device>, column: &Column<'_>, arrangement: Arrangement) -> Result<Aggregates, GpuError> {
+    let places = column.place_count();
+    if let Some(code) = column.codes.iter().find(|code| **code >= places) {
+        return Err(GpuError::Unsuitable(format!("code {code} of {places}")));
+    }
+    let codes = DeviceBuffer::of(device, column.codes, "codes")?;
+    let values = column.values.map(|values| DeviceBuffer::of(device, values, "values")).transpose()?;
+    if values.as_ref().is_some_and(|values| values.len() != codes.len()) {
+        return Err(GpuError::Unsuitable("not one value for each code".to_owned()));
+    }
+    let stream = Stream::new(device)?;
+    // SAFETY: the buffers are as long as the column and all codes are below the number of places, as checked.
+    unsafe { aggregate_from(&stream, &codes, values.as_ref(), column, arrangement) }
+}
+
+/// As [`aggregate`], over codes and values that are on the device already; of `column` the slices are not read.
+///
+/// # Safety
+///
+/// There is a value for each code, every code is below the number of places, and every place has a group.
+pub unsafe fn aggregate_from(
+    stream: &Stream,
+    codes: &DeviceBuffer<u32>,
+    values: Option<&DeviceBuffer<i64>>,
+    column: &Column<'_>,
+    arrangement: Arrangement,
+) -> Result<Aggregates, GpuError> {
+    let device = stream.device();
+    let groups = column.group_count as usize;
+    if groups == 0 || codes.is_empty() {
+        return Ok(Aggregates { counts: vec![0; groups], sums: vec![0; groups] });
+    }
+    let copies = if let Arrangement::Global { copies } = arrangement { copies.max(1) } else { 1 };
+    let counts = DeviceBuffer::<u64>::filled(device, groups * copies as usize, 0, "aggregates")?;
+    let sums = DeviceBuffer::<i64>::filled(device, groups * copies as usize, 0, "aggregates")?;
+    let group_of_place =
+        column.group_of_place.map(|groups| DeviceBuffer::of(device, groups, "groups of places")).transpose()?;
+    let input = [codes.address(), values.map_or(0, DeviceBuffer::address), codes.len() as u64];
+    let out = [
+        group_of_place.as_ref().map_or(0, DeviceBuffer::address),
+        counts.address(),
+        sums.address(),
+        halves(column.place_count(), column.group_count),
+    ];
+    let (shared_bytes, parts) = arrangement.shared_bytes(column, device.properties());
+    let name = match arrangement {
+        Arrangement::Shared => "group_shared",
+        Arrangement::Private => "group_private",
+        Arrangement::Global { .. } => "group_global",
+        Arrangement::Partitioned => "group_partitioned",
+    };
+    let kernel = device.kernel(name)?;
+    let mut grid = grid_for(device, &kernel, codes.len(), shared_bytes)?;
+    let mut parameters = Parameters::new().words(&input).words(&out);
+    match arrangement {
+        Arrangement::Global { .. } => parameters = parameters.half(copies),
+        Arrangement::Partitioned => {
+            grid.blocks = grid.blocks.next_multiple_of(parts);
+            parameters = parameters.half(parts).half(column.group_count.div_ceil(parts));
+        }
+        Arrangement::Shared | Arrangement::Private => {}
+    }
+    // SAFETY: these are the kernel's parameters; the caller answers for the codes, the buffers outlive the wait.
+    unsafe { kernel.launch(stream, grid, &mut parameters) }?;
+    if copies > 1 {
+        let merge = device.kernel("group_merge")?;
+        let grid = grid_for(device, &merge, groups, 0)?;
+        // SAFETY: as above; the copies are `group_count` long each.
+        unsafe { merge.launch(stream, grid, &mut Parameters::new().words(&out).half(copies)) }?;
+    }
+    stream.wait()?;
+    let (mut counts, mut sums) = (counts.read()?, sums.read()?);
+    counts.truncate(groups);
+    sums.truncate(groups);
+    Ok(Aggregates { counts, sums })
+}
+
+/// `SELECT SUM(D.B) FROM F, D WHERE F.A = D.A`: adds up the dimension's value for each code.
+pub fn look_up(device: &Arc<Device>, column: &Column<'_>, dimension: &[u32]) -> Result<u64, GpuError> {
+    let places = column.place_count();
+    if let Some(code) = column.codes.iter().find(|code| **code >= places) {
+        return Err(GpuError::Unsuitable(format!("code {code} of {places}")));
+    }
+    if dimension.len() != column.group_count as usize {
+        return Err(GpuError::Unsuitable("not one value of the dimension for each group".to_owned()));
+    }
+    let codes = DeviceBuffer::of(device, column.codes, "codes")?;
+    let values = DeviceBuffer::of(device, dimension, "a dimension")?;
+    // SAFETY: codes and dimension are as long as they must be, as checked.
+    unsafe { look_up_from(&Stream::new(device)?, &codes, column, &values) }
+}
+
+/// As [`look_up`], over codes and values that are on the device already.
+///
+/// # Safety
+///
+/// Every code is below the number of places, every place has a group, and every group a value.
+pub unsafe fn look_up_from(
+    stream: &Stream,
+    codes: &DeviceBuffer<u32>,
+    column: &Column<'_>,
+    dimension: &DeviceBuffer<u32>,
+) -> Result<u64, GpuError> {
+    let device = stream.device();
+    if codes.is_empty() {
+        return Ok(0);
+    }
+    let group_of_place =
+        column.group_of_place.map(|groups| DeviceBuffer::of(device, groups, "groups of places")).transpose()?;
+    let total = DeviceBuffer::<u64>::filled(device, 1, 0, "a total")?;
+    let kernel = device.kernel("dimension_sum")?;
+    let grid = grid_for(device, &kernel, codes.len(), column.place_count() as usize * 4)?;
+    let mut parameters = Parameters::new()
+        .words(&[codes.address(), 0, codes.len() as u64])
+        .word(dimension.address())
+        .word(group_of_place.as_ref().map_or(0, DeviceBuffer::address))
+        .half(column.place_count())
+        .word(total.address());
+    // SAFETY: these are the kernel's parameters; the caller answers for the codes, the buffers outlive the wait.
+    unsafe { kernel.launch(stream, grid, &mut parameters) }?;
+    stream.wait()?;
+    Ok(total.read()?[0])
+}
+
+fn grid_for(device: &Arc<Device>, kernel: &Kernel, rows: usize, shared_bytes: usize) -> Result<Grid, GpuError> {
+    // A small input has small blocks, so that there is more than one.
+    let threads = if rows < 4 * THREADS as usize { THREADS / 8 } else { THREADS };
+    let fitting = device.blocks_that_fit(kernel, threads, shared_bytes)?;
+    let needed = rows.div_ceil(threads as usize);
+    let blocks = u32::try_from(needed).map_or(fitting, |needed| needed.min(fitting));
+    Ok(Grid { blocks, threads, shared_bytes })
+}

@@ -1,0 +1,113 @@
+//! Kernels broken on purpose: the checks must notice each. What they do not notice, they do not check.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::machine::{Build, KERNELS, Machine, crate_folder};
+
+/// One change of a source: what it is, the text that is there once, and what takes its place.
+type Mutation = (&'static str, &'static str, &'static str, &'static str);
+
+#[rustfmt::skip]
+const MUTATIONS: [Mutation; 27] = [
+    ("join", "insertion without compare-and-swap",
+        "if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;",
+        "if (*slot_of(table, at, 1) == empty) { *slot_of(table, at, 1) = tuple; return true; }"),
+    ("join", "a wide key written before its slot is won",
+        "if (atomicCAS(slot, empty, (u64)row) == empty) {\n            slot[1] = key;",
+        "slot[1] = key;\n        if (atomicCAS(slot, empty, (u64)row) == empty) {"),
+    ("join", "an insertion that overwrites what collides",
+        "if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;",
+        "atomicExch(slot_of(table, at, 1), tuple); return true;"),
+    ("join", "a search that stops at the first other key",
+        "        if ((u32)tuple == key) {",
+        "        if ((u32)tuple != key) return false;\n        if ((u32)tuple == key) {"),
+    ("join", "wide keys compared by half",
+        "if (slot.y == key) {", "if ((u32)slot.y == (u32)key) {"),
+    ("join", "slots that do not wrap around",
+        "u64 tuple = *slot_of(table, at, 1);\n        if (tuple == empty) return false;\n        at = (at + 1) & table.mask;",
+        "u64 tuple = *slot_of(table, at, 1);\n        if (tuple == empty) return false;\n        at = at + 1;"),
+    ("join", "the far part begins one slot late",
+        "table.far + (at - table.near_slots) * words", "table.far + (at + 1 - table.near_slots) * words"),
+    ("join", "validity ignored in a build",
+        "if (is_valid(rows, at) && !insert(table, key, row))", "if (!insert(table, key, row))"),
+    ("join", "validity read from the wrong bit",
+        "u64 bit = at + rows.first_bit;", "u64 bit = at;"),
+    ("join", "a row too many in a direct probe",
+        "const Results& results) {\n    for (u64 at = thread_of_grid(); at < rows.count;",
+        "const Results& results) {\n    for (u64 at = thread_of_grid(); at <= rows.count;"),
+    ("join", "results counted without an atomic operation",
+        "if (lane == 0) place = atomicAdd(results.count, (u64)count);",
+        "if (lane == 0) { place = *results.count; *results.count += count; }"),
+    ("join", "results written without a look at the room",
+        "if (place < results.capacity) results.pairs[place] = (u64)row << 32 | found;",
+        "results.pairs[place] = (u64)row << 32 | found;"),
+    ("join", "one result more than the cache has room for",
+        "is_held = place >= cached_max;", "is_held = place > cached_max;"),
+    ("join", "no barrier before the flush writes",
+        "if (threadIdx.x == 0) cache->place = atomicAdd(results.count, (u64)filled);\n    __syncthreads();",
+        "if (threadIdx.x == 0) cache->place = atomicAdd(results.count, (u64)filled);"),
+    ("join", "no barrier after the flush",
+        "if (threadIdx.x == 0) cache->filled = 0;\n    __syncthreads();\n}",
+        "if (threadIdx.x == 0) cache->filled = 0;\n}"),
+    ("join", "no barrier before the first result",
+        "if (threadIdx.x == 0) cache->filled = 0;\n    __syncthreads();\n    // All",
+        "if (threadIdx.x == 0) cache->filled = 0;\n    // All"),
+    ("join", "a warp that overruns its room",
+        "if (filled + 32 > cached_max) {", "if (filled + 16 > cached_max) {"),
+    ("join", "what remains in a warp's room is lost",
+        "if (lane < filled - count) pairs[lane] = rest;", "if (lane + 1 < filled - count) pairs[lane] = rest;"),
+    ("join", "no barrier before aggregates are added up",
+        "if (!groups.is_shared) return;\n    __syncthreads();", "if (!groups.is_shared) return;"),
+    ("group", "no barrier after clearing",
+        "all[at] = 0;\n    __syncthreads();", "all[at] = 0;"),
+    ("group", "no barrier before aggregates are added up",
+        "counts, sums); });\n    __syncthreads();\n    for (u32 slot", "counts, sums); });\n    for (u32 slot"),
+    ("group", "counts without atomic operations",
+        "atomicAdd(counts + place, 1u);", "counts[place] += 1;"),
+    ("group", "a code too many",
+        "for (; at < input.count; at += stride)", "for (; at <= input.count; at += stride)"),
+    ("group", "lanes that share a copy",
+        "code * 32 + lane, counts", "code * 32 + lane + 1, counts"),
+    ("group", "clones taken for groups",
+        "u32 group = out.group_of_slot ? out.group_of_slot[slot] : slot;", "u32 group = slot;"),
+    ("group", "a copy that is not merged",
+        "for (u32 copy = 1; copy < copy_count; ++copy)", "for (u32 copy = 2; copy < copy_count; ++copy)"),
+    ("roof", "additions without atomic operations",
+        "atomicAdd(counts + place, 1u);", "counts[place] += 1;"),
+];
+
+/// Seeds until one notices.
+const SEEDS: u64 = 4;
+
+pub fn check_all() {
+    let sources: BTreeMap<&str, String> = KERNELS
+        .into_iter()
+        .map(|name| {
+            let path = crate_folder().join(format!("kernels/{name}.cu"));
+            (name, fs::read_to_string(path).expect("a source"))
+        })
+        .collect();
+    let machine = Machine::of(Build::Races);
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let unnoticed: Vec<&str> = std::thread::scope(|scope| {
+        let work = || {
+            let mut unnoticed = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some((kernel, what, from, to)) = MUTATIONS.get(number).copied() else { return unnoticed };
+                let source = &sources[kernel];
+                assert_eq!(source.matches(from).count(), 1, "{kernel}.cu has this once: {from}");
+                let broken = machine.with_kernel(kernel, &source.replace(from, to), number);
+                if broken.check(&[], 1, SEEDS).is_ok() {
+                    unnoticed.push(what);
+                }
+            }
+        };
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("no mutation is out of date")).collect()
+    });
+    assert!(unnoticed.is_empty(), "not noticed: {unnoticed:#?}");
+}
