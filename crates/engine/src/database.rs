@@ -263,6 +263,11 @@ impl Database {
         self.shared.default_isolation.store(isolation as u8, Ordering::Relaxed);
     }
 
+    /// A number that no other database has which the process has open, for tables of what belongs to databases.
+    pub fn address(&self) -> usize {
+        std::ptr::from_ref::<Shared>(&self.shared).addr()
+    }
+
     /// Holds the newest snapshot, for reads outside a transaction.
     pub fn read_view(&self) -> Result<ReadView> {
         ReadView::now(self.shared.anchor())

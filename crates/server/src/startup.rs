@@ -103,7 +103,8 @@ fn begin(
     if shared.registry.is_stopping() {
         return Err(SqlError::new("57P03", "the database system is shutting down"));
     }
-    let (session, notices) = open(shared, &parameters)?;
+    let (mut session, notices) = open(shared, &parameters)?;
+    session.set_process(entry.process);
     entry.set_session(session.cancel_handle());
     output.authentication_ok();
     for name in REPORTED {

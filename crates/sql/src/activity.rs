@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use engine::{Database, Savepoint, Transaction, TxnId};
 
+use crate::advisory::Advisory;
 use crate::cancel::{Reason, Token};
 use crate::catalog::Tables;
 use crate::error::Result;
@@ -23,6 +24,8 @@ use crate::watcher::{self, Alarm};
 #[derive(Default)]
 pub(crate) struct Activity {
     state: Mutex<State>,
+    /// The session's advisory locks.
+    pub(crate) advisory: Arc<Advisory>,
 }
 
 #[derive(Default)]
@@ -78,6 +81,11 @@ impl Activity {
             // Without its thread there is no limit, which is less harm than an error where no statement is.
             state.idle_alarm = watcher::set(timeout, move || expire_idle(&activity, idle)).ok();
         }
+        let is_over = state.running.is_empty() && !state.is_in_block;
+        drop(state);
+        if is_over {
+            self.advisory.back_to(0);
+        }
     }
 
     /// A block begins, and may take this long.
@@ -98,6 +106,7 @@ impl Activity {
         let parked = state.parked.take();
         drop(state);
         drop(parked);
+        self.advisory.back_to(0);
     }
 
     /// Leaves the block's transaction here until the next statement. Without one, or if its time is over, it is gone.
@@ -144,6 +153,9 @@ impl Activity {
             let newest = parked.newest?;
             parked.transaction.rollback_to(newest).ok().map(|()| parked)
         });
+        if state.parked.is_none() {
+            self.advisory.back_to(0);
+        }
     }
 
     /// The session knows that the block's time is over.
@@ -173,6 +185,7 @@ pub(crate) fn enter() -> Arc<Activity> {
 pub(crate) fn leave(activity: &Arc<Activity>) {
     let is_other = |known: &Weak<Activity>| !std::ptr::eq(known.as_ptr(), Arc::as_ptr(activity));
     SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).retain(is_other);
+    activity.advisory.end();
 }
 
 /// The transactions of a database whose sessions do nothing.
@@ -197,6 +210,7 @@ fn expire_idle(activity: &Weak<Activity>, idle: u64) {
     let parked = state.parked.take();
     drop(state);
     drop(parked);
+    activity.advisory.back_to(0);
 }
 
 fn expire_block(activity: &Weak<Activity>, block: u64) {
@@ -210,6 +224,7 @@ fn expire_block(activity: &Weak<Activity>, block: u64) {
     drop(state);
     activity.cancel(Reason::TransactionTimeout);
     drop(parked);
+    activity.advisory.back_to(0);
 }
 
 /// A statement that runs, or whose rows are being read, until it is dropped.

@@ -45,6 +45,8 @@ struct Mark {
     savepoint: Savepoint,
     settings: Saved,
     is_read_only: bool,
+    /// How many advisory locks the transaction had taken.
+    locks: usize,
 }
 
 /// A query whose rows may still be read, or could not be, and how many savepoints there were when it began.
@@ -155,6 +157,11 @@ impl Block {
         self.savepoints.last().map(|mark| mark.savepoint)
     }
 
+    /// How many of its advisory locks a failure leaves to the transaction.
+    pub(crate) fn locks_kept(&self) -> usize {
+        self.savepoints.last().map_or(0, |mark| mark.locks)
+    }
+
     /// The transaction, begun if it is not yet.
     pub(crate) fn transaction(&mut self, db: &Database, token: &Token) -> Result<&mut Transaction> {
         if self.transaction.is_none() {
@@ -220,9 +227,16 @@ impl Block {
     }
 
     /// `SAVEPOINT`.
-    pub(crate) fn savepoint(&mut self, name: String, settings: Saved, db: &Database, token: &Token) -> Result<()> {
+    pub(crate) fn savepoint(
+        &mut self,
+        name: String,
+        settings: Saved,
+        locks: usize,
+        db: &Database,
+        token: &Token,
+    ) -> Result<()> {
         let savepoint = self.transaction(db, token)?.savepoint();
-        self.savepoints.push(Mark { name, savepoint, settings, is_read_only: self.modes.is_read_only });
+        self.savepoints.push(Mark { name, savepoint, settings, is_read_only: self.modes.is_read_only, locks });
         Ok(())
     }
 

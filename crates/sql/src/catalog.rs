@@ -8,6 +8,7 @@ use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, 
 use datafusion::error::Result;
 use engine::{Database, Index, Sequence, Table, Transaction, TxnId};
 
+use crate::advisory::Locks;
 use crate::cancel::Token;
 use crate::moment::{Moment, Past};
 use crate::pg_catalog::{self, CATALOG_SCHEMA};
@@ -128,7 +129,11 @@ pub(crate) struct View {
     /// What the statement may do with sequences.
     pub(crate) taking: Taking,
     /// The values of the session's settings.
-    pub(crate) settings: Arc<BTreeMap<&'static str, String>>,
+    pub(crate) settings: Arc<BTreeMap<String, String>>,
+    /// The session's advisory locks.
+    pub(crate) locks: Locks,
+    /// What `pg_backend_pid()` is.
+    pub(crate) process: i32,
     /// What `now()` is, in microseconds since 1970.
     pub(crate) now: i64,
     /// Whether the statement is to stop.

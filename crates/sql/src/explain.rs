@@ -26,12 +26,22 @@ pub(crate) fn read(statement: Statement) -> Result<Statement> {
     else {
         return Err(SqlError::new("XX000", "not an EXPLAIN"));
     };
+    let mut of_runs = None;
     for option in options.iter().flatten() {
-        match option.name.value.to_ascii_lowercase().as_str() {
+        let name = option.name.value.to_ascii_lowercase();
+        match name.as_str() {
             "analyze" => analyze = is_on(option)?,
             "verbose" => verbose = is_on(option)?,
-            other => return Err(SqlError::unsupported(format!("EXPLAIN ({})", other.to_uppercase()))),
+            // What these leave out or add to PostgreSQL's plans is not told here either way.
+            "costs" | "buffers" | "settings" | "summary" => drop(is_on(option)?),
+            "timing" | "wal" if is_on(option)? => of_runs = Some(name.to_uppercase()),
+            "timing" | "wal" => {}
+            "format" => check_format(option)?,
+            other => return Err(SqlError::syntax(format!("unrecognized EXPLAIN option \"{other}\""))),
         }
+    }
+    if let Some(name) = of_runs.filter(|_| !analyze) {
+        return Err(SqlError::new("22023", format!("EXPLAIN option {name} requires ANALYZE")));
     }
     if query_plan || estimate || format.is_some() {
         return Err(SqlError::unsupported("this form of EXPLAIN"));
@@ -70,6 +80,22 @@ pub(crate) fn run(plan: Plan) -> Result<Rows> {
         .collect();
     let all = batches.and_then(|batches| concat_batches(&schema, &batches));
     all.map(Rows::ready).map_err(|error| SqlError::new("XX000", error.to_string()))
+}
+
+/// Plans are shown as text.
+fn check_format(option: &UtilityOption) -> Result<()> {
+    let asked = match &option.arg {
+        None => return Err(SqlError::syntax("format requires a parameter")),
+        Some(Expr::Identifier(ident)) => ident.value.to_ascii_lowercase(),
+        Some(Expr::Value(value)) => value.to_string().trim_matches('\'').to_ascii_lowercase(),
+        Some(other) => other.to_string(),
+    };
+    match asked.as_str() {
+        "text" => Ok(()),
+        "json" | "xml" | "yaml" => Err(SqlError::unsupported(format!("EXPLAIN (FORMAT {})", asked.to_uppercase()))
+            .hint("Plans are shown as text: leave the format out.")),
+        _ => Err(SqlError::new("22023", format!("unrecognized value for EXPLAIN option \"format\": \"{asked}\""))),
+    }
 }
 
 fn is_on(option: &UtilityOption) -> Result<bool> {

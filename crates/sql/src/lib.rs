@@ -7,6 +7,7 @@
 
 mod activity;
 mod add_key;
+mod advisory;
 mod block;
 mod cancel;
 mod catalog;
@@ -17,6 +18,7 @@ mod conditions;
 mod control;
 mod copy;
 mod create_as;
+mod custom_settings;
 mod database_settings;
 mod ddl;
 mod diagnose;

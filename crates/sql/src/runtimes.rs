@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+use tokio::task::block_in_place;
 use tokio::task::JoinHandle;
 
 use crate::error::{Result, SqlError};
@@ -76,6 +77,14 @@ impl Clone for Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.0.queries.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Runs what blocks for long, such as a wait for a lock, without keeping other tasks of the thread's runtime waiting.
+pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
+        _ => work(),
     }
 }
 

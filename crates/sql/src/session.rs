@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{CloseCursor, Query, Set, Statement};
 use engine::Database;
 
 use crate::activity::{Activity, CancelHandle};
+use crate::advisory::Locks;
 use crate::block::Block;
 use crate::cancel::{Reason, Token};
 use crate::catalog::{RowTarget, Tables, View};
@@ -80,6 +81,8 @@ pub struct Session {
     pub(crate) token: Arc<Token>,
     /// Prepared statements by name.
     pub(crate) statements: Statements,
+    /// What `pg_backend_pid()` is.
+    process: i32,
 }
 
 impl Session {
@@ -99,6 +102,7 @@ impl Session {
             activity: activity::enter(),
             token: Arc::default(),
             statements: Statements::default(),
+            process: std::process::id().cast_signed(),
         }
     }
 
@@ -110,6 +114,11 @@ impl Session {
     /// Has `progress` told of statements that read or write files.
     pub fn set_progress(&mut self, progress: Arc<dyn Progress>) {
         self.progress = Some(progress);
+    }
+
+    /// Gives the session the number under which its client knows it: what `pg_backend_pid()` is.
+    pub fn set_process(&mut self, process: u32) {
+        self.process = process.cast_signed();
     }
 
     /// What other threads stop this session's statements with.
@@ -221,6 +230,7 @@ impl Session {
             }
             _ => block.fail(),
         }
+        self.activity.advisory.back_to(block.locks_kept());
     }
 
     /// Leaves the transaction where the watcher finds it.
@@ -350,7 +360,10 @@ impl Session {
         let (db, tables, token) = (self.db.clone(), self.tables.clone(), self.token.clone());
         let taking = Taking { taken: self.taken.clone(), is_read_only: self.modes().is_read_only };
         let settings = Arc::new(self.settings.all(self.modes()));
-        View { db, tables, moment, past, partitions, targets, taking, settings, now: self.now, token }
+        let timeout = self.settings.limit(Limit::Lock);
+        let locks = Locks::of(&db, &self.activity.advisory, &token, timeout);
+        let (now, process) = (self.now, self.process);
+        View { db, tables, moment, past, partitions, targets, taking, settings, locks, process, now, token }
     }
 
     /// Sets a setting by its name, for the block only if that is asked.
@@ -389,10 +402,10 @@ impl Session {
         let shown = self.settings.show(words, self.modes())?;
         match &shown[..] {
             [(name, value)] if words.len() > 1 || !words[0].value.eq_ignore_ascii_case("all") => {
-                texts(&[name], vec![vec![value.clone()]])
+                texts(&[name.as_str()], vec![vec![value.clone()]])
             }
             _ => {
-                let (names, values) = shown.into_iter().map(|(name, value)| (name.to_owned(), value)).unzip();
+                let (names, values) = shown.into_iter().unzip();
                 texts(&["name", "setting"], vec![names, values])
             }
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Ident, Reset, Set, Value};
 use engine::{Database, Durability, Timestamp};
 
+use crate::custom_settings::CustomSettings;
 use crate::database_settings;
 use crate::error::{Result, SqlError};
 use crate::memory_limit;
@@ -128,6 +129,7 @@ struct Values {
     durability: Durability,
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
+    custom: CustomSettings,
 }
 
 /// The values of a session at a moment.
@@ -164,6 +166,16 @@ enum Assigned {
     Limit(Limit, u32),
     Durability(Durability),
     MemoryLimit(Option<u64>),
+    Custom(String, String),
+}
+
+impl Saved {
+    /// Custom settings that others know are known here, too.
+    fn know(&mut self, others: &Saved) {
+        for values in [&mut self.in_use, &mut self.session] {
+            values.custom.know(&others.in_use.custom);
+        }
+    }
 }
 
 impl Settings {
@@ -174,6 +186,7 @@ impl Settings {
             modes: Modes::DEFAULT,
             durability: Durability::Sync,
             limits: [0; 4],
+            custom: CustomSettings::default(),
         };
         let defaults = values.clone();
         let values = Saved { session: values.clone(), in_use: values };
@@ -234,12 +247,15 @@ impl Settings {
 
     /// Brings back values of before.
     pub(crate) fn restore(&mut self, saved: Saved) {
-        self.values = saved;
+        let before = std::mem::replace(&mut self.values, saved);
+        self.values.know(&before);
     }
 
     /// Puts the session's values in use again: the end of `SET LOCAL`.
     pub(crate) fn end_local(&mut self) {
+        let before = self.values.clone();
         self.values.in_use = self.values.session.clone();
+        self.values.know(&before);
     }
 
     /// The commit as of which queries read tables, if they don't read the present.
@@ -263,22 +279,28 @@ impl Settings {
     }
 
     /// The values of all.
-    pub(crate) fn all(&self, current: Modes) -> BTreeMap<&'static str, String> {
-        KNOWN.iter().map(|known| (known.0, self.value(*known, current))).collect()
+    pub(crate) fn all(&self, current: Modes) -> BTreeMap<String, String> {
+        let known = KNOWN.iter().map(|known| (known.0.to_owned(), self.value(*known, current)));
+        let custom = self.values.in_use.custom.all().map(|(name, value)| (name.clone(), value.clone()));
+        known.chain(custom).collect()
     }
 
     /// `SHOW name`: the canonical name and the value. `current` are the modes of the running transaction.
-    pub(crate) fn show(&self, words: &[Ident], current: Modes) -> Result<Vec<(&'static str, String)>> {
+    pub(crate) fn show(&self, words: &[Ident], current: Modes) -> Result<Vec<(String, String)>> {
         let words: Vec<String> = words.iter().map(fold).collect();
         let name = match words.join(" ").as_str() {
-            "all" => return Ok(KNOWN.iter().map(|known| (known.0, self.value(*known, current))).collect()),
+            "all" => return Ok(self.all(current).into_iter().collect()),
             "time zone" => "timezone".to_owned(),
             "lstore as_of" => "lstore.as_of".to_owned(),
             "transaction isolation level" => "transaction_isolation".to_owned(),
             name => name.to_owned(),
         };
+        let custom = words.join(".");
+        if let Some(value) = self.values.in_use.custom.get(&custom) {
+            return Ok(vec![(custom, value.to_owned())]);
+        }
         let known = find(&name)?;
-        Ok(vec![(known.0, self.value(known, current))])
+        Ok(vec![(known.0.to_owned(), self.value(known, current))])
     }
 
     fn value(&self, known: (&str, &str, Allowed), current: Modes) -> String {
@@ -328,7 +350,7 @@ impl Settings {
     pub(crate) fn reset(&mut self, reset: &Reset) -> Result<Change> {
         match reset {
             Reset::ALL => {
-                self.values = Saved { session: self.defaults.clone(), in_use: self.defaults.clone() };
+                self.restore(Saved { session: self.defaults.clone(), in_use: self.defaults.clone() });
                 Ok(Change::Done)
             }
             Reset::ConfigurationParameter(name) => self.assign(&name.to_string().to_lowercase(), "default", false),
@@ -341,6 +363,12 @@ impl Settings {
     }
 
     fn assign(&mut self, name: &str, value: &str, is_local: bool) -> Result<Change> {
+        if CustomSettings::may_be(name) {
+            let default = self.defaults.custom.get(name).unwrap_or_default().to_owned();
+            let value = if value.eq_ignore_ascii_case("default") { default } else { value.to_owned() };
+            self.put(Assigned::Custom(name.to_owned(), value), is_local);
+            return Ok(Change::Done);
+        }
         let (name, default, allowed) = find(name)?;
         let begun_with = match allowed.is_of_sessions() {
             true => self.value_among(&self.defaults, (name, default, allowed), self.defaults.modes),
@@ -375,6 +403,7 @@ impl Settings {
                 Assigned::Modes(asked) => values.modes = values.modes.with(*asked),
                 Assigned::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
                 Assigned::Durability(durability) => values.durability = *durability,
+                Assigned::Custom(name, value) => values.custom.set(name, value),
             }
         }
     }

@@ -104,7 +104,9 @@ impl Session {
             Control::RollbackTo(name) => {
                 let block = self.block.as_mut().ok_or_else(|| outside("25P01", "ROLLBACK TO SAVEPOINT"))?;
                 let settings = block.rollback_to(&name)?;
+                let locks_kept = block.locks_kept();
                 self.settings.restore(settings);
+                self.activity.advisory.back_to(locks_kept);
                 Ok(Command::new("ROLLBACK"))
             }
             other => {
@@ -137,7 +139,7 @@ impl Session {
                 let settings = self.settings.save();
                 let block = self.block.as_mut().filter(|block| !block.is_implicit());
                 let block = block.ok_or_else(|| outside("25P01", "SAVEPOINT"))?;
-                block.savepoint(name, settings, &self.db, &self.token)?;
+                block.savepoint(name, settings, self.activity.advisory.mark(), &self.db, &self.token)?;
                 Ok(Command::new("SAVEPOINT"))
             }
             Control::Release(name) => {

@@ -4,6 +4,7 @@ mod changes;
 mod commit;
 mod history;
 mod rows;
+mod session;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,12 +17,14 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFac
 use crate::catalog::View;
 use crate::names::fold;
 use crate::past::wall_time;
-use crate::sequences;
+use crate::{advisory, sequences};
 
 /// Makes the functions known to the plan of a statement.
 pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
     state.register_udf(commit::function(view.moment.at()))?;
     sequences::register(state, view)?;
+    advisory::register(state, view)?;
+    session::register(state, view)?;
     state.register_udtf(history::NAME, Arc::new(history::History { view: view.clone() }));
     // Later than the now() of the statement.
     let changes = changes::Changes { view: view.clone(), started: wall_time() };

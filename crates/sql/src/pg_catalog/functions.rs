@@ -50,7 +50,7 @@ enum Answer {
     /// A number of bytes as people read it.
     SizeText,
     /// The value of a setting; an error where there is none, unless the second argument allows that.
-    Setting(BTreeMap<&'static str, String>),
+    Setting(BTreeMap<String, String>),
     /// The items of a vector with their positions.
     Expanded,
     /// The positions of a vector, from 0.
@@ -65,7 +65,7 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 29] = [
+const ALWAYS: [(&str, Answer); 28] = [
     ("pg_table_is_visible", Answer::Truth(true)),
     ("pg_type_is_visible", Answer::Truth(true)),
     ("pg_function_is_visible", Answer::Truth(true)),
@@ -94,8 +94,6 @@ const ALWAYS: [(&str, Answer); 29] = [
     ("pg_get_partkeydef", Answer::Null),
     ("pg_tablespace_location", Answer::Text("")),
     ("pg_stat_get_numscans", Answer::Null),
-    // There are none to be unlocked.
-    ("pg_advisory_unlock_all", Answer::Null),
 ];
 
 /// All functions, with what they know of what the statement sees.
@@ -241,7 +239,7 @@ impl Answer {
     }
 }
 
-fn setting(arguments: &Arguments, settings: &BTreeMap<&'static str, String>) -> Result<ArrayRef> {
+fn setting(arguments: &Arguments, settings: &BTreeMap<String, String>) -> Result<ArrayRef> {
     let may_miss = arguments.arrays.get(1).map(|array| cast(array, &DataType::Boolean)).transpose()?;
     let names = arguments.texts(0)?;
     let value = |(row, name): (usize, Option<&str>)| -> Result<Option<&str>> {

@@ -112,7 +112,7 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
     RecordBatch::try_new(schema.clone(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
-fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<&'static str, String>) -> Vec<Row> {
+fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, String>) -> Vec<Row> {
     match name {
         "pg_am" => METHODS.iter().map(|method| access_method(*method)).collect(),
         "pg_attribute" => attributes(&objects()),

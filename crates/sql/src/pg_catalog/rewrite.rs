@@ -149,7 +149,10 @@ impl Rewrite<'_> {
             }
             _ => None,
         };
-        self.is_about_catalog |= ["pg_", "has_", "to_reg", "_pg_", "generate_sub"].iter().any(|p| name.starts_with(p))
+        let is_of_session = ["pg_advisory_", "pg_try_advisory_", "pg_sleep", "pg_backend_pid"];
+        let is_of_session = is_of_session.iter().any(|prefix| name.starts_with(prefix));
+        let prefixes = ["pg_", "has_", "to_reg", "_pg_", "generate_sub"];
+        self.is_about_catalog |= prefixes.iter().any(|prefix| name.starts_with(prefix)) && !is_of_session
             || matches!(
                 name.as_str(),
                 "format_type" | "obj_description" | "col_description" | "shobj_description" | "current_setting"

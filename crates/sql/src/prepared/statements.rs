@@ -126,6 +126,7 @@ impl Session {
             DiscardObject::ALL => {
                 self.deallocate(None)?;
                 self.settings.reset(&Reset::ALL)?;
+                self.activity.advisory.end();
                 Ok(Command::new("DISCARD ALL"))
             }
             other => Ok(Command::new(format!("DISCARD {other}"))),

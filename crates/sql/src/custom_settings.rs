@@ -1,0 +1,40 @@
+//! Settings of a program's own, `SET my.name = ...`: texts under names with a dot, which mean nothing to the database.
+//!
+//! A name is known to a session from its first `SET` on. Where that is taken back, by `RESET`, a rollback or the end of a
+//! block, what stays is an empty text, as in PostgreSQL.
+use std::collections::BTreeMap;
+
+/// The values by name.
+#[derive(Clone, Default)]
+pub(crate) struct CustomSettings(BTreeMap<String, String>);
+
+impl CustomSettings {
+    /// Whether a name may be one: words with dots between them.
+    pub(crate) fn may_be(name: &str) -> bool {
+        let is_word = |word: &str| {
+            let mut signs = word.chars();
+            signs.next().is_some_and(|first| first.is_alphabetic() || first == '_')
+                && signs.all(|sign| sign.is_alphanumeric() || sign == '_' || sign == '$')
+        };
+        name.contains('.') && !name.starts_with("lstore.") && name.split('.').all(is_word)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), value.to_owned());
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.0.iter()
+    }
+
+    /// Names that others know, too, are known here, without a value.
+    pub(crate) fn know(&mut self, others: &CustomSettings) {
+        for name in others.0.keys().filter(|name| !self.0.contains_key(*name)).cloned().collect::<Vec<_>>() {
+            self.0.insert(name, String::new());
+        }
+    }
+}
