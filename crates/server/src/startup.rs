@@ -35,8 +35,8 @@ pub(crate) const REPORTED: [&str; 13] = [
     "TimeZone",
 ];
 
-/// The one database.
-const DATABASE: &str = "lstore";
+/// The names of the one database: its own, and that which clients ask for where they are told none.
+const DATABASES: [&str; 2] = ["lstore", "postgres"];
 
 /// Serves a connection from its first byte to its last.
 pub(crate) fn run(stream: TcpStream, shared: &Shared, entry: &Arc<Entry>) {
@@ -126,9 +126,10 @@ fn open(shared: &Shared, parameters: &[(String, String)]) -> Result<(Session, Ve
     let user = value("user").filter(|user| !user.is_empty());
     let user = user.ok_or_else(|| SqlError::new("28000", "no PostgreSQL user name specified in startup packet"))?;
     let database = value("database").filter(|name| !name.is_empty()).unwrap_or(user);
-    if database != DATABASE {
+    if !DATABASES.contains(&database) {
         let error = SqlError::new("3D000", format!("database \"{database}\" does not exist"));
-        return Err(SqlError { hint: Some(format!("The one database here is called \"{DATABASE}\".")), ..error });
+        let hint = format!("The one database here is called \"{}\", or \"{}\".", DATABASES[0], DATABASES[1]);
+        return Err(SqlError { hint: Some(hint), ..error });
     }
     for (name, value) in parameters {
         match name.as_str() {

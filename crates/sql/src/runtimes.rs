@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
-use tokio::task::block_in_place;
 use tokio::task::JoinHandle;
+use tokio::task::block_in_place;
 
 use crate::error::{Result, SqlError};
 

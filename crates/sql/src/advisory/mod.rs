@@ -282,9 +282,8 @@ impl Locks {
         table.tickets += 1;
         let ticket = table.tickets;
         table.locks.entry(key).or_default().queue.push_back(Waiter { ticket, session, mode });
-        let in_the_way = |table: &Table| {
-            table.locks.get(&key).map_or_else(Vec::new, |lock| lock.in_the_way(session, mode, ticket))
-        };
+        let in_the_way =
+            |table: &Table| table.locks.get(&key).map_or_else(Vec::new, |lock| lock.in_the_way(session, mode, ticket));
         let done = loop {
             let others = in_the_way(&table);
             if others.is_empty() {

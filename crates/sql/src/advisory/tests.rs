@@ -76,7 +76,8 @@ fn a_lock_of_a_transaction_goes_with_it_or_with_its_part() {
     assert_eq!(ask(&mut first, "SELECT pg_advisory_xact_lock(1)"), "");
     assert_eq!(ask(&mut second, "SELECT pg_try_advisory_lock(1)"), "true");
     for end in ["COMMIT", "ROLLBACK"] {
-        for statement in ["BEGIN", "SELECT pg_advisory_xact_lock(2)", "SAVEPOINT s", "SELECT pg_advisory_xact_lock(3)"] {
+        for statement in ["BEGIN", "SELECT pg_advisory_xact_lock(2)", "SAVEPOINT s", "SELECT pg_advisory_xact_lock(3)"]
+        {
             ask(&mut first, statement);
         }
         assert_eq!(ask(&mut second, "SELECT pg_try_advisory_xact_lock(3)"), "false");
