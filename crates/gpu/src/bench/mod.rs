@@ -2,3 +2,28 @@
 
 pub mod check;
 pub mod data;
+pub mod groupings;
+pub mod joins;
+pub mod optimizer;
+pub mod report;
+pub mod roofs;
+mod timing;
+
+/// How large the measured inputs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// As small as can be, to see that everything runs: its figures mean nothing.
+    Small,
+    /// Several times the caches of a device.
+    Full,
+}
+
+impl Size {
+    /// The second number for full measurements, else the first.
+    pub fn of(self, small: usize, full: usize) -> usize {
+        match self {
+            Self::Small => small,
+            Self::Full => full,
+        }
+    }
+}

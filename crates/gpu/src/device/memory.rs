@@ -185,6 +185,16 @@ impl<T: Plain> Pinned<T> {
     pub fn address(&self) -> Result<u64, GpuError> {
         device_address(&self.device, self.place.cast())
     }
+
+    /// Sets every byte, once the stream comes to it; kernels of later work see it.
+    ///
+    /// The caller waits for the stream before it looks at the memory itself: this crate's users do.
+    pub(crate) fn fill_bytes(&self, stream: &Stream, byte: u8) -> Result<(), GpuError> {
+        let address = self.address()?;
+        // SAFETY: the memory is `count` values long, and freed only after the device is done with it.
+        unsafe { result::memset_d8_async(address, byte, bytes_of::<T>(self.count), stream.handle()) }
+            .map_err(GpuError::of("a fill"))
+    }
 }
 
 impl<T: Plain> Deref for Pinned<T> {

@@ -8,7 +8,7 @@
 mod on_device;
 pub mod twin;
 
-pub use on_device::{aggregate, aggregate_from, look_up, look_up_from};
+pub use on_device::{Launched, aggregate, aggregate_from, look_up, look_up_from};
 
 use crate::device::Properties;
 

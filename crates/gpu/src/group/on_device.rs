@@ -2,12 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::device::{Device, DeviceBuffer, Grid, Kernel, Parameters, Stream, halves};
+use crate::device::{Device, DeviceBuffer, Event, Grid, Kernel, Parameters, Stream, halves};
 use crate::error::GpuError;
 use crate::group::{Aggregates, Arrangement, Column};
 
 /// Threads of a block: as in the paper, so that few copies of the aggregates serve many threads.
 const THREADS: u32 = 1024;
+
+/// An answer, and how long the kernels took.
+#[derive(Debug)]
+pub struct Launched<T> {
+    /// The answer.
+    pub answer: T,
+    /// Milliseconds of the kernels, without what is copied before and after.
+    pub span_ms: f64,
+}
 
 /// Groups and counts rows of a column, copied to the device first.
 pub fn aggregate(device: &Arc<Device>, column: &Column<'_>, arrangement: Arrangement) -> Result<Aggregates, GpuError> {
@@ -20,9 +29,9 @@ pub fn aggregate(device: &Arc<Device>, column: &Column<'_>, arrangement: Arrange
     if values.as_ref().is_some_and(|values| values.len() != codes.len()) {
         return Err(GpuError::Unsuitable("not one value for each code".to_owned()));
     }
-    let stream = Stream::new(device)?;
     // SAFETY: the buffers are as long as the column and all codes are below the number of places, as checked.
-    unsafe { aggregate_from(&stream, &codes, values.as_ref(), column, arrangement) }
+    let launched = unsafe { aggregate_from(device, &codes, values.as_ref(), column, arrangement) }?;
+    Ok(launched.answer)
 }
 
 /// As [`aggregate`], over codes and values that are on the device already; of `column` the slices are not read.
@@ -31,16 +40,17 @@ pub fn aggregate(device: &Arc<Device>, column: &Column<'_>, arrangement: Arrange
 ///
 /// There is a value for each code, every code is below the number of places, and every place has a group.
 pub unsafe fn aggregate_from(
-    stream: &Stream,
+    device: &Arc<Device>,
     codes: &DeviceBuffer<u32>,
     values: Option<&DeviceBuffer<i64>>,
     column: &Column<'_>,
     arrangement: Arrangement,
-) -> Result<Aggregates, GpuError> {
-    let device = stream.device();
+) -> Result<Launched<Aggregates>, GpuError> {
+    let stream = &Stream::new(device)?;
     let groups = column.group_count as usize;
     if groups == 0 || codes.is_empty() {
-        return Ok(Aggregates { counts: vec![0; groups], sums: vec![0; groups] });
+        let answer = Aggregates { counts: vec![0; groups], sums: vec![0; groups] };
+        return Ok(Launched { answer, span_ms: 0.0 });
     }
     let copies = if let Arrangement::Global { copies } = arrangement { copies.max(1) } else { 1 };
     let counts = DeviceBuffer::<u64>::filled(device, groups * copies as usize, 0, "aggregates")?;
@@ -72,6 +82,7 @@ pub unsafe fn aggregate_from(
         }
         Arrangement::Shared | Arrangement::Private => {}
     }
+    let start = Event::of(stream)?;
     // SAFETY: these are the kernel's parameters; the caller answers for the codes, the buffers outlive the wait.
     unsafe { kernel.launch(stream, grid, &mut parameters) }?;
     if copies > 1 {
@@ -80,11 +91,12 @@ pub unsafe fn aggregate_from(
         // SAFETY: as above; the copies are `group_count` long each.
         unsafe { merge.launch(stream, grid, &mut Parameters::new().words(&out).half(copies)) }?;
     }
+    let span_ms = Event::of(stream)?.since_ms(&start)?;
     stream.wait()?;
     let (mut counts, mut sums) = (counts.read()?, sums.read()?);
     counts.truncate(groups);
     sums.truncate(groups);
-    Ok(Aggregates { counts, sums })
+    Ok(Launched { answer: Aggregates { counts, sums }, span_ms })
 }
 
 /// `SELECT SUM(D.B) FROM F, D WHERE F.A = D.A`: adds up the dimension's value for each code.
@@ -99,7 +111,8 @@ pub fn look_up(device: &Arc<Device>, column: &Column<'_>, dimension: &[u32]) -> 
     let codes = DeviceBuffer::of(device, column.codes, "codes")?;
     let values = DeviceBuffer::of(device, dimension, "a dimension")?;
     // SAFETY: codes and dimension are as long as they must be, as checked.
-    unsafe { look_up_from(&Stream::new(device)?, &codes, column, &values) }
+    let launched = unsafe { look_up_from(device, &codes, column, &values) }?;
+    Ok(launched.answer)
 }
 
 /// As [`look_up`], over codes and values that are on the device already.
@@ -108,14 +121,14 @@ pub fn look_up(device: &Arc<Device>, column: &Column<'_>, dimension: &[u32]) -> 
 ///
 /// Every code is below the number of places, every place has a group, and every group a value.
 pub unsafe fn look_up_from(
-    stream: &Stream,
+    device: &Arc<Device>,
     codes: &DeviceBuffer<u32>,
     column: &Column<'_>,
     dimension: &DeviceBuffer<u32>,
-) -> Result<u64, GpuError> {
-    let device = stream.device();
+) -> Result<Launched<u64>, GpuError> {
+    let stream = &Stream::new(device)?;
     if codes.is_empty() {
-        return Ok(0);
+        return Ok(Launched { answer: 0, span_ms: 0.0 });
     }
     let group_of_place =
         column.group_of_place.map(|groups| DeviceBuffer::of(device, groups, "groups of places")).transpose()?;
@@ -128,10 +141,12 @@ pub unsafe fn look_up_from(
         .word(group_of_place.as_ref().map_or(0, DeviceBuffer::address))
         .half(column.place_count())
         .word(total.address());
+    let start = Event::of(stream)?;
     // SAFETY: these are the kernel's parameters; the caller answers for the codes, the buffers outlive the wait.
     unsafe { kernel.launch(stream, grid, &mut parameters) }?;
+    let span_ms = Event::of(stream)?.since_ms(&start)?;
     stream.wait()?;
-    Ok(total.read()?[0])
+    Ok(Launched { answer: total.read()?[0], span_ms })
 }
 
 fn grid_for(device: &Arc<Device>, kernel: &Kernel, rows: usize, shared_bytes: usize) -> Result<Grid, GpuError> {

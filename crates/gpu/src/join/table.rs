@@ -157,17 +157,14 @@ impl Table {
         let slot_bytes = form.slot_words() * 8;
         let near_slots = settings.table_bytes_max.map_or(slots, |most| slots.min(most / slot_bytes));
         let near = DeviceBuffer::new(device, near_slots * form.slot_words(), "hash table")?;
-        near.fill(stream, 0xff)?;
         let far = if near_slots < slots {
-            let mut far = Pinned::new(device, (slots - near_slots) * form.slot_words(), "hash table in host memory")?;
-            far.fill(u64::MAX);
-            Some(far)
+            let far_words = (slots - near_slots) * form.slot_words();
+            Some(Pinned::new(device, far_words, "hash table in host memory")?)
         } else {
             None
         };
         let failed = DeviceBuffer::new(device, 1, "a counter")?;
-        failed.fill(stream, 0)?;
-        Ok(Self {
+        let table = Self {
             device: Arc::clone(device),
             form,
             near,
@@ -179,7 +176,18 @@ impl Table {
             blocks: settings.blocks,
             threads: settings.threads,
             collected_max: settings.collected_max,
-        })
+        };
+        table.clear(stream)?;
+        Ok(table)
+    }
+
+    /// Empties the table, once `stream` comes to it.
+    pub fn clear(&self, stream: &Stream) -> Result<(), GpuError> {
+        self.near.fill(stream, 0xff)?;
+        if let Some(far) = &self.far {
+            far.fill_bytes(stream, 0xff)?;
+        }
+        self.failed.fill(stream, 0)
     }
 
     /// Slots, and how many of them are in device memory.

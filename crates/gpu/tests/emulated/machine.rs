@@ -112,17 +112,21 @@ impl Machine {
     }
 
     /// Runs the checks of all kernels for some seeds; the error is what the program said.
-    pub fn check(&self, settings: &[(&str, &str)], first_seed: u64, last_seed: u64) -> Result<(), String> {
+    pub fn check(&self, settings: &[(&str, &str)], first_seed: u64, last_seed: u64) -> Result<String, String> {
+        self.run(&["check", "", &first_seed.to_string(), &last_seed.to_string()], settings)
+    }
+
+    /// Runs the program on this device; what it said.
+    pub fn run(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Result<String, String> {
         let mut command = Command::new("timeout");
-        command.arg(RUN_S_MAX).arg(env!("CARGO_BIN_EXE_gpu-bench")).args(["check", ""]);
-        command.arg(first_seed.to_string()).arg(last_seed.to_string());
+        command.arg(RUN_S_MAX).arg(env!("CARGO_BIN_EXE_gpu-bench")).args(arguments);
         command.env("LD_LIBRARY_PATH", &self.folder);
         command.envs(settings.iter().copied());
         if self.build == Build::Addresses {
             command.env("LD_PRELOAD", sanitizer()).env("ASAN_OPTIONS", "detect_leaks=0");
         }
         let output = command.output().expect("the program starts");
-        if output.status.success() { Ok(()) } else { Err(said(&output)) }
+        if output.status.success() { Ok(said(&output)) } else { Err(said(&output)) }
     }
 }
 

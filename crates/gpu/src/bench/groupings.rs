@@ -1,0 +1,196 @@
+//! Grouping and lookup measured as gpu-contention measures them (Figures 5 to 8 and 10), with today's answers
+//! beside: copies for each lane, plain groups in shared memory, device memory, parts.
+
+use std::sync::Arc;
+
+use super::Size;
+use super::data::zipf;
+use super::optimizer::VALUES;
+use super::report::Line;
+use super::roofs::Roofs;
+use crate::contention::{Optimizer, Settings, Use};
+use crate::device::{Device, DeviceBuffer};
+use crate::error::GpuError;
+use crate::group::{self, Arrangement, Column, Launched};
+
+const BENCH: &str = "gpu.group";
+
+struct Bench<'a> {
+    device: &'a Arc<Device>,
+    runs: usize,
+    roofs: Roofs,
+    lines: Vec<Line>,
+}
+
+impl Bench<'_> {
+    /// What bounds a pass: device memory's reads of codes, or shared memory's additions.
+    fn bound(&self, adds: bool) -> (&'static str, Option<f64>) {
+        let by_memory = self.roofs.device_read.map(|rate| rate / 4.0);
+        match (by_memory, self.roofs.shared_atomics) {
+            (Some(memory), Some(atomics)) if adds && atomics < memory => ("shared memory's additions", Some(atomics)),
+            _ => ("device memory's reads", by_memory),
+        }
+    }
+
+    fn push(&mut self, case: String, rows: usize, spans_ms: &[f64], adds: bool) {
+        let (name, bound) = self.bound(adds);
+        let values = super::timing::billions_a_second(rows as f64, spans_ms);
+        let line = Line::of_runs(BENCH, case, "throughput", "G rows/s", &values).beside(name, bound);
+        self.lines.push(if self.device.properties().is_emulated { line.without_times() } else { line });
+    }
+
+    fn group(
+        &mut self,
+        case: String,
+        codes: &DeviceBuffer<u32>,
+        column: &Column<'_>,
+        arrangement: Arrangement,
+        expected: &group::Aggregates,
+    ) -> Result<(), GpuError> {
+        let mut spans_ms = Vec::new();
+        for _ in 0..=self.runs {
+            // SAFETY: the codes are those of the column, which the optimizer or `zipf` keeps below its places.
+            let Launched { answer, span_ms } =
+                unsafe { group::aggregate_from(self.device, codes, None, column, arrangement) }?;
+            if answer.counts != expected.counts {
+                return Err(GpuError::Unsuitable(format!("{case}: counts differ from the CPU's")));
+            }
+            spans_ms.push(span_ms);
+        }
+        self.push(case, codes.len(), &spans_ms[1..], true);
+        Ok(())
+    }
+
+    fn look_up(
+        &mut self,
+        case: String,
+        codes: &DeviceBuffer<u32>,
+        column: &Column<'_>,
+        dimension: &[u32],
+        expected: u64,
+    ) -> Result<(), GpuError> {
+        let values = DeviceBuffer::of(self.device, dimension, "a dimension")?;
+        let mut spans_ms = Vec::new();
+        for _ in 0..=self.runs {
+            // SAFETY: as in `group`; the dimension has a value for each group.
+            let Launched { answer, span_ms } = unsafe { group::look_up_from(self.device, codes, column, &values) }?;
+            if answer != expected {
+                return Err(GpuError::Unsuitable(format!("{case}: the sum differs from the CPU's")));
+            }
+            spans_ms.push(span_ms);
+        }
+        self.push(case, codes.len(), &spans_ms[1..], false);
+        Ok(())
+    }
+}
+
+struct Clones {
+    places: Vec<u32>,
+    group_of_place: Vec<u32>,
+    copies: f64,
+}
+
+fn clones_of(codes: &[u32], settings: Settings) -> Clones {
+    let mut optimizer = Optimizer::new(VALUES, settings);
+    let mut places = codes.to_vec();
+    optimizer.rewrite(&mut places);
+    Clones { places, group_of_place: optimizer.value_of_place(), copies: optimizer.copies_per_value() }
+}
+
+/// All figures.
+pub fn measure(device: &Arc<Device>, size: Size, roofs: Roofs) -> Result<Vec<Line>, GpuError> {
+    let mut bench = Bench { device, runs: size.of(1, 5), roofs, lines: Vec::new() };
+    let rows = size.of(4_000, 64_000_000);
+    for theta in [0.0, 0.5, 1.0, 2.0] {
+        let codes = zipf(rows, VALUES, theta, 1);
+        by_arrangement(&mut bench, &codes, theta)?;
+        by_clones(&mut bench, &codes, theta)?;
+    }
+    by_conflicts(&mut bench, rows)?;
+    by_cardinality(&mut bench, rows)?;
+    Ok(bench.lines)
+}
+
+fn plain(codes: &[u32], groups: usize) -> Column<'_> {
+    Column { codes, values: None, group_count: groups as u32, group_of_place: None }
+}
+
+/// Without the optimizer.
+fn by_arrangement(bench: &mut Bench<'_>, codes: &[u32], theta: f64) -> Result<(), GpuError> {
+    let column = plain(codes, VALUES);
+    let expected = group::twin::aggregate(&column);
+    let near = DeviceBuffer::of(bench.device, codes, "codes")?;
+    for arrangement in [
+        Arrangement::Shared,
+        Arrangement::Private,
+        Arrangement::Global { copies: 1 },
+        Arrangement::Global { copies: 8 },
+    ] {
+        bench.group(format!("{arrangement:?}, theta {theta}"), &near, &column, arrangement, &expected)?;
+    }
+    Ok(())
+}
+
+/// Figures 5 to 8: clones for writes by window and budget, for values only, for reads.
+fn by_clones(bench: &mut Bench<'_>, codes: &[u32], theta: f64) -> Result<(), GpuError> {
+    let column = plain(codes, VALUES);
+    let expected = group::twin::aggregate(&column);
+    let mut ways = vec![(Use::ValuesOnly, 16, 1199)];
+    ways.extend([0, 4, 16].map(|window| (Use::Writes, window, 1199)));
+    ways.extend([200, 400].map(|budget_percent| (Use::Writes, 16, budget_percent)));
+    for (purpose, window, budget_percent) in ways {
+        let clones = clones_of(codes, Settings { purpose, window, budget_percent });
+        let near = DeviceBuffer::of(bench.device, &clones.places, "codes")?;
+        let cloned = Column { codes: &clones.places, group_of_place: Some(&clones.group_of_place), ..column };
+        let copies = clones.copies;
+        let case =
+            format!("clones, {purpose:?}, window {window}, budget {budget_percent} % ({copies:.2}), theta {theta}");
+        bench.group(case, &near, &cloned, Arrangement::Shared, &expected)?;
+    }
+    let dimension: Vec<u32> = (0..VALUES as u32).map(|value| value * 31).collect();
+    let sum = group::twin::look_up(&column, &dimension);
+    let near = DeviceBuffer::of(bench.device, codes, "codes")?;
+    bench.look_up(format!("lookup, plain, theta {theta}"), &near, &column, &dimension, sum)?;
+    let clones = clones_of(codes, Settings { purpose: Use::Reads, window: 0, budget_percent: 1199 });
+    let near = DeviceBuffer::of(bench.device, &clones.places, "codes")?;
+    let cloned = Column { codes: &clones.places, group_of_place: Some(&clones.group_of_place), ..column };
+    bench.look_up(format!("lookup, clones for reads, theta {theta}"), &near, &cloned, &dimension, sum)
+}
+
+/// Figure 10: chunks in which each bank is met by so many lanes, with different values.
+fn by_conflicts(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
+    let dimension: Vec<u32> = (0..VALUES as u32).collect();
+    for degree in [1usize, 2, 4, 8, 16, 32] {
+        let codes: Vec<u32> = (0..rows)
+            .map(|row| {
+                let lane = row % 32;
+                (lane / degree * degree + lane % degree * 32) as u32
+            })
+            .collect();
+        let column = plain(&codes, VALUES);
+        let near = DeviceBuffer::of(bench.device, &codes, "codes")?;
+        let expected = group::twin::aggregate(&column);
+        let case = format!("figure 10, writes, {degree} in a bank");
+        bench.group(case, &near, &column, Arrangement::Shared, &expected)?;
+        let sum = group::twin::look_up(&column, &dimension);
+        bench.look_up(format!("figure 10, reads, {degree} in a bank"), &near, &column, &dimension, sum)?;
+    }
+    Ok(())
+}
+
+/// What suits columns of few and of many groups.
+fn by_cardinality(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
+    for groups in [4, 64, 512, 4096, 50_000, 200_000, 1_000_000] {
+        let codes = zipf(rows, groups, 0.0, 1);
+        let column = plain(&codes, groups);
+        let expected = group::twin::aggregate(&column);
+        let near = DeviceBuffer::of(bench.device, &codes, "codes")?;
+        let suitable = Arrangement::suitable(&column, bench.device.properties());
+        bench.group(format!("{groups} groups, {suitable:?}"), &near, &column, suitable, &expected)?;
+        if suitable != (Arrangement::Global { copies: 1 }) {
+            let global = Arrangement::Global { copies: 1 };
+            bench.group(format!("{groups} groups, {global:?}"), &near, &column, global, &expected)?;
+        }
+    }
+    Ok(())
+}

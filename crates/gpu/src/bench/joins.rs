@@ -1,0 +1,250 @@
+//! The join measured as gpu-join measures it: Figures 3 to 6, and what the paper leaves for later.
+//!
+//! Throughput is bytes of input a second, as in the paper (section 4). Every case checks its number of matches.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Size;
+use super::data::join_tables;
+use super::report::Line;
+use super::roofs::Roofs;
+use super::timing::{billions_a_second, milliseconds};
+use crate::device::{Device, DeviceBuffer, Pinned};
+use crate::error::GpuError;
+use crate::join::{self, Append, Form, Groups, Hash, Input, Keys, Results, Settings, Table, Transfer};
+
+const BENCH: &str = "gpu.join";
+
+/// Bytes of a tuple.
+const TUPLE: f64 = 8.0;
+
+/// Two tables where kernels read them.
+struct Tables {
+    build: Pinned<u64>,
+    probe: Pinned<u64>,
+    matches: usize,
+    near: Option<[DeviceBuffer<u64>; 2]>,
+}
+
+impl Tables {
+    fn new(device: &Arc<Device>, rows: [usize; 2], match_percent: f64, transfer: Transfer) -> Result<Self, GpuError> {
+        let (build, probe) = join_tables(rows[0], rows[1], match_percent, 1);
+        let matches = probe.iter().filter(|tuple| *tuple >> 31 & 1 == 0).count();
+        let near = match transfer {
+            Transfer::Resident => {
+                Some([DeviceBuffer::of(device, &build, "input")?, DeviceBuffer::of(device, &probe, "input")?])
+            }
+            Transfer::InPlace | Transfer::Copied { .. } => None,
+        };
+        Ok(Self {
+            build: Pinned::of(device, &build, "input")?,
+            probe: Pinned::of(device, &probe, "input")?,
+            matches,
+            near,
+        })
+    }
+
+    fn inputs(&self) -> Result<[Input; 2], GpuError> {
+        let places = match &self.near {
+            Some([build, probe]) => [build.address(), probe.address()],
+            None => [self.build.address()?, self.probe.address()?],
+        };
+        Ok([
+            Input::new(Form::Tuples, places[0], self.build.len()),
+            Input::new(Form::Tuples, places[1], self.probe.len()),
+        ])
+    }
+}
+
+struct Bench<'a> {
+    device: &'a Arc<Device>,
+    runs: usize,
+    roofs: Roofs,
+    lines: Vec<Line>,
+}
+
+impl Bench<'_> {
+    fn push(&mut self, case: &str, metric: &'static str, values: &[f64], bound: (&str, Option<f64>)) {
+        let line = Line::of_runs(BENCH, case.to_owned(), metric, "GB/s", values).beside(bound.0, bound.1);
+        let line = if self.device.properties().is_emulated { line.without_times() } else { line };
+        self.lines.push(line);
+    }
+
+    /// Builds and probes; throughputs of both and of the whole.
+    fn time(&mut self, case: &str, tables: &Tables, settings: &Settings) -> Result<(), GpuError> {
+        let [build, probe] = tables.inputs()?;
+        let stream = crate::device::Stream::new(self.device)?;
+        let bound = if tables.near.is_some() {
+            ("device memory's reads", self.roofs.device_read)
+        } else {
+            ("kernels' reads of host memory", self.roofs.host_read)
+        };
+        let table = Table::new(self.device, &stream, Form::Tuples, build.count, settings)?;
+        stream.wait()?;
+        let build_ms = milliseconds(self.device, self.runs, |stream| {
+            table.clear(stream)?;
+            // SAFETY: the inputs are pinned or on the device, and kept until the stream is waited for.
+            unsafe { table.insert(stream, &build) }
+        })?;
+        table.check()?;
+        let pairs = Pinned::<u64>::new(self.device, tables.matches.max(1), "results")?;
+        let counter = DeviceBuffer::<u64>::filled(self.device, 1, 0, "a counter")?;
+        let results = Results { pairs: pairs.address()?, count: counter.address(), capacity: pairs.len() };
+        let probe_ms = milliseconds(self.device, self.runs, |stream| {
+            counter.fill(stream, 0)?;
+            // SAFETY: as above, for the results, too.
+            unsafe { table.probe(stream, &probe, results, settings.append) }
+        })?;
+        check_count(counter.read()?[0], tables.matches)?;
+        self.push(case, "build", &billions_a_second(build.count as f64 * TUPLE, &build_ms), bound);
+        self.push(case, "probe", &billions_a_second(probe.count as f64 * TUPLE, &probe_ms), bound);
+        let whole_ms: Vec<f64> = build_ms.iter().zip(&probe_ms).map(|(build, probe)| build + probe).collect();
+        let bytes = (build.count + probe.count) as f64 * TUPLE;
+        self.push(case, "end to end", &billions_a_second(bytes, &whole_ms), bound);
+        Ok(())
+    }
+
+    /// A whole join by the operator, pinning and result memory counted in (Figure 3).
+    fn time_whole(&mut self, case: &str, tables: &Tables, settings: &Settings) -> Result<(), GpuError> {
+        let (build, probe) = (tables.build.to_vec(), tables.probe.to_vec());
+        let mut columns: [Vec<f64>; 3] = Default::default();
+        for run in 0..=self.runs {
+            let outcome = join::join(self.device, &Keys::Tuples(&build), &Keys::Tuples(&probe), settings)?;
+            check_count(outcome.pairs().len() as u64, tables.matches)?;
+            if run > 0 {
+                let times = outcome.times;
+                [times.inputs_ms, times.build_ms, times.probe_ms]
+                    .iter()
+                    .zip(&mut columns)
+                    .for_each(|(span_ms, column)| column.push(*span_ms));
+            }
+        }
+        for (metric, spans_ms) in ["pin or copy inputs", "build", "probe"].into_iter().zip(&columns) {
+            let line = Line::of_runs(BENCH, format!("{case}, whole"), metric, "ms", spans_ms);
+            self.lines.push(if self.device.properties().is_emulated { line.without_times() } else { line });
+        }
+        Ok(())
+    }
+
+    fn time_grouped(&mut self, case: &str, tables: &Tables, settings: &Settings) -> Result<(), GpuError> {
+        // A column of keys, as groups need rows in order.
+        let build: Vec<u32> = tables.build.iter().map(|tuple| *tuple as u32).collect();
+        let probe: Vec<u32> = tables.probe.iter().map(|tuple| *tuple as u32).collect();
+        let groups = Groups { codes: None, values: None, count: 1 };
+        let mut spans_ms = Vec::new();
+        for _ in 0..=self.runs {
+            let keys = (Keys::Column32(&build, None), Keys::Column32(&probe, None));
+            let (counts, _, times) = join::join_grouped(self.device, &keys.0, &keys.1, &groups, settings)?;
+            check_count(counts[0], tables.matches)?;
+            spans_ms.push(times.probe_ms);
+        }
+        let bound = ("kernels' reads of host memory", self.roofs.host_read);
+        self.push(case, "probe, fused", &billions_a_second(probe.len() as f64 * 4.0, &spans_ms[1..]), bound);
+        Ok(())
+    }
+
+    fn time_twin(&mut self, case: &str, tables: &Tables) {
+        let mut spans_ms = Vec::new();
+        for _ in 0..self.runs.min(3) {
+            let begun = Instant::now();
+            let pairs = join::twin::join(&Keys::Tuples(&tables.build), &Keys::Tuples(&tables.probe));
+            spans_ms.push(begun.elapsed().as_secs_f64() * 1000.0);
+            assert_eq!(pairs.len(), tables.matches, "the twin finds all matches");
+        }
+        let bytes = (tables.build.len() + tables.probe.len()) as f64 * TUPLE;
+        self.push(case, "end to end, CPU", &billions_a_second(bytes, &spans_ms), ("the CPU", None));
+    }
+}
+
+fn check_count(found: u64, expected: usize) -> Result<(), GpuError> {
+    if found == expected as u64 {
+        return Ok(());
+    }
+    Err(GpuError::Unsuitable(format!("{found} matches, where there are {expected}")))
+}
+
+/// All figures.
+pub fn measure(device: &Arc<Device>, size: Size, roofs: Roofs) -> Result<Vec<Line>, GpuError> {
+    let mut bench = Bench { device, runs: size.of(1, 5), roofs, lines: Vec::new() };
+    let million = size.of(100, 1 << 20);
+    by_size(&mut bench, million, size)?;
+    by_match_rate(&mut bench, million)?;
+    by_dimensions(&mut bench, million, size)?;
+    beyond_the_paper(&mut bench, million)?;
+    Ok(bench.lines)
+}
+
+/// Figures 3 and 4: tables of one size, 3 % matches.
+fn by_size(bench: &mut Bench<'_>, million: usize, size: Size) -> Result<(), GpuError> {
+    let settings = Settings::default();
+    for millions in [1, 4, 16, size.of(20, 64)] {
+        let rows = millions * million;
+        let tables = Tables::new(bench.device, [rows, rows], 3.0, settings.transfer)?;
+        bench.time(&format!("figure 4, {millions} M rows each, in place"), &tables, &settings)?;
+        bench.time_twin(&format!("figure 4, {millions} M rows each"), &tables);
+        let pieces = Transfer::Copied { rows: (million / 2).max(64) };
+        for (what, transfer) in [("in place", Transfer::InPlace), ("copied", pieces), ("resident", Transfer::Resident)]
+        {
+            let case = format!("figure 3, {millions} M rows each, {what}");
+            bench.time_whole(&case, &tables, &Settings { transfer, ..settings })?;
+        }
+    }
+    Ok(())
+}
+
+/// Figure 5: 16 M rows each, match rates, ways to append.
+fn by_match_rate(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuError> {
+    let rows = 16 * million;
+    for match_percent in [0.0, 1.0, 3.0, 10.0, 50.0, 100.0] {
+        for transfer in [Transfer::InPlace, Transfer::Resident] {
+            let tables = Tables::new(bench.device, [rows, rows], match_percent, transfer)?;
+            for append in [Append::Direct, Append::Cached, Append::Warped] {
+                let case = format!("figure 5, {match_percent} %, {transfer:?}, {append:?}");
+                bench.time(&case, &tables, &Settings { append, transfer, ..Settings::default() })?;
+            }
+            if transfer == Transfer::InPlace {
+                let case = format!("figure 5, {match_percent} %, {transfer:?}");
+                bench.time_grouped(&case, &tables, &Settings::default())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Figure 6: build tables of 1, 4, 16 and 64 M rows, larger and smaller probe tables, 3 % matches.
+fn by_dimensions(bench: &mut Bench<'_>, million: usize, size: Size) -> Result<(), GpuError> {
+    for build in [1, 4, 16, size.of(20, 64)] {
+        for probe in [1, 16, size.of(20, 256)] {
+            let settings = Settings::default();
+            let tables = Tables::new(bench.device, [build * million, probe * million], 3.0, settings.transfer)?;
+            bench.time(&format!("figure 6, {build} M and {probe} M rows"), &tables, &settings)?;
+        }
+    }
+    Ok(())
+}
+
+/// Hashes, blocks, a table that spills to host memory.
+fn beyond_the_paper(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuError> {
+    let rows = [16 * million, 16 * million];
+    let tables = Tables::new(bench.device, rows, 3.0, Transfer::Resident)?;
+    for hash in [Hash::Mixed, Hash::LowBits] {
+        let settings = Settings { hash, transfer: Transfer::Resident, ..Settings::default() };
+        bench.time(&format!("resident, {hash:?}"), &tables, &settings)?;
+    }
+    for threads in [128, 256, 512, 1024] {
+        for collected_max in [64, 256] {
+            let settings = Settings { threads, collected_max: Some(collected_max), ..Settings::default() };
+            if (settings.threads / 32 * collected_max * 8) as usize > bench.device.properties().shared_bytes_max {
+                continue;
+            }
+            bench.time(&format!("resident, {threads} threads, {collected_max} collected"), &tables, &settings)?;
+        }
+    }
+    let slot_bytes = (2 * rows[0]).next_power_of_two() * 8;
+    for near_percent in [100, 75, 50, 0] {
+        let settings = Settings { table_bytes_max: Some(slot_bytes / 100 * near_percent), ..Settings::default() };
+        bench.time(&format!("{near_percent} % of the table on the device"), &tables, &settings)?;
+    }
+    Ok(())
+}
