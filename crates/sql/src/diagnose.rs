@@ -48,11 +48,6 @@ fn unsupported_expression(text: &str) -> SqlError {
         return SqlError::new("42P20", "window functions are not allowed here")
             .hint("Filter by it outside, in a query FROM this one.");
     }
-    if ["Exists", "InSubquery", "ScalarSubquery", "SetComparison"].iter().any(|name| kind.starts_with(name)) {
-        let hint = "EXISTS and IN work in WHERE; a subquery that is a value and names columns of the outer query must be \
-                    an aggregate and compare them with =.";
-        return SqlError::unsupported("this form of a subquery").hint(hint);
-    }
     SqlError::new("0A000", format!("not supported: {}", clean(text)))
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn heading(expr: &Expr) -> Option<String> {
         Expr::Case { else_result, .. } => {
             Some(else_result.as_ref().and_then(|result| heading(result)).unwrap_or_else(|| "case".to_owned()))
         }
-        Expr::Exists { .. } => Some("exists".to_owned()),
+        Expr::Exists { negated: false, .. } => Some("exists".to_owned()),
         Expr::Subquery(query) => of(query).before.into_iter().next(),
         Expr::Extract { .. } => Some("extract".to_owned()),
         Expr::Substring { .. } => Some("substring".to_owned()),

@@ -29,12 +29,12 @@ use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, LiteralPlanner, Subqueries, array_literals, cast_names, duplicates, escapes,
-    numbers, optimizer_rules, physical_rules, using,
+    AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, Subplans, WithNames, array_literals, cast_names,
+    duplicates, escapes, numbers, optimizer_rules, physical_rules, recursion, rows, using, windows,
 };
 use crate::stop::{self, StopFlag};
 use crate::types::CastTypes;
-use crate::{functions, past, pg_catalog};
+use crate::{functions, past, pg_catalog, semantics};
 
 /// How many batches a query may be ahead of its reader.
 const BATCHES_AHEAD: usize = 2;
@@ -81,6 +81,7 @@ pub(crate) struct Plan {
     state: SessionState,
     text: Arc<str>,
     token: Arc<Token>,
+    flag: StopFlag,
 }
 
 /// What every plan of so many partitions starts from. Building it takes milliseconds, so that sessions share it.
@@ -106,7 +107,7 @@ fn build_template(partitions: usize) -> SessionState {
     options.execution.time_zone = Some("UTC".to_owned());
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
     expr_planners.extend(SessionStateDefaults::default_expr_planners());
-    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Subqueries), Arc::new(AdaptLiterals)];
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Multisets), Arc::new(AdaptLiterals)];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(CheckedIntegers));
     let mut builder = SessionStateBuilder::new()
@@ -148,6 +149,9 @@ impl Planner {
         past::resolve(self, &mut statement, &mut view, source)?;
         let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, source)?;
         check::query(&statement, source)?;
+        recursion::check(&mut statement, source, &|name| self.is_aggregate(name))?;
+        windows::spell_out(&mut statement, source)?;
+        rows::spell_out(&mut statement)?;
         numbers::widen(&mut statement);
         escapes::plain(&mut statement);
         array_literals::spell_out(&mut statement)?;
@@ -164,12 +168,20 @@ impl Planner {
         functions::tell_apart(&mut statement, &mut state);
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));
+        let flag = StopFlag::default();
+        let owner = semantics::Statement {
+            state: state.clone(),
+            token: token.clone(),
+            flag: flag.clone(),
+            with_names: WithNames::of(&statement),
+        };
+        state.add_analyzer_rule(Arc::new(Subplans { statement: Arc::new(owner) }));
         let text: Arc<str> = Arc::from(source.text);
         let stop = token.clone();
         run(&stop, async move {
             let planned = plan(&state, statement).await;
             let physical = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
-            Ok(Plan { physical, state, text, token })
+            Ok(Plan { physical, state, text, token, flag })
         })
     }
 }
@@ -192,7 +204,7 @@ impl Plan {
     pub(crate) fn start(self) -> Result<Rows> {
         let schema = self.schema();
         let (sender, batches) = mpsc::channel(BATCHES_AHEAD);
-        let (runtime, token, flag) = (Lease::take()?, self.token.clone(), StopFlag::default());
+        let (runtime, token, flag) = (Lease::take()?, self.token.clone(), self.flag.clone());
         let task = runtime.spawn(pump(self, flag.clone(), sender.clone()));
         let stop = Stop { task: task.abort_handle(), flag };
         // A panic ends the pump without a word; its watcher says what happened.

@@ -39,7 +39,7 @@ impl StopFlag {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match self.0.load(Ordering::Relaxed) {
             true => Err(DataFusionError::External(Box::new(Reason::User.error()))),
             false => Ok(()),

@@ -11,15 +11,17 @@ use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRul
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
+use super::lists::VaryingLists;
 use crate::totals::AggregateScans;
 
-/// The library's rules, in which one has another in its place.
+/// The library's rules, in which one has another in its place, and one of our own.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let careful = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
         "push_down_filter" => Arc::new(CarefulPushDown(PushDownFilter::new())) as Arc<_>,
         _ => rule,
     };
-    Optimizer::new().rules.into_iter().map(careful).collect()
+    let last = Arc::new(VaryingLists) as Arc<_>;
+    Optimizer::new().rules.into_iter().map(careful).chain([last]).collect()
 }
 
 /// The library's rules for physical plans but for the one that finds the columns of a filter by name: where both sides

@@ -1,0 +1,275 @@
+//! The function whose call runs a subquery: its arguments are what is compared, if anything is, and the parameters.
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_array::{ArrayRef, new_empty_array};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, TypeSignature, Volatility,
+};
+
+use super::answer::Answer;
+use super::run::{Statement, waiting};
+use super::scope;
+use crate::error::SqlError;
+
+/// How many answers a call keeps for parameters that come again.
+const ANSWERS_MAX: usize = 16_384;
+
+/// What is asked of a subquery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Whether it has a row.
+    Exists,
+    /// The value of its one row.
+    Scalar,
+    /// Whether a value compares so with one of its values, or with all.
+    Members { op: Operator, is_all: bool },
+    /// Its rows, as a list.
+    Rows,
+}
+
+impl Kind {
+    /// `IN`.
+    pub(super) fn any_equal() -> Kind {
+        Kind::Members { op: Operator::Eq, is_all: false }
+    }
+}
+
+/// The name of a column within a row of a list.
+pub(super) fn item_name(at: usize) -> String {
+    format!("c{at}")
+}
+
+/// The call that answers what is asked of a subquery, where `visible` are the columns that may be its arguments.
+pub(super) fn call(
+    statement: &Arc<Statement>,
+    kind: Kind,
+    operand: Option<Expr>,
+    plan: LogicalPlan,
+    visible: &DFSchema,
+) -> Result<Expr> {
+    let is_order = |op: Operator| matches!(op, Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq);
+    match kind {
+        Kind::Members { op, .. } if !is_order(op) && !matches!(op, Operator::Eq | Operator::NotEq) => {
+            let error = SqlError::unsupported(format!("{op} with ANY or ALL of a subquery"));
+            return Err(DataFusionError::External(Box::new(error)));
+        }
+        _ => {}
+    }
+    let plan = scope::without_wrappers(plan)?;
+    let references = scope::open_references(&plan)?;
+    let plan = scope::replace_references(plan, &|reference| {
+        let at = references.iter().position(|known| known.1 == reference.1)?;
+        Some(scope::parameter(at, reference))
+    })?;
+    let returns = returned(kind, &plan);
+    let parameters = references.iter().map(|(field, _)| field.data_type().clone()).collect();
+    let is_volatile = is_volatile(&plan)?;
+    let plan = statement.optimize(limited(kind, plan)?)?;
+    let answers = Mutex::new(HashMap::new());
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let function = Call {
+        id: NEXT.fetch_add(1, Ordering::Relaxed),
+        kind,
+        plan,
+        parameters,
+        is_volatile,
+        statement: statement.clone(),
+        returns,
+        answers,
+        signature: Signature::one_of(vec![TypeSignature::VariadicAny, TypeSignature::Nullary], Volatility::Volatile),
+    };
+    let argument = |(field, column)| match visible.has_column(&column) {
+        true => Expr::Column(column),
+        false => Expr::OuterReferenceColumn(field, column),
+    };
+    let args = operand.into_iter().chain(references.into_iter().map(argument)).collect();
+    Ok(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args)))
+}
+
+/// No more rows than are needed to know the answer.
+fn limited(kind: Kind, plan: LogicalPlan) -> Result<LogicalPlan> {
+    match kind {
+        Kind::Exists => LogicalPlanBuilder::from(plan).limit(0, Some(1))?.build(),
+        Kind::Scalar => LogicalPlanBuilder::from(plan).limit(0, Some(2))?.build(),
+        Kind::Members { .. } | Kind::Rows => Ok(plan),
+    }
+}
+
+fn returned(kind: Kind, plan: &LogicalPlan) -> FieldRef {
+    let fields = plan.schema().fields();
+    match kind {
+        Kind::Exists | Kind::Members { .. } => Arc::new(Field::new("subplan", ArrowType::Boolean, true)),
+        Kind::Scalar => Arc::new(fields[0].as_ref().clone().with_name("subplan").with_nullable(true)),
+        Kind::Rows => {
+            let item = |(at, field): (usize, &FieldRef)| {
+                Arc::new(field.as_ref().clone().with_name(item_name(at)).with_nullable(true))
+            };
+            let items: Fields = fields.iter().enumerate().map(item).collect();
+            Arc::new(Field::new_list("subplan", Field::new_list_field(ArrowType::Struct(items), true), true))
+        }
+    }
+}
+
+/// Whether a plan may give other rows when it runs again.
+pub(super) fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::ScalarFunction(function) = expr {
+                    found |= match function.func.inner().downcast_ref::<Call>() {
+                        Some(call) => call.is_volatile,
+                        None if function.name() == super::joinable::NULLABLE => false,
+                        None => expr.is_volatile_node(),
+                    };
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// A subquery as a function.
+#[derive(Debug)]
+struct Call {
+    id: u64,
+    kind: Kind,
+    plan: LogicalPlan,
+    /// The types of the parameters.
+    parameters: Vec<ArrowType>,
+    is_volatile: bool,
+    statement: Arc<Statement>,
+    returns: FieldRef,
+    /// What the plan gave for parameters that there were.
+    answers: Mutex<HashMap<Vec<ScalarValue>, Arc<Answer>>>,
+    signature: Signature,
+}
+
+impl PartialEq for Call {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Call {}
+
+impl Hash for Call {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Call {
+    fn name(&self) -> &str {
+        match self.kind {
+            Kind::Exists => "exists_subplan",
+            Kind::Scalar => "subplan",
+            Kind::Members { is_all: false, .. } => "any_of_subplan",
+            Kind::Members { is_all: true, .. } => "all_of_subplan",
+            Kind::Rows => "rows_of_subplan",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
+        Ok(self.returns.data_type().clone())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(self.returns.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        if rows == 0 {
+            // So it is asked while a plan is made, too.
+            return Ok(ColumnarValue::Array(new_empty_array(self.returns.data_type())));
+        }
+        let arrays: Result<Vec<ArrayRef>> = args.args.iter().map(|arg| arg.to_array(rows)).collect();
+        let mut arrays = arrays?;
+        let operand = match self.kind {
+            Kind::Members { .. } if !arrays.is_empty() => Some(arrays.remove(0)),
+            _ => None,
+        };
+        if self.parameters.is_empty() {
+            let answer = self.once()?;
+            return match operand {
+                None => Ok(ColumnarValue::Scalar(answer.value(self.kind, None)?)),
+                Some(operand) => {
+                    self.collect(rows, |row| answer.value(self.kind, Some(ScalarValue::try_from_array(&operand, row)?)))
+                }
+            };
+        }
+        self.collect(rows, |row| {
+            let parameters: Result<Vec<ScalarValue>> =
+                arrays.iter().map(|array| ScalarValue::try_from_array(array, row)).collect();
+            let operand = operand.as_ref().map(|array| ScalarValue::try_from_array(array, row)).transpose()?;
+            self.answer(parameters?)?.value(self.kind, operand)
+        })
+    }
+}
+
+impl Call {
+    fn collect(&self, rows: usize, value: impl Fn(usize) -> Result<ScalarValue>) -> Result<ColumnarValue> {
+        let values: Result<Vec<ScalarValue>> = (0..rows).map(value).collect();
+        Ok(ColumnarValue::Array(ScalarValue::iter_to_array(values?)?))
+    }
+
+    fn answers(&self) -> MutexGuard<'_, HashMap<Vec<ScalarValue>, Arc<Answer>>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer of a plan without parameters, which is found once even where several threads ask for it.
+    fn once(&self) -> Result<Arc<Answer>> {
+        waiting(|| {
+            let mut answers = self.answers();
+            if let Some(known) = answers.get(&Vec::new()) {
+                return Ok(known.clone());
+            }
+            let answer = Arc::new(self.run(&[])?);
+            answers.insert(Vec::new(), answer.clone());
+            Ok(answer)
+        })
+    }
+
+    fn answer(&self, parameters: Vec<ScalarValue>) -> Result<Arc<Answer>> {
+        if self.is_volatile {
+            return self.run(&parameters).map(Arc::new);
+        }
+        if let Some(known) = self.answers().get(&parameters) {
+            return Ok(known.clone());
+        }
+        let answer = Arc::new(self.run(&parameters)?);
+        let mut answers = self.answers();
+        if answers.len() >= ANSWERS_MAX {
+            answers.clear();
+        }
+        answers.insert(parameters, answer.clone());
+        Ok(answer)
+    }
+
+    fn run(&self, parameters: &[ScalarValue]) -> Result<Answer> {
+        // The type of a column may have become a wider one since the subquery was planned.
+        let cast = |(value, to): (&ScalarValue, &ArrowType)| match value.data_type() == *to {
+            true => Ok(value.clone()),
+            false => value.cast_to(to),
+        };
+        let parameters: Result<Vec<ScalarValue>> = parameters.iter().zip(&self.parameters).map(cast).collect();
+        let batches = self.statement.rows(&self.plan, &parameters?)?;
+        Answer::of(self.kind, self.returns.data_type(), &batches)
+    }
+}

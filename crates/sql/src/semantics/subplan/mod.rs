@@ -1,0 +1,215 @@
+//! Subqueries in expressions, and LATERAL: what has a form of which a join gives the right answer is left to the
+//! library, and everything else becomes a call of a function that runs the subquery.
+//!
+//! ```text
+//! plan with subqueries
+//!   │  from the innermost subquery outwards, node by node
+//!   ├─ a join gives its answer (`joinable`)  ─▶  a subquery in a plain form, its columns under names of their own
+//!   ├─ any other                             ─▶  call(columns of the outer query)             (`call`, `run`, `answer`)
+//!   ├─ LATERAL                               ─▶  call that gives a list of rows, unnested     (`lateral`)
+//!   └─ WITH, named more than once             ─▶  a table whose rows are computed once         (`shared`)
+//! ```
+//!
+//! In the plan of a call each column of the outer query is a parameter. A call runs the plan once for each set of values
+//! that its parameters take, and once in all if there are none: slow beside a join where these are many, but it gives what
+//! SQL says for every form, NULLs included, as it does nothing but what SQL says.
+//!
+//! The library tells columns of the outer query by their qualified names, and takes those of a subquery over the same
+//! table for them once both stand in one join. So those that it gets have names that occur once.
+mod answer;
+mod call;
+mod joinable;
+mod lateral;
+mod run;
+mod scope;
+mod shared;
+mod sorting;
+
+use std::sync::Arc;
+
+use arrow_schema::FieldRef;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::expr::{BinaryExpr, Exists, InSubquery, SetComparison, SetQuantifier};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan, Operator, Subquery};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::adapt::visible;
+use crate::error::SqlError;
+pub(crate) use run::Statement;
+pub(crate) use shared::WithNames;
+
+use call::Kind;
+
+/// The rule for one statement.
+#[derive(Debug)]
+pub(crate) struct Subplans {
+    pub(crate) statement: Arc<Statement>,
+}
+
+impl AnalyzerRule for Subplans {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let plan = shared::share(plan, self)?;
+        let plan = scope::without_wrappers(self.convert(plan)?)?;
+        match scope::open_references(&plan)?.first() {
+            None => Ok(plan),
+            Some((_, column)) => Err(out_of_reach(column)),
+        }
+    }
+
+    fn name(&self) -> &str {
+        "subplans"
+    }
+}
+
+/// The error for a column of an outer query that is not there where the subquery stands.
+fn out_of_reach(column: &Column) -> DataFusionError {
+    let name = match &column.relation {
+        Some(table) => format!("{}.{}", table.table(), column.name),
+        None => column.name.clone(),
+    };
+    let error = SqlError::new("42803", format!("subquery uses ungrouped column \"{name}\" from outer query"));
+    DataFusionError::External(Box::new(error))
+}
+
+/// Where an expression stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It is a condition of its own: NULL is as good as false.
+    Condition,
+    /// In a condition below nothing but `AND` and `OR`, where NULL is as good as false, too.
+    Part,
+    /// In a condition below `NOT` as well: what is never NULL may be marked.
+    Negated,
+}
+
+impl Subplans {
+    fn convert(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        plan.transform_up(|node| self.convert_node(node)).map(|transformed| transformed.data)
+    }
+
+    fn convert_node(&self, node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        let node = lateral::convert(node, self)?;
+        if !has_subqueries(&node)? {
+            return Ok(Transformed::yes(node.recompute_schema()?));
+        }
+        let (node, selected) = sorting::widened(node)?;
+        let visible = visible(&node)?;
+        if let LogicalPlan::Filter(filter) = node {
+            let predicate = self.condition(filter.predicate, &visible, Place::Condition)?;
+            return Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, filter.input)?)));
+        }
+        let may_join = matches!(node, LogicalPlan::Projection(_));
+        let names = NamePreserver::new(&node);
+        let node = node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let converted = expr.transform_up(|expr| self.value(expr, &visible, may_join))?;
+            Ok(converted.update_data(|expr| name.restore(expr)))
+        })?;
+        let node = node.map_data(LogicalPlan::recompute_schema)?;
+        node.map_data(|node| sorting::narrowed(node, selected))
+    }
+
+    /// Converts a condition of a filter, or a part of one.
+    fn condition(&self, expr: Expr, visible: &DFSchema, place: Place) -> Result<Expr> {
+        let below = if place == Place::Condition { Place::Part } else { place };
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
+                let below = if op == Operator::And { place } else { below };
+                let left = Box::new(self.condition(*left, visible, below)?);
+                let right = Box::new(self.condition(*right, visible, below)?);
+                Ok(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+            }
+            Expr::Not(inner) => match *inner {
+                Expr::Exists(Exists { subquery, negated }) => {
+                    self.condition(Expr::Exists(Exists { subquery, negated: !negated }), visible, place)
+                }
+                Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                    let inverse = InSubquery { expr, subquery, negated: !negated };
+                    self.condition(Expr::InSubquery(inverse), visible, place)
+                }
+                inner => Ok(Expr::Not(Box::new(self.condition(inner, visible, Place::Negated)?))),
+            },
+            Expr::Exists(Exists { subquery, negated }) => {
+                let plan = self.convert(subquery.subquery.as_ref().clone())?;
+                match joinable::exists(&plan, visible)? {
+                    Some(plain) => Ok(Expr::Exists(Exists { subquery: plain, negated })),
+                    None => {
+                        let call = call::call(&self.statement, Kind::Exists, None, plan, visible)?;
+                        Ok(if negated { Expr::Not(Box::new(call)) } else { call })
+                    }
+                }
+            }
+            Expr::InSubquery(InSubquery { expr, subquery, negated: false }) if place != Place::Negated => {
+                let expr = expr.transform_up(|expr| self.value(expr, visible, true))?.data;
+                let plan = self.convert(subquery.subquery.as_ref().clone())?;
+                match joinable::members(&plan, visible)? {
+                    // A set of values that is the same for all rows is as quickly searched as joined.
+                    Some(plain) if place == Place::Condition || !plain.outer_ref_columns.is_empty() => {
+                        Ok(Expr::InSubquery(InSubquery::new(Box::new(expr), plain, false)))
+                    }
+                    _ => call::call(&self.statement, Kind::any_equal(), Some(expr), plan, visible),
+                }
+            }
+            other => Ok(other.transform_up(|expr| self.value(expr, visible, true))?.data),
+        }
+    }
+
+    /// Converts one expression whose parts are converted.
+    fn value(&self, expr: Expr, visible: &DFSchema, may_join: bool) -> Result<Transformed<Expr>> {
+        Ok(match expr {
+            Expr::Exists(Exists { subquery, negated }) => {
+                let plan = self.convert(subquery.subquery.as_ref().clone())?;
+                let call = call::call(&self.statement, Kind::Exists, None, plan, visible)?;
+                Transformed::yes(if negated { Expr::Not(Box::new(call)) } else { call })
+            }
+            Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                let plan = self.convert(subquery.subquery.as_ref().clone())?;
+                let call = call::call(&self.statement, Kind::any_equal(), Some(*expr), plan, visible)?;
+                Transformed::yes(if negated { Expr::Not(Box::new(call)) } else { call })
+            }
+            Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }) => {
+                let plan = self.convert(subquery.subquery.as_ref().clone())?;
+                let kind = Kind::Members { op, is_all: quantifier == SetQuantifier::All };
+                Transformed::yes(call::call(&self.statement, kind, Some(*expr), plan, visible)?)
+            }
+            Expr::ScalarSubquery(Subquery { subquery, .. }) => {
+                let plan = self.convert(subquery.as_ref().clone())?;
+                let plain = if may_join { joinable::scalar(&plan, visible)? } else { None };
+                Transformed::yes(match plain {
+                    Some(plain) => Expr::ScalarSubquery(plain),
+                    None => call::call(&self.statement, Kind::Scalar, None, plan, visible)?,
+                })
+            }
+            other => Transformed::no(other),
+        })
+    }
+}
+
+/// The subquery of an expression that is one.
+fn subquery_of(expr: &Expr) -> Option<&Subquery> {
+    match expr {
+        Expr::Exists(Exists { subquery, .. })
+        | Expr::InSubquery(InSubquery { subquery, .. })
+        | Expr::SetComparison(SetComparison { subquery, .. })
+        | Expr::ScalarSubquery(subquery) => Some(subquery),
+        _ => None,
+    }
+}
+
+fn has_subqueries(node: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    node.apply_expressions(|expr| {
+        expr.apply(|expr| {
+            found |= subquery_of(expr).is_some();
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+    })?;
+    Ok(found)
+}
+
+/// A column of an outer query, with its type.
+type Reference = (FieldRef, Column);
