@@ -96,6 +96,12 @@ impl DeviceFile for SleepyFile {
         Ok(())
     }
 
+    fn write_parts_durably(&self, parts: &[(&[u8], u64)]) -> io::Result<()> {
+        parts.iter().try_for_each(|(bytes, offset)| self.file.write_at(bytes, *offset))?;
+        std::thread::sleep(self.sleep);
+        Ok(())
+    }
+
     fn preallocate(&self, size: u64) -> io::Result<()> {
         self.file.preallocate(size)
     }

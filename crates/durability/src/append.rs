@@ -18,7 +18,7 @@ use crate::Lsn;
 use crate::dependency::{Dependencies, RecentCommits};
 use crate::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, Header, Hole, Place, Salt, Tag, frame_bytes};
 use crate::log::LogOptions;
-use crate::segment::{FRAMES_START, Segment};
+use crate::segment::Segment;
 
 /// Stands for "no LSN" where the lowest of some is asked.
 pub(crate) const NO_LSN: Lsn = Lsn::MAX;
@@ -38,6 +38,9 @@ pub(crate) struct Append {
     reserved: u64,
     salt: Salt,
     allocated_end: u64,
+    /// Where the frames of the segment start, and where they end at the latest unless there is only one.
+    frames_start: u64,
+    frames_limit: u64,
     /// There is a commit in the buffer that nobody waits for.
     has_unawaited: bool,
     /// The segment takes no more frames but reserved ones; the next segment must be begun.
@@ -67,6 +70,8 @@ pub(crate) struct SegmentInfo {
     pub(crate) sequence: u64,
     /// The highest LSN that needs the segment: of its commits, and of commits whose data frames it holds.
     pub(crate) lsn_max: Lsn,
+    /// Where its frames start.
+    pub(crate) start: u64,
     /// Where its frames end; 0 for the one that still takes frames.
     pub(crate) end: u64,
 }
@@ -147,6 +152,8 @@ impl Append {
             reserved: 0,
             salt: Salt::default(),
             allocated_end: 0,
+            frames_start: 0,
+            frames_limit: 0,
             has_unawaited: false,
             is_sealed: true,
             opening: Some(hole),
@@ -162,24 +169,24 @@ impl Append {
     }
 
     /// Goes on in a segment whose frames end at `end`.
-    pub(crate) fn resume(&mut self, segment: &Segment, end: u64) {
+    pub(crate) fn resume(&mut self, segment: &Segment, end: u64, options: &LogOptions) {
         assert!(self.buffer.is_empty() && self.reserved == 0, "frames belong to the segment before");
         self.salt = Salt::new(segment.header.salt);
         self.buffer_start = end;
         self.allocated_end = segment.allocated_bytes;
-        // One of an older version keeps to what that version knows.
-        self.is_sealed = !segment.header.is_newest_version();
+        (self.frames_start, self.frames_limit) = (segment.header.frames_start(), segment.header.frames_limit(options));
+        self.is_sealed = !segment.header.takes_frames();
     }
 
     /// Goes on in a new segment.
-    pub(crate) fn enter(&mut self, segment: &Segment) {
+    pub(crate) fn enter(&mut self, segment: &Segment, options: &LogOptions) {
         if let Some(last) = self.segments.back_mut() {
             last.end = self.buffer_start;
         }
-        self.resume(segment, FRAMES_START);
-        let header = &segment.header;
-        let info = SegmentInfo { number: header.number, sequence: header.link.sequence, lsn_max: 0, end: 0 };
-        self.segments.push_back(info);
+        let start = segment.header.frames_start();
+        self.resume(segment, start, options);
+        let (number, sequence) = (segment.header.number, segment.header.link.sequence);
+        self.segments.push_back(SegmentInfo { number, sequence, lsn_max: 0, start, end: 0 });
     }
 
     /// The flush that everything appended so far is on disk with.
@@ -213,7 +220,7 @@ impl Append {
             return Room::InFile;
         }
         // The first frame of a segment always may stand there, however large.
-        if offset != FRAMES_START && offset + need > options.segment_bytes {
+        if offset != self.frames_start && offset + need > self.frames_limit {
             self.is_sealed = true;
             return Room::InFile;
         }
@@ -238,7 +245,7 @@ impl Append {
         }
         // Steps, but not beyond the segment's planned size.
         let stepped = end.next_multiple_of(options.growth_bytes);
-        Extension::Grow(stepped.min(options.segment_bytes).max(end))
+        Extension::Grow(stepped.min(self.frames_limit).max(end))
     }
 
     pub(crate) fn extended_to(&mut self, allocated_end: u64) {

@@ -26,7 +26,7 @@ use std::io;
 use crate::Lsn;
 use crate::append::SegmentInfo;
 use crate::error::{LogError, Result};
-use crate::segment::{FRAMES_START, file_name};
+use crate::segment::file_name;
 
 /// A segment that is handed over: one that the log is about to give up, or as much as is on disk of one that it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct OldSegment {
     /// The highest LSN that it is needed for, as far as is known.
     pub lsn_max: Lsn,
     pub(crate) number: u64,
+    /// Where its frames start.
+    pub(crate) start: u64,
 }
 
 /// What an archive was handed, from which LSN to which.
@@ -59,12 +61,13 @@ pub struct Archived {
 
 impl OldSegment {
     pub(crate) fn new(log: u64, partition: u64, segment: SegmentInfo) -> OldSegment {
-        let SegmentInfo { number, sequence, lsn_max, end } = segment;
-        OldSegment { file: file_name(number), log, partition, sequence, bytes: end, lsn_max, number }
+        let SegmentInfo { number, sequence, lsn_max, start, end } = segment;
+        OldSegment { file: file_name(number), log, partition, sequence, bytes: end, lsn_max, number, start }
     }
 
     fn info(&self) -> SegmentInfo {
-        SegmentInfo { number: self.number, sequence: self.sequence, lsn_max: self.lsn_max, end: self.bytes }
+        let &OldSegment { number, sequence, lsn_max, start, bytes: end, .. } = self;
+        SegmentInfo { number, sequence, lsn_max, start, end }
     }
 }
 
@@ -109,7 +112,7 @@ impl Outgoing {
         let mut segments = segments.peekable();
         while let Some(segment) = segments.next() {
             // Without frames it may yet be replaced by another one in its place.
-            if segment.bytes > FRAMES_START {
+            if segment.bytes > segment.start {
                 self.offer(&segment)?;
             }
             if segments.peek().is_some() {

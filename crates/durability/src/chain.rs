@@ -13,6 +13,9 @@
 //! - one whose flush began after E: everything up to that beginning was once on disk; E is damage, the log is refused;
 //! - otherwise the flush around E was interrupted: a torn tail, to be dropped.
 //!
+//! Before that it asks the witnesses of the last flush, which may have a copy of it to go on with, or tell that E is damage
+//! (`witness.rs`).
+//!
 //! **Why flushes decide.** A disk may keep the second half of an interrupted write and lose the first. So valid frames
 //! after a damaged one prove nothing, as long as they belong to the flush that the damaged one belongs to. A frame of a
 //! later flush does prove something: it was written after the sync of the flush before (`frame.rs`).
@@ -28,7 +31,8 @@ use crate::append::SegmentInfo;
 use crate::device::DeviceFile;
 use crate::error::{LogError, Result, device_error};
 use crate::frame::{self, DATA_FRAMES_MAX, Header, Hole, Place, Tag};
-use crate::segment::{self, FRAMES_START, Segment, file_name};
+use crate::segment::{self, HEADER_BYTES, Segment, file_name};
+use crate::witness::{Flush, Witness, Witnesses};
 
 const CHUNK_BYTES: u64 = 1 << 20;
 const STEP_BYTES: u64 = frame::ALIGN_BYTES as u64;
@@ -37,6 +41,18 @@ const STEP_BYTES: u64 = frame::ALIGN_BYTES as u64;
 pub(crate) struct SegmentFile {
     pub(crate) header: segment::Header,
     pub(crate) reader: Reader,
+}
+
+impl SegmentFile {
+    pub(crate) fn witnesses(&self) -> Result<Witnesses> {
+        self.reader.witnesses(&self.header)
+    }
+
+    /// Whether a flush has left something here.
+    pub(crate) fn is_used(&mut self) -> Result<bool> {
+        let place = Place { salt: self.header.salt, offset: self.header.frames_start() };
+        Ok(self.reader.frame(place)?.is_some() || (self.header.has_witnesses() && self.witnesses()?.is_used()))
+    }
 }
 
 /// The segments of a partition, read up to some place.
@@ -61,6 +77,10 @@ pub(crate) struct Chain {
     pub(crate) is_settled: bool,
     pub(crate) is_at_end: bool,
     bytes_before: u64,
+    /// Of the last segment, once its frames have ended; none where they are not to be looked at.
+    witnesses: Option<Witnesses>,
+    /// Somebody may be appending, so that the end is no concern of the reader.
+    is_live: bool,
 }
 
 /// Where a payload stands.
@@ -92,7 +112,12 @@ pub(crate) enum Stop {
 
 impl Chain {
     /// The chain of `partition`, of segments in order of their sequence. Returns the numbers of spare files too.
-    pub(crate) fn new(partition: u64, mut segments: Vec<SegmentFile>, trimmed: Lsn) -> Result<(Chain, Vec<u64>)> {
+    pub(crate) fn new(
+        partition: u64,
+        mut segments: Vec<SegmentFile>,
+        trimmed: Lsn,
+        is_live: bool,
+    ) -> Result<(Chain, Vec<u64>)> {
         let link = |at: usize| segments[at].header.link;
         let is_broken = |at: &usize| link(at - 1).sequence + 1 != link(*at).sequence;
         let first = (1..segments.len()).rev().find(is_broken).unwrap_or(0);
@@ -117,14 +142,15 @@ impl Chain {
             number: segment.header.number,
             sequence: segment.header.link.sequence,
             lsn_max: 0,
+            start: segment.header.frames_start(),
             end: 0,
         };
         let chain = Chain {
             partition,
             infos: chain.iter().map(info).collect(),
+            offset: chain[0].header.frames_start(),
             segments: chain,
             current: 0,
-            offset: FRAMES_START,
             last_flush: 0,
             dirty_end: 0,
             open: HashMap::new(),
@@ -134,6 +160,8 @@ impl Chain {
             is_settled: true,
             is_at_end: false,
             bytes_before: 0,
+            witnesses: None,
+            is_live,
         };
         Ok((chain, spare))
     }
@@ -213,13 +241,17 @@ impl Chain {
         }
     }
 
-    /// The frames of the current segment have ended. Returns whether there is another one.
+    /// The frames of the current segment have ended. Returns whether there are more, here or in the next one.
     fn go_to_next_segment(&mut self) -> Result<bool> {
         let Some(end) = self.segments.get(self.current + 1).map(|next| next.header.link.previous_end) else {
-            if !self.is_at_end {
-                self.is_at_end = true;
-                self.inspect_tail()?;
+            if self.is_at_end {
+                return Ok(false);
             }
+            if !self.is_live && self.ask_witnesses()? {
+                return Ok(true);
+            }
+            self.is_at_end = true;
+            self.inspect_tail()?;
             return Ok(false);
         };
         let segment = &mut self.segments[self.current];
@@ -231,8 +263,38 @@ impl Chain {
         self.bytes_before += segment.reader.size;
         segment.reader.window = Vec::new();
         self.current += 1;
-        (self.offset, self.last_flush) = (FRAMES_START, 0);
+        (self.offset, self.last_flush) = (self.segments[self.current].header.frames_start(), 0);
         Ok(true)
+    }
+
+    /// Asks the witnesses of the last segment about the end of its frames. Returns whether there are more, in a copy.
+    fn ask_witnesses(&mut self) -> Result<bool> {
+        let (end, segment) = (self.offset, &mut self.segments[self.current]);
+        if let Some(patch_end) = segment.reader.patch_end() {
+            let detail = "the witness of the last flush holds no frames";
+            return if end >= patch_end { Ok(false) } else { Err(corrupt(&segment.reader.name, end, detail)) };
+        }
+        if !segment.header.has_witnesses() {
+            return Ok(false);
+        }
+        let found = segment.witnesses()?;
+        let Some(newest) = &found.newest else {
+            let slot = segment.header.slot_of(0);
+            let detail = "neither of the two witnesses of the last flush is whole, and a crash damages one at most";
+            return Err(corrupt(&segment.reader.name, slot, detail));
+        };
+        let is_copied = found.has_previous && newest.start <= end && !newest.copy.is_empty();
+        if newest.end > end && !is_copied {
+            let known = if found.has_previous && newest.start > end { newest.start } else { newest.end };
+            let detail = format!("no valid frame stands here, but everything up to byte {known} had been on disk");
+            return Err(corrupt(&segment.reader.name, end, &detail));
+        }
+        let has_more = newest.end > end;
+        if has_more {
+            segment.reader.put_over(newest);
+        }
+        self.witnesses = Some(found);
+        Ok(has_more)
     }
 
     /// Searches what follows the last frame. Refuses the chain if that testifies that it was not the last.
@@ -286,11 +348,16 @@ impl Chain {
         self.segments.iter().map(|segment| segment.reader.size).sum()
     }
 
+    pub(crate) fn last_segment(&self) -> &segment::Header {
+        &self.segments.last().expect("a chain has a segment").header
+    }
+
     pub(crate) fn segment_count(&self) -> u64 {
         self.segments.len() as u64
     }
 
-    /// Writes the last flush again, with zeros for a torn tail after it, unless a mark shows that nothing is open.
+    /// Writes the last flush again, with zeros for a torn tail after it and with its witness, unless a mark shows that nothing is
+    /// open.
     ///
     /// The last flush may have been read from the page cache only: after a crash of the process it may never have been
     /// synced, and after a failed sync the kernel may think it clean, so that a sync alone would do nothing. The bytes
@@ -298,23 +365,42 @@ impl Chain {
     /// began only after their sync. The zeros are needed as a frame left over in a torn tail is valid at its place: if
     /// new frames happened to end just there, the next recovery would take it for their successor.
     pub(crate) fn mend(&mut self) -> Result<()> {
-        if self.is_settled && self.torn_bytes() == 0 {
+        let (start, end) = (self.last_flush, self.offset);
+        let (has_witness, witness) = self.witness_for(end);
+        let is_whole = self.is_settled && self.torn_bytes() == 0 && has_witness;
+        let SegmentFile { header, reader } = &mut self.segments[self.current];
+        if is_whole && reader.patch.is_none() {
             return Ok(());
         }
-        let (start, end) = (self.last_flush, self.offset);
-        let reader = &mut self.segments[self.current].reader;
-        let mut bytes = reader.view(start, end - start)?.unwrap_or_default().to_vec();
-        assert_eq!(bytes.len() as u64, end - start, "it was just read");
-        bytes.resize((self.dirty_end.max(end) - start) as usize, 0);
-        let written = reader.file.write_durably(&bytes, start);
+        let there = end.min(reader.size);
+        let mut frames = reader.view(start, there - start)?.unwrap_or_default().to_vec();
+        assert_eq!(frames.len() as u64, there - start, "it was just read");
+        // In front of the first frame the file may have been cut off.
+        frames.resize((end - start) as usize, 0);
+        let zeros = self.dirty_end.saturating_sub(end) as usize;
+        // A flush without a witness may follow the one that was taken from its copy.
+        let copy = reader.patch.take().filter(|(copy_start, _)| *copy_start < start);
+        let written = copy.map_or(Ok(()), |(copy_start, copy)| reader.file.write_durably(&copy, copy_start));
+        // Without a frame in the segment the header is written again, and the slots behind it.
+        let written = written.and_then(|()| match start > 0 && header.has_witnesses() {
+            true => Flush { frames: &frames, zeros, start, witness }.write(&*reader.file, header, true).map(drop),
+            false => reader.file.write_durably(&[&frames[..], &vec![0; zeros]].concat(), start),
+        });
         written.map_err(|source| device_error(format!("mend {}", reader.name), reader.location.clone(), source))
+    }
+
+    /// Whether there is a witness of frames that end at `end`, or none is needed; with it its number, or that of the next one.
+    fn witness_for(&self, end: u64) -> (bool, u64) {
+        self.witnesses.as_ref().map_or((true, 0), |witnesses| witnesses.number_for(end))
     }
 
     /// What the partition goes on with: its segments, the last one with the end of its frames.
     pub(crate) fn into_parts(mut self) -> (VecDeque<SegmentInfo>, (Segment, u64)) {
+        // Mending has seen to it that there is one.
+        let witness = self.witness_for(self.offset).1 + 1;
         let SegmentFile { header, reader } = self.segments.pop().expect("a chain has a segment");
         let Reader { file, location, size, .. } = reader;
-        (self.infos, (Segment { header, file, location, allocated_bytes: size }, self.offset))
+        (self.infos, (Segment { header, file, location, allocated_bytes: size, witness }, self.offset))
     }
 }
 
@@ -332,18 +418,21 @@ pub(crate) struct Reader {
     window_start: u64,
     /// A payload read again behind the window.
     again: Vec<u8>,
+    /// What stands in the file in place of its own bytes, and where: the last flush, taken from its witness.
+    patch: Option<(u64, Vec<u8>)>,
 }
 
 impl Reader {
     pub(crate) fn new(number: u64, location: String, file: Box<dyn DeviceFile>) -> Result<Reader> {
         let name = file_name(number);
         let size = file.size().map_err(|source| device_error(format!("read {name}"), location.clone(), source))?;
-        Ok(Reader { name, location, file, size, window: Vec::new(), window_start: 0, again: Vec::new() })
+        let (window, again) = (Vec::new(), Vec::new());
+        Ok(Reader { name, location, file, size, window, window_start: 0, again, patch: None })
     }
 
     /// The bytes of the segment header, fewer where the file is shorter.
     pub(crate) fn header_bytes(&mut self) -> Result<&[u8]> {
-        Ok(self.view(0, FRAMES_START.min(self.size))?.unwrap_or_default())
+        Ok(self.view(0, self.size.min(HEADER_BYTES as u64))?.unwrap_or_default())
     }
 
     /// `bytes` bytes from `offset`; `None` if the file ends before.
@@ -353,10 +442,10 @@ impl Reader {
         }
         if !self.is_in_window(offset, bytes) {
             let length = bytes.max(CHUNK_BYTES).min(self.size - offset);
-            self.window.resize(length as usize, 0);
-            self.window_start = offset;
-            let read = self.file.read_at(&mut self.window, offset);
-            read.map_err(|source| self.read_failed(source))?;
+            let mut window = std::mem::take(&mut self.window);
+            window.resize(length as usize, 0);
+            self.read_into(&mut window, offset)?;
+            (self.window, self.window_start) = (window, offset);
         }
         let from = (offset - self.window_start) as usize;
         Ok(Some(&self.window[from..from + bytes as usize]))
@@ -371,10 +460,51 @@ impl Reader {
         if self.is_in_window(offset, bytes) {
             return Ok(self.view(offset, bytes)?.unwrap_or_default());
         }
-        self.again.resize(bytes as usize, 0);
-        let read = self.file.read_at(&mut self.again, offset);
-        read.map_err(|source| self.read_failed(source))?;
+        let mut again = std::mem::take(&mut self.again);
+        again.resize(bytes as usize, 0);
+        self.read_into(&mut again, offset)?;
+        self.again = again;
         Ok(&self.again)
+    }
+
+    /// Reads from the file, and what stands in place of a part of it.
+    fn read_into(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        let (Some((start, patch)), Some(patch_end)) = (&self.patch, self.patch_end()) else {
+            return self.file.read_at(bytes, offset).map_err(|source| self.read_failed(source));
+        };
+        // The patch may stand where the file has ended.
+        let own_end = if self.size == patch_end { *start } else { self.size };
+        let own = own_end.saturating_sub(offset).min(bytes.len() as u64) as usize;
+        if own > 0 {
+            self.file.read_at(&mut bytes[..own], offset).map_err(|source| self.read_failed(source))?;
+        }
+        let (from, to) = (offset.max(*start), patch_end.min(offset + bytes.len() as u64));
+        if from < to {
+            let there = &patch[(from - start) as usize..(to - start) as usize];
+            bytes[(from - offset) as usize..(to - offset) as usize].copy_from_slice(there);
+        }
+        Ok(())
+    }
+
+    fn patch_end(&self) -> Option<u64> {
+        self.patch.as_ref().map(|(start, bytes)| start + bytes.len() as u64)
+    }
+
+    /// Takes the copy of a flush in place of what the file holds there.
+    fn put_over(&mut self, witness: &Witness) {
+        self.patch = Some((witness.start, witness.copy.clone()));
+        self.size = self.size.max(witness.end);
+        self.window.clear();
+    }
+
+    /// The slots of witnesses; leaves the window where it is.
+    fn witnesses(&self, header: &segment::Header) -> Result<Witnesses> {
+        let read = |offset: u64, bytes: u64| {
+            // The file may have been cut off.
+            let mut slot = vec![0; bytes.min(self.size.saturating_sub(offset)) as usize];
+            if slot.is_empty() { Ok(slot) } else { self.file.read_at(&mut slot, offset).map(|()| slot) }
+        };
+        Witnesses::read(header, read).map_err(|source| self.read_failed(source))
     }
 
     fn read_failed(&self, source: std::io::Error) -> LogError {

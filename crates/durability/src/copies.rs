@@ -30,6 +30,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -39,7 +40,7 @@ use crate::archive::{Archived, OldSegment};
 use crate::device::{Access, Device, DeviceFile};
 use crate::error::{LogError, Result, device_error};
 use crate::frame::{u32_at, u64_at};
-use crate::segment::{FRAMES_START, Header};
+use crate::segment::{HEADER_BYTES, Header};
 
 /// How the names of copies end.
 pub(crate) const SUFFIX: &str = ".redo";
@@ -47,7 +48,7 @@ const EXTENT_SUFFIX: &str = ".extent";
 const MAGIC: [u8; 8] = *b"LSTEXTN\0";
 const FORMAT_VERSION: u32 = 1;
 const CHUNK_BYTES: u64 = 1 << 20;
-const SECTOR: usize = FRAMES_START as usize;
+const SECTOR: usize = HEADER_BYTES;
 const EXTENT_BYTES: usize = 48;
 
 /// Copies segments to another device, to be used with [`Log::archive_with`](crate::Log::archive_with).
@@ -93,11 +94,11 @@ impl SegmentArchive {
         let (copy, end) = match self.find(&name, &header)? {
             Some((copy, end)) => {
                 if known_end != Some(end) {
-                    compare(&*source, &*copy, end.min(segment.bytes), &name)?;
+                    compare(&*source, &*copy, header.frames_start()..end.min(segment.bytes), &name)?;
                 }
                 (copy, end)
             }
-            None => (self.begin(&place, &name)?, FRAMES_START),
+            None => (self.begin(&place, &name)?, header.frames_start()),
         };
         if end > segment.bytes {
             return Err(other_frames(&name));
@@ -108,7 +109,7 @@ impl SegmentArchive {
         }
         // If it was there before, it may have been read from the page cache only.
         if known_end != Some(segment.bytes) {
-            copy.write_durably(&header.encode_copy(segment.bytes), 0)?;
+            copy.write_durably(&Header { copy_end: segment.bytes, ..header }.encode(), 0)?;
         }
         known.ends.insert(name, segment.bytes);
         Ok(())
@@ -286,12 +287,13 @@ pub fn archived_logs(archive: &dyn Device) -> Result<Vec<ArchivedLog>> {
 /// The header of a copy and the end of its frames; `None` if it was interrupted before it held anything.
 pub(crate) fn read_header(copy: &dyn DeviceFile, name: &str) -> io::Result<Option<(Header, u64)>> {
     let size = copy.size()?;
-    let mut sector = vec![0; size.min(FRAMES_START) as usize];
+    let mut sector = vec![0; size.min(SECTOR as u64) as usize];
     copy.read_at(&mut sector, 0)?;
     if sector.iter().all(|&byte| byte == 0) {
         return Ok(None);
     }
-    let (header, end) = Header::decode_copy(&sector, name).map_err(io::Error::other)?;
+    let header = Header::decode_copy(&sector, name).map_err(io::Error::other)?;
+    let end = header.copy_end;
     if end > size {
         let detail = format!("it ends at byte {size}, its frames at byte {end}");
         let corrupt = LogError::Corrupt { file: name.to_string(), offset: size, detail };
@@ -303,7 +305,7 @@ pub(crate) fn read_header(copy: &dyn DeviceFile, name: &str) -> io::Result<Optio
 /// Reads what stands in a file from one place to another.
 fn for_each_chunk(
     file: &dyn DeviceFile,
-    range: std::ops::Range<u64>,
+    range: Range<u64>,
     mut apply: impl FnMut(u64, &[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut chunk = Vec::new();
@@ -317,10 +319,10 @@ fn for_each_chunk(
     Ok(())
 }
 
-/// Refuses a copy that holds other frames than the segment up to `end`.
-fn compare(segment: &dyn DeviceFile, copy: &dyn DeviceFile, end: u64, name: &str) -> io::Result<()> {
+/// Refuses a copy that holds other frames than the segment in a range of both.
+fn compare(segment: &dyn DeviceFile, copy: &dyn DeviceFile, range: Range<u64>, name: &str) -> io::Result<()> {
     let (mut there, mut is_same) = (Vec::new(), true);
-    for_each_chunk(segment, FRAMES_START..end, |from, chunk| {
+    for_each_chunk(segment, range, |from, chunk| {
         there.resize(chunk.len(), 0);
         copy.read_at(&mut there, from)?;
         is_same &= there == chunk;

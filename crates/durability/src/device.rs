@@ -66,6 +66,13 @@ pub trait DeviceFile: Send + Sync {
     /// Writes all of `bytes` at `offset` and makes them durable. Promises nothing of earlier writes.
     fn write_durably(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
+    /// Writes several runs of bytes, each at its offset, and makes them durable together: until then any part of any of them
+    /// may be kept or lost, in any order.
+    fn write_parts_durably(&self, parts: &[(&[u8], u64)]) -> io::Result<()> {
+        parts.iter().try_for_each(|(bytes, offset)| self.write_at(bytes, *offset))?;
+        self.sync()
+    }
+
     /// Extends the file to `size` bytes with zeros that take up room on the medium; does nothing to a file that
     /// is as long already. Overwriting such zeros costs no metadata update at the next sync.
     fn preallocate(&self, size: u64) -> io::Result<()>;

@@ -1,22 +1,23 @@
 //! The files that are not in use: where a partition gets its next segment, and where trimmed ones go.
 //!
-//! A file that is recycled gets a new header over its old one and keeps the rest: its blocks are allocated, and the
-//! left-over frames are none under the new salt. Spare files are taken before new ones are created; those beyond
+//! A file that is recycled gets a new header over its old one, and new slots for witnesses, and keeps the rest: its blocks are
+//! allocated, and the left-over frames are none under the new salt. Spare files are taken before new ones are created; those beyond
 //! [`LogOptions::spare_segments`](crate::LogOptions::spare_segments), and those that one huge frame made longer than
 //! others, are removed.
 //!
-//! Nothing here is remembered on disk. Recovery finds what is spare by looking: files of zeros, and segments that no
-//! chain needs any more (`chain.rs`).
+//! What is spare is not remembered on disk. Recovery finds it by looking: files of zeros, segments that no chain needs any
+//! more (`chain.rs`), and those that were being begun (`begun.rs`).
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::append::SegmentInfo;
-use crate::device::{Access, Device};
+use crate::device::{Access, Device, DeviceFile};
 use crate::error::{Result, device_error};
 use crate::log::LogOptions;
-use crate::segment::{self, FRAMES_START, Header, Link, Segment, file_name};
+use crate::segment::{self, HEADER_BYTES, Header, Link, Segment, file_name};
+use crate::{begun, witness};
 
 /// The files of a log's directory.
 pub(crate) struct Files {
@@ -36,8 +37,35 @@ impl Files {
         Files { device, log, stock: Mutex::new(Stock { next_number, spare }) }
     }
 
-    /// Begins a segment durably: its header and its name are on disk.
-    pub(crate) fn begin(&self, link: Link, allocate_bytes: u64) -> Result<Segment> {
+    /// Begins a segment durably, with room for `need` bytes at least: its header and its name are on disk, and a note of it.
+    pub(crate) fn begin(&self, link: Link, need: u64, options: &LogOptions) -> Result<Segment> {
+        // Room for the note first, and room for a header: a disk that is full must not leave a part of either.
+        let notes = begun::prepare(&*self.device, link.partition)?;
+        let slot_bytes = segment::slot_bytes(options);
+        let (number, file) = self.take()?;
+        let header = Header::new(number, self.log, segment::random_number(), link, slot_bytes);
+        let room = (options.growth_bytes.min(options.segment_bytes) - HEADER_BYTES as u64).max(need);
+        let begun = file.preallocate(header.frames_start() + room).and_then(|()| {
+            // The header first: until it is there the slots may be zeros, or frames of the segment that the file was before.
+            file.write_durably(&header.encode(), 0)?;
+            witness::begin(&*file, &header)?;
+            file.sync()?;
+            self.device.sync_dir()?;
+            file.size()
+        });
+        let allocated_bytes = begun.map_err(|source| {
+            // The next attempt goes on with the same file.
+            self.stock.lock().spare.push(number);
+            device_error(format!("create {}", file_name(number)), self.device.location(), source)
+        })?;
+        // After a failure the note may be there: then the file must not become another segment before recovery has looked.
+        begun::note(&*notes, &*self.device, &header)?;
+        let location = self.device.location();
+        Ok(Segment { header, file, location, allocated_bytes, witness: witness::FIRST })
+    }
+
+    /// A file to begin a segment in.
+    fn take(&self) -> Result<(u64, Box<dyn DeviceFile>)> {
         let (number, is_new) = {
             let mut stock = self.stock.lock();
             match stock.spare.pop() {
@@ -49,36 +77,18 @@ impl Files {
             }
         };
         let name = file_name(number);
-        let fail = |source| device_error(format!("create {name}"), self.device.location(), source);
         let file = if is_new { self.device.create(&name) } else { self.device.open(&name, Access::Write) };
-        let file = file.map_err(fail)?;
-        let header = Header::new(number, self.log, segment::random_number(), link);
-        // Room first: a disk that is full must not leave a part of a header.
-        let begun = file.preallocate(allocate_bytes).and_then(|()| {
-            file.write_at(&header.encode(), 0)?;
-            file.sync()?;
-            self.device.sync_dir()?;
-            file.size()
-        });
-        match begun {
-            Ok(size) => {
-                let (location, allocated_bytes) = (self.device.location(), size.max(FRAMES_START));
-                Ok(Segment { header, file, location, allocated_bytes })
-            }
-            Err(error) => {
-                // The next attempt goes on with the same file.
-                self.stock.lock().spare.push(number);
-                Err(fail(error))
-            }
-        }
+        let fail = |source| device_error(format!("create {name}"), self.device.location(), source);
+        Ok((number, file.map_err(fail)?))
     }
 
     /// Takes files out of use. Not more than wanted stay, and none that one huge frame made longer than others.
     pub(crate) fn give_up(&self, segments: &[SegmentInfo], options: &LogOptions) -> Result<()> {
         let mut stock = self.stock.lock();
         let mut removed = false;
-        for &SegmentInfo { number, end, .. } in segments {
-            if stock.spare.len() < options.spare_segments && end <= options.segment_bytes {
+        for &SegmentInfo { number, start, end, .. } in segments {
+            let is_longer = end - start > options.segment_bytes - HEADER_BYTES as u64;
+            if stock.spare.len() < options.spare_segments && !is_longer {
                 stock.spare.push(number);
                 continue;
             }

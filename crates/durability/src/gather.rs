@@ -26,11 +26,10 @@ use crate::copies::{self, SUFFIX};
 use crate::device::{Access, Device, DeviceFile, DirectoryLock};
 use crate::error::{LogError, Result, device_error};
 use crate::frame::Place;
-use crate::segment::{self, FRAMES_START, Header, file_name};
-use crate::trim;
+use crate::segment::{self, Header, file_name};
+use crate::{begun, trim};
 
 const CHUNK_BYTES: u64 = 1 << 20;
-const SECTOR: usize = FRAMES_START as usize;
 
 /// A segment in one of the sources.
 #[derive(Clone)]
@@ -50,6 +49,8 @@ pub struct GatheredLog {
     /// By number less one.
     segments: Vec<Found>,
     trim: Option<Vec<u8>>,
+    /// Which segments were begun, as a directory of the log itself has noted.
+    begun: Option<Vec<u8>>,
     location: String,
 }
 
@@ -70,8 +71,8 @@ impl GatheredLog {
                 let place = partitions.entry(link.partition).or_default().entry(link.sequence).or_default();
                 match place.entry(found.header.salt) {
                     Entry::Vacant(free) => drop(free.insert(found)),
-                    // One of them may be older, and room that is not used yet says nothing.
-                    Entry::Occupied(mut known) if frames_end(known.get())? < frames_end(&found)? => {
+                    // One of them may be older, and room that is not used yet says nothing. A copy has no witnesses.
+                    Entry::Occupied(mut known) if ends_before(known.get(), &found)? => {
                         known.insert(found);
                     }
                     Entry::Occupied(_) => {}
@@ -89,8 +90,13 @@ impl GatheredLog {
             segments.extend(chain);
         }
         let trim = log.filter(|_| below > 0).map(|log| trim::encode(log, below));
+        let mut begun = None;
+        for device in sources.iter().take_while(|_| !segments.is_empty()) {
+            let read = begun::bytes_of(&**device);
+            begun = begun.or(read.map_err(|source| failed("read the notes of what was begun", &**device, source))?);
+        }
         let location = sources.iter().map(|device| device.location()).collect::<Vec<_>>().join(", ");
-        Ok(GatheredLog { segments, trim, location })
+        Ok(GatheredLog { segments, trim, begun, location })
     }
 
     /// The number of its segments.
@@ -131,6 +137,10 @@ pub fn gather_log(sources: &[Arc<dyn Device>], target: &dyn Device, below: Lsn) 
     }
     if let (Some(found), true) = (gathered.segments.first(), below > 0) {
         trim::write(target, found.header.log, below, 0)?;
+    }
+    if let Some(bytes) = &gathered.begun {
+        let written = target.create(begun::FILE).and_then(|file| file.write_durably(bytes, 0));
+        written.map_err(|source| failed("note what was begun", target, source))?;
     }
     target.sync_dir().map_err(|source| failed("sync the directory", target, source))?;
     Ok(gathered.segments())
@@ -186,14 +196,21 @@ fn chain_of(partition: Partition) -> Result<Vec<Found>> {
 }
 
 fn has_frames(found: &Found) -> Result<bool> {
-    let place = Place { salt: found.header.salt, offset: FRAMES_START };
+    let place = Place { salt: found.header.salt, offset: found.header.frames_start() };
     Ok(reader(found)?.frame(place)?.is_some())
+}
+
+/// Whether the second one has more frames, or as many and witnesses of them.
+fn ends_before(known: &Found, found: &Found) -> Result<bool> {
+    let ends = [known, found].map(|it| frames_end(it).map(|end| (end, it.header.has_witnesses())));
+    let [known, found] = ends;
+    Ok(known? < found?)
 }
 
 /// Where the first place is that holds no valid frame.
 fn frames_end(found: &Found) -> Result<u64> {
     let mut reader = reader(found)?;
-    let mut place = Place { salt: found.header.salt, offset: FRAMES_START };
+    let mut place = Place { salt: found.header.salt, offset: found.header.frames_start() };
     while let Some((header, _)) = reader.frame(place)? {
         place.offset += header.frame_bytes();
     }
@@ -251,13 +268,20 @@ impl Device for GatheredLog {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let trim = self.trim.iter().map(|_| trim::FILE.to_string());
-        Ok(trim.chain((1..=self.segments()).map(file_name)).collect())
+        let others = [(trim::FILE, &self.trim), (begun::FILE, &self.begun)].into_iter();
+        let others = others.filter(|(_, bytes)| bytes.is_some()).map(|(name, _)| name.to_string());
+        Ok(others.chain((1..=self.segments()).map(file_name)).collect())
     }
 
     fn open(&self, name: &str, _access: Access) -> io::Result<Box<dyn DeviceFile>> {
-        if let (trim::FILE, Some(bytes)) = (name, &self.trim) {
-            return Ok(Box::new(GatheredFile { head: bytes.clone(), rest: None, end: bytes.len() as u64 }));
+        let beside = match name {
+            trim::FILE => &self.trim,
+            begun::FILE => &self.begun,
+            _ => &None,
+        };
+        if let Some(head) = beside.clone() {
+            let end = head.len() as u64;
+            return Ok(Box::new(GatheredFile { head, rest: None, end }));
         }
         let number = segment::parse_name(name).ok_or(io::ErrorKind::NotFound)?;
         let found = self.find(number).ok_or(io::ErrorKind::NotFound)?;
@@ -295,7 +319,7 @@ impl DeviceFile for GatheredFile {
         if offset + bytes.len() as u64 > self.end {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let head = self.head.get(offset.min(SECTOR as u64 * 2) as usize..).unwrap_or_default();
+        let head = &self.head[offset.min(self.head.len() as u64) as usize..];
         let (first, others) = bytes.split_at_mut(head.len().min(bytes.len()));
         first.copy_from_slice(&head[..first.len()]);
         match &self.rest {

@@ -23,6 +23,7 @@
 //! | `fs` | [`FsDevice`], the device on a directory of the file system |
 //! | `frame` | the bytes of a frame |
 //! | `segment`, `files`, `trim` | the bytes of a segment header; which files are free; up to where the log was given up |
+//! | `witness`, `begun` | how the loss of the last flush, or of the last file, is noticed |
 //! | `append`, `partition` | one partition: room, buffer, flush, files |
 //! | `dependency` | [`Dependencies`]: what a partition commit must not survive without |
 //! | `frontier` | up to which LSN everything is on disk |
@@ -44,14 +45,15 @@
 //! 3. A transaction is replayed whole or not at all (`tests/crash.rs`, `tests/damage.rs`).
 //! 4. After a failed write or sync nothing more is acknowledged; a full disk fails what does not fit, and the log
 //!    goes on when there is space (`tests/faults.rs`).
-//! 5. Damage to acknowledged frames is refused with file and offset, never skipped (`tests/damage.rs`). The
-//!    limits of this promise are listed in `recover.rs`.
+//! 5. Damage to acknowledged frames is mended from a second place or refused with file and offset, never skipped, also where it
+//!    hits the end of the log (`tests/damage.rs`, `tests/log_end.rs`). The limits of this promise are listed in `recover.rs`.
 //!
 //! What checkpoints promise stands in `checkpoint.rs`.
 #![forbid(unsafe_code)]
 
 mod append;
 mod archive;
+mod begun;
 mod chain;
 mod checkpoint;
 mod copies;
@@ -75,6 +77,7 @@ mod recover;
 mod segment;
 mod trim;
 mod turn;
+mod witness;
 
 pub use archive::{Archived, OldSegment};
 pub use checkpoint::{

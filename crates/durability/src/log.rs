@@ -49,7 +49,7 @@ use crate::partition::{Common, Partition, Pushed};
 use crate::pause::Pause;
 use crate::poison::Poison;
 use crate::recover::{self, Recovered, Resume};
-use crate::segment::FRAMES_START;
+use crate::segment::HEADER_BYTES;
 use crate::trim;
 
 /// The sizes of a log. They may differ from one opening to the next.
@@ -57,7 +57,8 @@ use crate::trim;
 pub struct LogOptions {
     /// How many partitions take frames, at least 1. Those that earlier openings had beyond are read and trimmed.
     pub partitions: usize,
-    /// A segment takes no frame that would end beyond this size, unless it is the segment's only one.
+    /// A segment takes no frame that would end beyond this size, unless it is the segment's only one. What stands in front of
+    /// its frames beside the header, 132 KiB by default, is not counted.
     pub segment_bytes: u64,
     /// An append that would fill the buffer of its partition beyond this size flushes first, at most 1 GiB.
     pub buffer_bytes: usize,
@@ -196,9 +197,9 @@ impl Log {
     ) -> std::result::Result<(Log, Recovered), OpenError<E>> {
         let options = LogOptions {
             partitions: options.partitions.max(1),
-            segment_bytes: options.segment_bytes.max(FRAMES_START),
+            segment_bytes: options.segment_bytes.max(HEADER_BYTES as u64),
             buffer_bytes: options.buffer_bytes.min(1 << 30),
-            growth_bytes: options.growth_bytes.max(FRAMES_START),
+            growth_bytes: options.growth_bytes.max(HEADER_BYTES as u64),
             ..options
         };
         let (lock, access) = locked;
@@ -210,11 +211,11 @@ impl Log {
             let mut chains = chains.into_iter().peekable();
             for number in 0..found.max(options.partitions) as u64 {
                 let partition = match chains.next_if(|chain| chain.partition == number) {
-                    None => Partition::new(number, Append::new(Default::default(), 0, true, hole), None),
+                    None => Partition::new(number, Append::new(Default::default(), 0, true, hole), None, &options),
                     Some(chain) => {
                         let (lsn_max, is_settled) = (chain.lsn_max, chain.is_settled);
                         let (segments, end) = chain.into_parts();
-                        Partition::new(number, Append::new(segments, lsn_max, is_settled, hole), Some(end))
+                        Partition::new(number, Append::new(segments, lsn_max, is_settled, hole), Some(end), &options)
                     }
                 };
                 partitions.push(partition);

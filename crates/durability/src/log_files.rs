@@ -3,7 +3,7 @@
 use crate::Lsn;
 use crate::device::{Access, Device};
 use crate::error::{Result, device_error};
-use crate::segment::{self, FRAMES_START, Header};
+use crate::segment::{self, HEADER_BYTES, Header};
 
 /// A file of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub fn log_files(device: &dyn Device) -> Result<Vec<LogFile>> {
         let what = format!("read {name}");
         let file = device.open(&name, Access::Read).map_err(|source| fail(&what, source))?;
         let bytes = file.size().map_err(|source| fail(&what, source))?;
-        let mut header = vec![0; FRAMES_START.min(bytes) as usize];
+        let mut header = vec![0; bytes.min(HEADER_BYTES as u64) as usize];
         file.read_at(&mut header, 0).map_err(|source| fail(&what, source))?;
         let content = match Header::decode(&header, number) {
             _ if header.iter().all(|byte| *byte == 0) => LogFileContent::Unfinished,

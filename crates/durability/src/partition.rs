@@ -7,7 +7,7 @@
 //!             put the frame into the buffer
 //!   flush:    (one thread at a time, elected by `turn.rs`)
 //!             take the append latch: exchange the buffer for an empty one; release
-//!             write the buffer durably
+//!             write the buffer durably, with its witness (`witness.rs`)
 //!             tell the frontier which LSNs arrived; publish the number of the flush
 //! ```
 //!
@@ -39,7 +39,7 @@ use crate::frontier::Frontier;
 use crate::log::LogOptions;
 use crate::pause::Pause;
 use crate::poison::Poison;
-use crate::segment::{FRAMES_START, Link, Segment};
+use crate::segment::{Link, Segment};
 use crate::turn::{self, Turn};
 
 /// What the partitions of a log have in common. Nothing of it is written by an append.
@@ -97,9 +97,14 @@ enum Target {
 
 impl Partition {
     /// A partition that goes on with `segment`, whose frames end at `end`, or with a segment to be begun.
-    pub(crate) fn new(number: u64, mut append: Append, segment: Option<(Segment, u64)>) -> Partition {
+    pub(crate) fn new(
+        number: u64,
+        mut append: Append,
+        segment: Option<(Segment, u64)>,
+        options: &LogOptions,
+    ) -> Partition {
         if let Some((segment, end)) = &segment {
-            append.resume(segment, *end);
+            append.resume(segment, *end, options);
         }
         let segment = segment.map(|(segment, _)| segment);
         Partition {
@@ -251,8 +256,8 @@ impl Partition {
         let Some(taken) = &writer.taken else {
             return Ok(());
         };
-        let segment = writer.segment.as_ref().expect("frames are appended to a segment");
-        segment.write_durably(&taken.bytes, taken.start)?;
+        let segment = writer.segment.as_mut().expect("frames are appended to a segment");
+        segment.write_flush(&taken.bytes, taken.start, !taken.lsns.is_empty())?;
         // Another partition may have failed meanwhile; nothing is acknowledged after that.
         common.poison.check()?;
         common.frontier.complete(&taken.lsns);
@@ -312,9 +317,8 @@ impl Partition {
                 lsn_before: append.lsn_max,
             }
         };
-        let allocate = options.growth_bytes.min(options.segment_bytes).max(FRAMES_START + need);
-        let segment = common.files.begin(link, allocate)?;
-        self.append.lock().enter(&segment);
+        let segment = common.files.begin(link, need, options)?;
+        self.append.lock().enter(&segment, options);
         writer.segment = Some(segment);
         Ok(())
     }

@@ -1,14 +1,15 @@
 //! Recovery: the partitions merged into one row of commits, up to the first gap, and partition commits beyond.
 //!
 //! ```text
-//!   read the headers of all files; sort them into chains, one for each partition; the rest is spare (`chain.rs`)
+//!   read the headers of all files; sort them into chains, one for each partition; the rest is spare (`chain.rs`, `begun.rs`)
 //!   next = the trim point, or 1
 //!   repeat
 //!     next stands in a known hole -> read all chains past the hole; hand over its partition commits; next = its end
 //!     a commit with LSN next was read -> hand it over, its data frames first; next + 1     (a void: next + 1)
 //!     otherwise read on in the chain that is furthest behind
 //!   until every chain is at its end: next is missing, the first gap
-//!   a frame testifies that next was stable once -> damage, refuse
+//!   a chain ends in damage, as its witnesses tell (`witness.rs`)  -> refuse
+//!   a frame testifies that next was stable once                   -> damage, refuse
 //!   hand over the partition commits beyond the gap that depend on none of the missing LSNs (`dependency.rs`), in LSN
 //!   order; drop the other commits there
 //!   mend the last flush of every chain (`chain.rs`)
@@ -23,15 +24,21 @@
 //! A transaction depends only on commits with lower LSNs, so LSN order is right for partition commits too; within a
 //! partition it keeps their order wherever one depends on the other.
 //!
-//! Nothing is written but the last flushes and the trim point, with the bytes that they have, and zeros over torn
-//! tails. So recovery can be interrupted at any point, any number of times.
+//! Nothing is written but the last flushes with their witnesses, the trim point and the notes of what was begun, with the bytes
+//! that they have, and zeros over torn tails. So recovery can be interrupted at any point, any number of times.
 //!
-//! What cannot be told apart:
-//! - Damage within the last flush of a partition that was not closed looks like an interrupted write, and its
-//!   commits are dropped, though they may have been acknowledged, unless a later flush of another partition, or a
-//!   mark, testifies that they were stable. (A closed partition ends with a mark that testifies for all of it.)
-//! - Last segments that were removed, or replaced by older copies of themselves, are missed only by the same testimony. What
-//!   was there when the log was closed last testifies as well (`trim.rs`).
+//! **Damage** is found wherever one run of bytes of one file was hit, in whatever state the log was left, or one file is gone.
+//! Reading goes on in the other partitions up to the first LSN that is missing, so that the error can say up to where all is
+//! whole: a copy that ends there is a way to accept the loss (`read_log_to_gap`).
+//!
+//! What cannot be told apart from an interrupted write, or from what never was:
+//! - Damage to the last flush of a partition that was not closed, if its witness was hit as well and what stands between them
+//!   was not. A later flush of another partition, or a mark, may testify that its commits were stable; then it is refused.
+//! - A last segment that is gone together with the note that it was begun, unless it was there when the log was closed last
+//!   (`trim.rs`), or the whole directory.
+//! - Files that were replaced by older copies of themselves, all that belong together.
+//! - In segments of older versions, which have no witnesses: damage to the last flush, and a last segment that is gone. That ends
+//!   with the first append of this version.
 //! - What an interrupted flush testifies to is passed over if its first frame is lost: that may have been an opening frame, with
 //!   the hole that makes it true.
 //! - Damage to the mark itself, or to what follows the last frame, looks like a torn tail; nothing is lost.
@@ -40,11 +47,12 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use crate::Lsn;
+use crate::begun::{self, Begun, Noted};
 use crate::chain::{Chain, Numbered, PayloadRef, Reader, SegmentFile, Stop, corrupt};
 use crate::device::{Access, Device};
 use crate::error::{LogError, OpenError, Result, device_error};
-use crate::frame::{Frame, FrameKind, Hole, Place, Tag};
-use crate::segment::{self, FRAMES_START, file_name};
+use crate::frame::{Frame, FrameKind, Hole, Tag};
+use crate::segment::{self, file_name};
 use crate::trim::{self, TrimPoint};
 
 const PROGRESS_STEPS: u64 = 256;
@@ -88,6 +96,8 @@ pub(crate) struct Stock {
     pub(crate) next_number: u64,
     pub(crate) spare: Vec<u64>,
     pub(crate) trim: TrimPoint,
+    /// By partition, the last segment that is known to have been begun.
+    begun: BTreeMap<u64, Noted>,
 }
 
 type Apply<'a, E> = dyn FnMut(Frame<'_>) -> std::result::Result<(), E> + 'a;
@@ -99,7 +109,8 @@ pub(crate) fn recover<E>(
     apply: &mut Apply<'_, E>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> std::result::Result<(Resume, Recovered), OpenError<E>> {
-    let (chains, stock) = find_chains(device, access)?;
+    let Found { chains, stock, damage } = find_chains(device, access, false)?;
+    let recovered = Recovered { trimmed_below: stock.trim.below, was_closed: true, ..Recovered::default() };
     let mut merge = Merge {
         chains,
         trimmed: stock.trim.below,
@@ -108,8 +119,9 @@ pub(crate) fn recover<E>(
         pending: BTreeMap::new(),
         holes: Vec::new(),
         proven: stock.trim.proven,
+        damage,
         apply,
-        recovered: Recovered { trimmed_below: stock.trim.below, was_closed: true, ..Recovered::default() },
+        recovered,
         progress,
         reported: 0,
     };
@@ -128,6 +140,7 @@ pub(crate) fn recover<E>(
             // It may have been read from the page cache only, like the last flushes.
             trim::write(device, stock.log, stock.trim.below, stock.trim.proven)?;
         }
+        note_begun(device, &chains, &stock, recovered.was_closed)?;
         // The crash may have come between the creation of a file and the sync of its name.
         let synced = device.sync_dir();
         synced.map_err(|source| device_error("sync the directory".to_string(), device.location(), source))?;
@@ -138,6 +151,19 @@ pub(crate) fn recover<E>(
     Ok((Resume { chains, stock, hole, holes }, recovered))
 }
 
+/// Makes sure of the notes of what was begun. They may be damaged, or read from the page cache only.
+fn note_begun(device: &dyn Device, chains: &[Chain], stock: &Stock, was_closed: bool) -> Result<()> {
+    for chain in chains {
+        let last = chain.last_segment();
+        let is_noted = stock.begun.get(&chain.partition) == Some(&Noted::of(last));
+        if last.has_witnesses() && !(is_noted && was_closed) {
+            let notes = begun::prepare(device, chain.partition)?;
+            begun::note(&*notes, device, last)?;
+        }
+    }
+    Ok(())
+}
+
 /// Hands over the commits from `from` to `until` of a log that may be open and appended to meanwhile, but not trimmed. All of
 /// them must be on disk ([`Log::stable_lsn`](crate::Log::stable_lsn)); what follows them is left alone.
 pub fn read_log<E>(
@@ -146,13 +172,13 @@ pub fn read_log<E>(
     until: Lsn,
     apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), OpenError<E>> {
-    let (chains, stock) = find_chains(device, Access::Read)?;
+    let Found { chains, stock, damage } = find_chains(device, Access::Read, true)?;
     let from = from.max(stock.trim.below).max(1);
     let recovered = Recovered::default();
     let (pending, holes, progress) = (BTreeMap::new(), Vec::new(), &mut |_, _| ());
     let (trimmed, next, proven, reported) = (from, from, 0, 0);
     let mut merge =
-        Merge { chains, trimmed, next, until, pending, holes, proven, apply, recovered, progress, reported };
+        Merge { chains, trimmed, next, until, pending, holes, proven, damage, apply, recovered, progress, reported };
     merge.up_to_gap()?;
     if merge.next <= until { Err(merge.missing(until).into()) } else { Ok(()) }
 }
@@ -169,27 +195,37 @@ pub fn read_log_to_gap<E>(
     apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> std::result::Result<Lsn, OpenError<E>> {
-    let (chains, stock) = find_chains(device, Access::Read)?;
+    let Found { chains, stock, damage } = find_chains(device, Access::Read, false)?;
     let (from, until) = ((*range.start()).max(stock.trim.below).max(1), *range.end());
     let recovered = Recovered::default();
     let (pending, holes) = (BTreeMap::new(), Vec::new());
-    let (trimmed, next, closed, reported) = (from, from, stock.trim.proven, 0);
+    let (trimmed, next, proven_lsn, reported) = (from, from, proven, 0);
+    let proven = stock.trim.proven;
     let mut merge =
-        Merge { chains, trimmed, next, until, pending, holes, proven: closed, apply, recovered, progress, reported };
+        Merge { chains, trimmed, next, until, pending, holes, proven, damage, apply, recovered, progress, reported };
     merge.up_to_gap()?;
+    let (closed, proven) = (proven, proven_lsn);
     let testimony = || merge.chains.iter().map(|chain| chain.testimony).fold(closed, Lsn::max);
     let proven = proven.unwrap_or_else(testimony).min(until);
     if merge.next <= proven { Err(merge.missing(proven).into()) } else { Ok((merge.next - 1).min(until)) }
 }
 
-/// Opens all files, checks their headers and sorts them into chains.
-fn find_chains(device: &dyn Device, access: Access) -> Result<(Vec<Chain>, Stock)> {
+/// The chains, the rest, and what is damaged so that reading may go on for a while.
+struct Found {
+    chains: Vec<Chain>,
+    stock: Stock,
+    damage: Option<LogError>,
+}
+
+/// Opens all files, checks their headers and sorts them into chains. Of a log that `is_live` nothing is asked about its end.
+fn find_chains(device: &dyn Device, access: Access, is_live: bool) -> Result<Found> {
     let fail = |source| device_error("list the files".to_string(), device.location(), source);
     let names = device.list().map_err(fail)?;
     let mut numbers: Vec<u64> = names.iter().filter_map(|name| segment::parse_name(name)).collect();
     numbers.sort_unstable();
     let next_number = numbers.last().map_or(1, |last| last + 1);
     let (mut partitions, mut spare, mut log) = (BTreeMap::<u64, Vec<SegmentFile>>::new(), Vec::new(), None);
+    let mut blank = None;
     for number in numbers {
         let name = file_name(number);
         let fail = |source| device_error(format!("open {name}"), device.location(), source);
@@ -198,6 +234,7 @@ fn find_chains(device: &dyn Device, access: Access) -> Result<(Vec<Chain>, Stock
         if reader.header_bytes()?.iter().all(|&byte| byte == 0) && reader.is_blank()? {
             // Its creation was interrupted.
             spare.push(number);
+            blank.get_or_insert(name);
             continue;
         }
         let header = segment::Header::decode(reader.header_bytes()?, number)?;
@@ -207,19 +244,44 @@ fn find_chains(device: &dyn Device, access: Access) -> Result<(Vec<Chain>, Stock
         partitions.entry(header.link.partition).or_default().push(SegmentFile { header, reader });
     }
     let trim = trim::read(device, log)?;
-    let mut chains = Vec::new();
+    let Begun { segments: begun, log: noted } = if is_live { Begun::default() } else { begun::read(device, log)? };
+    let mut chains: Vec<Chain> = Vec::new();
     for (partition, segments) in partitions {
-        let (chain, unused) = Chain::new(partition, in_sequence(segments, &mut spare)?, trim.below)?;
+        let noted = begun.get(&partition).copied().unwrap_or_default();
+        let mut row = in_sequence(segments, noted, &mut spare)?;
+        if !is_live {
+            spare.extend(take_interrupted(&mut row, noted)?);
+        }
+        if row.is_empty() {
+            continue;
+        }
+        let (chain, unused) = Chain::new(partition, row, trim.below, is_live)?;
         chains.push(chain);
         spare.extend(unused);
     }
-    let log = log.or(trim.log).unwrap_or_else(segment::random_number);
-    Ok((chains, Stock { log, next_number, spare, trim }))
+    let damage = missing_segment(&chains, &begun, blank);
+    let log = log.or(trim.log).or(noted).unwrap_or_else(segment::random_number);
+    Ok(Found { chains, stock: Stock { log, next_number, spare, trim, begun }, damage })
+}
+
+/// A last segment that was begun and is gone.
+fn missing_segment(chains: &[Chain], begun: &BTreeMap<u64, Noted>, blank: Option<String>) -> Option<LogError> {
+    let last = |partition: u64| {
+        let chain = chains.iter().find(|chain| chain.partition == partition);
+        chain.map_or(0, |chain| chain.last_segment().link.sequence)
+    };
+    let (partition, noted) = begun.iter().find(|(partition, noted)| last(**partition) < noted.sequence)?;
+    let sequence = noted.sequence;
+    let missing = format!("segment {sequence} of partition {partition} had been begun and is missing");
+    Some(match blank {
+        Some(file) => corrupt(&file, 0, &format!("it is empty, and {missing}")),
+        None => corrupt(begun::FILE, begun::offset_of(*partition, sequence), &missing),
+    })
 }
 
 /// Segments in order of their sequences. Where an attempt to begin a segment failed late and a second one took
-/// another file, both have the same place; the one without frames is spare.
-fn in_sequence(mut segments: Vec<SegmentFile>, spare: &mut Vec<u64>) -> Result<Vec<SegmentFile>> {
+/// another file, both have the same place; one that is neither noted nor has frames is spare.
+fn in_sequence(mut segments: Vec<SegmentFile>, noted: Noted, spare: &mut Vec<u64>) -> Result<Vec<SegmentFile>> {
     segments.sort_by_key(|segment| segment.header.link.sequence);
     let mut row: Vec<SegmentFile> = Vec::new();
     for mut segment in segments {
@@ -227,8 +289,10 @@ fn in_sequence(mut segments: Vec<SegmentFile>, spare: &mut Vec<u64>) -> Result<V
             row.push(segment);
             continue;
         };
-        if segment.has_frames()? {
-            if last.has_frames()? {
+        let is_needed =
+            |segment: &mut SegmentFile| Ok::<_, LogError>(Noted::of(&segment.header) == noted || segment.is_used()?);
+        if is_needed(&mut segment)? {
+            if is_needed(last)? {
                 let detail = format!("it has the same place in its partition as {}", last.reader.name);
                 return Err(corrupt(&segment.reader.name, 0, &detail));
             }
@@ -239,10 +303,14 @@ fn in_sequence(mut segments: Vec<SegmentFile>, spare: &mut Vec<u64>) -> Result<V
     Ok(row)
 }
 
-impl SegmentFile {
-    fn has_frames(&mut self) -> Result<bool> {
-        Ok(self.reader.frame(Place { salt: self.header.salt, offset: FRAMES_START })?.is_some())
+/// Takes the last segment off if its beginning was interrupted: it was never used, and there is no note of it. Returns its number.
+fn take_interrupted(row: &mut Vec<SegmentFile>, noted: Noted) -> Result<Option<u64>> {
+    let Some(last) = row.last_mut() else { return Ok(None) };
+    let is_noted = Noted::of(&last.header) == noted || !last.header.has_witnesses();
+    if is_noted || last.is_used()? {
+        return Ok(None);
     }
+    Ok(row.pop().map(|last| last.header.number))
 }
 
 /// The row of commits as far as it was put together.
@@ -259,6 +327,8 @@ struct Merge<'a, 'b, E> {
     holes: Vec<Hole>,
     /// Up to here everything was there when the log was closed.
     proven: Lsn,
+    /// The first that was found; its chain counts as ended there.
+    damage: Option<LogError>,
     apply: &'a mut Apply<'b, E>,
     recovered: Recovered,
     progress: &'a mut dyn FnMut(u64, u64),
@@ -286,9 +356,25 @@ impl<E> Merge<'_, '_, E> {
                 break;
             }
         }
+        if let Some(damage) = self.damage.take().filter(|_| self.next <= self.until) {
+            return Err(self.up_to_here(damage).into());
+        }
         let total: u64 = self.chains.iter().map(Chain::size).sum();
         (self.progress)(total, total);
         Ok(())
+    }
+
+    /// The damage, with what stands before it.
+    fn up_to_here(&self, damage: LogError) -> LogError {
+        match damage {
+            LogError::Corrupt { file, offset, detail } if self.next > self.trimmed.max(1) => {
+                let last = self.next - 1;
+                let way = "to lose what came later, restore up to that one into another directory";
+                let detail = format!("{detail} (every commit up to LSN {last} is whole: {way})");
+                LogError::Corrupt { file, offset, detail }
+            }
+            other => other,
+        }
     }
 
     /// Hands over the partition commits beyond the gap. Returns the hole that the gap begins.
@@ -312,7 +398,15 @@ impl<E> Merge<'_, '_, E> {
     }
 
     fn read_on(&mut self, at: usize) -> Result<()> {
-        match self.chains[at].advance(self.trimmed)? {
+        let stop = match self.chains[at].advance(self.trimmed) {
+            Err(damage @ LogError::Corrupt { .. }) => {
+                self.chains[at].is_at_end = true;
+                self.damage.get_or_insert(damage);
+                Stop::End
+            }
+            stop => stop?,
+        };
+        match stop {
             Stop::Numbered(numbered) if numbered.lsn < self.trimmed => {}
             Stop::Numbered(numbered) => {
                 if numbered.lsn < self.next || self.pending.contains_key(&numbered.lsn) {
@@ -326,8 +420,10 @@ impl<E> Merge<'_, '_, E> {
             Stop::Hole(hole) => self.holes.push(hole),
             Stop::End => {}
         }
-        let (done, total) =
+        let (done, total): (u64, u64) =
             (self.chains.iter().map(Chain::bytes_read).sum(), self.chains.iter().map(Chain::size).sum());
+        // Of a file that was cut off less may be there than was to be read.
+        let done = done.min(total).max(self.reported);
         if done - self.reported >= total / PROGRESS_STEPS {
             self.reported = done;
             (self.progress)(done, total);
@@ -391,6 +487,6 @@ impl<E> Merge<'_, '_, E> {
              stood here",
             self.next
         );
-        corrupt(&file, offset, &detail)
+        self.up_to_here(corrupt(&file, offset, &detail))
     }
 }

@@ -11,7 +11,7 @@
 //! ```text
 //!   offset  bytes
 //!        0      8  magic "LSTREDO\0"
-//!        8      4  format version, 3
+//!        8      4  format version, 4
 //!       12      4  checksum: crc32c of the other bytes of the header sector (0..12, 16..512)
 //!       16      8  number of the file, as in its name
 //!       24      8  log: random, the same in all files of a log
@@ -22,18 +22,23 @@
 //!       64      8  salt of the segment before; 0 in the first of a chain
 //!       72      8  the highest LSN in all segments of the chain before this one
 //!       80      8  in a copy in an archive: where its frames end (`copies.rs`); else 0
-//!       88    424  zeros
-//!      512         frames, then zeros or what a recycled file held before
+//!       88      8  the size W of each of the two slots for witnesses: 512 to 65536
+//!       96    416  zeros
+//!        A      W  the slot of witnesses with even numbers (`witness.rs`); A is W, and 4096 at most
+//!    A + W      W  the slot of those with odd numbers
+//!   A + 2W         frames, then zeros or what a recycled file held before
 //! ```
 //!
 //! The header has its sector to itself and changes only when the file is recycled. A segment is begun only after
-//! everything in the segment before is on disk, and takes frames only after its header and its name are; so
+//! everything in the segment before is on disk, and takes frames only after its header and its name are, and a note that it
+//! was begun (`begun.rs`); so
 //! - a valid header testifies to where the segment before ends;
-//! - an interrupted creation leaves a file of zeros, or none, and an interrupted recycling leaves the old header;
-//!   any other invalid header is damage.
+//! - an interrupted creation leaves a file of zeros, or none, or a segment without frames of which there is no note, and an
+//!   interrupted recycling leaves the old header or such a segment; any other invalid header is damage.
 //!
-//! Version 2 had no commits that name what they depend on (`frame.rs`). Its segments are read, and take no frames. Version 1
-//! was a log of one stream; it is refused.
+//! Version 3 had neither witnesses nor notes, so that its frames began at byte 512; version 2 had no commits that name what
+//! they depend on (`frame.rs`) either. Their segments are read, and take no frames: the first append begins a new one. Version
+//! 1 was a log of one stream; it is refused.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -41,15 +46,23 @@ use crate::Lsn;
 use crate::device::DeviceFile;
 use crate::error::{LogError, Result, device_error};
 use crate::frame::{u32_at, u64_at};
+use crate::log::LogOptions;
+use crate::witness::Flush;
 
-/// Where the first frame starts.
-pub(crate) const FRAMES_START: u64 = 512;
-const HEADER_BYTES: usize = FRAMES_START as usize;
+/// The size of a header.
+pub(crate) const HEADER_BYTES: usize = 512;
 const MAGIC: [u8; 8] = *b"LSTREDO\0";
-const FORMAT_VERSION: u32 = 3;
+const FORMAT_VERSION: u32 = 4;
+/// The first version with witnesses.
+const WITNESS_VERSION: u32 = 4;
 const OLDEST_VERSION: u32 = 2;
 const CHECKSUM_OFFSET: usize = 12;
-const COPY_END_OFFSET: usize = 80;
+/// Slots begin at pages of their own, where they are large enough.
+const PAGE_BYTES: u64 = 4096;
+const SLOT_BYTES_MIN: u64 = 512;
+const SLOT_BYTES_MAX: u64 = 64 << 10;
+/// The part of a segment's first room that a slot takes at most.
+const SLOT_PART: u64 = 16;
 
 /// The file name of a segment.
 pub(crate) fn file_name(number: u64) -> String {
@@ -70,6 +83,16 @@ pub(crate) struct Header {
     pub(crate) log: u64,
     pub(crate) salt: u64,
     pub(crate) link: Link,
+    /// Where the frames of a copy in an archive end; 0 in a segment of the log itself.
+    pub(crate) copy_end: u64,
+    /// The size of a slot for witnesses; 0 in older versions.
+    pub(crate) slot_bytes: u64,
+}
+
+/// The size of the slots for witnesses in segments that begin with room for so many bytes.
+pub(crate) fn slot_bytes(options: &LogOptions) -> u64 {
+    let part = options.growth_bytes.min(options.segment_bytes) / SLOT_PART;
+    part.next_multiple_of(SLOT_BYTES_MIN).clamp(SLOT_BYTES_MIN, SLOT_BYTES_MAX)
 }
 
 /// The place of a segment in its chain.
@@ -85,47 +108,62 @@ pub(crate) struct Link {
 
 impl Header {
     /// Of a segment that is begun now.
-    pub(crate) fn new(number: u64, log: u64, salt: u64, link: Link) -> Header {
-        Header { version: FORMAT_VERSION, number, log, salt, link }
+    pub(crate) fn new(number: u64, log: u64, salt: u64, link: Link, slot_bytes: u64) -> Header {
+        Header { version: FORMAT_VERSION, number, log, salt, link, copy_end: 0, slot_bytes }
     }
 
-    pub(crate) fn is_newest_version(&self) -> bool {
-        self.version == FORMAT_VERSION
+    /// Whether the segment may take more frames. One of an older version keeps to what that version knows.
+    pub(crate) fn takes_frames(&self) -> bool {
+        self.version == FORMAT_VERSION && self.copy_end == 0
+    }
+
+    /// Whether flushes have left witnesses in the file. Copies in archives have none.
+    pub(crate) fn has_witnesses(&self) -> bool {
+        self.version >= WITNESS_VERSION && self.copy_end == 0
+    }
+
+    /// Where the slot of a witness stands.
+    pub(crate) fn slot_of(&self, witness: u64) -> u64 {
+        self.slot_bytes.min(PAGE_BYTES) + witness % 2 * self.slot_bytes
+    }
+
+    /// Where the first frame starts.
+    pub(crate) fn frames_start(&self) -> u64 {
+        if self.slot_bytes == 0 { HEADER_BYTES as u64 } else { self.slot_of(1) + self.slot_bytes }
+    }
+
+    /// Where frames end at the latest, unless there is only one.
+    pub(crate) fn frames_limit(&self, options: &LogOptions) -> u64 {
+        self.frames_start() + options.segment_bytes - HEADER_BYTES as u64
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        self.encode_copy(0)
-    }
-
-    /// The header of a copy whose frames end at `end`.
-    pub(crate) fn encode_copy(&self, end: u64) -> [u8; HEADER_BYTES] {
         let Link { partition, sequence, previous_end, previous_salt, lsn_before } = self.link;
         let words = [self.number, self.log, self.salt, partition, sequence, previous_end, previous_salt, lsn_before];
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
-        for (word, place) in words.iter().zip(bytes[16..].chunks_exact_mut(8)) {
+        for (word, place) in words.iter().chain([&self.copy_end, &self.slot_bytes]).zip(bytes[16..].chunks_exact_mut(8))
+        {
             place.copy_from_slice(&word.to_le_bytes());
         }
-        bytes[COPY_END_OFFSET..COPY_END_OFFSET + 8].copy_from_slice(&end.to_le_bytes());
         let checksum = checksum(&bytes);
         bytes[CHECKSUM_OFFSET..16].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
 
-    /// The header in the first bytes of a copy called `file`, with the end of its frames.
-    pub(crate) fn decode_copy(bytes: &[u8], file: &str) -> Result<(Header, u64)> {
+    /// The header in the first bytes of a copy called `file`.
+    pub(crate) fn decode_copy(bytes: &[u8], file: &str) -> Result<Header> {
         // A copy has another name than the segment, which knows its number only.
         let is_short = bytes.len() < HEADER_BYTES;
         let header = Header::decode(bytes, if is_short { 0 } else { u64_at(bytes, 16) });
-        let header = header.map_err(|error| match error {
+        header.map_err(|error| match error {
             LogError::Corrupt { offset, detail, .. } => LogError::Corrupt { file: file.to_string(), offset, detail },
             LogError::UnknownVersion { found, supported, .. } => {
                 LogError::UnknownVersion { file: file.to_string(), found, supported }
             }
             other => other,
-        })?;
-        Ok((header, u64_at(bytes, COPY_END_OFFSET)))
+        })
     }
 
     /// Whether both name the same place of the same life of a log.
@@ -158,7 +196,12 @@ impl Header {
             previous_salt: u64_at(bytes, 64),
             lsn_before: u64_at(bytes, 72),
         };
-        Ok(Header { version: found, number, log: u64_at(bytes, 24), salt: u64_at(bytes, 32), link })
+        let slot_bytes = if found < WITNESS_VERSION { 0 } else { u64_at(bytes, 88) };
+        if found >= WITNESS_VERSION && !(SLOT_BYTES_MIN..=SLOT_BYTES_MAX).contains(&slot_bytes) {
+            return Err(corrupt("the slots for witnesses have a size that cannot be"));
+        }
+        let (log, salt, copy_end) = (u64_at(bytes, 24), u64_at(bytes, 32), u64_at(bytes, 80));
+        Ok(Header { version: found, number, log, salt, link, copy_end, slot_bytes })
     }
 }
 
@@ -172,12 +215,18 @@ pub(crate) struct Segment {
     pub(crate) file: Box<dyn DeviceFile>,
     pub(crate) location: String,
     pub(crate) allocated_bytes: u64,
+    /// The number of the next witness.
+    pub(crate) witness: u64,
 }
 
 impl Segment {
-    /// Writes at `offset`, durably.
-    pub(crate) fn write_durably(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        self.file.write_durably(bytes, offset).map_err(|source| self.failed("write", source))
+    /// Writes a flush that starts at `start`, with its witness. `claims` says whether it holds something that may be
+    /// acknowledged. After a failure the same flush is written again, or none.
+    pub(crate) fn write_flush(&mut self, frames: &[u8], start: u64, claims: bool) -> Result<()> {
+        let flush = Flush { frames, zeros: 0, start, witness: self.witness };
+        let written = flush.write(&*self.file, &self.header, claims);
+        self.witness += u64::from(written.map_err(|source| self.failed("write", source))?);
+        Ok(())
     }
 
     /// Allocates the file up to `size` bytes. What a failure leaves allocated is no harm.
@@ -202,7 +251,8 @@ mod tests {
     use super::*;
 
     const LINK: Link = Link { partition: 2, sequence: 9, previous_end: 4096, previous_salt: 5, lsn_before: 77 };
-    const HEADER: Header = Header { version: FORMAT_VERSION, number: 3, log: 6, salt: 11, link: LINK };
+    const HEADER: Header =
+        Header { version: FORMAT_VERSION, number: 3, log: 6, salt: 11, link: LINK, copy_end: 0, slot_bytes: 1024 };
 
     #[test]
     fn names() {
@@ -217,16 +267,38 @@ mod tests {
     #[test]
     fn round_trip() {
         assert_eq!(Header::decode(&HEADER.encode(), 3).unwrap(), HEADER);
-        assert_eq!(Header::decode_copy(&HEADER.encode_copy(5000), "copy").unwrap(), (HEADER, 5000));
+        let copy = Header { copy_end: 5000, ..HEADER };
+        assert_eq!(Header::decode_copy(&copy.encode(), "copy").unwrap(), copy);
+        assert!(HEADER.takes_frames() && HEADER.has_witnesses() && !copy.takes_frames() && !copy.has_witnesses());
         let error = Header::decode_copy(&[7; 100], "copy").unwrap_err();
         assert!(matches!(&error, LogError::Corrupt { file, .. } if file == "copy"), "{error}");
     }
 
     #[test]
-    fn the_version_before_is_read_and_takes_no_frames() {
-        let header = Header { version: OLDEST_VERSION, ..HEADER };
-        assert_eq!(Header::decode(&header.encode(), 3).unwrap(), header);
-        assert!(HEADER.is_newest_version() && !header.is_newest_version());
+    fn slots_stand_in_front_of_the_frames_and_fit_the_segment() {
+        let options = LogOptions { segment_bytes: 64 << 20, growth_bytes: 1 << 20, ..LogOptions::default() };
+        let sizes = [(512, 1536), (1024, 3072), (4096, 12288), (65536, 135_168)];
+        for (growth_bytes, (slot, start)) in [2048, 16 << 10, 64 << 10, 1 << 20].into_iter().zip(sizes) {
+            let options = LogOptions { growth_bytes, ..options };
+            let header = Header { slot_bytes: slot_bytes(&options), ..HEADER };
+            assert_eq!((header.slot_bytes, header.frames_start()), (slot, start));
+            assert!(header.slot_of(2) >= HEADER_BYTES as u64 && header.slot_of(3) == header.slot_of(2) + slot);
+            assert_eq!(header.frames_limit(&options), start - 512 + options.segment_bytes);
+        }
+        let old = Header { slot_bytes: 0, version: 3, ..HEADER };
+        assert_eq!((old.frames_start(), old.frames_limit(&options)), (512, options.segment_bytes));
+        for slot_bytes in [0, 1 << 17] {
+            assert!(Header::decode(&Header { slot_bytes, ..HEADER }.encode(), 3).is_err());
+        }
+    }
+
+    #[test]
+    fn versions_before_are_read_and_take_no_frames() {
+        for version in OLDEST_VERSION..FORMAT_VERSION {
+            let header = Header { version, slot_bytes: 0, ..HEADER };
+            assert_eq!(Header::decode(&header.encode(), 3).unwrap(), header);
+            assert!(!header.takes_frames() && !header.has_witnesses());
+        }
         for version in [OLDEST_VERSION - 1, FORMAT_VERSION + 1] {
             let refused = Header::decode(&Header { version, ..HEADER }.encode(), 3);
             assert!(matches!(refused, Err(LogError::UnknownVersion { found, .. }) if found == version));

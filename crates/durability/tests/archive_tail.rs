@@ -161,8 +161,9 @@ fn damage_to_an_archive_is_named_and_never_read_over() {
         let outcome = read(&without, log.number(), 1, false);
         assert!(outcome.is_err() || name.ends_with(".extent"), "{name} is missing");
     }
-    // The zeros behind an extent.
-    assert!(harmless <= 464 / 3 + 1, "{harmless}");
+    // The zeros behind an extent, and where segments have the slots that copies do not need.
+    let copies = archive.list().unwrap().iter().filter(|name| name.ends_with(".redo")).count();
+    assert!(harmless <= 464 / 3 + 1 + copies * (1024 / 3 + 1), "{harmless}");
 }
 
 /// What was not archived for a while is told: the archive begins anew.

@@ -201,29 +201,6 @@ fn who_works_on_its_own_cells_waits_for_its_own_partition_only() {
     assert!(log.wait_stable_until(last.lsn, None).unwrap());
 }
 
-/// A log of the version before: its segments are read and left as they are.
-#[test]
-fn a_log_of_the_version_before_goes_on_in_new_segments() {
-    let device = FaultyDevice::new(0);
-    let (log, _, _) = open(&device, SMALL).unwrap();
-    log.wait(&log.append_commit(0, 1, &payload(&[(0, 0)]), CommitMode::Sync, || 1).unwrap()).unwrap();
-    drop(log);
-    let name = "redo-00000001.log";
-    let mut before = device.contents(name);
-    before[8..12].copy_from_slice(&2_u32.to_le_bytes());
-    let checksum = crc32c::crc32c_append(crc32c::crc32c(&before[..12]), &before[16..512]);
-    before[12..16].copy_from_slice(&checksum.to_le_bytes());
-    device.put(name, before.clone());
-    for lsn in 2..5 {
-        let (log, _, found) = open(&device, SMALL).unwrap();
-        assert_eq!((found.cells[0], found.last), (lsn - 1, lsn - 1));
-        let appended = log.append_commit(0, lsn, &payload(&[(0, lsn - 1)]), CommitMode::Sync, || lsn).unwrap();
-        log.wait(&appended).unwrap();
-    }
-    assert_eq!(device.contents(name), before);
-    assert_eq!(device.contents("redo-00000002.log")[8], 3);
-}
-
 /// What is left of an interrupted flush may speak of an LSN as stable that stood in a hole, and have lost the hole.
 #[test]
 fn a_close_that_is_interrupted_after_a_crash_does_not_look_like_damage() {

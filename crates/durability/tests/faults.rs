@@ -378,6 +378,6 @@ fn a_refused_frame_is_reported() {
     let mut refuse = |_: durability::Frame<'_>| Err(std::fmt::Error);
     let opened = Log::open(Arc::new(device), SMALL, &mut refuse, &mut |_, _| {});
     let message = opened.unwrap_err().to_string();
-    // Behind the header and the opening frame.
-    assert!(message.contains("byte 568 of redo-00000001.log"), "{message}");
+    // Behind the header, the witnesses and the opening frame.
+    assert!(message.contains("byte 1592 of redo-00000001.log"), "{message}");
 }

@@ -131,7 +131,8 @@ fn damage_to_the_log_is_refused() {
     assert!(logs.len() > 1);
     let mut refused = 0;
     for name in logs {
-        let offset = 512 + 20;
+        // In the first flush, others follow.
+        let offset = 1536 + 20;
         device.flip_bit(&name, offset, 2);
         match opened(&device, block, &words) {
             Ok(_) => {}

@@ -16,7 +16,8 @@
 //! life (*timeline*), and both can be archived to one place.
 //!
 //! A directory that is not a backup serves as well, as long as nobody has it open: the database itself, say, when a mistake of
-//! some minutes ago is to be undone. It reaches back to the older of its two checkpoints.
+//! some minutes ago is to be undone, or its log is damaged and what stands before the damage is to be kept. It reaches back to
+//! the older of its two checkpoints.
 use std::path::Path;
 use std::sync::Arc;
 
@@ -219,7 +220,7 @@ impl Origin {
             let clock = WallClock::default();
             let marks = contents.map(|contents| contents.clock).unwrap_or_default();
             clock.restore(marks.into_iter().map(|(time, at)| (time, Timestamp(at))).collect());
-            let (history, last) = self.survey(low, &clock, progress)?;
+            let (history, last) = self.survey(low, to, &clock, progress)?;
             clock.finish_recovery(Timestamp(last));
             let until = match to {
                 RecoveryTarget::Lsn(lsn) => lsn,
@@ -249,25 +250,38 @@ impl Origin {
     }
 
     /// Reads the times of all commits after `low`; returns the last one, and where they were found.
-    fn survey(&self, low: Lsn, clock: &WallClock, progress: &mut Progress<'_>) -> Result<(History, Lsn)> {
-        let mut outcome = self.survey_from(low, clock, true, progress);
-        if let Err(Error::Log(LogError::Corrupt { .. })) = outcome {
-            // A long transaction may have begun in a segment that was left out.
-            outcome = self.survey_from(low, clock, false, progress);
-        }
-        outcome
-    }
-
-    fn survey_from(
+    fn survey(
         &self,
         low: Lsn,
+        to: RecoveryTarget,
+        clock: &WallClock,
+        progress: &mut Progress<'_>,
+    ) -> Result<(History, Lsn)> {
+        let is_damaged = |outcome: &Result<_>| matches!(outcome, Err(Error::Log(LogError::Corrupt { .. })));
+        let mut survey = |is_short, until| self.survey_up_to(low, until, clock, is_short, progress);
+        let mut outcome = survey(true, Lsn::MAX);
+        if is_damaged(&outcome) {
+            // A long transaction may have begun in a segment that was left out.
+            outcome = survey(false, Lsn::MAX);
+        }
+        match to {
+            // What is damaged may stand behind all that is wanted.
+            RecoveryTarget::Lsn(until) if is_damaged(&outcome) => survey(false, until).or(outcome),
+            _ => outcome,
+        }
+    }
+
+    fn survey_up_to(
+        &self,
+        low: Lsn,
+        until: Lsn,
         clock: &WallClock,
         is_short: bool,
         progress: &mut Progress<'_>,
     ) -> Result<(History, Lsn)> {
         let history = self.history(low, is_short)?;
         let mut times = Times { clock, earlier: Vec::new() };
-        let last = history.read(Lsn::MAX, &mut |frame| times.take(frame), progress)?;
+        let last = history.read(until, &mut |frame| times.take(frame), progress)?;
         Ok((history, last))
     }
 

@@ -2,7 +2,9 @@
 use std::sync::Arc;
 
 use durability::{Device, LogOptions};
-use engine::{Column, DataType, Database, OpenOptions, Schema, TransactionOptions, Value, Verification};
+use engine::{
+    Column, DataType, Database, OpenOptions, RecoveryTarget, Schema, Sum, TransactionOptions, Value, Verification,
+};
 use testkit::FaultyDevice;
 
 fn open(device: &FaultyDevice) -> Result<Database, engine::Error> {
@@ -94,4 +96,67 @@ fn a_missing_file_is_told() {
         told += usize::from(is_told);
     }
     assert!(told >= 5, "{told}");
+}
+
+/// How many rows there are; they are the first that were committed.
+fn rows_of(db: &Database) -> i64 {
+    let table = db.table("t").unwrap();
+    let totals = table.aggregate(db.snapshot(), &[], &[0]).unwrap();
+    let rows = totals.rows as i64;
+    assert_eq!(totals.columns[0].sum, Sum::Integer(i128::from(rows * (rows - 1) / 2)));
+    rows
+}
+
+/// The end of the log of a database that was not closed is cut off or zeroed: `verify` tells it, opening refuses, and what
+/// stands before the damage can be kept; or all is there.
+#[test]
+fn a_log_without_its_end_is_told_and_the_rest_can_be_kept() {
+    let device = FaultyDevice::new(0);
+    let db = open(&device).unwrap();
+    let columns = vec![Column::new("id", DataType::BigInt), Column::new("text", DataType::TEXT)];
+    let table = db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap();
+    for id in 0..30i64 {
+        let row = [Value::from(id), Value::from("text of a row ".repeat(1 + id as usize % 50))];
+        db.run(TransactionOptions::default(), |transaction| transaction.insert(&table, &row).map(drop)).unwrap();
+    }
+    let image = device.after_power_loss(0);
+    drop((table, db));
+    let (mut told, mut kept) = (0, 0);
+    for name in image.list().unwrap() {
+        let whole = image.contents(&name);
+        let used = whole.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        for cut in [used * 3 / 4, used.saturating_sub(60), used.saturating_sub(1), 600, 0] {
+            for is_cut in [true, false] {
+                let damaged = image.after_power_loss(0);
+                let mut bytes = whole.clone();
+                if is_cut {
+                    bytes.truncate(cut)
+                } else {
+                    bytes[cut.min(used)..].fill(0)
+                }
+                damaged.put(&name, bytes);
+                let (found, what) = (verify(&damaged), format!("{name}, {cut}, {is_cut}"));
+                let refused = match open(&damaged) {
+                    Ok(db) => {
+                        assert_eq!((rows_of(&db), found.faults), (30, vec![]), "{what}");
+                        continue;
+                    }
+                    Err(error) => error.to_string(),
+                };
+                assert_eq!(found.faults, std::slice::from_ref(&refused), "{what}");
+                told += 1;
+                let Some((_, rest)) = refused.split_once("every commit up to LSN ") else { continue };
+                let last: u64 = rest.split_once(' ').unwrap().0.parse().unwrap();
+                let (from, target) = (Arc::new(damaged) as Arc<dyn Device>, FaultyDevice::new(0));
+                let to = Arc::new(target.clone()) as Arc<dyn Device>;
+                let latest =
+                    Database::restore_on(&from, None, &(Arc::new(FaultyDevice::new(0)) as _), RecoveryTarget::Latest);
+                assert!(latest.is_err(), "{what}: without saying that the rest may go");
+                let restored = Database::restore_on(&from, None, &to, RecoveryTarget::Lsn(last)).unwrap();
+                assert_eq!((restored.until.0, rows_of(&open(&target).unwrap())), (last, last as i64 - 1), "{what}");
+                kept += 1;
+            }
+        }
+    }
+    assert!(told > 10 && kept > 5, "{told} told, {kept} kept");
 }
