@@ -55,6 +55,7 @@ mod semantics;
 mod sequences;
 mod session;
 mod set_config;
+mod setting_values;
 mod settings;
 mod source;
 mod split;

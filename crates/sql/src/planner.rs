@@ -155,6 +155,7 @@ impl Planner {
         numbers::widen(&mut statement);
         escapes::plain(&mut statement);
         array_literals::spell_out(&mut statement)?;
+        functions::set_returning::spell_out(&mut statement);
         using::qualify(&mut statement);
         cast_names::tell_apart(&mut statement);
         duplicates::rename(&mut statement);

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Ident, Reset, Set, Value};
+use datafusion::sql::sqlparser::ast::{ContextModifier, Ident, Reset, Set};
 use engine::{Database, Durability, Timestamp};
 
 use crate::custom_settings::CustomSettings;
@@ -18,7 +18,8 @@ use crate::memory_limit;
 use crate::modes::{AskedModes, IsolationLevel, Modes};
 use crate::names::fold;
 use crate::past;
-use crate::time_limit::{self, Wrong};
+use crate::setting_values::{boolean, durability, invalid, is_utf8, literal, milliseconds};
+use crate::time_limit;
 
 /// What a setting may be set to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,7 +83,7 @@ pub(crate) enum Limit {
 }
 
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, Allowed); 35] = [
+const KNOWN: [(&str, &str, Allowed); 36] = [
     ("application_name", "", Allowed::Any),
     ("bytea_output", "hex", Allowed::Only(&["hex"])),
     ("client_encoding", "UTF8", Allowed::Encoding),
@@ -104,6 +105,7 @@ const KNOWN: [(&str, &str, Allowed); 35] = [
     ("lock_timeout", "0", Allowed::Time(Limit::Lock)),
     ("lstore.as_of", "", Allowed::Past),
     ("max_identifier_length", "63", Allowed::Fixed),
+    ("max_index_keys", "32", Allowed::Fixed),
     ("memory_limit", "none", Allowed::Memory),
     ("search_path", "public", Allowed::Only(&["public", "\"$user\", public", "$user, public"])),
     ("server_encoding", "UTF8", Allowed::Fixed),
@@ -468,74 +470,9 @@ fn asked(set: &Set) -> Result<(String, String)> {
     }
 }
 
-fn invalid(name: &str, value: &str) -> SqlError {
-    SqlError::new("22023", format!("invalid value for parameter \"{name}\": \"{value}\""))
-}
-
-fn milliseconds(name: &str, value: &str) -> Result<u32> {
-    time_limit::parse(value).map_err(|wrong| match wrong {
-        Wrong::Form => {
-            let hint = "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".";
-            invalid(name, value).hint(hint)
-        }
-        Wrong::Range(millis) => {
-            let range = format!("(0 ms .. {} ms)", i32::MAX);
-            let message = format!("{millis} ms is outside the valid range for parameter \"{name}\" {range}");
-            SqlError::new("22023", message)
-        }
-    })
-}
-
-/// PostgreSQL's words, and one more; those that wait for standbys are one here with `on`, as there are none.
-fn durability(name: &str, value: &str) -> Result<Durability> {
-    if value.eq_ignore_ascii_case("partition") {
-        return Ok(Durability::Partition);
-    }
-    if ["local", "remote_write", "remote_apply"].iter().any(|word| word.eq_ignore_ascii_case(value)) {
-        return Ok(Durability::Sync);
-    }
-    let is_sync = boolean(name, value).map_err(|_| {
-        invalid(name, value).hint("Available values: local, remote_write, remote_apply, partition, on, off.")
-    })?;
-    Ok(if is_sync { Durability::Sync } else { Durability::Async })
-}
-
-/// What PostgreSQL takes for a truth: a word or its beginning, if that is no other's.
-fn boolean(name: &str, value: &str) -> Result<bool> {
-    let value = value.to_ascii_lowercase();
-    let begins = |word: &str, least: usize| value.len() >= least && word.starts_with(&value);
-    if begins("true", 1) || begins("yes", 1) || begins("on", 2) || value == "1" {
-        Ok(true)
-    } else if begins("false", 1) || begins("no", 1) || begins("off", 2) || value == "0" {
-        Ok(false)
-    } else {
-        Err(SqlError::new("22023", format!("parameter \"{name}\" requires a Boolean value")))
-    }
-}
-
-/// Whether an encoding's name is one of UTF-8's. As in PostgreSQL only its letters and digits count.
-fn is_utf8(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    ["utf8", "unicode", "sqlascii"].contains(&plain.to_ascii_lowercase().as_str())
-}
-
 fn find(name: &str) -> Result<(&'static str, &'static str, Allowed)> {
     let known = KNOWN.iter().find(|known| known.0 == name).copied();
     known.ok_or_else(|| SqlError::new("42704", format!("unrecognized configuration parameter \"{name}\"")))
-}
-
-/// The text of a setting's value: a string, a number or a bare word.
-fn literal(value: &Expr) -> Result<String> {
-    match value {
-        Expr::Value(value) => match &value.value {
-            Value::Number(text, _) | Value::SingleQuotedString(text) => Ok(text.clone()),
-            Value::Boolean(value) => Ok(if *value { "on" } else { "off" }.to_owned()),
-            other => Err(SqlError::syntax(format!("invalid value {other}"))),
-        },
-        Expr::Identifier(ident) => Ok(ident.value.clone()),
-        Expr::UnaryOp { .. } | Expr::Interval(_) => Ok(value.to_string()),
-        other => Err(SqlError::syntax(format!("invalid value {other}"))),
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 mod arguments;
 mod changes;
 mod commit;
+mod generate;
 mod history;
 mod rows;
+mod series;
 mod session;
+pub(crate) mod set_returning;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,6 +15,7 @@ use std::sync::Arc;
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFactor, VisitMut, VisitorMut};
 
 use crate::catalog::View;
@@ -25,6 +29,8 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
     sequences::register(state, view)?;
     advisory::register(state, view)?;
     session::register(state, view)?;
+    state.register_udf(Arc::new(ScalarUDF::from(generate::SeriesList::new())))?;
+    state.register_udtf(generate::NAME, Arc::new(generate::Generate));
     state.register_udtf(history::NAME, Arc::new(history::History { view: view.clone() }));
     // Later than the now() of the statement.
     let changes = changes::Changes { view: view.clone(), started: wall_time() };

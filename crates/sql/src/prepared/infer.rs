@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Expr, FromTable, Ident, Insert, LimitClause, ObjectName, ObjectNamePart, Query,
-    SetExpr, Statement, TableFactor, TableObject, TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan,
-    Visit, VisitMut, Visitor, VisitorMut,
+    AssignmentTarget, BinaryOperator, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Insert, LimitClause, ObjectName, ObjectNamePart, Query, SetExpr, Statement, TableFactor, TableObject,
+    TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
 use engine::{DataType, Schema};
 
@@ -176,6 +176,24 @@ impl Finder<'_> {
     }
 
     /// A parameter that nothing is known of yet is an array.
+    /// Parameters of a series are of the type of what else is known of it.
+    fn set_series(&mut self, name: &ObjectName, args: &[FunctionArg]) {
+        if name.0.last().and_then(ObjectNamePart::as_ident).is_none_or(|name| fold(name) != "generate_series") {
+            return;
+        }
+        let plain = |arg: &FunctionArg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+            _ => None,
+        };
+        let args: Vec<Expr> = args.iter().filter_map(plain).collect();
+        let known = args.iter().find_map(|arg| self.type_of(arg));
+        // The step between times is no time.
+        let ends = if is_time(known) { 2 } else { 3 };
+        for arg in args.iter().take(ends) {
+            self.set(arg, known.or(Some(DataType::Integer)));
+        }
+    }
+
     fn set_array(&mut self, expr: &Expr, item: Option<DataType>) {
         match expr {
             Expr::Value(value) => {
@@ -277,6 +295,9 @@ impl Visitor for Finder<'_> {
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         self.enter(factor);
+        if let TableFactor::Table { name, args: Some(args), .. } = factor {
+            self.set_series(name, &args.args);
+        }
         ControlFlow::Continue(())
     }
 
@@ -320,6 +341,9 @@ impl Visitor for Finder<'_> {
             Expr::Between { expr, low, high, .. } => {
                 self.set_each_other(expr, low);
                 self.set_each_other(expr, high);
+            }
+            Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) => {
+                self.set_series(name, &list.args);
             }
             Expr::InList { expr, list, .. } => list.iter().for_each(|item| self.set_each_other(expr, item)),
             _ => {}
