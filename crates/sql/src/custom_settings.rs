@@ -4,6 +4,9 @@
 //! block, what stays is an empty text, as in PostgreSQL.
 use std::collections::BTreeMap;
 
+/// Where names of our own begin, and of the library that runs queries, whose settings are not to be changed.
+const OWN: [&str; 2] = ["lstore.", "datafusion."];
+
 /// The values by name.
 #[derive(Clone, Default)]
 pub(crate) struct CustomSettings(BTreeMap<String, String>);
@@ -16,7 +19,7 @@ impl CustomSettings {
             signs.next().is_some_and(|first| first.is_alphabetic() || first == '_')
                 && signs.all(|sign| sign.is_alphanumeric() || sign == '_' || sign == '$')
         };
-        name.contains('.') && !name.starts_with("lstore.") && name.split('.').all(is_word)
+        name.contains('.') && !OWN.iter().any(|own| name.starts_with(own)) && name.split('.').all(is_word)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {

@@ -29,8 +29,8 @@ use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, Subplans, WithNames, array_literals, cast_names,
-    duplicates, escapes, numbers, optimizer_rules, physical_rules, recursion, rows, using, windows,
+    AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, Subplans, Unnested, WithNames, array_literals,
+    cast_names, duplicates, escapes, numbers, optimizer_rules, physical_rules, recursion, rows, using, windows,
 };
 use crate::stop::{self, StopFlag};
 use crate::types::CastTypes;
@@ -107,7 +107,8 @@ fn build_template(partitions: usize) -> SessionState {
     options.execution.time_zone = Some("UTC".to_owned());
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
     expr_planners.extend(SessionStateDefaults::default_expr_planners());
-    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Multisets), Arc::new(AdaptLiterals)];
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
+        vec![Arc::new(Unnested), Arc::new(Multisets), Arc::new(AdaptLiterals)];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(CheckedIntegers));
     let mut builder = SessionStateBuilder::new()

@@ -226,7 +226,7 @@ fn a_locked_row_is_looked_at_again() {
 fn a_queue_gives_each_job_to_one() {
     let db = Database::in_memory();
     done(&mut session(&db), "CREATE TABLE job (id INT PRIMARY KEY, state TEXT)");
-    done(&mut session(&db), "INSERT INTO job SELECT value, 'new' FROM generate_series(1, 40)");
+    done(&mut session(&db), "INSERT INTO job SELECT generate_series, 'new' FROM generate_series(1, 40)");
     let take = || {
         let (mut session, mut taken) = (session(&db), Vec::new());
         loop {
@@ -277,7 +277,7 @@ fn increments_outside_of_blocks_all_count() {
 fn an_open_query_gives_the_rows_of_its_moment() {
     let db = open();
     let mut session = session(&db);
-    done(&mut session, "INSERT INTO t SELECT value, 0, 'new' FROM generate_series(4, 12000)");
+    done(&mut session, "INSERT INTO t SELECT generate_series, 0, 'new' FROM generate_series(4, 12000)");
     for level in ["READ COMMITTED", "REPEATABLE READ"] {
         done(&mut session, &format!("BEGIN ISOLATION LEVEL {level}"));
         let Outcome::Rows(rows) = session.execute("SELECT state FROM t").unwrap() else { panic!("no rows") };

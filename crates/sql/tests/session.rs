@@ -114,7 +114,7 @@ fn single_statements_that_meet_each_other_all_get_through() {
 fn rows_that_are_not_read_hold_nothing_up() {
     let (_, mut session) = open();
     session.execute("CREATE TABLE t (a INT)").unwrap();
-    session.execute("INSERT INTO t SELECT value FROM generate_series(1, 100000)").unwrap();
+    session.execute("INSERT INTO t SELECT generate_series FROM generate_series(1, 100000)").unwrap();
     for _ in 0..20 {
         let Outcome::Rows(mut rows) = session.execute("SELECT x.a FROM t AS x, t AS y").unwrap() else { panic!() };
         assert!(rows.next().unwrap().unwrap().num_rows() > 0);
@@ -177,7 +177,7 @@ fn copy_tells_of_every_byte_and_leaves_no_temporary_file() {
     let (told, directory) = (Arc::new(Told::default()), tempfile::tempdir().unwrap());
     session.set_progress(told.clone());
     let path = directory.path().join("t.csv");
-    let copy = format!("COPY (SELECT value AS a FROM generate_series(1, 20000)) TO '{}'", path.display());
+    let copy = format!("COPY (SELECT generate_series AS a FROM generate_series(1, 20000)) TO '{}'", path.display());
     assert_eq!(tag(&mut session, &copy), "COPY 20000");
     session.execute("CREATE TABLE t (a INT)").unwrap();
     let before = told.bytes.load(Ordering::Relaxed);
@@ -274,7 +274,7 @@ fn a_table_is_read_as_of_the_time_of_any_commit() {
 fn a_statement_that_has_begun_is_answered_however_little_history_is_kept() {
     let (db, mut session) = open();
     session.execute("CREATE TABLE t (a INT PRIMARY KEY, b INT) WITH (retention = none)").unwrap();
-    session.execute("INSERT INTO t SELECT value, 0 FROM generate_series(1, 30000)").unwrap();
+    session.execute("INSERT INTO t SELECT generate_series, 0 FROM generate_series(1, 30000)").unwrap();
     let Outcome::Rows(rows) = session.execute("SELECT a, b FROM t").unwrap() else { panic!("no rows") };
     let mut other = Session::new(&db, SessionOptions::default());
     for _ in 0..3 {

@@ -15,6 +15,7 @@ pub(crate) mod rows;
 mod subplan;
 mod sum;
 mod temporal;
+mod unnested;
 pub(crate) mod using;
 pub(crate) mod windows;
 
@@ -23,3 +24,4 @@ pub(crate) use checked::CheckedIntegers;
 pub(crate) use multisets::Multisets;
 pub(crate) use pushdown::{optimizer_rules, physical_rules};
 pub(crate) use subplan::{Statement, Subplans, WithNames};
+pub(crate) use unnested::Unnested;
