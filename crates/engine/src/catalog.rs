@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! newest   name -> table, since which commit        what is published
-//! past     name, table, from, to                    what was published before, while a snapshot in use sees it
+//! former   name, table, from, to                    what was published before, while somebody may ask (`former.rs`)
 //! claims   name -> a running transaction, and what it wants the name to mean
 //! ```
 //!
@@ -15,6 +15,15 @@
 //! So a snapshot sees the tables as they were at its time, like the rows: a name that was given later means nothing there,
 //! and one that was taken away later still means its table. (PostgreSQL looks names up as of now, whatever the snapshot, and
 //! shows a table that was emptied later as empty; here a snapshot never shows a state that never was.)
+//!
+//! # Why names and rows are those of one commit
+//!
+//! Who reads announces its snapshot first, then asks for the table, and then reads its rows, all by the same number. A change
+//! that committed at or before it is found either published or as the intent of a claim, as claims are taken away
+//! by the publication, under the latch with which names are looked up; one that committed after it is found to be later
+//! in both places. What was before is there: meanings are given up only when they ended at or before the oldest snapshot
+//! that is announced, which is looked for with the same latch held; whoever announces an older one afterwards finds
+//! that they were given up, and is told so.
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
@@ -24,10 +33,14 @@ use parking_lot::RwLock;
 use txn::{RowName, State};
 use types::{Snapshot, Timestamp, TxnId};
 
+use crate::error::{Error, Result};
+use crate::former::{Former, GivenUp, Meaning, Numbered};
 use crate::outcomes::Transactions;
 use crate::redo::TableId;
+use crate::settings::TableSettings;
 use crate::table::TableData;
 use crate::table_lock::Standing;
+use crate::wall_clock::WallClock;
 
 /// See the module.
 pub(crate) struct Catalog {
@@ -37,24 +50,60 @@ pub(crate) struct Catalog {
     newest_change: AtomicU64,
 }
 
-#[derive(Default)]
 struct Names {
     newest: BTreeMap<String, Named>,
-    past: Vec<Past>,
+    former: Former<Arc<TableData>>,
     claims: BTreeMap<String, Claim>,
 }
 
-struct Named {
-    table: Arc<TableData>,
-    from: Timestamp,
+/// What a name means, and since which commit.
+#[derive(Clone)]
+pub(crate) struct Named {
+    pub(crate) table: Arc<TableData>,
+    pub(crate) from: Timestamp,
 }
 
-/// What a name meant from one commit to another.
-struct Past {
-    name: String,
-    table: Arc<TableData>,
-    from: Timestamp,
-    to: Timestamp,
+/// What names mean and meant, all of it published.
+#[derive(Default)]
+pub(crate) struct Meanings {
+    pub(crate) newest: BTreeMap<String, Named>,
+    pub(crate) former: Vec<(String, Meaning<Arc<TableData>>)>,
+    pub(crate) given_up: GivenUp,
+}
+
+impl Meanings {
+    /// The tables that no name means any more, each with the last one that did.
+    pub(crate) fn gone(&self) -> Vec<(String, Named)> {
+        let present: BTreeSet<TableId> = self.newest.values().map(|named| named.table.id).collect();
+        let mut gone: BTreeMap<TableId, &(String, Meaning<Arc<TableData>>)> = BTreeMap::new();
+        for former in self.former.iter().filter(|(_, former)| !present.contains(&former.table.id)) {
+            let last = gone.entry(former.1.table.id).or_insert(former);
+            if last.1.to < former.1.to {
+                *last = former;
+            }
+        }
+        let named = |(name, last): &(String, Meaning<Arc<TableData>>)| {
+            (name.clone(), Named { table: last.table.clone(), from: last.from })
+        };
+        gone.into_values().map(named).collect()
+    }
+}
+
+/// A table that a name has meant, from one commit to another.
+pub(crate) struct Chapter {
+    pub(crate) table: Arc<TableData>,
+    /// The commit by which the table came to the name, [`Timestamp::ZERO`] if that is not known.
+    pub(crate) from: Timestamp,
+    /// Whether it had rows before that, under another name.
+    pub(crate) came_with_rows: bool,
+    /// The commit by which it went.
+    pub(crate) to: Option<Timestamp>,
+}
+
+/// The tables that a name has meant, newest first, and from which commit on that is known.
+pub(crate) struct Chapters {
+    pub(crate) tables: Vec<Chapter>,
+    pub(crate) known_from: Timestamp,
 }
 
 struct Claim {
@@ -76,11 +125,11 @@ struct Undecided(TxnId);
 
 impl Catalog {
     /// A catalog of these tables; those made later get numbers from `next_table` on.
-    pub(crate) fn new(tables: BTreeMap<String, Arc<TableData>>, next_table: TableId) -> Catalog {
-        let named = |table| Named { table, from: Timestamp::ZERO };
-        let newest = tables.into_iter().map(|(name, table)| (name, named(table))).collect();
+    pub(crate) fn new(meanings: Meanings, next_table: TableId) -> Catalog {
+        let Meanings { newest, former, given_up } = meanings;
+        let former = Former::new(former, given_up);
         Catalog {
-            names: RwLock::new(Names { newest, ..Names::default() }),
+            names: RwLock::new(Names { newest, former, claims: BTreeMap::new() }),
             next_table: AtomicU32::new(next_table),
             newest_change: AtomicU64::new(0),
         }
@@ -97,14 +146,67 @@ impl Catalog {
         self.next_table.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The tables that are published.
-    pub(crate) fn tables(&self) -> Vec<Arc<TableData>> {
-        self.names.read().newest.values().map(|named| named.table.clone()).collect()
+    /// The tables that are published, and those that are gone and kept for the sake of their past.
+    pub(crate) fn all_tables(&self) -> Vec<Arc<TableData>> {
+        let names = self.names.read();
+        let mut tables: Vec<Arc<TableData>> = names.newest.values().map(|named| named.table.clone()).collect();
+        if !names.former.is_empty() {
+            let known: BTreeSet<TableId> = tables.iter().map(|table| table.id).collect();
+            tables.extend(names.former.tables().into_iter().filter(|table| !known.contains(&table.id)));
+        }
+        tables
     }
 
-    /// The table that a name means in a snapshot.
+    /// The table that a name means in a snapshot, which is held.
     pub(crate) fn find(&self, transactions: &Transactions, seen: Snapshot, name: &str) -> Option<Arc<TableData>> {
         self.decided(transactions, |names| names.meaning(transactions, seen, name).map(|table| table.cloned()))
+    }
+
+    /// The same for any snapshot of the past.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if it means nothing there, [`Error::NameTooOld`] if what it meant is not kept.
+    pub(crate) fn find_kept(&self, transactions: &Transactions, seen: Snapshot, name: &str) -> Result<Arc<TableData>> {
+        let found = self.decided(transactions, |names| {
+            let known_from = names.former.known_from(name);
+            names.meaning(transactions, seen, name).map(|table| table.cloned().ok_or(known_from))
+        });
+        found.map_err(|known_from| match seen.at < known_from {
+            true => Error::NameTooOld { name: name.into(), at: seen.at.0, oldest: known_from.0 },
+            false => Error::NoSuchTable(name.into()),
+        })
+    }
+
+    /// What names meant at a commit, of which everything that committed before it is published and whose snapshot is held, and
+    /// before it.
+    pub(crate) fn meanings_at(&self, at: Timestamp) -> Meanings {
+        let names = self.names.read();
+        let mut meanings = Meanings { given_up: names.former.given_up().clone(), ..Meanings::default() };
+        let newest = names.newest.iter().filter(|(_, named)| named.from <= at);
+        meanings.newest.extend(newest.map(|(name, named)| (name.clone(), named.clone())));
+        for (name, meaning) in names.former.all() {
+            if meaning.to <= at {
+                meanings.former.push((name.into(), meaning.clone()));
+            } else if meaning.from <= at {
+                let named = Named { table: meaning.table.clone(), from: meaning.from };
+                meanings.newest.insert(name.into(), named);
+            }
+        }
+        meanings
+    }
+
+    /// The tables that a name has meant up to a commit. Waits until what committed by then is published.
+    pub(crate) fn chapters(&self, transactions: &Transactions, name: &str, at: Timestamp) -> Chapters {
+        loop {
+            {
+                let names = self.names.read();
+                let is_open = |claim: &Claim| !matches!(claim.is_seen(transactions, Snapshot::at(at)), Ok(false));
+                if !names.claims.values().any(is_open) {
+                    return names.chapters(name, at);
+                }
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// The number of the next new table.
@@ -112,7 +214,7 @@ impl Catalog {
         self.next_table.load(Ordering::Relaxed)
     }
 
-    /// The tables and sequences that a snapshot sees, with their names in it, sorted by these.
+    /// The tables and sequences that a snapshot, which is held, sees, with their names in it, sorted by these.
     pub(crate) fn tables_seen(&self, transactions: &Transactions, seen: Snapshot) -> Vec<(String, Arc<TableData>)> {
         let names = self.names(transactions, seen, |_| true).into_iter();
         names.filter_map(|name| self.find(transactions, seen, &name).map(|table| (name, table))).collect()
@@ -127,7 +229,7 @@ impl Catalog {
     ) -> Vec<String> {
         self.decided(transactions, |names| {
             let newest = names.newest.keys().chain(names.claims.keys());
-            let all: BTreeSet<&String> = newest.chain(names.past.iter().map(|past| &past.name)).collect();
+            let all: BTreeSet<&String> = newest.chain(names.former.names()).collect();
             let mut found = Vec::with_capacity(all.len());
             for name in all {
                 if names.meaning(transactions, seen, name)?.is_some_and(|data| of(data)) {
@@ -191,7 +293,7 @@ impl Catalog {
                 Intent::Table(table) => Some(table),
             };
             if let Some(Named { table, from }) = names.newest.remove(name) {
-                names.past.push(Past { name: name.into(), table, from, to: at });
+                names.former.add(name, Meaning { table, from, to: at });
             }
             if let Some(table) = table {
                 names.newest.insert(name.into(), Named { table, from: at });
@@ -199,16 +301,35 @@ impl Catalog {
         }
     }
 
-    /// Lets go of tables that no snapshot in use sees any more.
-    pub(crate) fn forget_past(&self, transactions: &Transactions) {
-        if self.names.read().past.is_empty() {
+    /// Has the tables that are gone and had the name of this one keep their past as it does.
+    pub(crate) fn set_former(&self, table: &TableData) {
+        set_former(&self.names.read().former, &table.name, table);
+    }
+
+    /// Lets go of what no snapshot in use sees any more and no table keeps.
+    pub(crate) fn forget_past(&self, transactions: &Transactions, clock: &WallClock) {
+        if self.names.read().former.is_empty() {
             return;
         }
+        self.give_up(transactions, |table| table.settings().retention.kept_from(clock));
+    }
+
+    /// Lets go of the tables that are gone and that no snapshot in use sees, however long they were to be kept: when memory is
+    /// short and nothing else helps.
+    pub(crate) fn forget_gone(&self, transactions: &Transactions) {
+        self.give_up(transactions, |table| match table.lock.standing() {
+            Standing::Gone(_) => Timestamp::MAX,
+            Standing::Open | Standing::Locked(_) => Timestamp::ZERO,
+        });
+    }
+
+    fn give_up(&self, transactions: &Transactions, kept_from: impl Fn(&Arc<TableData>) -> Timestamp) {
         let mut names = self.names.write();
         let oldest = transactions.0.oldest_snapshot();
-        let gone: Vec<Past> = names.past.extract_if(.., |past| past.to <= oldest).collect();
+        let gone = names.former.give_up(oldest, kept_from);
+        drop(names);
         // The storage of a table may take a while to be freed.
-        drop((names, gone));
+        drop(gone);
     }
 
     /// What a transaction waits for under this name.
@@ -247,8 +368,36 @@ impl Names {
         {
             return Ok(Some(&named.table));
         }
-        let then = |past: &&Past| past.from <= seen.at && seen.at < past.to && past.name == name;
-        Ok(self.past.iter().find(then).map(|past| &past.table))
+        Ok(self.former.at(name, seen.at).map(|meaning| &meaning.table))
+    }
+
+    /// See [`Catalog::chapters`]. A name that is given to a table of another name leads on to what that one was called before,
+    /// unless it meant something else until then: then the two follow one another.
+    fn chapters(&self, name: &str, at: Timestamp) -> Chapters {
+        let (mut name, mut tables) = (name, Vec::new());
+        let newest = self.newest.get(name).filter(|named| named.from <= at).cloned();
+        let former = || self.former.at(name, at).map(|Meaning { table, from, .. }| (table.clone(), *from));
+        let Some((mut table, mut from)) = newest.map(|Named { table, from }| (table, from)).or_else(former) else {
+            return Chapters { tables, known_from: self.former.known_from(name) };
+        };
+        let mut to = None;
+        loop {
+            let before = self.former.before(name, from).filter(|before| before.to <= from);
+            let as_other = self.former.ended_at(table.id, from);
+            let follows = before.filter(|before| before.to == from || as_other.is_none());
+            match (follows, as_other) {
+                (Some(follows), _) => {
+                    tables.push(Chapter { table, from, came_with_rows: as_other.is_some(), to });
+                    (table, from, to) = (follows.table.clone(), follows.from, Some(follows.to));
+                }
+                (None, Some((other, meaning))) => (name, from) = (other, meaning.from),
+                (None, None) => {
+                    let known_from = self.former.known_from(name);
+                    tables.push(Chapter { table, from, came_with_rows: false, to });
+                    return Chapters { tables, known_from };
+                }
+            }
+        }
     }
 }
 
@@ -264,6 +413,21 @@ impl Claim {
             // Claims are given up before their transaction's slot is.
             State::Prepared(_) | State::Active | State::Aborted | State::Released => Ok(false),
         }
+    }
+}
+
+/// Has the tables that are gone and had a name keep their past as the one does that has it now.
+pub(crate) fn set_former(former: &Former<Arc<TableData>>, name: &str, table: &TableData) {
+    let retention = table.settings().retention;
+    let tables = former.of_name(name).iter().map(|meaning| &meaning.table);
+    for gone in tables.filter(|known| known.id != table.id && matches!(known.lock.standing(), Standing::Gone(_))) {
+        gone.set_settings(TableSettings { retention, ..gone.settings() });
+    }
+}
+
+impl Numbered for Arc<TableData> {
+    fn number(&self) -> u32 {
+        self.id
     }
 }
 

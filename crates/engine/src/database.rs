@@ -1,5 +1,4 @@
 //! A database: its tables, its transactions, its log and its background merge.
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,7 +12,7 @@ use types::{Snapshot, Timestamp};
 
 use crate::anchor::Anchors;
 use crate::archive::{self, ArchiveSetting, Archiver};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Meanings};
 use crate::checkpoint::{Checkpointer, Disk};
 use crate::error::{Error, Result};
 use crate::indexes::ExpressionCompiler;
@@ -25,9 +24,10 @@ use crate::recovery::{self, Recovered};
 use crate::redo::TableId;
 use crate::settings::Retention;
 use crate::table::{Table, TableData, TableMemory};
+use crate::table_lock::Standing;
 use crate::texts::TextDictionaries;
 use crate::transaction::Transaction;
-use crate::wall_clock::{WallClock, wall_time};
+use crate::wall_clock::WallClock;
 
 /// A database. Clones are handles to the same one; it is closed when the last handle, of the database, a table, a
 /// scan or a transaction, is dropped.
@@ -124,7 +124,7 @@ impl OpenOptions {
 impl Core {
     pub(crate) fn new(
         newest: Timestamp,
-        tables: BTreeMap<String, Arc<TableData>>,
+        meanings: Meanings,
         next_table: TableId,
         table_options: TableOptions,
         budget: Arc<MemoryBudget>,
@@ -132,7 +132,7 @@ impl Core {
     ) -> Arc<Core> {
         Arc::new(Core {
             transactions: Transactions(TransactionTable::starting_at(newest)),
-            catalog: Catalog::new(tables, next_table),
+            catalog: Catalog::new(meanings, next_table),
             table_options,
             budget,
             clock,
@@ -157,11 +157,7 @@ impl Core {
         let horizon = match table.settings().retention {
             // Nothing more is given up, so nobody has to be looked for.
             Retention::Forever => return table.storage.kept(),
-            Retention::None => Timestamp::MAX,
-            Retention::For(duration) => {
-                let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-                self.clock.newest_at(wall_time().saturating_sub(micros)).unwrap_or(Timestamp::ZERO)
-            }
+            retention => retention.kept_from(&self.clock),
         };
         // What is in use stays, in every table: who holds a snapshot may begin to read this one at any time.
         table.storage.raise_horizon(horizon, || transactions.snapshots_in_use())
@@ -177,7 +173,7 @@ impl Database {
     /// A database in memory with options.
     pub fn in_memory_with(options: &OpenOptions) -> Database {
         let (budget, clock) = Default::default();
-        let core = Core::new(Timestamp::ZERO, BTreeMap::new(), 1, options.table_options(), budget, clock);
+        let core = Core::new(Timestamp::ZERO, Meanings::default(), 1, options.table_options(), budget, clock);
         Self::assemble(core, None, None, options)
     }
 
@@ -299,14 +295,16 @@ impl Database {
         self.shared.core.transactions.0.snapshot()
     }
 
-    /// The memory that each table takes, by name.
+    /// The memory that each table takes, by name; those that are gone and kept for the sake of their past have " (gone)" behind
+    /// it.
     pub fn memory(&self) -> Vec<TableMemory> {
-        let tables = self.shared.core.catalog.tables();
-        tables
-            .into_iter()
-            .filter(|data| !data.is_hidden())
-            .map(|data| Table { database: self.clone(), data }.memory())
-            .collect()
+        let memory = |data: Arc<TableData>| {
+            let is_gone = matches!(data.lock.standing(), Standing::Gone(_));
+            let memory = Table { database: self.clone(), data }.memory();
+            TableMemory { table: if is_gone { format!("{} (gone)", memory.table) } else { memory.table }, ..memory }
+        };
+        let tables = self.shared.core.catalog.all_tables();
+        tables.into_iter().filter(|data| !data.is_hidden()).map(memory).collect()
     }
 
     /// The bytes that all tables may take together, `None` for no limit.

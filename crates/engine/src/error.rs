@@ -82,6 +82,12 @@ pub enum Error {
     /// Another transaction changed the record first; the transaction can be tried again from the start.
     #[error("could not serialize access due to concurrent update")]
     Conflict,
+    /// What a name means was changed by others since the transaction's snapshot; the transaction can be tried again from the start.
+    #[error(
+        "could not serialize access: what \"{0}\" means was changed by a transaction that committed after this one's snapshot, \
+         such as by DROP, TRUNCATE or ALTER TABLE"
+    )]
+    TableChanged(String),
     /// Others changed what a serializable transaction read; it can be tried again from the start.
     #[error("could not serialize access due to read/write dependencies among transactions")]
     ReadChanged,
@@ -118,6 +124,18 @@ pub enum Error {
     /// The table's history does not reach back so far.
     #[error("snapshot too old: table \"{table}\" keeps its rows as of commit {oldest} and later, not of commit {at}")]
     SnapshotTooOld { table: String, at: u64, oldest: u64 },
+    /// What a name meant then is not kept.
+    #[error(
+        "snapshot too old: what \"{name}\" was is kept from commit {oldest} on, by which a table of this name was dropped, emptied \
+         or renamed, and not as of commit {at}"
+    )]
+    NameTooOld { name: String, at: u64, oldest: u64 },
+    /// A table that had the name before has other columns.
+    #[error(
+        "the changes of \"{name}\" around commit {at} can't be listed together: the table that it was until then has other \
+         columns"
+    )]
+    OtherColumns { name: String, at: u64 },
     /// The snapshot asked for is not there yet.
     #[error("commit {at} lies in the future; the newest is {newest}")]
     SnapshotInFuture { at: u64, newest: u64 },
@@ -177,7 +195,10 @@ pub enum Error {
 impl Error {
     /// Whether the transaction lost against others, and may succeed when it is done again from the start.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Error::Conflict | Error::ReadChanged | Error::DependencyFailed | Error::Deadlock)
+        matches!(
+            self,
+            Error::Conflict | Error::TableChanged(_) | Error::ReadChanged | Error::DependencyFailed | Error::Deadlock
+        )
     }
 
     /// The five-character SQLSTATE that PostgreSQL gives this kind of error.
@@ -205,7 +226,7 @@ impl Error {
             Error::RangesTooSmall { .. } => "22023",
             Error::BadValue { .. } => "22003",
             Error::WrongWidth { .. } | Error::ColumnTwice { .. } => "42601",
-            Error::Conflict | Error::ReadChanged | Error::DependencyFailed => "40001",
+            Error::Conflict | Error::TableChanged(_) | Error::ReadChanged | Error::DependencyFailed => "40001",
             Error::Deadlock => "40P01",
             Error::LockTimeout | Error::LockNotAvailable { .. } => "55P03",
             Error::Interrupted => "57014",
@@ -214,7 +235,8 @@ impl Error {
             Error::TooManyCommands => "54000",
             Error::NoPrimaryKey(_) => "42P10",
             Error::TooManyTransactions(_) => "53300",
-            Error::SnapshotTooOld { .. } => "72000",
+            Error::SnapshotTooOld { .. } | Error::NameTooOld { .. } => "72000",
+            Error::OtherColumns { .. } => "0A000",
             Error::SnapshotInFuture { .. } => "22023",
             Error::OutOfMemory { .. } => "53200",
             Error::Log(LogError::DiskFull { .. }) => "53100",

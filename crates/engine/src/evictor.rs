@@ -105,14 +105,22 @@ impl Shared {
         Err(Error::OutOfMemory { used: budget.used_bytes(), limit: budget.limit_bytes() })
     }
 
-    /// Takes checkpoints, so that more pages can go, and merges; whether there is room then.
+    /// Takes checkpoints, so that more pages can go, merges, and as the last resort gives up tables that are gone; whether there
+    /// is room then.
     fn reclaim(&self) -> bool {
         let lacks_blobs = self.core.budget.take_lack_of_blobs();
         if lacks_blobs && self.checkpoint_and_evict() {
             return true;
         }
         merger::reclaim(&self.core);
-        self.checkpointer.is_some() && (self.evict() || self.checkpoint_and_evict())
+        if self.checkpointer.is_some() && (self.evict() || self.checkpoint_and_evict())
+            || self.core.budget.is_within_limit_soon()
+        {
+            return true;
+        }
+        self.core.catalog.forget_gone(&self.core.transactions);
+        merger::flush();
+        self.evict()
     }
 
     /// Lets pages go to checkpoints; whether there is room then.

@@ -125,7 +125,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
                 looked_for_quiet = swept;
                 sweep_indexes(core, queue);
                 charged_for_indexes = charge_indexes(core, charged_for_indexes);
-                core.catalog.forget_past(&core.transactions);
+                core.catalog.forget_past(&core.transactions, &core.clock);
             }
         }
         // Outdated pages go as soon as their readers have, not only when the next merge retires more.
@@ -172,8 +172,9 @@ fn charge_indexes(core: &Core, before: u64) -> u64 {
     bytes
 }
 
+/// Those that are gone included: what is kept of them is to be as small, and as little in memory, as any other past.
 fn tables(core: &Core) -> Vec<Arc<TableData>> {
-    core.catalog.tables()
+    core.catalog.all_tables()
 }
 
 fn merge_due(core: &Core, queue: &Queue, is_quiet: bool) {
@@ -239,7 +240,11 @@ pub(crate) fn reclaim(core: &Core) {
             table.storage.archive_range(range, core.kept(&table), true);
         }
     }
-    // What was replaced is freed once its readers are gone, which takes a few turns of the epoch.
+    flush();
+}
+
+/// What was replaced is freed once its readers are gone, which takes a few turns of the epoch.
+pub(crate) fn flush() {
     (0..8).for_each(|_| sync::pin().flush());
 }
 

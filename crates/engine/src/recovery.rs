@@ -3,10 +3,10 @@
 //! Where the newest checkpoint is damaged the one before it serves as well: the log is kept for both.
 //!
 //! The operations of a transaction are applied when its commit frame is read, in the order of commits; its data frames
-//! come just before. Records go back to the Rids that the log names, so later operations find
-//! them. Slots of transactions that did not commit become tombstones. Secondary indexes are compiled and built at the end,
-//! from what is there then.
-use std::collections::{BTreeMap, HashMap};
+//! come just before. What names meant is kept as it was, by the commits that changed it. Records go back to the Rids that the
+//! log names, so later operations find them. Slots of transactions that did not commit become tombstones. Secondary indexes
+//! are compiled and built at the end, from what is there then.
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,12 +15,14 @@ use lineage::{Cell, Change, MemoryBudget, TableOptions, WriteError};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
+use crate::catalog::{Meanings, Named, set_former};
 use crate::checkpoint::{Base, KeysToOrder, restore};
 use crate::copy;
 use crate::database::{Core, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
 use crate::evictor;
+use crate::former::{Former, Meaning};
 use crate::indexes::{IndexData, build_all};
 use crate::outcomes::Transactions;
 use crate::redo::{self, Operation, TableId};
@@ -61,6 +63,7 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         next_table: base.next_table.max(1),
         // Taken, so that a table which the log drops is freed.
         tables: std::mem::take(&mut base.tables),
+        names: Names::of(&mut base),
         base,
         keys,
         bytes: 0,
@@ -73,20 +76,19 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         let from = recovered.trimmed_below;
         return Err(Error::NoCheckpoint { from, damaged: damaged.iter().map(Error::to_string).collect() });
     }
+    let tables: Vec<Arc<TableData>> = replay.tables.values().cloned().collect();
     replay.keys.order(&replay.tables, &replay.transactions)?;
-    let mut tables = BTreeMap::new();
-    for table in replay.tables.into_values() {
+    for table in &tables {
         table.storage.finish_recovery();
-        tables.insert(table.name.to_string(), table);
-    }
-    for table in tables.values() {
         let compile = |index: &Arc<IndexData>| index.compile(table.schema(), options.expressions.as_deref());
         table.indexes.all().iter().try_for_each(compile)?;
     }
-    build_all(&tables.values().cloned().collect::<Vec<_>>(), &replay.transactions)?;
+    build_all(&tables, &replay.transactions)?;
+    drop(tables);
+    let meanings = replay.names.meanings(replay.tables);
     let newest = Timestamp(recovered.last_lsn.max(replay.base.low.0));
     replay.clock.finish_recovery(newest);
-    let core = Core::new(newest, tables, replay.next_table, table_options, replay.budget, replay.clock);
+    let core = Core::new(newest, meanings, replay.next_table, table_options, replay.budget, replay.clock);
     Ok(Recovered { core, device, log, checkpoints, replayed_bytes: replay.bytes })
 }
 
@@ -114,11 +116,63 @@ fn best_base(
     (Base::default(), KeysToOrder::default(), budget())
 }
 
+/// What names mean and meant, as far as the log was read.
+struct Names {
+    /// since when
+    newest: HashMap<TableId, (String, Timestamp)>,
+    former: Former<Arc<TableData>>,
+}
+
+impl Names {
+    fn of(base: &mut Base) -> Names {
+        let former = std::mem::take(&mut base.former);
+        let newest = std::mem::take(&mut base.names);
+        for (_, meaning) in former.iter().filter(|(_, meaning)| !newest.contains_key(&meaning.table.id)) {
+            // Whoever ended it last; no snapshot from before is in use.
+            meaning.table.lock.retire(meaning.to);
+        }
+        Names { newest, former: Former::new(former, std::mem::take(&mut base.given_up)) }
+    }
+
+    fn begin(&mut self, table: TableId, name: String, at: Timestamp) {
+        self.newest.insert(table, (name, at));
+    }
+
+    fn end(&mut self, table: &Arc<TableData>, at: Timestamp) {
+        if let Some((name, from)) = self.newest.remove(&table.id) {
+            self.former.add(&name, Meaning { table: table.clone(), from, to: at });
+        }
+    }
+
+    /// Has the tables that are gone and had a table's name keep their past as this one does.
+    fn set_former(&self, table: &TableData) {
+        let name = self.newest.get(&table.id).map(|(name, _)| name);
+        name.into_iter().for_each(|name| set_former(&self.former, name, table));
+    }
+
+    /// Gives up what is not kept up to a commit; returns the tables that no name leads to any more.
+    fn give_up(&mut self, at: Timestamp, clock: &WallClock) -> Vec<TableId> {
+        let gone = self.former.give_up(at, |table| table.settings().retention.kept_from(clock));
+        let has_name =
+            |id: &TableId| self.newest.contains_key(id) || self.former.all().any(|(_, known)| known.table.id == *id);
+        gone.into_iter().map(|(_, meaning)| meaning.table.id).filter(|id| !has_name(id)).collect()
+    }
+
+    fn meanings(self, tables: HashMap<TableId, Arc<TableData>>) -> Meanings {
+        let named = |(id, (name, from))| Some((name, Named { table: tables.get(&id).cloned()?, from }));
+        let newest = self.newest.into_iter().filter_map(named).collect();
+        let former = self.former.all().map(|(name, meaning)| (name.to_owned(), meaning.clone())).collect();
+        Meanings { newest, former, given_up: self.former.given_up().clone() }
+    }
+}
+
 /// The database as far as the log was read.
 struct Replay {
     /// what it began with
     base: Base,
+    /// those that are gone and kept included
     tables: HashMap<TableId, Arc<TableData>>,
+    names: Names,
     keys: KeysToOrder,
     /// the redo of a transaction whose commit is the next to be read
     earlier: Vec<u8>,
@@ -176,12 +230,20 @@ impl Replay {
                 self.next_table = self.next_table.max(table + 1);
                 let data = TableData::new(table, &name, schema, settings, self.table_options, &self.budget)?;
                 self.tables.insert(table, Arc::new(data));
+                self.names.begin(table, name, at);
             }
             Operation::Settings { table, settings } => {
-                self.tables.get(&table).into_iter().for_each(|table| table.set_settings(settings));
+                if let Some(table) = self.tables.get(&table) {
+                    table.set_settings(settings);
+                    self.names.set_former(table);
+                }
             }
             Operation::Rename { table, name } => {
-                self.tables.get(&table).into_iter().for_each(|table| table.name.set(&name));
+                if let Some(data) = self.tables.get(&table) {
+                    data.name.set(&name);
+                    self.names.end(data, at);
+                    self.names.begin(table, name, at);
+                }
             }
             Operation::CreateIndex { table, index } => {
                 if let Some(table) = self.tables.get(&table) {
@@ -194,11 +256,22 @@ impl Replay {
                 table.into_iter().for_each(|table| of_name(table).iter().for_each(|index| table.indexes.remove(index)));
             }
             Operation::Clock { time } => self.clock.recover(time, at),
-            Operation::Drop { table } => drop(self.tables.remove(&table)),
+            Operation::Drop { table } => self.drop_table(table, at),
             Operation::Insert { .. } | Operation::Update { .. } | Operation::Delete { .. } => {}
             Operation::TakenBack { .. } => {}
         }
         Ok(())
+    }
+
+    /// A table that is gone stays as long as its past is kept.
+    fn drop_table(&mut self, table: TableId, at: Timestamp) {
+        if let Some(data) = self.tables.get(&table) {
+            data.lock.retire(at);
+            self.names.end(data, at);
+            for gone in self.names.give_up(at, &self.clock) {
+                self.tables.remove(&gone);
+            }
+        }
     }
 
     fn change(&self, table: TableId, at: Timestamp, rid: Rid, change: Change<'_>) -> Result<()> {

@@ -3,8 +3,10 @@ use std::time::Duration;
 
 use lineage::{Layout, TableOptions};
 use serde::{Deserialize, Serialize};
+use types::Timestamp;
 
 use crate::sequence::SequenceOptions;
+use crate::wall_clock::{WallClock, wall_time};
 
 /// Records in a range of a sequence, which has one.
 const SEQUENCE_RANGE_RECORDS: usize = 16;
@@ -19,6 +21,20 @@ pub enum Retention {
     For(Duration),
     /// Only as long as a running transaction or query sees them.
     None,
+}
+
+impl Retention {
+    /// The commit from which on all is kept, by the time on the wall.
+    pub(crate) fn kept_from(self, clock: &WallClock) -> Timestamp {
+        match self {
+            Retention::Forever => Timestamp::ZERO,
+            Retention::None => Timestamp::MAX,
+            Retention::For(duration) => {
+                let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+                clock.newest_at(wall_time().saturating_sub(micros)).unwrap_or(Timestamp::ZERO)
+            }
+        }
+    }
 }
 
 /// What is chosen for a table; see [`Database::create_table_with`](crate::Database::create_table_with).

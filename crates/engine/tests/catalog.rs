@@ -222,7 +222,7 @@ fn who_writes_waits_for_who_has_the_table_for_itself() {
             match (commits, level) {
                 (false, _) => assert!(written.is_ok()),
                 (true, Isolation::ReadCommitted) => assert!(is_no_table(written)),
-                (true, _) => assert!(matches!(written, Err(Error::Conflict)), "its snapshot has the table"),
+                (true, _) => assert!(matches!(written, Err(Error::TableChanged(_))), "its snapshot has the table"),
             }
         }
     }
@@ -245,7 +245,7 @@ fn a_writer_by_name_goes_on_in_the_table_that_replaced_the_one_it_waited_for() {
     let reader = db.begin().unwrap();
     let table = db.table("t").unwrap();
     assert_eq!((count(&reader, &table), has(&reader, &table, 5)), (1, true));
-    assert!(matches!(snapshot.table_to_write("t"), Err(Error::Conflict)));
+    assert!(matches!(snapshot.table_to_write("t"), Err(Error::TableChanged(_))));
     assert!(has(&snapshot, &snapshot.table("t").unwrap(), 1), "it reads on what it sees");
     assert!(is_no_table(snapshot.table_to_write("none")));
 }
@@ -275,7 +275,7 @@ fn who_comes_while_a_table_is_waited_for_is_not_waited_for() {
             thread::sleep(Duration::from_millis(20));
             commit(first);
             assert!(dropping.join().unwrap().is_ok());
-            assert!(matches!(writing.join().unwrap(), Err(Error::NoSuchTable(_) | Error::Conflict)));
+            assert!(matches!(writing.join().unwrap(), Err(Error::NoSuchTable(_) | Error::TableChanged(_))));
         });
         assert!(db.table_names().is_empty());
     }
@@ -296,11 +296,11 @@ fn a_snapshot_sees_the_tables_of_its_time() {
         assert_eq!(transaction.table("other").unwrap().name(), "another");
         assert_eq!(count(&transaction, &late), 0, "by its handle, it is empty");
         // What others have changed since the snapshot is not changed on top of that.
-        assert!(matches!(transaction.drop_table("t"), Err(Error::Conflict)));
+        assert!(matches!(transaction.drop_table("t"), Err(Error::TableChanged(_))));
         assert!(matches!(transaction.create_table("late", schema()), Err(Error::TableExists(_))));
-        assert!(matches!(transaction.create_table("other", schema()), Err(Error::Conflict)));
+        assert!(matches!(transaction.create_table("other", schema()), Err(Error::TableChanged(_))));
         assert!(is_no_table(transaction.drop_table("late")));
-        assert!(matches!(insert(&mut transaction, &old, 2), Err(Error::Conflict)));
+        assert!(matches!(insert(&mut transaction, &old, 2), Err(Error::TableChanged(_))));
         assert!(is_no_table(insert(&mut db.begin().unwrap(), &old, 2)), "for later ones it is just gone");
         assert_eq!(begin(&db, Isolation::ReadCommitted).table_names(), ["another", "late", "t"]);
     }

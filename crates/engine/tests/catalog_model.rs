@@ -1,6 +1,7 @@
 //! Interleaved transactions that change the catalog and write rows, against a model: lists of tables and rows, one for each
 //! commit. Every name, row and setting that every transaction sees is compared after every step, and what recovery finds
-//! after the database was closed or has crashed.
+//! after the database was closed or has crashed. So is what a commit of the past left, whatever has become of its tables, and
+//! what the changes between two commits make of the rows of a name.
 //!
 //! All transactions run in one thread: where one would wait it fails by its lock timeout, which the model foretells.
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +11,8 @@ use std::time::Duration;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use engine::{
-    Column, DataType, Database, Error, Isolation, OpenOptions, Retention, Savepoint, ScanOptions, Schema, Table,
-    TableSettings, Transaction, TransactionOptions, Value,
+    ChangeKind, Column, DataType, Database, Error, Isolation, OpenOptions, ReadView, Retention, Savepoint, ScanOptions,
+    Schema, Table, TableSettings, Timestamp, Transaction, TransactionOptions, Value,
 };
 use proptest::prelude::*;
 use testkit::FaultyDevice;
@@ -32,6 +33,7 @@ enum Do {
     RollbackTo(usize),
     Commit,
     Rollback,
+    Checkpoint,
     /// The whole database, by a crash or in order.
     Reopen(bool),
 }
@@ -44,13 +46,14 @@ fn step() -> impl Strategy<Value = (usize, bool, Do)> {
         3 => name.clone().prop_map(Do::Drop),
         3 => name.clone().prop_map(Do::Truncate),
         3 => (name.clone(), name.clone()).prop_map(|(from, to)| Do::Rename(from, to)),
-        2 => (name.clone(), 1..9u64).prop_map(|(name, seconds)| Do::Keep(name, seconds)),
+        2 => (name.clone(), 1..9u64).prop_map(|(name, hours)| Do::Keep(name, hours * 3600)),
         1 => name.clone().prop_map(Do::Lock),
         6 => name.prop_map(Do::Insert),
         2 => Just(Do::Savepoint),
         2 => (0..3usize).prop_map(Do::RollbackTo),
         4 => Just(Do::Commit),
         1 => Just(Do::Rollback),
+        1 => Just(Do::Checkpoint),
         1 => any::<bool>().prop_map(Do::Reopen),
     ];
     (0..TRANSACTIONS, any::<bool>(), action)
@@ -70,6 +73,7 @@ enum Refusal {
 /// What one commit left.
 #[derive(Clone, Default)]
 struct State {
+    at: Timestamp,
     names: BTreeMap<usize, TableNumber>,
     rows: BTreeMap<TableNumber, BTreeSet<i64>>,
 }
@@ -230,9 +234,11 @@ impl Model {
         Ok(())
     }
 
-    fn commit(&mut self, i: usize) {
+    fn commit(&mut self, i: usize, at: Timestamp) {
         let Some(Modelled { own, .. }) = self.transactions[i].take() else { return };
         let mut state = self.newest().clone();
+        // One that wrote nothing has the number of its snapshot.
+        state.at = at.max(state.at);
         for (name, table) in own.names {
             match table {
                 Some(table) => state.names.insert(name, table),
@@ -260,6 +266,28 @@ impl Model {
             (NAMES[name].into(), (committed.into_iter().chain(own).collect(), self.kept_by(i, table)))
         };
         (0..NAMES.len()).filter_map(table).map(look).collect()
+    }
+
+    /// The names as a commit left them, with their rows.
+    fn past_sight(&self, state: usize) -> BTreeMap<String, BTreeSet<i64>> {
+        let State { names, rows, .. } = &self.states[state];
+        let look =
+            |(name, table): (&usize, &TableNumber)| (NAMES[*name].into(), rows.get(table).cloned().unwrap_or_default());
+        names.iter().map(look).collect()
+    }
+
+    /// What the rows of a name were called at an earlier state: a table that comes from another name, where this one meant
+    /// nothing, has its past under that.
+    fn name_at(&self, earlier: usize, state: usize, name: &str) -> &'static str {
+        let mut name = NAMES.iter().position(|known| *known == name).expect("it is one of these");
+        for (before, after) in self.states[earlier..=state].iter().zip(&self.states[earlier + 1..=state]).rev() {
+            let table = after.names.get(&name);
+            if table.is_some() && !before.names.contains_key(&name) {
+                let other = before.names.iter().find(|(_, other)| Some(*other) == table);
+                name = other.map_or(name, |(other, _)| *other);
+            }
+        }
+        NAMES[name]
     }
 
     /// What somebody sees who begins now.
@@ -350,6 +378,35 @@ impl Real {
         transaction.table_names().into_iter().map(look).collect()
     }
 
+    /// The names as a commit left them, with their rows.
+    fn past_sight(&self, at: Timestamp) -> BTreeMap<String, BTreeSet<i64>> {
+        let view = self.db().read_view_at(at).unwrap();
+        let look = |name: String| {
+            let table = self.db().table_seen(&view, &name).unwrap();
+            (name, rows_seen(&view, &table))
+        };
+        self.db().table_names_seen(view.snapshot()).into_iter().map(look).collect()
+    }
+
+    /// What the changes between two commits make of the rows that a name had.
+    fn replayed(&self, name: &str, from: Timestamp, to: Timestamp, mut rows: BTreeSet<i64>) -> BTreeSet<i64> {
+        let view = self.db().read_view_at(to).unwrap();
+        let table = self.db().table_seen(&view, name).unwrap();
+        let key = |row: Option<Vec<Value>>| match row.as_deref() {
+            Some([Value::BigInt(key)]) => *key,
+            other => panic!("a row of one key, not {other:?}"),
+        };
+        for change in self.db().changes(name, &table, to, (from, to)).unwrap() {
+            let is_right = match change.kind {
+                ChangeKind::Insert => rows.insert(key(change.new)),
+                ChangeKind::Delete => rows.remove(&key(change.old)),
+                ChangeKind::Update => false,
+            };
+            assert!(is_right, "{:?} of {name} at {:?}", change.kind, change.at);
+        }
+        rows
+    }
+
     fn newest_sight(&self) -> Sight {
         let transaction = self.db().begin().unwrap();
         let look = |name: String| {
@@ -362,8 +419,12 @@ impl Real {
 }
 
 fn rows(transaction: &Transaction, table: &Table) -> BTreeSet<i64> {
+    rows_seen(&transaction.view().unwrap(), table)
+}
+
+fn rows_seen(view: &ReadView, table: &Table) -> BTreeSet<i64> {
     let options = ScanOptions { columns: vec![0], ..ScanOptions::default() };
-    let batches = table.scan(&transaction.view().unwrap(), options).unwrap().batches().map(Result::unwrap);
+    let batches = table.scan(view, options).unwrap().batches().map(Result::unwrap);
     batches.flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect()
 }
 
@@ -378,7 +439,7 @@ fn refusal(error: &Error) -> Refusal {
     match error {
         Error::NoSuchTable(_) => Refusal::NoTable,
         Error::TableExists(_) => Refusal::Exists,
-        Error::Conflict => Refusal::Conflict,
+        Error::TableChanged(_) => Refusal::Conflict,
         Error::LockTimeout => Refusal::Waits,
         other => panic!("{other}"),
     }
@@ -396,9 +457,10 @@ fn take(model: &mut Model, real: &mut Real, i: usize, is_snapshot: bool, action:
             model.transactions = Default::default();
             real.reopen(crashes);
         }
+        Do::Checkpoint => drop(real.db().checkpoint().unwrap()),
         Do::Commit => {
-            model.commit(i);
-            real.transactions[i].take().unwrap().commit().unwrap();
+            let at = real.transactions[i].take().unwrap().commit().unwrap();
+            model.commit(i, at);
         }
         Do::Rollback => {
             model.transactions[i] = None;
@@ -426,6 +488,17 @@ fn take(model: &mut Model, real: &mut Real, i: usize, is_snapshot: bool, action:
     }
 }
 
+/// Compares what a commit left, and what the changes since an earlier one make of that.
+fn check_past(model: &Model, real: &Real, earlier: usize, state: usize) {
+    let (from, to) = (model.states[earlier].at, model.states[state].at);
+    let (before, after) = (model.past_sight(earlier), model.past_sight(state));
+    assert_eq!(real.past_sight(to), after, "as of {to:?}");
+    for (name, rows) in after {
+        let then = before.get(model.name_at(earlier, state, &name)).cloned().unwrap_or_default();
+        assert_eq!(real.replayed(&name, from, to, then), rows, "{name} from {from:?} to {to:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -433,7 +506,7 @@ proptest! {
     fn every_transaction_sees_the_catalog_that_it_should(steps in proptest::collection::vec(step(), 1..80)) {
         let mut model = Model { states: vec![State::default()], ..Model::default() };
         let mut real = Real::new();
-        for (i, is_snapshot, action) in &steps {
+        for (step, (i, is_snapshot, action)) in steps.iter().enumerate() {
             take(&mut model, &mut real, *i, *is_snapshot, action);
             for i in 0..TRANSACTIONS {
                 if model.transactions[i].is_some() {
@@ -441,10 +514,14 @@ proptest! {
                 }
             }
             prop_assert_eq!(real.newest_sight(), model.newest_sight());
+            let state = (step * 7) % model.states.len();
+            check_past(&model, &real, state / 2, state);
         }
         for crashes in [true, false] {
             real.reopen(crashes);
             prop_assert_eq!(real.newest_sight(), model.newest_sight(), "recovered");
+            (0..model.states.len()).for_each(|state| check_past(&model, &real, state / 3, state));
+            real.db().checkpoint().unwrap();
         }
     }
 }

@@ -1,15 +1,20 @@
 //! What a statement may name: the tables of one database at the statement's moment, the same at moments of the past
 //! that it names, the views on the database itself, and nothing else.
+//!
+//! A statement first takes its moment, and then looks names up by it: so the tables are those of the commit that decides which
+//! rows are seen. What happens before, such as the look at how a statement may be run, sees the tables as they are, and proves
+//! nothing. A statement that writes holds the table that it writes to before it takes its moment.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
-use datafusion::error::Result;
-use engine::{Database, Index, Sequence, Table, Transaction, TxnId};
+use datafusion::error::{DataFusionError, Result};
+use engine::{Database, Index, ReadView, Sequence, Snapshot, Table, Timestamp, Transaction, TxnId};
 
 use crate::advisory::Locks;
 use crate::cancel::Token;
+use crate::error::SqlError;
 use crate::moment::{Moment, Past};
 use crate::pg_catalog::{self, CATALOG_SCHEMA};
 use crate::sequences::{self, Taking};
@@ -37,47 +42,95 @@ pub(crate) fn past_schema(at: u64) -> String {
 
 const PAST: &str = "\0past ";
 
-/// The tables that a statement may name: those that are published, or what its transaction has made of them.
+/// The tables that a statement may name: those that a snapshot sees, which is that of its rows once the statement reads.
 #[derive(Clone)]
 pub(crate) struct Tables {
     db: Database,
+    seen: Seen,
     own: Option<Own>,
 }
 
-/// The tables, sequences and indexes of a transaction.
+/// By which snapshot names are looked up.
+#[derive(Clone)]
+enum Seen {
+    /// Of what is newest, or held by the transaction that it belongs to.
+    Bare(Snapshot),
+    /// Nothing is read through it but names.
+    View(ReadView),
+}
+
+/// What a transaction has made of the catalog that its snapshot does not tell.
 #[derive(Clone)]
 struct Own {
     id: TxnId,
-    named: Arc<BTreeMap<String, Table>>,
     /// by the id of their table
     indexes: Arc<BTreeMap<u32, Vec<Index>>>,
 }
 
 impl Tables {
-    /// Those of everybody.
+    /// Those of everybody, as of now.
     pub(crate) fn published(db: &Database) -> Tables {
-        Tables { db: db.clone(), own: None }
+        Tables { db: db.clone(), seen: Seen::Bare(Snapshot::at(Timestamp::MAX)), own: None }
     }
 
     /// Those that a transaction sees.
     pub(crate) fn of(db: &Database, transaction: &Transaction) -> Tables {
-        if !transaction.has_changed_catalog() {
-            return Tables::published(db);
-        }
-        let named = |name: String| transaction.table(&name).ok().map(|table| (name, table));
-        let names = [transaction.table_names(), transaction.sequence_names()];
-        let named: BTreeMap<String, Table> = names.into_iter().flatten().filter_map(named).collect();
-        let indexes = named.values().map(|table| (table.id(), transaction.indexes(table))).collect();
-        let (named, indexes) = (Arc::new(named), Arc::new(indexes));
-        Tables { db: db.clone(), own: Some(Own { id: transaction.id(), named, indexes }) }
+        let seen = Seen::Bare(transaction.catalog_snapshot());
+        let tables = Tables { db: db.clone(), seen, own: None };
+        let own = || {
+            let indexes = tables.all().into_iter().map(|(_, table)| (table.id(), transaction.indexes(&table)));
+            Own { id: transaction.id(), indexes: Arc::new(indexes.collect()) }
+        };
+        let own = transaction.has_changed_catalog().then(own);
+        Tables { own, ..tables }
+    }
+
+    /// Those that are seen together with the rows of a moment.
+    pub(crate) fn at(&self, moment: &Moment) -> Tables {
+        let own = self.own.clone().filter(|_| !moment.is_past());
+        Tables { db: self.db.clone(), seen: Seen::View(moment.view().clone().closed()), own }
+    }
+
+    /// Those of now, whatever the statement reads: numbers of sequences are of no snapshot.
+    pub(crate) fn newest(&self) -> Tables {
+        let newest = Snapshot::at(Timestamp::MAX);
+        let newest = self.own.as_ref().map_or(newest, |own| Snapshot::of_transaction(newest.at, own.id));
+        Tables { seen: Seen::Bare(newest), ..self.clone() }
     }
 
     /// The table or sequence of this name.
     pub(crate) fn find(&self, name: &str) -> engine::Result<Table> {
-        match &self.own {
-            None => self.db.table(name),
-            Some(own) => own.named.get(name).cloned().ok_or_else(|| engine::Error::NoSuchTable(name.to_owned())),
+        match &self.seen {
+            Seen::Bare(snapshot) => self.db.table_seen(*snapshot, name),
+            Seen::View(view) => self.db.table_seen(view, name),
         }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        match &self.seen {
+            Seen::Bare(snapshot) => *snapshot,
+            Seen::View(view) => view.snapshot(),
+        }
+    }
+
+    fn of_names(&self, names: Vec<String>) -> impl Iterator<Item = (String, Table)> {
+        let find = |name: String| self.db.table_seen(self.snapshot(), &name).ok().map(|table| (name, table));
+        names.into_iter().filter_map(find)
+    }
+
+    /// All tables and sequences by name, sorted.
+    fn all(&self) -> Vec<(String, Table)> {
+        self.plain().into_iter().chain(self.sequences()).collect()
+    }
+
+    /// All tables by name, sorted. A serializable transaction does not depend on what such a list has.
+    pub(crate) fn plain(&self) -> Vec<(String, Table)> {
+        self.of_names(self.names()).collect()
+    }
+
+    /// All sequences by name, sorted.
+    pub(crate) fn sequences(&self) -> Vec<(String, Table)> {
+        self.of_names(self.db.sequence_names_seen(self.snapshot())).collect()
     }
 
     /// The sequence that a table is, if it is one.
@@ -90,28 +143,24 @@ impl Tables {
 
     /// The indexes of a table, other than that of its key.
     pub(crate) fn indexes_of(&self, table: &Table) -> Vec<Index> {
-        match &self.own {
+        match self.own.as_ref().and_then(|own| own.indexes.get(&table.id())) {
             None => table.indexes(),
-            Some(own) => own.indexes.get(&table.id()).cloned().unwrap_or_default(),
+            Some(own) => own.clone(),
         }
     }
 
-    /// The names of the sequences, sorted.
-    pub(crate) fn sequence_names(&self) -> Vec<String> {
-        let is_sequence = |(name, table): (&String, &Table)| table.sequence().is_some().then(|| name.clone());
-        match &self.own {
-            None => self.db.sequence_names(),
-            Some(own) => own.named.iter().filter_map(is_sequence).collect(),
+    /// What a name means at a moment of the past. A table that was not there yet, or not under this name, is the one that the
+    /// name means here: it had no rows then, or those that it had under another name.
+    pub(crate) fn find_past(&self, moment: &Moment, name: &str) -> engine::Result<Table> {
+        match self.at(moment).find(name) {
+            Err(engine::Error::NoSuchTable(_)) => self.find(name),
+            found => found,
         }
     }
 
     /// The names of the tables, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
-        let is_plain = |(name, table): (&String, &Table)| table.sequence().is_none().then(|| name.clone());
-        match &self.own {
-            None => self.db.table_names(),
-            Some(own) => own.named.iter().filter_map(is_plain).collect(),
-        }
+        self.db.table_names_seen(self.snapshot())
     }
 }
 
@@ -185,10 +234,20 @@ impl Names {
         Arc::new(Names { view: self.view.clone(), part })
     }
 
-    fn find(&self, name: &str) -> Option<Table> {
+    /// The table that a name means at the moment at which tables are read.
+    fn find(&self, name: &str) -> engine::Result<Option<Table>> {
+        let missing = |error| if let engine::Error::NoSuchTable(_) = error { Ok(None) } else { Err(error) };
         match self.part {
-            Part::Target => self.target(name).map(|(_, target)| target.table.clone()),
-            _ => self.view.tables.find(name).ok(),
+            Part::Target => Ok(self.target(name).map(|(_, target)| target.table.clone())),
+            Part::Past(at) => match self.view.past.get(&at) {
+                Some(moment) => self.view.tables.find_past(moment, name).map(Some).or_else(missing),
+                None => Ok(None),
+            },
+            _ if self.view.moment.is_past() => {
+                let present = Tables::published(&self.view.db);
+                present.find_past(&self.view.moment, name).map(Some).or_else(missing)
+            }
+            _ => self.view.tables.find(name).map(Some).or_else(missing),
         }
     }
 
@@ -256,12 +315,13 @@ impl SchemaProvider for Names {
         if self.part == Part::Catalog {
             return pg_catalog::relation(name, &self.view);
         }
-        match (self.find(name), self.moment()) {
+        let found = self.find(name).map_err(|error| DataFusionError::External(Box::new(SqlError::from(error))))?;
+        match (found, self.moment()) {
             (Some(table), _) if let Some(sequence) = self.view.tables.sequence_of(&table) => {
                 sequences::in_from(sequence, &table).map(Some)
             }
             (Some(table), Some(moment)) => Ok(Some(Arc::new(EngineTable::new(table, moment, partitions)))),
-            _ if self.part == Part::Present => match system::view(name, &self.view.db)? {
+            _ if self.part == Part::Present => match system::view(name, &self.view)? {
                 Some(view) => Ok(Some(view)),
                 None => pg_catalog::relation(name, &self.view),
             },
@@ -272,8 +332,10 @@ impl SchemaProvider for Names {
     fn table_exist(&self, name: &str) -> bool {
         match self.part {
             Part::Catalog => pg_catalog::is_relation(name),
-            Part::Present => self.find(name).is_some() || system::is_view(name) || pg_catalog::is_relation(name),
-            _ => self.find(name).is_some(),
+            Part::Present => {
+                !matches!(self.find(name), Ok(None)) || system::is_view(name) || pg_catalog::is_relation(name)
+            }
+            _ => !matches!(self.find(name), Ok(None)),
         }
     }
 }

@@ -3,7 +3,7 @@ use datafusion::sql::sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, Expr, IndexColumn, ObjectName, ObjectType, PrimaryKeyConstraint, Spanned,
     Statement, TableConstraint, Truncate,
 };
-use engine::{Column, Schema, TableSettings, Transaction};
+use engine::{Column, Retention, Schema, TableSettings, Transaction};
 
 use crate::error::{Result, SqlError};
 use crate::indexes::{self, Unique};
@@ -177,7 +177,7 @@ pub(crate) fn key_columns(constraint: &TableConstraint, source: &Source) -> Resu
     constraint.columns.iter().map(name).collect()
 }
 
-/// `DROP TABLE`; any other `DROP` is refused.
+/// `DROP TABLE`, with `PURGE` the past of the table, too; any other `DROP` is refused.
 pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source) -> Result<Command> {
     let Statement::Drop { object_type, if_exists, names, purge, temporary, .. } = statement else {
         return Err(SqlError::new("XX000", "not a DROP"));
@@ -185,7 +185,7 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
     if *object_type == ObjectType::Index && !purge && !temporary {
         return indexes::drop(session, names, *if_exists, source);
     }
-    if *object_type != ObjectType::Table || *purge || *temporary {
+    if *object_type != ObjectType::Table || *temporary {
         return Err(SqlError::unsupported(format!("DROP {object_type}")));
     }
     session.write("DROP TABLE", |_, write| {
@@ -204,7 +204,9 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
         }
         found.dedup();
         for (table, position) in found {
-            write.transaction.drop_table(&table).map_err(|error| SqlError::from(error).at(position))?;
+            let purged = if *purge { write.transaction.set_retention(&table, Retention::None) } else { Ok(()) };
+            let dropped = purged.and_then(|()| write.transaction.drop_table(&table));
+            dropped.map_err(|error| SqlError::from(error).at(position))?;
         }
         Ok(command)
     })

@@ -33,6 +33,11 @@ impl Moment {
         Moment { view, is_past: false }
     }
 
+    /// Whether a statement named its commit.
+    pub(crate) fn is_past(&self) -> bool {
+        self.is_past
+    }
+
     pub(crate) fn view(&self) -> &ReadView {
         &self.view
     }

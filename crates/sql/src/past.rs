@@ -2,8 +2,9 @@
 //!
 //! Each such table reference is worked out before the statement is planned: its expression becomes a commit, the
 //! moment after that commit is held for the statement, and the name is replaced by one in a schema of that moment
-//! ([`past_schema`]). A table that was not there yet has no rows then, as in SQL:2011 and MariaDB; where its history
-//! does not reach back so far, reading it is an error.
+//! ([`past_schema`]). A name means what it meant then: a table that was emptied, renamed or dropped since is there as it was,
+//! under the name that it had. A table that was not there yet has no rows then, as in SQL:2011 and MariaDB; where its
+//! history, or that of the name, does not reach back so far, reading it is an error.
 use std::ops::ControlFlow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,7 +22,7 @@ use engine::{DataType, Database, Timestamp};
 use crate::catalog::{View, past_schema};
 use crate::error::{Result, SqlError};
 use crate::moment::Moment;
-use crate::names::find_table;
+use crate::names::{position, table_name};
 use crate::parse::Source;
 use crate::planner::Planner;
 use crate::types::type_name;
@@ -58,14 +59,18 @@ impl Resolve<'_> {
     fn replace(&mut self, factor: &mut TableFactor) -> Result<()> {
         let TableFactor::Table { name, alias, version, args: None, .. } = factor else { return Ok(()) };
         let Some(TableVersion::ForSystemTimeAsOf(expr)) = version else { return Ok(()) };
-        let table = find_table(&self.view.tables, name, self.source)?;
+        let table = table_name(name, self.source)?;
         let at = self.commit(expr).map_err(|error| error.at(self.source.start(expr.span())))?;
-        if !self.view.past.contains_key(&at.0) {
-            self.view.past.insert(at.0, Moment::after(&self.view.db, at)?);
-        }
+        let moment = match self.view.past.get(&at.0) {
+            Some(moment) => moment.clone(),
+            None => Moment::after(&self.view.db, at)?,
+        };
+        let found = self.view.tables.find_past(&moment, &table);
+        found.map_err(|error| SqlError::from(error).at(position(name, self.source)))?;
+        self.view.past.insert(at.0, moment);
         let quoted = |name: &str| Ident::with_quote('"', name);
-        *name = ObjectName::from(vec![quoted(&past_schema(at.0)), quoted(table.name())]);
-        let plain = || TableAlias { explicit: true, name: quoted(table.name()), columns: Vec::new(), at: None };
+        *name = ObjectName::from(vec![quoted(&past_schema(at.0)), quoted(&table)]);
+        let plain = || TableAlias { explicit: true, name: quoted(&table), columns: Vec::new(), at: None };
         alias.get_or_insert_with(plain);
         *version = None;
         Ok(())

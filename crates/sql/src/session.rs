@@ -72,7 +72,7 @@ pub struct Session {
     pub(crate) block: Option<Block>,
     /// What `now()` is: when the transaction of the statement that runs began, in microseconds since 1970.
     pub(crate) now: i64,
-    /// What the statement that runs may name.
+    /// What the statement that runs may name, as it looks before the moment that the statement reads is taken.
     pub(crate) tables: Tables,
     /// The numbers that it has got from sequences.
     taken: Taken,
@@ -306,7 +306,10 @@ impl Session {
             // There are no cursors, and nothing is listened to.
             Statement::Close { cursor: CloseCursor::All } => Ok(Command::new("CLOSE CURSOR ALL").into()),
             Statement::UNLISTEN { .. } => Ok(Command::new("UNLISTEN").into()),
-            Statement::ShowTables { .. } => Ok(Outcome::Rows(texts(&["table_name"], vec![self.tables.names()])?)),
+            Statement::ShowTables { .. } => {
+                let names = self.moment().map(|moment| self.tables.at(&moment).names())?;
+                Ok(Outcome::Rows(texts(&["table_name"], vec![names])?))
+            }
             Statement::CreateTable(create) if create.query.is_some() => {
                 Ok(create_as::run(self, create, source)?.into())
             }
@@ -354,10 +357,10 @@ impl Session {
         Ok(Outcome::Rows(rows))
     }
 
-    /// What a statement sees at a moment; `targets` are the tables whose rows it changes or locks.
+    /// What a statement sees at a moment, names as well as rows; `targets` are the tables whose rows it changes or locks.
     pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
         let (past, partitions) = (Past::default(), self.planner.partitions());
-        let (db, tables, token) = (self.db.clone(), self.tables.clone(), self.token.clone());
+        let (db, tables, token) = (self.db.clone(), self.tables.at(&moment), self.token.clone());
         let taking = Taking { taken: self.taken.clone(), is_read_only: self.modes().is_read_only };
         let settings = Arc::new(self.settings.all(self.modes()));
         let timeout = self.settings.limit(Limit::Lock);

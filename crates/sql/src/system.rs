@@ -10,6 +10,7 @@ use datafusion::catalog::TableProvider;
 use engine::{Database, RowWait, RunningState, RunningTransaction};
 
 use crate::activity;
+use crate::catalog::{Tables, View};
 use crate::computed;
 use crate::error::{Result, SqlError};
 use crate::table_options::{show_layout, show_retention};
@@ -25,10 +26,10 @@ pub(crate) fn is_view(name: &str) -> bool {
 }
 
 /// The view of this name.
-pub(crate) fn view(name: &str, db: &Database) -> datafusion::error::Result<Option<Arc<dyn TableProvider>>> {
-    let db = db.clone();
+pub(crate) fn view(name: &str, view: &View) -> datafusion::error::Result<Option<Arc<dyn TableProvider>>> {
+    let (db, seen) = (view.db.clone(), view.tables.clone());
     match name {
-        TABLES => computed::table(TABLES, tables_schema(), move || tables(&db)).map(Some),
+        TABLES => computed::table(TABLES, tables_schema(), move || tables(&seen)).map(Some),
         MEMORY => computed::table(MEMORY, memory_schema(), move || memory(&db)).map(Some),
         TRANSACTIONS => computed::table(TRANSACTIONS, transactions_schema(), move || transactions(&db)).map(Some),
         SEQUENCES => computed::table(SEQUENCES, sequences_schema(), move || sequences(&db)).map(Some),
@@ -45,13 +46,12 @@ fn tables_schema() -> SchemaRef {
     Arc::new(Schema::new(texts.into_iter().chain(optional).chain(numbers.map(number)).collect::<Vec<_>>()))
 }
 
-fn tables(db: &Database) -> Result<RecordBatch> {
-    // A table may be dropped between its name and itself.
-    let tables: Vec<engine::Table> = db.table_names().iter().filter_map(|name| db.table(name).ok()).collect();
+fn tables(seen: &Tables) -> Result<RecordBatch> {
+    let (names, tables): (Vec<String>, Vec<engine::Table>) = seen.plain().into_iter().unzip();
     let settings: Vec<engine::TableSettings> = tables.iter().map(engine::Table::settings).collect();
     let stats: Vec<engine::TableStats> = tables.iter().map(engine::Table::stats).collect();
     let columns: Vec<ArrayRef> = vec![
-        texts(tables.iter().map(|table| table.name().to_owned())),
+        texts(names.into_iter()),
         texts(settings.iter().map(|settings| show_layout(settings.layout).to_owned())),
         texts(settings.iter().map(|settings| show_retention(settings.retention))),
         numbers(settings.iter().map(|settings| settings.update_range_records.map(|records| records as u64))),

@@ -4,10 +4,15 @@
 //!
 //! ```text
 //! catalog c0     tables, names and settings as of this commit
-//!   table        id, name, schema, settings, definitions of indexes, sizes of ranges
+//!   table        id, name and since when, schema, settings, definitions of indexes, sizes of ranges
 //!     range r    image at c_r: all commits up to this one, none after it
+//! gone           tables that were dropped or emptied, and are kept for the sake of their past; likewise
+//! former         what names meant before, from one commit to another, as far as it is kept
+//! given up       up to which commit the past of names is not kept
 //! clock          which commit was the newest when
 //! ```
+//!
+//! A checkpoint from before there was such a past says nothing of it: its names are taken to have meant their tables always.
 use std::sync::Arc;
 
 use durability::Manifest;
@@ -15,7 +20,9 @@ use lineage::TableOptions;
 use serde::{Deserialize, Serialize};
 use types::{BlobRef, Schema, Timestamp};
 
+use crate::catalog::Meanings;
 use crate::error::{Error, Result};
+use crate::former::{GivenUp, Meaning};
 use crate::indexes::{IndexData, KeptIndex};
 use crate::redo::TableId;
 use crate::settings::TableSettings;
@@ -33,13 +40,50 @@ pub(crate) struct Contents {
     /// number of the next table
     pub(crate) next_table: TableId,
     pub(crate) tables: Vec<TableContents>,
+    #[serde(default)]
+    pub(crate) gone: Vec<TableContents>,
+    #[serde(default)]
+    pub(crate) former: Vec<FormerContents>,
+    #[serde(default)]
+    pub(crate) given_up: GivenUpContents,
     pub(crate) clock: Vec<(Micros, u64)>,
+}
+
+/// What a name meant from one commit to another.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct FormerContents {
+    pub(crate) name: String,
+    pub(crate) table: TableId,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// Up to which commits the past of names is not kept: of some, and of all.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct GivenUpContents {
+    names: Vec<(String, u64)>,
+    before: u64,
+}
+
+impl GivenUpContents {
+    pub(crate) fn new(given_up: &GivenUp) -> GivenUpContents {
+        let names = given_up.names.iter().map(|(name, to)| (name.clone(), to.0)).collect();
+        GivenUpContents { names, before: given_up.before.0 }
+    }
+
+    pub(crate) fn given_up(&self) -> GivenUp {
+        let names = self.names.iter().map(|(name, to)| (name.clone(), Timestamp(*to))).collect();
+        GivenUp { names, before: Timestamp(self.before) }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct TableContents {
     pub(crate) id: TableId,
     pub(crate) name: String,
+    /// the commit by which it got the name, 0 if that is not known
+    #[serde(default)]
+    pub(crate) from: u64,
     pub(crate) schema: Schema,
     pub(crate) settings: TableSettings,
     pub(crate) has_changed_keys: bool,
@@ -74,7 +118,7 @@ impl TableContents {
     /// Those of a table whose images are these. To be called after the images were taken: what a key change in them
     /// has noted must not be missing.
     pub(crate) fn new(
-        name: String,
+        (name, from): (String, Timestamp),
         settings: TableSettings,
         data: &TableData,
         indexes: &[Arc<IndexData>],
@@ -84,6 +128,7 @@ impl TableContents {
         TableContents {
             id: data.id,
             name,
+            from: from.0,
             schema: data.schema().clone(),
             settings,
             has_changed_keys: data.has_changed_keys(),
@@ -126,16 +171,28 @@ impl Contents {
     pub(crate) fn new(
         catalog_at: Timestamp,
         next_table: TableId,
-        tables: Vec<TableContents>,
+        (tables, gone): (Vec<TableContents>, Vec<TableContents>),
+        meanings: &Meanings,
         clock: Vec<(Micros, Timestamp)>,
     ) -> Contents {
         let clock = clock.into_iter().map(|(time, at)| (time, at.0)).collect();
-        Contents { version: VERSION, catalog_at: catalog_at.0, next_table, tables, clock }
+        let former = |(name, former): &(String, Meaning<Arc<TableData>>)| {
+            let (name, table) = (name.clone(), former.table.id);
+            FormerContents { name, table, from: former.from.0, to: former.to.0 }
+        };
+        let (former, given_up) =
+            (meanings.former.iter().map(former).collect(), GivenUpContents::new(&meanings.given_up));
+        Contents { version: VERSION, catalog_at: catalog_at.0, next_table, tables, gone, former, given_up, clock }
+    }
+
+    /// All tables, those that are gone included.
+    pub(crate) fn all_tables(&self) -> impl Iterator<Item = &TableContents> {
+        self.tables.iter().chain(&self.gone)
     }
 
     /// The newest commit that anything of it knows of.
     pub(crate) fn newest(&self) -> u64 {
-        let images = self.tables.iter().flat_map(|table| &table.ranges).map(|range| range.at);
+        let images = self.all_tables().flat_map(|table| &table.ranges).map(|range| range.at);
         images.chain(self.clock.iter().map(|(_, at)| *at)).fold(self.catalog_at, u64::max)
     }
 
@@ -164,7 +221,8 @@ mod tests {
 
     #[test]
     fn contents_of_another_version_are_refused_by_number() {
-        let contents = Contents::new(Timestamp(7), 3, Vec::new(), vec![(5, Timestamp(6))]);
+        let contents =
+            Contents::new(Timestamp(7), 3, Default::default(), &Meanings::default(), vec![(5, Timestamp(6))]);
         let again = Contents::from_bytes(&contents.to_bytes()).unwrap();
         assert_eq!((again.catalog_at, again.next_table, again.clock), (7, 3, vec![(5, 6)]));
         let newer = Contents { version: 9, ..contents };

@@ -2,7 +2,8 @@
 //! replayed (Hathi, section 3; L-Store, section 5).
 //!
 //! ```text
-//! 1  c0 = now; wait until what committed by then is done with the catalog; the tables that c0 sees
+//! 1  c0 = now; wait until what committed by then is done with the catalog; the tables that c0 sees, and those that are gone
+//!    and kept
 //! 2  the image of each range, at its own commit c_r >= c0; pages that are on disk are referred to again
 //! 3  wait until the log is on disk up to the newest c_r                          (write-ahead discipline)
 //! 4  publish: c0, tables, c_r and image of each range
@@ -23,10 +24,13 @@ use std::time::{Duration, Instant};
 use durability::{CheckpointError, CheckpointWriter, Checkpoints, Device, Log, LogError, Lsn, Published};
 use lineage::{BlobSink, RangeImage};
 use txn::{State, TransactionTable};
-use types::{BlobRef, Snapshot, Timestamp};
+use types::{BlobRef, Timestamp};
 
+use crate::catalog::Named;
 use crate::database::{Core, Database};
 use crate::error::{Error, Result};
+use crate::indexes::Indexes;
+use crate::settings::TableSettings;
 use crate::table::TableData;
 use crate::wall_clock::{Micros, wall_time};
 
@@ -144,17 +148,15 @@ impl Taking {
     fn write(&self, at: Timestamp) -> Result<(Published, Taken)> {
         let core = &*self.core;
         await_published(&core.transactions.0, at);
-        let seen = core.catalog.tables_seen(&core.transactions, Snapshot::at(at));
-        let settings: Vec<_> = seen.iter().map(|(_, data)| (data.settings(), data.indexes.made_by(at))).collect();
+        let meanings = core.catalog.meanings_at(at);
+        let [present, gone] =
+            [meanings.newest.clone().into_iter().collect(), meanings.gone()].map(|tables| seen(tables, at));
         let clock = core.clock.marks();
         let mut writer = self.checkpoints.begin()?;
         let mut taken = Taken { images: Vec::new(), low: at, high: at };
-        let mut tables = Vec::with_capacity(seen.len());
-        for ((name, data), (settings, indexes)) in seen.into_iter().zip(settings) {
-            let ranges = taken.take(core, &data, &mut Sink(&mut writer))?;
-            tables.push(TableContents::new(name, settings, &data, &indexes, ranges));
-        }
-        let contents = Contents::new(at, core.catalog.next_table(), tables, clock);
+        let tables = taken.take_tables(core, present, &mut writer)?;
+        let gone = taken.take_tables(core, gone, &mut writer)?;
+        let contents = Contents::new(at, core.catalog.next_table(), (tables, gone), &meanings, clock);
         // Not only up to the newest commit in an image: numbers that an image has passed must never be given again to
         // commits, which would be taken for a part of it.
         self.log.wait_stable(taken.high.0)?;
@@ -177,7 +179,38 @@ pub(crate) fn put_on_disk(core: &Core, log: &Log) -> Result<(Micros, Lsn)> {
     Ok((time, log.stable_lsn()))
 }
 
+/// A table with what is to be told of it as of the checkpoint's commit.
+struct Seen {
+    name: String,
+    named: Named,
+    settings: TableSettings,
+    indexes: Indexes,
+}
+
+/// Looks at tables before their images are taken, which may last.
+fn seen(tables: Vec<(String, Named)>, at: Timestamp) -> Vec<Seen> {
+    let look = |(name, named): (String, Named)| {
+        let (settings, indexes) = (named.table.settings(), named.table.indexes.made_by(at));
+        Seen { name, named, settings, indexes }
+    };
+    tables.into_iter().map(look).collect()
+}
+
 impl Taken {
+    fn take_tables(
+        &mut self,
+        core: &Core,
+        tables: Vec<Seen>,
+        writer: &mut CheckpointWriter<'_>,
+    ) -> Result<Vec<TableContents>> {
+        let mut taken = Vec::with_capacity(tables.len());
+        for Seen { name, named: Named { table, from }, settings, indexes } in tables {
+            let ranges = self.take(core, &table, &mut Sink(writer))?;
+            taken.push(TableContents::new((name, from), settings, &table, &indexes, ranges));
+        }
+        Ok(taken)
+    }
+
     fn take(&mut self, core: &Core, data: &TableData, sink: &mut Sink<'_, '_>) -> Result<Vec<RangeContents>> {
         let mut ranges = Vec::new();
         for range in 0..data.storage.range_count() {

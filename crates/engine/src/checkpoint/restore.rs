@@ -13,8 +13,9 @@ use lineage::{BlobSource, MemoryBudget, RestoreError, TableOptions};
 use parking_lot::Mutex;
 use types::{BlobRef, Rid, Timestamp};
 
-use super::manifest::Contents;
+use super::manifest::{Contents, FormerContents, TableContents};
 use crate::error::{Error, Result};
+use crate::former::{GivenUp, Meaning};
 use crate::indexes::{self, IndexKey};
 use crate::outcomes::Transactions;
 use crate::primary_key::PrimaryKey;
@@ -25,7 +26,12 @@ use crate::wall_clock::Micros;
 /// What a checkpoint gives recovery to begin with; without one it is empty.
 #[derive(Default)]
 pub(crate) struct Base {
+    /// those that are gone included
     pub(crate) tables: HashMap<TableId, Arc<TableData>>,
+    /// what they are called, and since when
+    pub(crate) names: HashMap<TableId, (String, Timestamp)>,
+    pub(crate) former: Vec<(String, Meaning<Arc<TableData>>)>,
+    pub(crate) given_up: GivenUp,
     /// up to which commit the images of a table's ranges go
     ranges_at: HashMap<TableId, Vec<Timestamp>>,
     /// up to which commit the catalog is known
@@ -106,7 +112,7 @@ pub(crate) fn restore(
         ..Base::default()
     };
     let mut pieces = Vec::new();
-    for table in &contents.tables {
+    for table in contents.all_tables() {
         let options = table.options(options);
         let (id, schema) = (table.id, table.schema.clone());
         let data = Arc::new(TableData::new(id, &table.name, schema, table.settings, options, budget)?);
@@ -123,11 +129,24 @@ pub(crate) fn restore(
         base.ranges_at.insert(id, table.ranges.iter().map(|range| Timestamp(range.at)).collect());
         base.tables.insert(id, data);
     }
+    let name = |table: &TableContents| (table.id, (table.name.clone(), Timestamp(table.from)));
+    base.names = contents.tables.iter().map(name).collect();
+    base.former = contents.former.iter().filter_map(|former| meaning(&base.tables, former)).collect();
+    base.given_up = contents.given_up.given_up();
     restore_pieces(&pieces, checkpoints, keys, &mut |done| {
         let total = manifest.live().1;
         progress(total * done as u64 / pieces.len().max(1) as u64, total);
     })?;
     Ok(base)
+}
+
+/// What a name meant; a table without a name is gone since its last one ended.
+fn meaning(
+    tables: &HashMap<TableId, Arc<TableData>>,
+    former: &FormerContents,
+) -> Option<(String, Meaning<Arc<TableData>>)> {
+    let (from, to) = (Timestamp(former.from), Timestamp(former.to));
+    tables.get(&former.table).map(|table| (former.name.clone(), Meaning { table: table.clone(), from, to }))
 }
 
 /// Restores ranges on all processors; `tell` how many are done.

@@ -9,18 +9,19 @@
 //! level, and then goes on from what the name means by then, or fails as it would have without waiting: of two who make a
 //! table of one name the second one is told that it exists, unless the first one rolls back.
 //!
-//! **Tables.** Dropping, emptying and renaming a table, and [`Transaction::lock_table`], take it for the transaction alone, like
-//! PostgreSQL's ACCESS EXCLUSIVE: they wait for every running transaction that has written to the table or locked a row
-//! of it, and who wants to do so afterwards waits for them, at every isolation level. Then it goes on, or the table is
-//! gone ([`Error::NoSuchTable`]); or, for a transaction whose snapshot still has the table, it is a conflict like any other.
-//! Who writes by name is spared that by [`Transaction::table_to_write`].
+//! **Tables.** Dropping, emptying and renaming a table, and [`Transaction::lock_table`], take it for the transaction alone,
+//! like PostgreSQL's ACCESS EXCLUSIVE: they wait for every running transaction that has written to the table or locked a row
+//! of it, and who wants to do so afterwards waits for them, at every isolation level. Then it goes on, or the table is gone
+//! ([`Error::NoSuchTable`]); or, for a transaction whose snapshot still has the table, it is a conflict like any other. Who
+//! writes by name is spared that by [`Transaction::table_to_write`].
 //!
 //! **Readers** neither wait nor are waited for, unlike in PostgreSQL: those who see the table go on reading what they see.
-//! Its data is freed when no snapshot in use sees it and no handle is left. Above READ COMMITTED a transaction sees the
-//! catalog of its snapshot (`catalog.rs`), with its own changes: a table made later is not there, one that was dropped later
-//! still is, one that was emptied later is full. To change what others have changed since the snapshot is a conflict. A
-//! serializable transaction that has read a table, or asked what a name means, can't commit after a commit that took the table
-//! away or gave the name another meaning; a list of all names is not looked at again.
+//! Its data is freed when no snapshot in use sees it, its retention does not keep its past, and no handle is left. Above
+//! READ COMMITTED a transaction sees the catalog of its snapshot (`catalog.rs`), with its own changes: a table made later is
+//! not there, one that was dropped later still is, one that was emptied later is full. To change what others have changed
+//! since the snapshot is a conflict. A serializable transaction that has read a table, or asked what a name means, can't
+//! commit after a commit that took the table away or gave the name another meaning; a list of all names is not looked at
+//! again.
 //!
 //! Settings take effect for the background work at the commit; they keep no writer out.
 use std::sync::Arc;
@@ -83,11 +84,12 @@ impl Transaction {
         found.map(|data| self.table_of(data)).ok_or_else(|| Error::NoSuchTable(name.into()))
     }
 
-    /// The same for a table that is about to be written to, or whose rows are to be locked: waits for who has it for itself, and
-    /// keeps it there until the transaction ends.
+    /// The same for a table that is about to be written to, or whose rows are to be locked: waits for who has it for itself,
+    /// and keeps it there until the transaction ends.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the snapshot's table was dropped or replaced meanwhile; READ COMMITTED goes on with the new one.
+    /// [`Error::TableChanged`] if the snapshot's table was dropped or replaced meanwhile; READ COMMITTED goes on with the
+    /// new one.
     pub fn table_to_write(&mut self, name: &str) -> Result<Table> {
         self.check_read_write()?;
         loop {
@@ -135,7 +137,8 @@ impl Transaction {
         })
     }
 
-    /// Removes a table.
+    /// Removes a table. Snapshots from before go on reading it, also those that are taken later, as long as its retention keeps
+    /// them.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(name)?;
@@ -149,7 +152,8 @@ impl Transaction {
         self.remove(data)
     }
 
-    /// Removes all rows of a table at once, history included, by putting an empty table in its place.
+    /// Removes all rows of a table at once, by putting an empty table in its place. Of the old one the rest is as with
+    /// [`Transaction::drop_table`].
     pub fn truncate_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let old = transaction.claim_plain(name)?;
@@ -174,8 +178,8 @@ impl Transaction {
         })
     }
 
-    /// Changes how long a table's old versions are kept. What a shorter retention gives up is gone for good once this has
-    /// committed.
+    /// Changes how long the old versions of a table are kept, and of those that are gone and had its name. What a shorter
+    /// retention gives up is gone for good once this has committed.
     pub fn set_retention(&mut self, name: &str, retention: Retention) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(name)?;
@@ -208,7 +212,7 @@ impl Transaction {
         self.check_no_index(name)?;
         match self.meanings(name) {
             Meanings { now: Some(_), .. } => Err(Error::TableExists(name.into())),
-            Meanings { seen: Some(_), .. } => Err(self.lose(Error::Conflict)),
+            Meanings { seen: Some(_), .. } => Err(self.lose(Error::TableChanged(name.into()))),
             Meanings { now: None, seen: None } => Ok(()),
         }
     }
@@ -229,7 +233,7 @@ impl Transaction {
         let seen = seen.ok_or_else(|| Error::NoSuchTable(name.into()))?;
         match now {
             Some(now) if Arc::ptr_eq(&now, &seen) => Ok(now),
-            _ => Err(self.lose(Error::Conflict)),
+            _ => Err(self.lose(Error::TableChanged(name.into()))),
         }
     }
 
@@ -253,7 +257,7 @@ impl Transaction {
     }
 
     /// The catalog that the transaction sees.
-    pub(super) fn sight(&self) -> Snapshot {
+    pub(crate) fn sight(&self) -> Snapshot {
         Snapshot::of_transaction(self.newest_allowed(), self.id())
     }
 
@@ -349,7 +353,10 @@ impl Transaction {
         let core = &self.anchor.core;
         for step in self.steps() {
             match step {
-                Step::Set(table, settings) => table.set_settings(*settings),
+                Step::Set(table, settings) => {
+                    table.set_settings(*settings);
+                    core.catalog.set_former(table);
+                }
                 Step::Renamed(table, name) => table.name.set(name),
                 _ => {}
             }
@@ -367,7 +374,7 @@ impl Transaction {
                 _ => {}
             }
         }
-        core.catalog.forget_past(&core.transactions);
+        core.catalog.forget_past(&core.transactions, &core.clock);
         self.catalog = None;
     }
 }
@@ -385,14 +392,14 @@ impl Database {
         self.alone(|transaction| transaction.create_table_with(name, schema, settings))
     }
 
-    /// Removes a table, once the transactions that have written to it are over. Those that read it go on with what they see;
-    /// nobody can write to it any more.
+    /// Removes a table, once the transactions that have written to it are over. Those that read it go on with what they see,
+    /// and so do snapshots from before as long as its retention keeps them; nobody can write to it any more.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.alone(|transaction| transaction.drop_table(name))
     }
 
-    /// Removes all rows of a table at once, history included, by putting an empty table in its place; waits as
-    /// [`Database::drop_table`] does. Handles of the old table can still read it, but not write to it.
+    /// Removes all rows of a table at once, by putting an empty table in its place; waits as [`Database::drop_table`] does.
+    /// Handles of the old table can still read it, but not write to it.
     pub fn truncate_table(&self, name: &str) -> Result<()> {
         self.alone(|transaction| transaction.truncate_table(name))
     }
@@ -402,7 +409,8 @@ impl Database {
         self.alone(|transaction| transaction.rename_table(name, to))
     }
 
-    /// Changes how long a table's old versions are kept. What a shorter retention gives up is gone for good.
+    /// Changes how long the old versions of a table are kept, and of those that are gone and had its name. What a shorter
+    /// retention gives up is gone for good.
     pub fn set_retention(&self, name: &str, retention: Retention) -> Result<()> {
         self.alone(|transaction| transaction.set_retention(name, retention))
     }
@@ -440,10 +448,18 @@ mod tests {
     use types::{Column, DataType, Schema};
 
     use crate::table::TableData;
-    use crate::{Database, Isolation, TransactionOptions};
+    use crate::{Database, Isolation, Retention, TableSettings, TransactionOptions};
 
     fn schema() -> Schema {
         Schema::new(vec![Column::new("id", DataType::BigInt)], &["id"]).unwrap()
+    }
+
+    /// A database with a table that keeps nothing.
+    fn database() -> Database {
+        let db = Database::in_memory();
+        let settings = TableSettings { retention: Retention::None, ..TableSettings::default() };
+        db.create_table_with("t", schema(), settings).unwrap();
+        db
     }
 
     fn data_of(db: &Database, name: &str) -> Weak<TableData> {
@@ -452,8 +468,8 @@ mod tests {
 
     #[test]
     fn a_dropped_table_is_freed_after_the_last_snapshot_and_the_last_handle() {
-        let db = Database::in_memory();
-        let handle = db.create_table("t", schema()).unwrap();
+        let db = database();
+        let handle = db.table("t").unwrap();
         let data = data_of(&db, "t");
         let transaction = db.begin().unwrap();
         let latest = db.begin_with(TransactionOptions::at(Isolation::ReadCommitted)).unwrap();
@@ -461,7 +477,7 @@ mod tests {
         assert!(transaction.table("t").is_ok() && latest.table("t").is_err());
         drop(transaction);
         let (catalog, transactions) = (&db.shared.core.catalog, &db.shared.core.transactions);
-        catalog.forget_past(transactions);
+        catalog.forget_past(transactions, &db.shared.core.clock);
         assert_eq!(data.strong_count(), 1, "the handle holds it");
         drop(handle);
         assert_eq!(data.strong_count(), 0);
@@ -469,8 +485,7 @@ mod tests {
 
     #[test]
     fn the_background_frees_what_the_last_snapshot_saw() {
-        let db = Database::in_memory();
-        db.create_table("t", schema()).unwrap();
+        let db = database();
         let (data, transaction) = (data_of(&db, "t"), db.begin().unwrap());
         db.truncate_table("t").unwrap();
         assert_eq!(data.strong_count(), 1);

@@ -72,7 +72,9 @@ impl Transaction {
             Standing::Open | Standing::Locked(_) => return Ok(()),
         };
         match self.options.isolation {
-            Isolation::Snapshot | Isolation::Serializable if gone > self.at => Err(self.lose(Error::Conflict)),
+            Isolation::Snapshot | Isolation::Serializable if gone > self.at => {
+                Err(self.lose(Error::TableChanged(data.name.to_string())))
+            }
             _ => Err(Error::NoSuchTable(data.name.to_string())),
         }
     }

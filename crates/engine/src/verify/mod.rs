@@ -159,7 +159,7 @@ impl Verification {
         // Nothing is given up meanwhile.
         let _view = db.read_view()?;
         let transactions = &db.shared.core.transactions;
-        for table in db.shared.core.catalog.tables() {
+        for table in db.shared.core.catalog.all_tables() {
             self.tables += 1;
             self.faults.extend(told_of(&table, rows::check_pages(&table)));
             self.collect(&table, |found, faults| rows::check_versions(&table, transactions, found, faults));

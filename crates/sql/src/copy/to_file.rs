@@ -15,8 +15,9 @@ use super::csv_writer::CsvWriter;
 use super::options::{CopyStatement, Format, Subject};
 use super::{Meter, headings};
 use crate::Rows;
+use crate::catalog::Tables;
 use crate::error::{Result, SqlError};
-use crate::names::{find_column, find_table, fold};
+use crate::names::{find_column, find_table, fold, table_name};
 use crate::outcome::Command;
 use crate::parse::Source;
 use crate::session::Session;
@@ -30,9 +31,11 @@ pub(crate) fn run(
     format: Format,
     source: &Source,
 ) -> Result<Command> {
-    let query = query_of(session, &copy.subject, source)?;
+    let moment = session.moment()?;
+    let query = query_of(&session.tables.at(&moment), &copy.subject, source)?;
     let names = headings::of(&query);
-    let plan = session.plan(Statement::Query(query), source)?;
+    let view = session.view(moment, Vec::new());
+    let plan = session.planner.plan(Statement::Query(query), view, source)?;
     let schema = headings::apply(&plan.schema(), &names);
     let rows = plan.start()?.renamed(schema);
     let mut file = NewFile::create(path)?;
@@ -47,12 +50,12 @@ pub(crate) fn run(
 }
 
 /// The query whose rows are written; of a table all its rows.
-fn query_of(session: &Session, subject: &Subject, source: &Source) -> Result<Box<Query>> {
+fn query_of(tables: &Tables, subject: &Subject, source: &Source) -> Result<Box<Query>> {
     let (name, columns) = match subject {
         Subject::Query(query) => return Ok(query.clone()),
         Subject::Table { name, columns } => (name, columns),
     };
-    let table = find_table(&session.tables, name, source)?;
+    let table = find_table(tables, name, source)?;
     for column in columns {
         find_column(&table, &fold(column), source.start(column.span))?;
     }
@@ -61,7 +64,7 @@ fn query_of(session: &Session, subject: &Subject, source: &Source) -> Result<Box
         true => table.schema().columns().iter().map(|column| quoted(&column.name)).collect(),
         false => columns.iter().map(|column| quoted(&fold(column))).collect(),
     };
-    template(&format!("SELECT {} FROM public.{}", columns.join(", "), quoted(table.name())))
+    template(&format!("SELECT {} FROM public.{}", columns.join(", "), quoted(&table_name(name, source)?)))
 }
 
 fn write_csv(rows: Rows, file: &mut NewFile, copy: &CopyStatement, mut meter: Meter) -> Result<u64> {

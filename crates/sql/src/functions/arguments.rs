@@ -16,13 +16,20 @@ pub(super) fn literals(function: &str, args: &[Expr]) -> Result<Vec<ScalarValue>
     args.iter().map(literal).collect()
 }
 
-/// The table whose name an argument is, in SQL's spelling.
-pub(super) fn find(function: &str, view: &View, arg: Option<&ScalarValue>) -> Result<Table> {
+/// The table whose name an argument is, in SQL's spelling, and that name.
+pub(super) fn find(function: &str, view: &View, arg: Option<&ScalarValue>) -> Result<(String, Table)> {
+    let name = name(function, arg)?;
+    let table = view.tables.find(&name)?;
+    Ok((name, table))
+}
+
+/// The name alone.
+pub(super) fn name(function: &str, arg: Option<&ScalarValue>) -> Result<String> {
     let Some(text) = arg.and_then(|arg| arg.try_as_str().flatten()) else {
         return Err(SqlError::new(
             "42883",
             format!("the first argument of {function} is the name of a table, as text"),
         ));
     };
-    view.tables.find(&name_in_text(text)?).map_err(SqlError::from)
+    name_in_text(text)
 }

@@ -11,6 +11,10 @@
 //! | `kind` | `insert`, `update` or `delete` |
 //! | `old_` and each column's name | the row before, NULL for an insert |
 //! | `new_` and each column's name | the row after, NULL for a delete |
+//!
+//! The changes are those of the name, whatever tables it has meant: TRUNCATE, or DROP and CREATE, deletes the rows that were
+//! there. A name that means nothing now is looked up as of the second end. Done one by one in their order, on a table with the
+//! same key that has the rows as of the first end, they make those as of the second.
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringViewArray};
@@ -20,11 +24,12 @@ use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
 use engine::{ChangeKind, RowChange, Table, Timestamp};
 
-use super::arguments::{find, literals};
+use super::arguments::{literals, name};
 use super::rows::{commits, nullable_fields, times, values};
 use crate::catalog::View;
 use crate::computed;
 use crate::error::{Result, SqlError};
+use crate::moment::Moment;
 use crate::past::commit_of;
 
 pub(super) const NAME: &str = "lstore_changes";
@@ -40,31 +45,52 @@ pub(super) struct Changes {
 impl TableFunctionImpl for Changes {
     fn call_with_args(&self, args: TableFunctionArgs) -> datafusion::error::Result<Arc<dyn TableProvider>> {
         let prepared = literals(NAME, args.exprs()).and_then(|args| self.prepare(&args));
-        let (table, after, until) = prepared.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let Asked { name, table, at, after, until } =
+            prepared.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let (schema, view) = (schema(&table), self.view.clone());
         let shown = schema.clone();
         computed::table(NAME, schema, move || {
-            view.moment.note_rows(&table)?;
-            rows(&view, &table, &table.changes(after, until)?, &shown)
+            if at == view.moment.at() {
+                view.moment.note_rows(&table)?;
+            }
+            rows(&view, &table, &view.db.changes(&name, &table, at, (after, until))?, &shown)
         })
     }
 }
 
+/// What a call is about.
+struct Asked {
+    name: String,
+    /// What the name means as of `at`.
+    table: Table,
+    at: Timestamp,
+    after: Timestamp,
+    until: Timestamp,
+}
+
 impl Changes {
-    fn prepare(&self, args: &[ScalarValue]) -> Result<(Table, Timestamp, Timestamp)> {
-        let table = find(NAME, &self.view, args.first())?;
+    fn prepare(&self, args: &[ScalarValue]) -> Result<Asked> {
+        let (name, newest) = (name(NAME, args.first())?, self.view.moment.at());
         let commit = |arg: &ScalarValue| {
             let value = arg.to_array().map_err(|error| SqlError::new("XX000", error.to_string()))?;
             commit_of(&self.view.db, self.view.moment.at(), &value, self.started)
         };
-        match args {
-            [_, after] => Ok((table, commit(after)?, self.view.moment.at())),
-            [_, after, until] => Ok((table, commit(after)?, commit(until)?)),
+        let (after, until) = match args {
+            [_, after] => (commit(after)?, newest),
+            [_, after, until] => (commit(after)?, commit(until)?),
             _ => {
                 let message = format!("{NAME} takes a table, a commit or time to start after, and one to end with");
-                Err(SqlError::new("42883", message))
+                return Err(SqlError::new("42883", message));
             }
-        }
+        };
+        let (at, table) = match self.view.tables.find(&name) {
+            Err(engine::Error::NoSuchTable(_)) if until < newest => {
+                let then = Moment::after(&self.view.db, until)?;
+                (until, self.view.tables.at(&then).find(&name)?)
+            }
+            found => (newest, found?),
+        };
+        Ok(Asked { name, table, at, after, until })
     }
 }
 

@@ -8,6 +8,8 @@
 //! | `deleted` | whether there was no row; its columns are NULL then |
 //! | the table's columns | |
 //!
+//! Where the table was emptied, or dropped and made again, the row was deleted by that commit.
+//!
 //! A column of the table that has one of these names keeps it, and ours is called `lstore_...` then.
 use std::sync::Arc;
 
@@ -39,16 +41,17 @@ pub(super) struct History {
 impl TableFunctionImpl for History {
     fn call_with_args(&self, args: TableFunctionArgs) -> datafusion::error::Result<Arc<dyn TableProvider>> {
         let prepared = literals(NAME, args.exprs()).and_then(|args| {
-            let table = find(NAME, &self.view, args.first())?;
+            let (name, table) = find(NAME, &self.view, args.first())?;
             let key = key(&table, args.get(1..).unwrap_or_default())?;
-            Ok((table, key))
+            Ok((name, table, key))
         });
-        let (table, key) = prepared.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let (name, table, key) = prepared.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let (schema, view) = (schema(&table), self.view.clone());
         let shown = schema.clone();
         computed::table(NAME, schema, move || {
             view.moment.note_row(&table, &key)?;
-            let versions = until(table.record_history(&key)?, view.moment.at());
+            let at = view.moment.at();
+            let versions = until(view.db.record_history(&name, &table, at, &key)?, at);
             rows(&view, &table, &versions, &shown)
         })
     }

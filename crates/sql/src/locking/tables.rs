@@ -45,10 +45,20 @@ pub(super) fn prepare(
     let mut items = Vec::new();
     from.iter_mut().for_each(|table| factors(table, &mut items));
     check_names(clauses, &items)?;
+    let asked = |factor: &TableFactor| clauses.iter().filter(|clause| names(clause, factor)).collect::<Vec<_>>();
+    let mut found: Vec<Option<Table>> = vec![None; items.len()];
+    // What is locked is found first: the moment that the others are seen at comes after that.
+    for is_locked in [true, false] {
+        for (Item { factor, .. }, found) in items.iter().zip(&mut found) {
+            let asked = asked(factor);
+            if asked.is_empty() != is_locked {
+                *found = find(session, write, factor, &with, &asked, source)?;
+            }
+        }
+    }
     let mut tables = Vec::new();
-    for Item { factor, is_nullable } in items {
-        let asked: Vec<&LockClause> = clauses.iter().filter(|clause| names(clause, factor)).collect();
-        let Some(table) = find(session, write, factor, &with, &asked, source)? else { continue };
+    for (Item { factor, is_nullable }, table) in items.into_iter().zip(found) {
+        let (Some(table), asked) = (table, asked(factor)) else { continue };
         if let Some(clause) = asked.first().filter(|_| is_nullable) {
             return Err(refuse(clause, "cannot be applied to the nullable side of an outer join"));
         }
@@ -146,7 +156,7 @@ fn find(
     }
     let Some(clause) = asked.first().filter(|_| version.is_some()) else {
         let found = match asked.is_empty() {
-            true => find_table(&session.tables, name, source),
+            true => find_table(&session.tables.at(&write.moment()?), name, source),
             false => write.table(name, source),
         };
         return match found {

@@ -33,7 +33,7 @@ fn yes(is_so: bool) -> Cell {
 
 /// The names that most rows begin with.
 fn of_table(table: &TableObject) -> Row {
-    let names = [("table_catalog", CATALOG), ("table_schema", SCHEMA), ("table_name", table.table.name())];
+    let names = [("table_catalog", CATALOG), ("table_schema", SCHEMA), ("table_name", &table.name)];
     names.map(|(column, name)| (column, text(name))).into()
 }
 
@@ -128,7 +128,7 @@ fn schema(name: &str) -> Row {
 
 fn sequence(sequence: &SequenceObject) -> Row {
     let SequenceOptions { data_type, start, increment, min, max, cycle } = *sequence.sequence.options();
-    let names = [("sequence_catalog", CATALOG), ("sequence_schema", SCHEMA), ("sequence_name", sequence.table.name())];
+    let names = [("sequence_catalog", CATALOG), ("sequence_schema", SCHEMA), ("sequence_name", &sequence.name)];
     let mut row: Row = names.map(|(column, name)| (column, text(name))).into();
     row.push(("data_type", Cell::Text(data_type.to_string())));
     row.extend(measures(data_type));

@@ -26,6 +26,8 @@ pub(super) struct Objects {
 /// A table with its indexes, that of its key first.
 pub(super) struct TableObject {
     pub(super) oid: i64,
+    /// As the statement sees it; the table itself tells its newest name.
+    pub(super) name: String,
     pub(super) table: Table,
     pub(super) indexes: Vec<IndexObject>,
     /// What it takes without its indexes.
@@ -52,6 +54,7 @@ pub(super) struct IndexObject {
 /// A sequence.
 pub(super) struct SequenceObject {
     pub(super) oid: i64,
+    pub(super) name: String,
     pub(super) table: Table,
     pub(super) sequence: Sequence,
 }
@@ -76,15 +79,14 @@ fn size(bytes: u64) -> i64 {
 impl Objects {
     /// Those that a statement sees.
     pub(super) fn of(tables: &Tables) -> Objects {
-        // One may be dropped between its name and itself.
-        let find = |names: Vec<String>| names.into_iter().filter_map(|name| tables.find(&name).ok());
         let mut taken = BTreeSet::new();
-        let sequences = find(tables.sequence_names()).filter_map(|table| {
+        let sequences = tables.sequences().into_iter().filter_map(|(name, table)| {
             let sequence = tables.sequence_of(&table)?;
-            Some(SequenceObject { oid: oid_of(&table), table, sequence })
+            Some(SequenceObject { oid: oid_of(&table), name, table, sequence })
         });
         let sequences = sequences.collect();
-        let tables = find(tables.names()).map(|table| TableObject::new(table, tables, &mut taken)).collect();
+        let plain = tables.plain().into_iter();
+        let tables = plain.map(|(name, table)| TableObject::new(name, table, tables, &mut taken)).collect();
         Objects { tables, sequences }
     }
 
@@ -95,15 +97,15 @@ impl Objects {
 
     /// The names of all relations with their numbers.
     pub(super) fn names(&self) -> impl Iterator<Item = (&str, i64)> {
-        let tables = self.tables.iter().map(|table| (table.table.name(), table.oid));
-        let sequences = self.sequences.iter().map(|sequence| (sequence.table.name(), sequence.oid));
+        let tables = self.tables.iter().map(|table| (table.name.as_str(), table.oid));
+        let sequences = self.sequences.iter().map(|sequence| (sequence.name.as_str(), sequence.oid));
         let indexes = self.indexes().map(|(_, index)| (index.name.as_str(), index.oid));
         tables.chain(sequences).chain(indexes)
     }
 }
 
 impl TableObject {
-    fn new(table: Table, tables: &Tables, taken: &mut BTreeSet<i64>) -> TableObject {
+    fn new(name: String, table: Table, tables: &Tables, taken: &mut BTreeSet<i64>) -> TableObject {
         let mut oid_of_index = |name: &str| {
             let mut oid = FIRST_INDEX_OID + number_of(name);
             while !taken.insert(oid) {
@@ -128,14 +130,14 @@ impl TableObject {
         };
         let mut indexes = Vec::new();
         if let Some(key) = table.primary_index() {
-            indexes.push(object(&key, format!("{}_pkey", table.name()), true));
+            indexes.push(object(&key, format!("{name}_pkey"), true));
         }
         for index in tables.indexes_of(&table) {
             indexes.push(object(&index, index.definition().name.clone(), false));
         }
         let memory = table.memory();
         let bytes = size(memory.insert_bytes + memory.base_bytes + memory.tail_bytes + memory.history_bytes);
-        TableObject { oid: oid_of(&table), table, indexes, bytes }
+        TableObject { oid: oid_of(&table), name, table, indexes, bytes }
     }
 
     /// The parts of an index's keys, as they are written in a definition.
@@ -169,7 +171,7 @@ impl TableObject {
     /// The statement that would make an index.
     pub(super) fn definition(&self, index: &IndexObject, style: Style) -> String {
         let unique = if index.is_unique { "UNIQUE " } else { "" };
-        let (name, table) = (quoted(&index.name), quoted(self.table.name()));
+        let (name, table) = (quoted(&index.name), quoted(&self.name));
         // As in PostgreSQL the schema is left out where it need not be said.
         let table = if style == Style::Pretty { table } else { format!("{SCHEMA}.{table}") };
         let parts = self.parts(index, style).join(", ");

@@ -152,7 +152,7 @@ fn access_method((name, oid, is_index): (&str, i64, bool)) -> Row {
 }
 
 fn table_view(table: &TableObject) -> Row {
-    let mut row = vec![("schemaname", text(SCHEMA)), ("tablename", text(table.table.name()))];
+    let mut row = vec![("schemaname", text(SCHEMA)), ("tablename", text(&table.name))];
     row.extend([("tableowner", text(OWNER)), ("hasindexes", Truth(!table.indexes.is_empty()))]);
     row.extend(["hasrules", "hastriggers", "rowsecurity"].map(|name| (name, Truth(false))));
     row
@@ -162,7 +162,7 @@ fn index_view(table: &TableObject, index: &IndexObject) -> Row {
     let definition = Cell::Text(table.definition(index, Style::Plain));
     vec![
         ("schemaname", text(SCHEMA)),
-        ("tablename", text(table.table.name())),
+        ("tablename", text(&table.name)),
         ("indexname", text(&index.name)),
         ("indexdef", definition),
     ]
@@ -172,7 +172,7 @@ fn classes(objects: &Objects) -> Vec<Row> {
     let table = |table: &TableObject| {
         let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
         let width = table.table.schema().columns().len();
-        let mut row = class(table.oid, table.table.name(), "r", method_oid("heap"), width);
+        let mut row = class(table.oid, &table.name, "r", method_oid("heap"), width);
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(!table.indexes.is_empty()))]);
         row
     };
@@ -184,7 +184,7 @@ fn classes(objects: &Objects) -> Vec<Row> {
     };
     let sequence = |sequence: &SequenceObject| {
         let width = sequence.table.schema().columns().len();
-        let mut row = class(sequence.oid, sequence.table.name(), "S", 0, width);
+        let mut row = class(sequence.oid, &sequence.name, "S", 0, width);
         row.extend([("reltuples", Number(1)), ("relhasindex", Truth(false))]);
         row
     };
@@ -304,7 +304,7 @@ fn sequence(sequence: &SequenceObject) -> Row {
 
 fn sequence_view(sequence: &SequenceObject) -> Row {
     let options = sequence.sequence.options();
-    let mut row = vec![("schemaname", text(SCHEMA)), ("sequencename", text(sequence.table.name()))];
+    let mut row = vec![("schemaname", text(SCHEMA)), ("sequencename", text(&sequence.name))];
     row.extend([("sequenceowner", text(OWNER)), ("data_type", Cell::Text(options.data_type.to_string()))]);
     row.extend([("start_value", Number(options.start)), ("min_value", Number(options.min))]);
     row.extend([("max_value", Number(options.max)), ("increment_by", Number(options.increment))]);

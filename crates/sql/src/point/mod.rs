@@ -138,9 +138,11 @@ impl Point {
         columns: &[usize],
         schema: &SchemaRef,
     ) -> Result<Option<Outcome>> {
-        let table = session.tables.find(&self.table).ok().filter(|table| table.id() == self.id);
-        let (Some(table), Some(key)) = (table, bound.key(key)) else { return Ok(None) };
+        let Some(key) = bound.key(key) else { return Ok(None) };
+        // The moment first: the table is to be the one that its rows belong to.
         let moment = session.moment()?;
+        let table = session.db.table_seen(moment.view(), &self.table).ok().filter(|table| table.id() == self.id);
+        let Some(table) = table else { return Ok(None) };
         let options = ScanOptions { columns: columns.to_vec(), ..ScanOptions::default() };
         let rows = Rows::ready(table.lookup(moment.view(), &key, &options)?).renamed(schema.clone());
         Ok(Some(Outcome::Rows(rows)))

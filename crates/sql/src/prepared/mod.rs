@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::Statement;
 use engine::{DataType, Value};
 
 use crate::block::Block;
-use crate::catalog::Tables;
+use crate::catalog::{Tables, View};
 use crate::copy::input::CopyInput;
 use crate::error::{Result, SqlError};
 use crate::headings;
@@ -195,7 +195,11 @@ impl Session {
         };
         let names = headings::of(&query);
         set_config::describe(&mut query)?;
-        let view = self.view(Moment::now(&self.db)?, Vec::new());
+        let view = match self.settings.as_of() {
+            Some(at) => self.view(Moment::after(&self.db, at)?, Vec::new()),
+            // Nothing is read, so the names may be those of another moment: of the transaction that is parked, if there is one.
+            None => View { tables: self.tables.clone(), ..self.view(Moment::now(&self.db)?, Vec::new()) },
+        };
         let plan = self.planner.plan(Statement::Query(query), view, &source)?;
         Ok(headings::apply(&plan.schema(), &names))
     }

@@ -28,7 +28,7 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> DataFusionResul
         let function = SequenceFunction {
             call,
             signature: call.signature(),
-            tables: view.tables.clone(),
+            tables: view.tables.newest(),
             taking: view.taking.clone(),
         };
         state.register_udf(Arc::new(ScalarUDF::from(function)))?;

@@ -1,0 +1,56 @@
+//! Names as a reader sees them: by the commit that decides which rows it sees.
+//!
+//! A statement that looks a name up and then reads the table has to do both by one snapshot. Otherwise it might find the
+//! empty table that a commit put in the place of a full one, and read it as of before that commit. [`Database::table`] finds
+//! what the name means now, which is right for whoever takes its snapshot afterwards and reads nothing else; all others ask
+//! here.
+use types::Snapshot;
+
+use crate::database::Database;
+use crate::error::Result;
+use crate::read_view::Sight;
+use crate::table::{Table, TableData};
+use crate::transaction::Transaction;
+
+impl Database {
+    /// The table or sequence that a name means in a snapshot, which is held.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`](crate::Error::NoSuchTable) if there is none; [`Error::NameTooOld`](crate::Error::NameTooOld)
+    /// if it is not known any more, as nobody held the snapshot.
+    pub fn table_seen<'v>(&self, view: impl Into<Sight<'v>>, name: &str) -> Result<Table> {
+        let Sight { snapshot, reads, .. } = view.into();
+        let core = &self.shared.core;
+        let found = core.catalog.find_kept(&core.transactions, snapshot, name);
+        // Nobody else can change what a name means that its transaction has claimed.
+        if let Some(reads) = reads
+            && !snapshot.own.is_some_and(|own| core.catalog.is_claimed_by(name, own))
+        {
+            reads.note_name(name, found.as_ref().ok().map(|data| data.id));
+        }
+        found.map(|data| Table { database: self.clone(), data })
+    }
+
+    /// The names of the tables that a snapshot sees, sorted.
+    pub fn table_names_seen(&self, seen: Snapshot) -> Vec<String> {
+        self.names_seen(seen, TableData::is_plain)
+    }
+
+    /// The names of the sequences that a snapshot sees, sorted.
+    pub fn sequence_names_seen(&self, seen: Snapshot) -> Vec<String> {
+        self.names_seen(seen, TableData::is_sequence)
+    }
+
+    fn names_seen(&self, seen: Snapshot, of: impl Fn(&TableData) -> bool) -> Vec<String> {
+        let core = &self.shared.core;
+        core.catalog.names(&core.transactions, seen, of)
+    }
+}
+
+impl Transaction {
+    /// The snapshot by which the transaction looks names up: with its own changes, and under READ COMMITTED with every commit
+    /// so far, also later ones.
+    pub fn catalog_snapshot(&self) -> Snapshot {
+        self.sight()
+    }
+}
