@@ -41,7 +41,7 @@ const ROOMS: [Room; 16] = [
     room("server", &["types", "sql"], &["engine"]),
     room("sim", &["types"], &[]),
     room("lab", &["types", "sync", "index", "sql", "sim"], &["engine"]),
-    room("cli", &["types", "engine", "sql", "server", "durability", "lab"], &[]),
+    room("cli", &["types", "engine", "sql", "server", "durability", "lab", "gpu"], &[]),
     room("python", &["types", "engine", "sql"], &[]),
     room("gpu", &[], &[]),
     room("testkit", &["types", "durability"], &[]),

@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use lab::index::IndexArgs;
 
 use crate::commit::CommitArgs;
+use crate::gpu::GpuArgs;
 use crate::heap::HeapArgs;
 use crate::inspect::{CopyArgs, InspectArgs, RestoreArgs, VerifyArgs};
 use crate::memory::MemoryArgs;
@@ -118,6 +119,8 @@ pub enum Bench {
     Heap(HeapArgs),
     /// The indexes beside other people's, and the figures of the KISS-Tree's and tsx-index's papers
     Index(IndexArgs),
+    /// The operators for graphics processors beside the roofs of the device, and the figures of their papers
+    Gpu(GpuArgs),
 }
 
 /// How `bench tpch` runs.

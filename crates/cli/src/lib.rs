@@ -3,7 +3,7 @@
 //! [`run`] is all of it. Below stand the rooms: [`args`] reads the command line; [`input`] cuts what comes in into
 //! statements and backslash commands; [`shell`] runs them, [`output`] writes rows and [`diagnostics`] errors;
 //! [`interactive`] is the shell at a terminal, [`serve`] the server, [`inspect`] a look at a directory from outside;
-//! [`tpch`], [`micro`], [`commit`], [`heap`] and [`mod@index`] are the benchmarks of those names, [`mod@bench`] what they
+//! [`tpch`], [`micro`], [`commit`], [`heap`], [`mod@index`] and [`mod@gpu`] are the benchmarks of those names, [`mod@bench`] what they
 //! share beside `lab`.
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ pub mod commit;
 mod complete;
 pub mod diagnostics;
 mod editor;
+pub mod gpu;
 pub mod heap;
 pub mod index;
 pub mod input;

@@ -11,6 +11,7 @@ use crate::args::{self, Bench, SqlArgs, Step, Task};
 use crate::bench::BenchError;
 use crate::commit;
 use crate::editor::TerminalEditor;
+use crate::gpu;
 use crate::heap;
 use crate::index;
 use crate::inspect;
@@ -39,6 +40,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Commit(args))) => end_of_bench(commit::bench(&args)),
         Some(Task::Bench(Bench::Heap(args))) => end_of_bench(heap::bench(&args)),
         Some(Task::Bench(Bench::Index(args))) => end_of_bench(index::bench(&args)),
+        Some(Task::Bench(Bench::Gpu(args))) => end_of_bench(gpu::bench(&args)),
         Some(Task::Serve(args)) => told(serve::serve(&args).map(|()| true)),
         Some(Task::Inspect(args)) => told(inspect::inspect(&args).map(|()| true)),
         Some(Task::Verify(args)) => told(inspect::verify(&args)),

@@ -59,6 +59,15 @@ fn bad_usage_is_status_2_and_help_tells_how() {
 }
 
 #[test]
+fn the_benchmark_of_graphics_processors_needs_none_for_what_it_counts() {
+    let text = lstore(["bench", "gpu", "--case", "contention", "--small", "--json"]).ok().out;
+    assert!(text.lines().all(|line| line.starts_with("{\"bench\":\"gpu.")), "{text}");
+    assert!(text.contains("table 1, theta 1"), "{text}");
+    let refused = lstore(["bench", "gpu", "--case", "everything"]).failed(2);
+    assert!(refused.contains("none of roofs, micro, join, group, search, contention"), "{refused}");
+}
+
+#[test]
 fn a_file_that_is_not_there_or_is_no_directory_is_one_clear_error() {
     assert!(lstore(["-f", "no/such.sql"]).failed(1).contains("no/such.sql: No such file"));
     let folder = tempfile::tempdir().unwrap();

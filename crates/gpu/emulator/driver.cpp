@@ -183,7 +183,7 @@ int attribute_of(int which) {
         case 8: return 48 * 1024;                         // shared memory of a block
         case 10: return 32;                               // lanes of a warp
         case 13: return 1000000;                          // clock, kHz
-        case 16: return 4;                                // multiprocessors
+        case 16: return 2;                                // multiprocessors
         case 19: return 1;                                // maps host memory
         case 36: return 1000000;                          // clock of memory, kHz
         case 37: return 64;                               // width of the memory bus

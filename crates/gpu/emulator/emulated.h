@@ -15,10 +15,10 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 
-struct uint2 { unsigned x, y; };
-struct uint4 { unsigned x, y, z, w; };
+struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(16) ulonglong2 { unsigned long long x, y; };
-struct float4 { float x, y, z, w; };
+struct alignas(16) float4 { float x, y, z, w; };
 
 namespace emulated {
 struct Index { unsigned x, y, z; };

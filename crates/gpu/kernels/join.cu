@@ -19,7 +19,7 @@
 // a barrier, and flushes whole lines of 128 bytes only, so that lines of the results stay aligned.
 //
 // A part of the table may lie in host memory (the paper's future work): slots from `near_slots` on.
-#include "device.cuh"
+#include "collect.cuh"
 
 constexpr u64 empty = ~0ull;
 
@@ -44,11 +44,7 @@ struct Rows {
     u32 first_bit;
 };
 
-struct Results {
-    u64* pairs; // row of the build table below, row of the probe table above
-    u64* count; // goes on counting when `pairs` is full
-    u64 capacity;
-};
+// A result is a row of the build table below and a row of the probe table above.
 
 __device__ __forceinline__ u32 mix(u32 key) {
     key ^= key >> 16;
@@ -232,51 +228,22 @@ __device__ __forceinline__ void probe_cached(const Rows& rows, const Table& tabl
     flush(cache, cached_max, results);
 }
 
-constexpr u32 line_pairs = 16; // 128 bytes
-
-// Writes the first `count` of the `filled` results of a warp and moves what remains to the front.
-__device__ __forceinline__ void flush_warp(u64* pairs, u32 count, u32 filled, const Results& results) {
-    u32 lane = lane_of_thread();
-    u64 place = 0;
-    if (lane == 0) place = atomicAdd(results.count, (u64)count);
-    place = __shfl_sync(all_lanes, place, 0);
-    __syncwarp();
-    for (u32 at = lane; at < count; at += 32)
-        if (place + at < results.capacity) __stcs(results.pairs + place + at, pairs[at]);
-    u64 rest = lane < filled - count ? pairs[count + lane] : 0;
-    __syncwarp();
-    if (lane < filled - count) pairs[lane] = rest;
-    __syncwarp();
-}
-
-// `cached_max` is the room of one warp: at least 32 results and a line.
+// `room` is that of one warp.
 template <class Input>
-__device__ __forceinline__ void probe_warped(const Rows& rows, const Table& table, const Results& results,
-                                             u32 cached_max) {
-    u64* pairs = (u64*)block_memory + (u64)warp_of_thread() * cached_max;
-    u32 lane = lane_of_thread();
-    u32 filled = 0;
-    for (u64 first = thread_of_grid() - lane; first < rows.count; first += threads_of_grid()) {
-        u64 at = first + lane;
+__device__ __forceinline__ void probe_warped(const Rows& rows, const Table& table, const Results& results, u32 room) {
+    Collector collector(room);
+    for (u64 first = thread_of_grid() - lane_of_thread(); first < rows.count; first += threads_of_grid()) {
+        u64 at = first + lane_of_thread();
         typename Input::Key key = 0;
         u32 row = 0, found = 0;
         bool goes_on = at < rows.count && is_valid(rows, at);
         if (at < rows.count) Input::read(rows, at, key, row);
         u64 slot = home_of(table, key);
-        while (true) {
+        do {
             if (goes_on) goes_on = find(table, slot, key, found);
-            u32 matched = __ballot_sync(all_lanes, goes_on);
-            if (matched == 0) break;
-            if (goes_on) pairs[filled + __popc(matched & ((1u << lane) - 1))] = (u64)row << 32 | found;
-            filled += __popc(matched);
-            if (filled + 32 > cached_max) {
-                u32 whole = filled / line_pairs * line_pairs;
-                flush_warp(pairs, whole, filled, results);
-                filled -= whole;
-            }
-        }
+        } while (collector.add(results, goes_on, (u64)row << 32 | found));
     }
-    if (filled > 0) flush_warp(pairs, filled, filled, results);
+    collector.finish(results);
 }
 
 // What a fused group-by needs: the group of each row of the build table and the values of the probe table.

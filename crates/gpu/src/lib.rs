@@ -10,16 +10,21 @@
 //! device       the driver, memory, streams, kernels that are loaded
 //! join         hash join over host memory                               gpu-join
 //! group        grouped aggregation and dimension lookup                 gpu-contention
+//! bitwise      range queries over points, upper bits on the device       bitwise-distribution
+//! tree         scans of generalized search trees, level by level        gist-coprocessor
 //! contention   the optimizer that rewrites codes so that threads do not meet, and its counters
 //! bench        roofs, checks against the twins, timings: the program `gpu-bench`
 //! ```
 
 pub mod bench;
+pub mod bitwise;
+mod collected;
 pub mod contention;
 pub mod device;
 mod error;
 pub mod group;
 pub mod join;
+pub mod tree;
 
 pub use device::Device;
 pub use error::GpuError;

@@ -5,22 +5,26 @@
 use std::sync::Arc;
 
 use crate::bench::data::{Random, join_tables, zipf};
+use crate::bitwise::{self, Distributed, Query, Resident, Split};
 use crate::contention::{Optimizer, Settings as Budget, Use};
 use crate::device::{Device, DeviceBuffer, Grid, Parameters, Pinned, Stream};
 use crate::error::GpuError;
 use crate::group::{self, Arrangement, Column};
 use crate::join::{self, Append, Bits, Groups, Hash, Keys, Settings, Transfer};
+use crate::tree;
 
 /// One subject of the checks.
 pub type Check = fn(&Arc<Device>, &mut Random) -> Result<(), String>;
 
 /// All of them, by name.
-pub const CHECKS: [(&str, Check); 6] = [
+pub const CHECKS: [(&str, Check); 8] = [
     ("join", check_join),
     ("join with groups", check_join_grouped),
     ("join at the edges", check_edges),
     ("groups", check_groups),
     ("lookup", check_look_up),
+    ("bitwise", check_bitwise),
+    ("tree", check_tree),
     ("roofs", check_roofs),
 ];
 
@@ -261,6 +265,86 @@ fn check_look_up(device: &Arc<Device>, random: &mut Random) -> Result<(), String
         }
     }
     Ok(())
+}
+
+fn check_bitwise(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for _ in 0..4 {
+        let count = random.below(3000) as usize;
+        // Points in few places, so that clusters are large, or all over.
+        let spread = one_of(random, &[1 << 6, 1 << 20, 1 << 32]);
+        let x: Vec<u32> = (0..count).map(|_| random.below(spread) as u32).collect();
+        let y: Vec<u32> = (0..count).map(|_| random.below(spread) as u32).collect();
+        let prefix_bits = one_of(random, &[0, 4, 14, 29, 32]);
+        let split = Split { prefix_bits, suffix_bits: random.below(u64::from(33 - prefix_bits)) as u32 };
+        let queries: Vec<Query> = (0..random.below(60))
+            .map(|_| {
+                let [x, y] = [0, 1].map(|_| {
+                    let from = random.below(spread);
+                    [from as u32, (from + random.below(1 + spread / 4)).min(u64::from(u32::MAX)) as u32]
+                });
+                Query { x, y }
+            })
+            .collect();
+        let points = Distributed::new(&x, &y, split);
+        let expected = bitwise::twin::scan(&points, &queries);
+        let resident = Resident::new(device, &points).map_err(told)?;
+        let batch = 1 + random.below(30) as usize;
+        let (found, stages) = resident.scan(&queries, batch).map_err(told)?;
+        if split.residual_bits() == 0 && stages.unsure > 0 {
+            return Err(format!("{split:?}: {} hits unsure though all bits are known", stages.unsure));
+        }
+        compare(&format!("{count} points, {split:?}"), found, expected)?;
+    }
+    // More pairs and hits than there is room for at first.
+    let [x, y] = [0, 1].map(|_| (0..900).map(|_| random.word() as u32).collect::<Vec<u32>>());
+    let points = Distributed::new(&x, &y, Split { prefix_bits: 14, suffix_bits: 3 });
+    let queries = [Query { x: [0, u32::MAX], y: [1 << 20, u32::MAX] }; 5];
+    let (found, _) = Resident::new(device, &points).and_then(|points| points.scan(&queries, 5)).map_err(told)?;
+    compare("all points", found, bitwise::twin::scan(&points, &queries))
+}
+
+fn check_tree(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for count in [0, 1 + random.below(40), 1 + random.below(3000)] {
+        let fanout = one_of(random, &[4, 32, 70]);
+        let queries = 1 + random.below(60);
+        let numbers: Vec<[i64; 2]> = (0..count as i64).map(|at| [at * 5, at * 5 + (at % 9)]).collect();
+        let wanted: Vec<[i64; 2]> = (0..queries)
+            .map(|_| {
+                let from = random.below(5 * count + 10) as i64;
+                [from, from + random.below(300) as i64]
+            })
+            .collect();
+        let packed = tree::pack(&numbers, fanout, |keys| {
+            keys.iter().fold([i64::MAX, i64::MIN], |all, key| [all[0].min(key[0]), all[1].max(key[1])])
+        });
+        check_tree_of(device, &packed, &wanted, &format!("{count} ranges, fanout {fanout}"))?;
+        let boxes: Vec<[f32; 4]> = (0..count).map(|_| random_box(random, 0.05)).collect();
+        let wanted: Vec<[f32; 4]> = (0..queries).map(|_| random_box(random, 0.2)).collect();
+        let packed = tree::pack(&boxes, fanout, |keys| {
+            let ends = [f32::MAX, f32::MAX, f32::MIN, f32::MIN];
+            keys.iter()
+                .fold(ends, |all, key| [all[0].min(key[0]), all[1].min(key[1]), all[2].max(key[2]), all[3].max(key[3])])
+        });
+        check_tree_of(device, &packed, &wanted, &format!("{count} rectangles, fanout {fanout}"))?;
+    }
+    Ok(())
+}
+
+fn random_box(random: &mut Random, size: f64) -> [f32; 4] {
+    let [x, y] = [random.fraction(), random.fraction()];
+    [x, y, x + random.fraction() * size, y + random.fraction() * size].map(|end| end as f32)
+}
+
+fn check_tree_of<K: tree::Key>(
+    device: &Arc<Device>,
+    packed: &tree::Packed<K>,
+    queries: &[K],
+    what: &str,
+) -> Result<(), String> {
+    let levels = packed.levels();
+    let resident = tree::Resident::new(device, &levels).map_err(told)?;
+    let (found, _) = resident.scan(queries).map_err(told)?;
+    compare(what, found, tree::twin::scan(&levels, queries))
 }
 
 fn check_roofs(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {

@@ -1,12 +1,14 @@
 //! What the program `gpu-bench` does, as a library: data, checks against the twins, roofs, timings.
 
 pub mod check;
+pub mod command;
 pub mod data;
 pub mod groupings;
 pub mod joins;
 pub mod optimizer;
 pub mod report;
 pub mod roofs;
+pub mod searches;
 mod timing;
 
 /// How large the measured inputs are.

@@ -130,7 +130,10 @@ fn figure_9(size: Size) -> Vec<Line> {
             let settings = Settings { purpose: Use::Writes, window, budget_percent: LENIENT_PERCENT };
             let seconds = optimize(&codes, VALUES, settings).seconds;
             let case = format!("figure 9, window {window}, theta {theta}");
-            lines.push(Line::counted(BENCH, case, "rate", "M rows a CPU second", codes.len() as f64 / seconds / 1e6));
+            let rate = codes.len() as f64 / seconds / 1e6;
+            let line = Line::counted(BENCH, case, "rate", "M rows a CPU second", rate);
+            // A small column is over before the clock has moved.
+            lines.push(if size == Size::Small { line.without_times() } else { line });
         }
     }
     lines

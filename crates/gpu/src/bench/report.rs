@@ -15,7 +15,7 @@ pub struct Line {
     pub case: String,
     /// What was measured.
     pub metric: &'static str,
-    /// The median of the runs; none on the emulated device, whose times mean nothing.
+    /// The median of the runs; none on the emulated device and of small inputs, whose times mean nothing.
     pub value: Option<f64>,
     /// What the value counts.
     pub unit: &'static str,
@@ -62,7 +62,7 @@ impl Line {
         self
     }
 
-    /// Without what the emulated device cannot know.
+    /// Without what the emulated device and small inputs cannot tell.
     pub fn without_times(mut self) -> Self {
         (self.value, self.min, self.max, self.ratio) = (None, None, None, None);
         self
@@ -74,7 +74,7 @@ impl fmt::Display for Line {
         write!(to, "{:<12} {:<58} {:<22}", self.bench, self.case, self.metric)?;
         match self.value {
             Some(value) => write!(to, " {value:>10.3} {:<10}", self.unit)?,
-            None => write!(to, " {:>10} {:<10}", "emulated", "")?,
+            None => write!(to, " {:>10} {:<10}", "no time", "")?,
         }
         if let (Some(min), Some(max)) = (self.min, self.max)
             && self.runs > 1

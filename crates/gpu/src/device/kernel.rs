@@ -31,8 +31,13 @@ macro_rules! binary {
 }
 
 /// The sources in `kernels/`.
-pub(super) const BINARIES: [Binary; 3] =
-    [binary!("join", &["join_"]), binary!("group", &["group_", "dimension_"]), binary!("roof", &["roof_"])];
+pub(super) const BINARIES: [Binary; 5] = [
+    binary!("join", &["join_"]),
+    binary!("group", &["group_", "dimension_"]),
+    binary!("bitwise", &["bitwise_"]),
+    binary!("tree", &["tree_"]),
+    binary!("roof", &["roof_"]),
+];
 
 /// The compute capability of the machine code.
 const MACHINE_CODE_FOR: (i32, i32) = (9, 0);

@@ -29,8 +29,14 @@ unsafe impl Plain for u32 {}
 unsafe impl Plain for u64 {}
 // SAFETY: a number.
 unsafe impl Plain for i64 {}
-// SAFETY: two numbers without padding between them.
+// SAFETY: numbers without padding between them.
 unsafe impl Plain for [u32; 2] {}
+// SAFETY: as above.
+unsafe impl Plain for [u32; 4] {}
+// SAFETY: as above.
+unsafe impl Plain for [f32; 4] {}
+// SAFETY: as above.
+unsafe impl Plain for [i64; 2] {}
 
 /// Pinned for every context, and mapped into the device's addresses.
 const PINNED: u32 = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
@@ -101,6 +107,21 @@ impl<T: Plain> DeviceBuffer<T> {
         // SAFETY: the memory has room, as asserted.
         unsafe { result::memcpy_htod_async(self.place, values, stream.handle()) }
             .map_err(GpuError::of("a copy to the device"))
+    }
+
+    /// Copies the values to pinned memory, once the stream comes to it; the caller looks there after it has
+    /// waited for the stream: this crate's users do.
+    pub(crate) fn copy_to(&self, stream: &Stream, to: &Pinned<T>) -> Result<(), GpuError> {
+        assert!(self.count <= to.count, "{} values do not fit into {}", self.count, to.count);
+        self.device.bind()?;
+        if self.count == 0 {
+            return Ok(());
+        }
+        let bytes = bytes_of::<T>(self.count);
+        // SAFETY: both are `count` values long, and freed only after the device is done with them.
+        unsafe { sys::cuMemcpyDtoHAsync_v2(to.place.cast(), self.place, bytes, stream.handle()) }
+            .result()
+            .map_err(GpuError::of("a copy from the device"))
     }
 
     /// The values, after everything that the device was given.

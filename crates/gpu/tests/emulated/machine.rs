@@ -6,13 +6,13 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// The sources of kernels, `kernels/NAME.cu`.
-pub const KERNELS: [&str; 3] = ["join", "group", "roof"];
+pub const KERNELS: [&str; 5] = ["join", "group", "bitwise", "tree", "roof"];
 
 /// The sources of the device itself, `emulator/NAME.cpp`.
 const PARTS: [&str; 2] = ["machine", "driver"];
 
 /// Seconds after which a run counts as stuck.
-const RUN_S_MAX: &str = "120";
+const RUN_S_MAX: &str = "300";
 
 /// How the device is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,15 +99,17 @@ impl Machine {
         succeed(&mut command);
     }
 
-    /// This device with another source of one kernel, in a folder of its own.
-    pub fn with_kernel(&self, name: &str, text: &str, number: usize) -> Self {
+    /// This device with another text of one file, in a folder of its own. A header's text counts for `kernel`.
+    pub fn with_kernel(&self, kernel: &str, file: &str, text: &str, number: usize) -> Self {
         let folder = self.folder.join(format!("mutation-{number}"));
         fs::create_dir_all(&folder).expect("a folder for the device");
-        let source = folder.join(format!("{name}.cu"));
-        fs::write(&source, text).expect("a source to compile");
+        let source = folder.join(format!("{kernel}.cu"));
+        // A source finds headers beside it first.
+        fs::copy(crate_folder().join(format!("kernels/{kernel}.cu")), &source).expect("a copy of a source");
+        fs::write(folder.join(file), text).expect("a source to compile");
         let machine = Self { build: self.build, folder };
-        machine.compile_kernel(&source, name);
-        self.link(&machine.folder, Some(name));
+        machine.compile_kernel(&source, kernel);
+        self.link(&machine.folder, Some(kernel));
         machine
     }
 

@@ -1,0 +1,56 @@
+//! The benchmark of the operators for graphics processors, which is crate `gpu`'s: here it gets its command line.
+use std::io;
+
+use ::gpu::bench::Size;
+use ::gpu::bench::command::{self, CommandError, Options, Subject};
+use clap::Args;
+
+use crate::bench::BenchError;
+
+/// How `bench gpu` runs.
+#[derive(Args, Clone, Debug)]
+pub struct GpuArgs {
+    /// What is measured; `contention` alone needs no device
+    #[arg(long = "case", num_args = 1.., value_parser = subject, default_values = names())]
+    pub subjects: Vec<Subject>,
+    /// Run everything once on inputs that say nothing about speed
+    #[arg(long)]
+    pub small: bool,
+    /// Print one JSON object a line instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// A file for all figures, with the device and its driver
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<String>,
+    /// The day, for the file
+    #[arg(long, default_value = "")]
+    pub date: String,
+    /// The commit of the sources, for the file
+    #[arg(long, default_value = "")]
+    pub commit: String,
+}
+
+fn names() -> Vec<&'static str> {
+    Subject::ALL.into_iter().map(Subject::name).collect()
+}
+
+fn subject(name: &str) -> Result<Subject, String> {
+    Subject::of(name).ok_or_else(|| format!("none of {}", names().join(", ")))
+}
+
+/// Runs the benchmark and writes its report to standard output.
+pub fn bench(args: &GpuArgs) -> Result<(), BenchError> {
+    let options = Options {
+        size: if args.small { Size::Small } else { Size::Full },
+        is_json: args.json,
+        file: args.out.clone(),
+        date: args.date.clone(),
+        commit: args.commit.clone(),
+    };
+    command::measure(&args.subjects, &options, &mut io::stdout().lock()).map_err(|error| match error {
+        CommandError::Output(error) => BenchError::Output(error),
+        CommandError::Device(_) | CommandError::File(_) | CommandError::Emulated => {
+            BenchError::Failed(error.to_string())
+        }
+    })
+}

@@ -1,0 +1,93 @@
+//! The scan on a device: the tree resident, a kernel a level, the queue of each level left by the one before.
+
+use std::sync::Arc;
+
+use super::{Key, Levels};
+use crate::collected::{Lists, ROOM, THREADS, grid};
+use crate::device::{Device, DeviceBuffer, Event, Parameters, Pinned, Stream};
+use crate::error::GpuError;
+
+/// A tree on a device.
+#[derive(Debug)]
+pub struct Resident<K: Key> {
+    device: Arc<Device>,
+    nodes: DeviceBuffer<[u32; 2]>,
+    keys: DeviceBuffer<K>,
+    children: DeviceBuffer<u32>,
+    height: usize,
+}
+
+impl<K: Key> Resident<K> {
+    /// Brings a tree to the device; refused if it names what is not there.
+    pub fn new(device: &Arc<Device>, tree: &Levels<'_, K>) -> Result<Self, GpuError> {
+        if let Some(fault) = tree.fault() {
+            return Err(GpuError::Unsuitable(fault));
+        }
+        Ok(Self {
+            device: Arc::clone(device),
+            nodes: DeviceBuffer::of(device, tree.nodes, "nodes")?,
+            keys: DeviceBuffer::of(device, tree.keys, "keys")?,
+            children: DeviceBuffer::of(device, tree.children, "children")?,
+            height: tree.height,
+        })
+    }
+
+    /// Answers of all queries, in no order, and the milliseconds of the kernels.
+    pub fn scan(&self, queries: &[K]) -> Result<(Vec<u64>, f64), GpuError> {
+        if u32::try_from(queries.len()).is_err() {
+            return Err(GpuError::Unsuitable(format!("{} queries at a time", queries.len())));
+        }
+        let places = DeviceBuffer::of(&self.device, queries, "queries")?;
+        // The root for every query.
+        let roots: Vec<u64> = (0..queries.len() as u64).map(|query| query << 32).collect();
+        let mut room = (4 * queries.len()).max(1024);
+        let mut span_ms = 0.0;
+        loop {
+            let stream = Stream::new(&self.device)?;
+            let first = Lists::of(&self.device, &roots, "a queue")?;
+            let queues: Vec<Lists<DeviceBuffer<u64>>> =
+                (1..self.height).map(|_| Lists::on_device(&self.device, room, "a queue")).collect::<Result<_, _>>()?;
+            let hits = Lists::<Pinned<u64>>::pinned(&self.device, room, "hits")?;
+            let mut ends = vec![first.words()?];
+            for queue in &queues {
+                ends.push(queue.words()?);
+            }
+            ends.push(hits.words()?);
+            let begun = Event::of(&stream)?;
+            for level in ends.windows(2) {
+                self.launch(&stream, &places, level[0], level[1], room)?;
+            }
+            queues.iter().try_for_each(|queue| queue.note(&stream))?;
+            hits.note(&stream)?;
+            span_ms += Event::of(&stream)?.since_ms(&begun)?;
+            stream.wait()?;
+            let needed = queues.iter().map(Lists::count).max().unwrap_or(0).max(hits.count());
+            if needed <= room {
+                return Ok((hits.found().to_vec(), span_ms));
+            }
+            // What found no room in one level is missing in the next ones, too, so this may come again.
+            room = needed + needed / 2;
+        }
+    }
+
+    fn launch(
+        &self,
+        stream: &Stream,
+        queries: &DeviceBuffer<K>,
+        from: [u64; 3],
+        to: [u64; 3],
+        room: usize,
+    ) -> Result<(), GpuError> {
+        let kernel = self.device.kernel(K::KERNEL)?;
+        let grid = grid(&self.device, &kernel, room.saturating_mul(THREADS as usize))?;
+        let mut parameters = Parameters::new()
+            .words(&[self.nodes.address(), self.keys.address(), self.children.address()])
+            .word(queries.address())
+            .words(&from)
+            .words(&to)
+            .half(ROOM);
+        // SAFETY: these are the kernel's parameters; the lists outlive the wait of `scan`, or their own drop, which
+        // waits; nodes name slots and nodes that there are, as `fault` has checked.
+        unsafe { kernel.launch(stream, grid, &mut parameters) }
+    }
+}
