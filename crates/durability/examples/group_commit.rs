@@ -1,5 +1,6 @@
 //! How many commits a second threads get acknowledged that wait for the disk, beside the rate at which the disk makes one
-//! small write after the other durable.
+//! small write after the other durable: alone, with a copy far away in the same file and one sync for both (which is what a flush
+//! does), and with a second sync for the copy.
 //!
 //! ```text
 //! cargo run --release -p durability --example group_commit -- DIRECTORY [ROUNDS] [MILLISECONDS] [SLEEP]
@@ -25,6 +26,8 @@ use durability::{Access, CommitMode, Device, DeviceFile, DirectoryLock, FsDevice
 const CLIENTS: [usize; 4] = [1, 4, 16, 64];
 const WRITE_BYTES: usize = 512;
 const FILE_BYTES: u64 = 8 << 20;
+/// The part of the file for copies.
+const COPIES_BYTES: u64 = 128 << 10;
 
 /// A directory whose durable writes take a time of their own.
 struct Sleepy {
@@ -111,18 +114,40 @@ impl DeviceFile for SleepyFile {
     }
 }
 
-/// Writes made durable one by one, in room that the file has already.
-fn disk_rate(file: &File, time: Duration, sleep: Duration) -> f64 {
+/// How a write is made durable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Places {
+    One,
+    /// And a copy at the beginning of the file.
+    Two,
+    /// And a copy with a sync of its own.
+    TwoSyncs,
+}
+
+/// Makes writes durable one by one, in room that the file has already; adds the microseconds that each took.
+fn write_durably(file: &File, time: Duration, sleep: Duration, took_us: &mut [Vec<f64>; 3]) {
+    let sync = || match sleep.is_zero() {
+        true => file.sync_data().unwrap(),
+        false => std::thread::sleep(sleep),
+    };
     let (start, mut writes) = (Instant::now(), 0_u64);
     while start.elapsed() < time {
-        file.write_all_at(&[writes as u8; WRITE_BYTES], writes * WRITE_BYTES as u64 % FILE_BYTES).unwrap();
-        match sleep.is_zero() {
-            true => file.sync_data().unwrap(),
-            false => std::thread::sleep(sleep),
+        // In turns, write by write: others use the disk as well.
+        for (places, took_us) in [Places::One, Places::Two, Places::TwoSyncs].into_iter().zip(&mut *took_us) {
+            let (bytes, before) = ([writes as u8; WRITE_BYTES], Instant::now());
+            let offset = COPIES_BYTES + writes * WRITE_BYTES as u64 % (FILE_BYTES - COPIES_BYTES);
+            file.write_all_at(&bytes, offset).unwrap();
+            if places == Places::TwoSyncs {
+                sync();
+            }
+            if places != Places::One {
+                file.write_all_at(&bytes, writes % 2 * COPIES_BYTES / 2).unwrap();
+            }
+            sync();
+            took_us.push(before.elapsed().as_secs_f64() * 1e6);
+            writes += 1;
         }
-        writes += 1;
     }
-    writes as f64 / start.elapsed().as_secs_f64()
 }
 
 fn commit_rate(log: &Log, clock: &AtomicU64, clients: usize, time: Duration) -> f64 {
@@ -172,8 +197,11 @@ fn main() {
     file.sync_all().unwrap();
     let (mut disk, mut rates, mut batches) =
         (Vec::new(), [const { Vec::new() }; CLIENTS.len()], [(0, 0, 0); CLIENTS.len()]);
+    let mut took_us = [const { Vec::new() }; 3];
     for _ in 0..rounds {
-        disk.push(disk_rate(&file, time, sleep));
+        let known = took_us[0].len();
+        write_durably(&file, time, sleep, &mut took_us);
+        disk.push(1e6 / median(took_us[0][known..].to_vec()));
         for (at, clients) in CLIENTS.into_iter().enumerate() {
             let (before, worked) = (log.stats(), work());
             rates[at].push(commit_rate(&log, &clock, clients, time));
@@ -185,6 +213,8 @@ fn main() {
         log.trim(log.stable_lsn()).unwrap();
     }
     println!("one write of {WRITE_BYTES} bytes after the other: {:.0}/s", median(disk.clone()));
+    let [one, two, two_syncs] = took_us.map(median);
+    println!("  alone {one:.0} us, with a copy far away {two:.0}, with a sync of its own for the copy {two_syncs:.0}");
     for ((clients, rates), (frames, syncs, worked)) in CLIENTS.into_iter().zip(rates).zip(batches) {
         let ratios = rates.iter().zip(&disk).map(|(rate, disk)| rate / disk).collect();
         let (rate, ratio, batch) = (median(rates), median(ratios), frames as f64 / syncs.max(1) as f64);

@@ -286,6 +286,32 @@ fn every_byte_of_the_last_flushes_is_watched() {
     }
 }
 
+/// From anywhere in the slots to the end of the frames: the last witness may stand in either slot, and be hit or not.
+#[test]
+fn damage_that_reaches_from_the_slots_into_the_frames_is_noticed() {
+    let (options, mut outcomes) = (LogOptions { partitions: 1, ..SMALL }, Outcomes::default());
+    for commits in 1..=5 {
+        let (device, ledger) = (FaultyDevice::new(0), Ledger::default());
+        let (log, _, _) = open_with(&device, options).unwrap();
+        for txn in 1..=commits {
+            commit_and_wait(&log, &ledger, (0, txn), 0, CommitMode::Sync).unwrap();
+        }
+        let files = files_of(&device.after_power_loss(0));
+        drop(log);
+        let (name, acknowledged) = ("redo-00000001.log", (1..=commits).collect());
+        let end = used(&files[name]);
+        for from in (512..end).step_by(48) {
+            for damage in [Damage::Cut(from), Damage::Zeros(from, end)] {
+                let mut damaged = files.clone();
+                damage.apply(&mut damaged, name);
+                outcomes.judge(&damaged, options, &acknowledged, &format!("{commits} commits, {damage:?}"));
+            }
+        }
+    }
+    // A single flush comes back from its copy as long as both slots are whole.
+    assert!(outcomes.refused > 150 && outcomes.whole > 0, "{outcomes:?}");
+}
+
 /// The error says up to where the log is whole, and reading up to there is no error.
 #[test]
 fn up_to_the_damage_the_log_can_be_read() {
