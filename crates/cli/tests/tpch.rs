@@ -41,7 +41,8 @@ fn rendered(array: &dyn Array, row: usize) -> String {
     match array.data_type() {
         _ if text.is_empty() => "(empty)".to_owned(),
         data_type if data_type.is_floating() => format!("{:.2}", text.parse::<f64>().unwrap()),
-        DataType::Decimal128(..) | DataType::Decimal256(..) => two_digits(&text),
+        // A numeric without decimals is what EXTRACT gives.
+        DataType::Decimal128(_, 1..) | DataType::Decimal256(_, 1..) => two_digits(&text),
         _ => text,
     }
 }

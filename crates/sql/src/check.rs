@@ -5,7 +5,6 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFacto
 
 use crate::error::{Result, SqlError};
 use crate::parse::Source;
-use crate::semantics::using;
 
 /// Checks every query within a statement.
 pub(crate) fn query(statement: &Statement, source: &Source) -> Result<()> {
@@ -101,12 +100,6 @@ impl Visitor for Check<'_> {
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Self::Break> {
         if select.into.is_some() {
             return self.refuse("SELECT INTO", "into");
-        }
-        let mut joins = select.from.iter().flat_map(|table| &table.joins);
-        if joins.any(|join| using::is_merged_from_the_right(&join.join_operator)) {
-            let error = SqlError::unsupported("RIGHT or FULL JOIN with USING or NATURAL");
-            let hint = "Write ON, and COALESCE for the column of both tables.";
-            return ControlFlow::Break(Box::new(error.hint(hint).at(self.source.find_word("join"))));
         }
         ControlFlow::Continue(())
     }

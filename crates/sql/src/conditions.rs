@@ -76,9 +76,10 @@ fn literal(expr: &Expr, data_type: DataType) -> Option<Value> {
 /// A literal as a value of this type. What functions say of texts comes in several forms.
 fn value_of(scalar: &ScalarValue, data_type: DataType) -> Option<Value> {
     match (scalar, data_type) {
-        (ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)), DataType::Text { .. }) => {
-            Some(Value::Text(text.clone()))
-        }
+        (
+            ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)),
+            DataType::Text { .. } | DataType::Char { .. },
+        ) => Some(Value::Text(text.clone())),
         _ => value_of_scalar(scalar, data_type),
     }
 }
@@ -156,7 +157,7 @@ fn any_of(condition: &Expr, find: &Find<'_>) -> Option<(usize, Test)> {
 fn prefix(like: &Like, find: &Find<'_>) -> Option<(usize, Test)> {
     let Like { negated: false, expr, pattern, escape_char: None, case_insensitive: false } = like else { return None };
     let (at, data_type) = find(expr)?;
-    if !matches!(data_type, DataType::Text { .. }) {
+    if !matches!(data_type, DataType::Text { .. } | DataType::Char { .. }) {
         return None;
     }
     let Value::Text(pattern) = literal(pattern, data_type)? else { return None };

@@ -80,10 +80,7 @@ fn arrow(error: &ArrowError) -> SqlError {
     match error {
         ArrowError::DivideByZero => SqlError::new("22012", "division by zero"),
         ArrowError::ArithmeticOverflow(text) => out_of_range(text),
-        ArrowError::ExternalError(inner) => match inner.downcast_ref::<DataFusionError>() {
-            Some(inner) => diagnose(inner, &Source::new("")),
-            None => SqlError::new("XX000", clean(&inner.to_string())),
-        },
+        ArrowError::ExternalError(inner) => external(inner.as_ref(), &Source::new("")),
         ArrowError::CastError(text) | ArrowError::ParseError(text) | ArrowError::ComputeError(text) => {
             by_text(text).unwrap_or_else(|| SqlError::new("22P02", clean(text)))
         }

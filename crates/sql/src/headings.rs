@@ -19,6 +19,13 @@ pub(crate) struct Headings {
     after: Vec<String>,
 }
 
+impl Headings {
+    /// The names of all columns, where there is no `*`.
+    pub(crate) fn known(self) -> Option<Vec<String>> {
+        (!self.has_wildcard).then_some(self.before)
+    }
+}
+
 /// The names that a query's text gives to its columns.
 pub(crate) fn of(query: &Query) -> Headings {
     let mut body = query.body.as_ref();

@@ -12,6 +12,7 @@ use crate::SqlError;
 use crate::activity::Running;
 use crate::cancel::Token;
 use crate::stop::StopFlag;
+use crate::values::blanks;
 
 /// The result of one statement.
 #[derive(Debug)]
@@ -226,7 +227,9 @@ impl Iterator for Rows {
         };
         let renamed = batch.and_then(|batch| {
             let rows = batch.num_rows();
-            crate::target::batch(self.schema.clone(), batch.columns().to_vec(), rows)
+            let columns = batch.columns().iter().zip(self.schema.fields());
+            let columns = columns.map(|(column, field)| blanks::shown(column, field)).collect();
+            crate::target::batch(self.schema.clone(), columns, rows)
         });
         if renamed.is_err() {
             let running = self.running.take();

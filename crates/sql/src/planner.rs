@@ -29,8 +29,8 @@ use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, Subplans, Unnested, WithNames, array_literals,
-    cast_names, duplicates, escapes, numbers, optimizer_rules, physical_rules, recursion, rows, using, windows,
+    AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, Subplans, Unnested, WithNames, cast_names, duplicates,
+    optimizer_rules, ordered, physical_rules, recursion, rows, spell_out, using, whole_rows, windows,
 };
 use crate::stop::{self, StopFlag};
 use crate::types::CastTypes;
@@ -124,7 +124,12 @@ fn build_template(partitions: usize) -> SessionState {
     // The format strings of the one are not PostgreSQL's, and what it does not know it copies out as it stands; the
     // other gives an array where PostgreSQL gives rows.
     if let Some(functions) = builder.scalar_functions() {
-        functions.retain(|function| !matches!(function.name(), "to_char" | "generate_series"));
+        let own = functions::plain();
+        let is_replaced = |name: &str| own.iter().any(|function| function.name() == name);
+        functions.retain(|function| {
+            !matches!(function.name(), "to_char" | "generate_series") && !is_replaced(function.name())
+        });
+        functions.extend(own);
     }
     builder.build()
 }
@@ -152,12 +157,12 @@ impl Planner {
         check::query(&statement, source)?;
         recursion::check(&mut statement, source, &|name| self.is_aggregate(name))?;
         windows::spell_out(&mut statement, source)?;
+        spell_out(&mut statement)?;
         rows::spell_out(&mut statement)?;
-        numbers::widen(&mut statement);
-        escapes::plain(&mut statement);
-        array_literals::spell_out(&mut statement)?;
         functions::set_returning::spell_out(&mut statement);
-        using::qualify(&mut statement);
+        whole_rows::rewrite(&mut statement, &view.tables)?;
+        using::rewrite(&mut statement, &view.tables)?;
+        ordered::number_rows(&mut statement)?;
         cast_names::tell_apart(&mut statement);
         duplicates::rename(&mut statement);
         let mut state = self.template.clone();

@@ -1,6 +1,5 @@
 //! A table of the engine as DataFusion sees it: a schema, pushdown of conditions and primary keys, and scans of one
 //! moment.
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
@@ -10,13 +9,14 @@ use datafusion::common::{Constraint, Constraints};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use engine::{Column, DataType, Table, Test, Value};
+use engine::{Column, Table, Test, Value};
 
 use crate::catalog::RowTarget;
 use crate::conditions::{equality, test};
 use crate::index_path;
 use crate::moment::Moment;
 use crate::scan::{ScanExec, ScanSource};
+use crate::types::marked;
 
 /// The name of the hidden column with the ids of a target's rows, another for each target; no statement can spell it.
 pub(crate) fn rid_column(target: usize) -> String {
@@ -65,10 +65,7 @@ fn fields(columns: &[Column]) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::with_capacity(columns.len() + 1);
     for column in columns {
         let field = Field::new(&column.name, column.data_type.to_arrow(), column.nullable);
-        fields.push(match column.data_type {
-            DataType::Uuid => field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "uuid".to_owned())])),
-            _ => field,
-        });
+        fields.push(marked(field, column.data_type));
     }
     fields
 }

@@ -111,13 +111,21 @@ fn interval_value(array: &dyn Array, row: usize, unit: IntervalUnit) -> String {
 /// PostgreSQL's style: `1 year 2 mons 3 days 04:05:06.7`.
 fn interval_text(months: i64, days: i64, micros: i64) -> String {
     let mut parts = Vec::new();
+    // What is positive behind what is negative says so.
+    let mut is_behind_negative = false;
     for (count, unit) in [(months / 12, "year"), (months % 12, "mon"), (days, "day")] {
         if count != 0 {
-            parts.push(format!("{count} {unit}{}", if count == 1 { "" } else { "s" }));
+            let sign = if is_behind_negative && count > 0 { "+" } else { "" };
+            parts.push(format!("{sign}{count} {unit}{}", if count == 1 { "" } else { "s" }));
+            is_behind_negative = count < 0;
         }
     }
     if micros != 0 || parts.is_empty() {
-        let sign = if micros < 0 { "-" } else { "" };
+        let sign = match micros < 0 {
+            true => "-",
+            false if is_behind_negative => "+",
+            false => "",
+        };
         parts.push(format!("{sign}{}", format_time(micros.abs())));
     }
     parts.join(" ")
@@ -246,7 +254,7 @@ mod tests {
         assert_eq!(show(times.with_timezone("UTC")), ["2020-01-02 03:04:05.6+00"]);
         assert_eq!(show(TimestampNanosecondArray::from(vec![-1])), ["1969-12-31 23:59:59.999999"]);
         let interval = IntervalMonthDayNano::new(14, -3, 3_600_000_000_000);
-        assert_eq!(show(IntervalMonthDayNanoArray::from(vec![interval])), ["1 year 2 mons -3 days 01:00:00"]);
+        assert_eq!(show(IntervalMonthDayNanoArray::from(vec![interval])), ["1 year 2 mons -3 days +01:00:00"]);
         let list = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>([Some([Some(1), None])]);
         assert_eq!(show(list), ["{1,NULL}"]);
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b c", "", "null", "\"\\"]));

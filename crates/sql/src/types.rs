@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{Field, FieldRef};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, TimeUnit};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo};
@@ -36,13 +36,23 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         SqlType::Varchar(length) | SqlType::CharacterVarying(length) | SqlType::CharVarying(length) => {
             text(length.as_ref(), None)?
         }
-        SqlType::Char(length) | SqlType::Character(length) => text(length.as_ref(), Some(1))?,
+        SqlType::Char(length) | SqlType::Character(length) => match text(length.as_ref(), Some(1))? {
+            DataType::Text { max_chars: Some(chars) } => DataType::Char { chars },
+            other => other,
+        },
         SqlType::Bytea | SqlType::Blob(None) => DataType::Bytea,
         SqlType::Date => DataType::Date,
-        SqlType::Timestamp(None | Some(6), zone) => match zone {
-            TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => DataType::Timestamp,
-            TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => DataType::TimestampTz,
-        },
+        SqlType::Timestamp(digits @ (None | Some(0..=6)), zone) => {
+            let data_type = match zone {
+                TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => DataType::Timestamp,
+                TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => DataType::TimestampTz,
+            };
+            let is_shorter = digits.is_some_and(|digits| digits < 6);
+            return Ok((data_type, is_shorter.then_some("a timestamp is kept with six digits of its seconds")));
+        }
+        SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("name") => {
+            DataType::Text { max_chars: Some(63) }
+        }
         SqlType::Uuid => DataType::Uuid,
         other => return Err(SqlError::unsupported(format!("type {}", other.to_string().to_lowercase()))),
     };
@@ -84,26 +94,58 @@ pub(crate) struct CastTypes;
 
 impl TypePlanner for CastTypes {
     fn plan_type_field(&self, sql_type: &SqlType) -> DataFusionResult<Option<FieldRef>> {
-        if let SqlType::Varchar(Some(_)) | SqlType::CharacterVarying(Some(_)) | SqlType::Char(_) = sql_type {
-            let message = format!("a cast to {sql_type}; cast to text and use left()");
-            return Err(DataFusionError::NotImplemented(message));
+        if let SqlType::Timestamp(Some(digits @ 0..6), _) = sql_type {
+            let (data_type, _) = column_type(sql_type).map_err(|error| DataFusionError::External(Box::new(error)))?;
+            let field = Field::new("", data_type.to_arrow(), true);
+            return Ok(Some(Arc::new(with_type(field, format!("{DIGITS}{digits}")))));
+        }
+        if let SqlType::Time(Some(digits @ 0..=6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) = sql_type {
+            let field = Field::new("", ArrowType::Time64(TimeUnit::Microsecond), true);
+            return Ok(Some(Arc::new(with_type(field, format!("{DIGITS}{digits}")))));
         }
         // Types that columns do not have (time, interval, lists) are left to DataFusion.
         let Ok((data_type, _)) = column_type(sql_type) else { return Ok(None) };
         let field = Field::new("", data_type.to_arrow(), true);
         Ok(Some(Arc::new(match data_type {
-            DataType::Uuid => field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "uuid".to_owned())])),
-            _ => field,
+            // The length, which a cast cuts at, is no part of the type of its result.
+            DataType::Text { max_chars: Some(max) } => with_type(field, format!("varchar({max})")),
+            other => marked(field, other),
         })))
     }
+}
+
+/// What stands before the number of digits that a cast leaves the seconds of a time.
+const DIGITS: &str = "digits ";
+
+/// The digits that a cast to this leaves the seconds.
+pub(crate) fn digits_of_seconds(field: &Field) -> Option<u32> {
+    field.metadata().get(TYPE_KEY)?.strip_prefix(DIGITS)?.parse().ok()
 }
 
 /// The column type that holds a query's column; `None` for types that no column has.
 pub fn type_of_field(field: &Field) -> Option<DataType> {
     match field.metadata().get(TYPE_KEY).map(String::as_str) {
         Some("uuid") => Some(DataType::Uuid),
+        Some(name) if let Some(chars) = length_in(name, "char(") => Some(DataType::Char { chars }),
+        Some(name) if let Some(max) = length_in(name, "varchar(") => Some(DataType::Text { max_chars: Some(max) }),
         _ => DataType::from_arrow(field.data_type()),
     }
+}
+
+fn length_in(name: &str, start: &str) -> Option<u32> {
+    name.strip_prefix(start)?.strip_suffix(')')?.parse().ok()
+}
+
+/// A field with what its Arrow type does not say of a column's type.
+pub(crate) fn marked(field: Field, data_type: DataType) -> Field {
+    match data_type {
+        DataType::Uuid | DataType::Char { .. } => with_type(field, data_type.to_string()),
+        _ => field,
+    }
+}
+
+fn with_type(field: Field, name: String) -> Field {
+    field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), name)]))
 }
 
 /// The type of a query's column that only the catalog has: `int2vector`, which is written without braces, or `char`.
@@ -140,6 +182,7 @@ pub(crate) fn type_name_of_sql(name: &SqlType) -> String {
         DataType::Decimal { .. } => "numeric",
         DataType::Text { max_chars: None } => "text",
         DataType::Text { .. } => "varchar",
+        DataType::Char { .. } => "bpchar",
         DataType::Bytea => "bytea",
         DataType::Date => "date",
         DataType::Timestamp => "timestamp",
@@ -156,7 +199,7 @@ mod tests {
     #[test]
     fn names_become_column_types() {
         let of = |name: SqlType| column_type(&name).unwrap().0;
-        assert_eq!(of(SqlType::Char(None)), DataType::Text { max_chars: Some(1) });
+        assert_eq!(of(SqlType::Char(None)), DataType::Char { chars: 1 });
         assert_eq!(of(SqlType::Float(ExactNumberInfo::Precision(24))), DataType::Real);
         assert_eq!(of(SqlType::Numeric(ExactNumberInfo::Precision(9))), DataType::Decimal { precision: 9, scale: 0 });
         assert_eq!(of(SqlType::Timestamp(None, TimezoneInfo::Tz)), DataType::TimestampTz);

@@ -32,6 +32,11 @@ pub enum DataType {
         /// the longest value allowed, in characters
         max_chars: Option<u32>,
     },
+    /// `char(n)`: its blanks at the end mean nothing, are not kept, and are shown up to this length
+    Char {
+        /// the length of every value as it is shown, in characters
+        chars: u32,
+    },
     /// `bytea`
     Bytea,
     /// `date`, days since 1970-01-01
@@ -58,7 +63,7 @@ impl DataType {
             DataType::Real => ArrowType::Float32,
             DataType::Double => ArrowType::Float64,
             DataType::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale),
-            DataType::Text { .. } | DataType::Uuid => ArrowType::Utf8View,
+            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => ArrowType::Utf8View,
             DataType::Bytea => ArrowType::BinaryView,
             DataType::Date => ArrowType::Date32,
             DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, None),
@@ -113,6 +118,7 @@ impl fmt::Display for DataType {
             DataType::Decimal { precision, scale } => write!(f, "numeric({precision},{scale})"),
             DataType::Text { max_chars: None } => f.write_str("text"),
             DataType::Text { max_chars: Some(n) } => write!(f, "varchar({n})"),
+            DataType::Char { chars } => write!(f, "char({chars})"),
             DataType::Bytea => f.write_str("bytea"),
             DataType::Date => f.write_str("date"),
             DataType::Timestamp => f.write_str("timestamp"),

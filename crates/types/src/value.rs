@@ -88,6 +88,9 @@ impl Value {
             (Value::Text(text), DataType::Text { max_chars }) => {
                 max_chars.is_none_or(|max| text.chars().nth(max as usize).is_none())
             }
+            (Value::Text(text), DataType::Char { chars }) => {
+                !text.ends_with(' ') && text.chars().nth(chars as usize).is_none()
+            }
             (Value::Decimal(number), DataType::Decimal { precision, scale }) => {
                 number.scale == scale && number.unscaled.unsigned_abs() < 10u128.pow(u32::from(precision))
             }
@@ -165,6 +168,11 @@ mod tests {
         assert!(!Value::decimal(1, 0).fits(money));
         assert!(Value::from("äöü").fits(DataType::Text { max_chars: Some(3) }));
         assert!(!Value::from("äöüx").fits(DataType::Text { max_chars: Some(3) }));
+        assert!(Value::from("äö").fits(DataType::Char { chars: 2 }));
+        assert!(
+            !Value::from("ä ").fits(DataType::Char { chars: 2 })
+                && !Value::from("äöü").fits(DataType::Char { chars: 2 })
+        );
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(crate) fn check_bytes(reader: &Reader<'_>, bytes: &[u8], data_type: DataType
             let digits = digits.map_err(|_| reader.damage(&format!("has a decimal of {} bytes", bytes.len())))?;
             check_decimal(reader, i128::from_le_bytes(digits), data_type)
         }
-        DataType::Text { .. } | DataType::Uuid => match std::str::from_utf8(bytes) {
+        DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => match std::str::from_utf8(bytes) {
             Ok(text) => check_length(reader, text, data_type),
             Err(error) => Err(reader.damage(&format!("has text that is no UTF-8: {error}"))),
         },
@@ -56,7 +56,7 @@ pub(crate) fn check_bytes(reader: &Reader<'_>, bytes: &[u8], data_type: DataType
 
 /// Whether text is as short as its type says.
 pub(crate) fn check_length(reader: &Reader<'_>, text: &str, data_type: DataType) -> Result<(), Damage> {
-    let DataType::Text { max_chars: Some(max) } = data_type else { return Ok(()) };
+    let (DataType::Text { max_chars: Some(max) } | DataType::Char { chars: max }) = data_type else { return Ok(()) };
     let is_short = text.len() <= max as usize || text.chars().nth(max as usize).is_none();
     reader.check(is_short, || format!("has text of {} bytes as {data_type}", text.len()))
 }

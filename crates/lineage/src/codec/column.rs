@@ -47,7 +47,7 @@ fn tag_of(data_type: DataType) -> [u8; 3] {
         DataType::Real => [5, 0, 0],
         DataType::Double => [6, 0, 0],
         DataType::Decimal { precision, scale } => [7, precision, scale as u8],
-        DataType::Text { .. } => [8, 0, 0],
+        DataType::Text { .. } | DataType::Char { .. } => [8, 0, 0],
         DataType::Bytea => [9, 0, 0],
         DataType::Date => [10, 0, 0],
         DataType::Timestamp => [11, 0, 0],
@@ -279,7 +279,7 @@ fn decode_raw(
             values.iter().try_for_each(|value| check_decimal(reader, *value, data_type))?;
             if is_wide(data_type) { Raw::WideDecimal(values) } else { Raw::Decimal(values) }
         }
-        DataType::Text { .. } | DataType::Uuid => {
+        DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => {
             Raw::Text(decode_views::<StringViewType>(reader, len, nulls, data_type)?)
         }
         DataType::Bytea => Raw::Bytea(decode_views::<BinaryViewType>(reader, len, nulls, data_type)?),

@@ -75,7 +75,7 @@ impl Raw {
             DataType::Double => Raw::F64(values::<Float64Type>(array)),
             DataType::Decimal { .. } if is_wide(data_type) => Raw::WideDecimal(values::<Decimal128Type>(array)),
             DataType::Decimal { .. } => Raw::Decimal(values::<Decimal128Type>(array)),
-            DataType::Text { .. } | DataType::Uuid => Raw::Text(array.as_string_view().clone()),
+            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => Raw::Text(array.as_string_view().clone()),
             DataType::Bytea => Raw::Bytea(array.as_binary_view().clone()),
         }
     }

@@ -84,7 +84,7 @@ pub type NewTextDictionary = fn(writers: usize) -> Box<dyn TextDictionary>;
 
 /// Whether values of this type may be in a dictionary.
 pub(crate) fn is_text(data_type: DataType) -> bool {
-    matches!(data_type, DataType::Text { .. } | DataType::Uuid)
+    matches!(data_type, DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid)
 }
 
 /// How dictionaries are made for the pages of a range.

@@ -35,7 +35,7 @@ pub enum Cell<'a> {
 #[inline]
 pub fn is_wide(data_type: DataType) -> bool {
     match data_type {
-        DataType::Text { .. } | DataType::Bytea | DataType::Uuid => true,
+        DataType::Text { .. } | DataType::Char { .. } | DataType::Bytea | DataType::Uuid => true,
         DataType::Decimal { precision, .. } => precision > WORD_DECIMAL_DIGITS,
         _ => false,
     }
@@ -163,7 +163,7 @@ impl<'a> ArrayCells<'a> {
             DataType::Double => ArrayCells::F64(array.as_primitive()),
             DataType::Decimal { .. } if is_wide(data_type) => ArrayCells::WideDecimal(array.as_primitive()),
             DataType::Decimal { .. } => ArrayCells::Decimal(array.as_primitive()),
-            DataType::Text { .. } | DataType::Uuid => ArrayCells::Text(array.as_string_view()),
+            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => ArrayCells::Text(array.as_string_view()),
             DataType::Bytea => ArrayCells::Bytea(array.as_binary_view()),
         }
     }
@@ -239,7 +239,9 @@ impl ColumnBuilder {
             DataType::Date => Builder::Date(primitive(data_type, capacity)),
             DataType::Timestamp | DataType::TimestampTz => Builder::Time(primitive(data_type, capacity)),
             DataType::Decimal { .. } => Builder::Decimal(primitive::<Decimal128Type>(data_type, capacity)),
-            DataType::Text { .. } | DataType::Uuid => Builder::Text(StringViewBuilder::with_capacity(capacity)),
+            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => {
+                Builder::Text(StringViewBuilder::with_capacity(capacity))
+            }
             DataType::Bytea => Builder::Bytea(BinaryViewBuilder::with_capacity(capacity)),
         };
         ColumnBuilder { data_type, builder }

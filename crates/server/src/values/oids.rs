@@ -62,6 +62,7 @@ pub(crate) fn of_type(data_type: DataType) -> u32 {
         DataType::Decimal { .. } => NUMERIC,
         DataType::Text { max_chars: None } => TEXT,
         DataType::Text { .. } => VARCHAR,
+        DataType::Char { .. } => BPCHAR,
         DataType::Bytea => BYTEA,
         DataType::Date => DATE,
         DataType::Timestamp => TIMESTAMP,

@@ -41,12 +41,16 @@ fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, S
         DataType::Bytea => Value::Bytea(bytes.to_vec()),
         DataType::Date => {
             let days = i32::from_be_bytes(exactly(bytes)?);
-            Value::Date(days.checked_add(EPOCH_DAYS).ok_or(Wrong::Range)?)
+            match days {
+                // The ends of time.
+                i32::MIN | i32::MAX => Value::Date(days),
+                _ => Value::Date(days.checked_add(EPOCH_DAYS).ok_or(Wrong::Range)?),
+            }
         }
         DataType::Timestamp => Value::Timestamp(micros(bytes)?),
         DataType::TimestampTz => Value::TimestampTz(micros(bytes)?),
         DataType::Uuid => Value::Uuid(exactly(bytes)?),
-        DataType::Text { .. } => match oid {
+        DataType::Text { .. } | DataType::Char { .. } => match oid {
             0 | oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN => {
                 return Ok(text_of(bytes).and_then(|text| sql::read_value(text, DataType::TEXT)));
             }
@@ -103,7 +107,11 @@ fn array_text(bytes: &[u8], item: u32) -> Result<Result<Value, SqlError>, Wrong>
 }
 
 fn micros(bytes: &[u8]) -> Result<i64, Wrong> {
-    i64::from_be_bytes(exactly(bytes)?).checked_add(EPOCH_MICROS).ok_or(Wrong::Range)
+    match i64::from_be_bytes(exactly(bytes)?) {
+        // The ends of time.
+        infinite @ (i64::MIN | i64::MAX) => Ok(infinite),
+        micros => micros.checked_add(EPOCH_MICROS).ok_or(Wrong::Range),
+    }
 }
 
 fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Wrong> {

@@ -108,10 +108,14 @@ impl<'a> Column<'a> {
                 out.extend(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | hex(*digit))));
             }
             Values::Date(values) => {
-                out.extend_from_slice(&values.value(row).saturating_sub(EPOCH_DAYS).to_be_bytes());
+                out.extend_from_slice(
+                    &since(values.value(row), i32::MAX, |days| days.saturating_sub(EPOCH_DAYS)).to_be_bytes(),
+                );
             }
             Values::Timestamp(values) => {
-                out.extend_from_slice(&values.value(row).saturating_sub(EPOCH_MICROS).to_be_bytes());
+                out.extend_from_slice(
+                    &since(values.value(row), i64::MAX, |micros| micros.saturating_sub(EPOCH_MICROS)).to_be_bytes(),
+                );
             }
             Values::Other => return self.put_other(out, row),
         }
@@ -147,6 +151,11 @@ fn hex(digit: u8) -> u8 {
         b'0'..=b'9' => digit - b'0',
         _ => (digit | 0x20).wrapping_sub(b'a').wrapping_add(10),
     }
+}
+
+/// A time since PostgreSQL's epoch; the last one is `infinity` there, too.
+fn since<T: PartialEq>(value: T, infinity: T, moved: impl Fn(T) -> T) -> T {
+    if value == infinity { value } else { moved(value) }
 }
 
 #[cfg(test)]

@@ -73,7 +73,8 @@ fn key(table: &Table, args: &[ScalarValue]) -> Result<Vec<Value>> {
         let column = &columns[*at];
         let array = arg.to_array().map_err(|error| SqlError::new("XX000", error.to_string()))?;
         let field = Field::new(&column.name, array.data_type().clone(), true);
-        let is_text = type_of_field(&field).is_some_and(|from| matches!(from, engine::DataType::Text { .. }));
+        let is_text = type_of_field(&field)
+            .is_some_and(|from| matches!(from, engine::DataType::Text { .. } | engine::DataType::Char { .. }));
         let texts = if is_text { Texts::AreRead } else { Texts::Stay };
         let assigned = assign(&array, &field, &column.name, column.data_type, texts)?;
         // A number that is rounded on its way is no row's key.

@@ -1,9 +1,14 @@
-//! Functions of our own, each made for one statement and what it sees.
+//! Functions of our own: those made for one statement and what it sees, and those that answer as PostgreSQL's do.
 mod arguments;
+mod bytes;
 mod changes;
 mod commit;
+pub(crate) mod floats;
 mod generate;
 mod history;
+pub(crate) mod intervals;
+pub(crate) mod parts;
+pub(crate) mod regexp;
 mod rows;
 mod series;
 mod session;
@@ -22,6 +27,16 @@ use crate::catalog::View;
 use crate::names::fold;
 use crate::past::wall_time;
 use crate::{advisory, sequences};
+
+/// The functions that need nothing of a statement.
+pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
+    floats::functions()
+        .chain(regexp::functions())
+        .chain(parts::functions())
+        .chain(bytes::functions())
+        .map(Arc::new)
+        .collect()
+}
 
 /// Makes the functions known to the plan of a statement.
 pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {

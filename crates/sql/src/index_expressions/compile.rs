@@ -25,7 +25,7 @@ use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::parse::Source;
 use crate::planner::{on_planner_thread, plain_state};
-use crate::semantics::{array_literals, cast_names, escapes, numbers};
+use crate::semantics::{cast_names, spell_out};
 use crate::table::arrow_columns;
 use crate::types::{type_name, type_of_field};
 use crate::values_list::template;
@@ -151,9 +151,7 @@ fn adapted(expr: &ast::Expr, source: &Source) -> Result<ast::Expr> {
     select.projection = vec![SelectItem::UnnamedExpr(expr.clone())];
     let mut statement = Statement::Query(query);
     check::query(&statement, source)?;
-    numbers::widen(&mut statement);
-    escapes::plain(&mut statement);
-    array_literals::spell_out(&mut statement)?;
+    spell_out(&mut statement)?;
     cast_names::tell_apart(&mut statement);
     if let Statement::Query(query) = statement
         && let SetExpr::Select(mut select) = *query.body

@@ -244,7 +244,7 @@ impl Writer<'_> {
 }
 
 fn is_varchar(data_type: DataType) -> bool {
-    matches!(data_type, DataType::Text { max_chars: Some(_) })
+    matches!(data_type, DataType::Text { max_chars: Some(_) } | DataType::Char { .. })
 }
 
 fn is_text_literal(expr: &Expr) -> bool {

@@ -85,7 +85,7 @@ fn measures(data_type: DataType) -> Row {
             ("numeric_precision_radix", Number(10)),
             ("numeric_scale", Number(scale.into())),
         ],
-        DataType::Text { max_chars: Some(max) } => vec![
+        DataType::Text { max_chars: Some(max) } | DataType::Char { chars: max } => vec![
             ("character_maximum_length", Number(max.into())),
             ("character_octet_length", Number(i64::from(max) * 4)),
         ],

@@ -167,6 +167,7 @@ fn type_of(data_type: DataType) -> (i64, i64) {
         DataType::Decimal { precision, scale } => (1700, (i64::from(precision) << 16 | (i64::from(scale) & 0x7ff)) + 4),
         DataType::Text { max_chars: None } => (25, -1),
         DataType::Text { max_chars: Some(max) } => (1043, i64::from(max) + 4),
+        DataType::Char { chars } => (1042, i64::from(chars) + 4),
         DataType::Bytea => (17, -1),
         DataType::Date => (1082, -1),
         DataType::Timestamp => (1114, -1),

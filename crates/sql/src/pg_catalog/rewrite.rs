@@ -3,8 +3,9 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByKind, Query,
-    Select, SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, Value, VisitMut, VisitorMut,
+    FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart,
+    OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, Value, VisitMut,
+    VisitorMut,
 };
 
 use super::columns::{INFORMATION_PREFIX, columns};
@@ -107,8 +108,16 @@ fn arguments(function: &mut Function) -> Vec<&mut Expr> {
     list.args.iter_mut().filter_map(plain).collect()
 }
 
-/// `ARRAY(query)` as a query that makes one array.
+/// `ARRAY(query)` as a query that makes one array. A query that does more than read rows stands in FROM, where its order
+/// is kept.
 fn array_of(mut query: Box<Query>) -> Result<Expr> {
+    let is_plain = query.limit_clause.is_none()
+        && query.fetch.is_none()
+        && query.with.is_none()
+        && matches!(query.body.as_ref(), SetExpr::Select(select) if reads_only(select));
+    if !is_plain {
+        return array_from(query);
+    }
     let order = query.order_by.take();
     if let SetExpr::Select(select) = query.body.as_mut()
         && let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
@@ -124,6 +133,24 @@ fn array_of(mut query: Box<Query>) -> Result<Expr> {
         *item = array;
     }
     Ok(Expr::Subquery(query))
+}
+
+fn reads_only(select: &Select) -> bool {
+    let is_grouped = match &select.group_by {
+        GroupByExpr::Expressions(keys, modifiers) => !keys.is_empty() || !modifiers.is_empty(),
+        GroupByExpr::All(_) => true,
+    };
+    !is_grouped && select.distinct.is_none() && select.having.is_none() && !select.projection.iter().any(has_aggregate)
+}
+
+fn array_from(query: Box<Query>) -> Result<Expr> {
+    let mut outer = template("SELECT array_agg(\"v\") FROM (SELECT 1) AS \"q\"(\"v\")")?;
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(TableFactor::Derived { subquery, .. }) = select.from.first_mut().map(|table| &mut table.relation)
+    {
+        *subquery = query;
+    }
+    Ok(Expr::Subquery(outer))
 }
 
 impl Rewrite<'_> {

@@ -101,7 +101,7 @@ impl Scope<'_> {
         let value = match literal(expr)? {
             Literal::Number(number) => exact(&Value::BigInt(number.parse().ok()?), column.data_type)?,
             Literal::Text(text) => match column.data_type {
-                DataType::Text { .. } => exact(&Value::Text(text), column.data_type)?,
+                DataType::Text { .. } | DataType::Char { .. } => exact(&Value::Text(text), column.data_type)?,
                 DataType::Decimal { .. } | DataType::Real | DataType::Double => return None,
                 _ => read(Literal::Text(text), column)?,
             },
@@ -130,7 +130,7 @@ impl Scope<'_> {
         let at = name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)?;
         let fits = match (self.types.get(at)?, to) {
             (from, to) if is_integer(*from) => is_integer(to),
-            (DataType::Text { .. }, DataType::Text { .. }) => true,
+            (DataType::Text { .. }, DataType::Text { .. } | DataType::Char { .. }) => true,
             (from, to) => *from == to,
         };
         fits.then_some(Origin::Parameter(at, to))
@@ -269,6 +269,10 @@ fn exact(value: &Value, to: DataType) -> Option<Value> {
         (Value::Text(text), DataType::Text { max_chars }) => {
             let fits = max_chars.is_none_or(|max| text.len() <= max as usize || text.chars().count() <= max as usize);
             fits.then(|| value.clone())
+        }
+        (Value::Text(text), DataType::Char { chars }) => {
+            let text = text.trim_end_matches(' ');
+            (text.chars().count() <= chars as usize).then(|| Value::Text(text.to_owned()))
         }
         (Value::Decimal(decimal), DataType::Decimal { precision, scale }) => {
             let fits = decimal.scale == scale && decimal.unscaled.unsigned_abs() < 10u128.pow(precision.into());

@@ -270,7 +270,7 @@ impl Finder<'_> {
 /// A text is a text of any length, and a number one of any scale.
 fn plain(data_type: DataType) -> DataType {
     match data_type {
-        DataType::Text { .. } => DataType::TEXT,
+        DataType::Text { .. } | DataType::Char { .. } => DataType::TEXT,
         DataType::Decimal { .. } => DataType::Decimal { precision: 38, scale: 10 },
         other => other,
     }

@@ -135,7 +135,7 @@ fn literal(value: &Value, data_type: DataType, span: Span) -> Expr {
     let inner = match value {
         Value::Text(text) => return of(SqlValue::SingleQuotedString(text.clone())),
         Value::Boolean(value) => return of(SqlValue::Boolean(*value)),
-        Value::Null if matches!(data_type, DataType::Text { .. }) => return of(SqlValue::Null),
+        Value::Null if matches!(data_type, DataType::Text { .. } | DataType::Char { .. }) => return of(SqlValue::Null),
         Value::Null => SqlValue::Null,
         other => SqlValue::SingleQuotedString(other.to_string()),
     };
@@ -163,7 +163,7 @@ fn sql_type(data_type: DataType) -> SqlType {
         DataType::Decimal { precision, scale } => {
             SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(precision.into(), scale.into()))
         }
-        DataType::Text { .. } => SqlType::Text,
+        DataType::Text { .. } | DataType::Char { .. } => SqlType::Text,
         DataType::Bytea => SqlType::Bytea,
         DataType::Date => SqlType::Date,
         DataType::Timestamp => SqlType::Timestamp(None, TimezoneInfo::None),

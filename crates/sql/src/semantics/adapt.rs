@@ -1,6 +1,7 @@
 //! Untyped literals take the type of what they are compared with, as in PostgreSQL: `id = '5'` compares numbers.
 use std::sync::Arc;
 
+use arrow_schema::Field;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, ScalarValue};
@@ -9,15 +10,16 @@ use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
 use super::casts::{ReadText, Round, WriteText};
-use super::temporal;
+use super::{arithmetic, lengths, library, moments, temporal};
 use crate::error::SqlError;
-use crate::types::type_of_field;
+use crate::functions::{floats, intervals, parts, regexp};
+use crate::types::{digits_of_seconds, type_of_field};
 use crate::values::builder::ColumnBuilder;
 use crate::values::{Misfit, input};
 
@@ -39,9 +41,49 @@ impl ExprPlanner for LiteralPlanner {
                 let right = adapt(right, &left, schema)?;
                 (left, right)
             }
+            BinaryOperator::Plus
+            | BinaryOperator::Minus
+            | BinaryOperator::Multiply
+            | BinaryOperator::Divide
+            | BinaryOperator::Modulo => return arithmetic::plan(op, left, right, schema),
+            // The library takes the one for zero, NULL or not.
+            BinaryOperator::PGBitwiseXor if left == right => {
+                return arithmetic::plan(BinaryOperator::Multiply, left, lit(0i64), schema);
+            }
+            BinaryOperator::PGRegexMatch
+            | BinaryOperator::PGRegexIMatch
+            | BinaryOperator::PGRegexNotMatch
+            | BinaryOperator::PGRegexNotIMatch => {
+                let ignores_case = matches!(op, BinaryOperator::PGRegexIMatch | BinaryOperator::PGRegexNotIMatch);
+                let matches = regexp::operator(lengths::with_blanks(left, schema), right, ignores_case);
+                let is_negated = matches!(op, BinaryOperator::PGRegexNotMatch | BinaryOperator::PGRegexNotIMatch);
+                let planned = if is_negated { Expr::Not(Box::new(matches)) } else { matches };
+                return Ok(PlannerResult::Planned(planned));
+            }
             _ => (left, right),
         };
         Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
+    }
+
+    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let call = ScalarFunction::new_udf(Arc::new(parts::extract()), args);
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+    }
+
+    /// `substring(text FROM pattern)`, where the second operand is a text.
+    fn plan_substring(&self, mut args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let is_pattern = match args.get(1) {
+            Some(Expr::Literal(value, _)) => is_text(&value.data_type()),
+            Some(Expr::Cast(cast)) => is_text(cast.field.data_type()),
+            Some(Expr::ScalarFunction(call)) => matches!(call.name(), "concat" | "concat_ws"),
+            Some(Expr::BinaryExpr(binary)) => binary.op == Operator::StringConcat,
+            _ => false,
+        };
+        if args.len() != 2 || !is_pattern {
+            return Ok(PlannerResult::Original(args));
+        }
+        let pattern = args.remove(1);
+        Ok(PlannerResult::Planned(regexp::substring(args.remove(0), pattern)))
     }
 }
 
@@ -70,6 +112,7 @@ pub(super) fn visible(plan: &LogicalPlan) -> Result<DFSchema> {
 
 fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = visible(&plan)?;
+    let plan = temporal::order(plan, &schema)?;
     let names = NamePreserver::new(&plan);
     plan.map_expressions(|expr| {
         let name = names.save(&expr);
@@ -91,14 +134,30 @@ fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Transformed::yes(Expr::Between(Between { expr, negated, low, high }))
         }
         Expr::Cast(cast) => adapt_cast(cast, schema)?,
-        Expr::ScalarFunction(call) if call.name() == "round" => round(call),
+        Expr::AggregateFunction(call) => Transformed::yes(moments::aggregate(call, schema)),
+        Expr::WindowFunction(call) => Transformed::yes(moments::window(call, schema)),
+        Expr::Like(mut like) if lengths::char_length(&like.expr, schema).is_some() => {
+            like.expr = Box::new(lengths::with_blanks(*like.expr, schema));
+            Transformed::yes(Expr::Like(like))
+        }
+        Expr::ScalarFunction(call) if call.name() == "round" => round(call, schema),
+        Expr::ScalarFunction(call) => {
+            let adapted = library::adapt(call, schema)?;
+            if adapted.transformed { adapted } else { temporal::adapt(adapted.data, schema)? }
+        }
         other => temporal::adapt(other, schema)?,
     })
 }
 
 /// The digits that `round` leaves decide its type, and are only seen where they are a literal of the type that it
 /// takes: one that has a cast around it is seen too late.
-fn round(mut call: ScalarFunction) -> Transformed<Expr> {
+fn round(mut call: ScalarFunction, schema: &DFSchema) -> Transformed<Expr> {
+    if let [number] = &call.args[..]
+        && number.get_type(schema).is_ok_and(|found| found.is_floating())
+    {
+        call.func = Arc::new(floats::round());
+        return Transformed::yes(Expr::ScalarFunction(call));
+    }
     if let Some(Expr::Literal(value, _)) = call.args.get_mut(1)
         && let ScalarValue::Int64(Some(digits)) = value
         && let Ok(digits) = i32::try_from(*digits)
@@ -109,7 +168,7 @@ fn round(mut call: ScalarFunction) -> Transformed<Expr> {
 }
 
 /// The text of an untyped literal.
-fn untyped(expr: &Expr) -> Option<&str> {
+pub(super) fn untyped(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
         _ => None,
@@ -124,10 +183,13 @@ fn is_text(data_type: &arrow_schema::DataType) -> bool {
 }
 
 /// An untyped literal as a value of the type that `other` has; anything else as it is.
-fn adapt(literal: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
+pub(super) fn adapt(literal: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
     let Some(text) = untyped(&literal) else { return Ok(literal) };
     let Ok((_, field)) = other.to_field(schema) else { return Ok(literal) };
     match type_of_field(&field) {
+        Some(DataType::Char { .. }) => {
+            Ok(Expr::Literal(ScalarValue::Utf8View(Some(text.trim_end_matches(' ').to_owned())), None))
+        }
         Some(data_type) if data_type == DataType::Uuid || !is_text(field.data_type()) => {
             if field.data_type().is_null() {
                 return Ok(literal);
@@ -166,11 +228,29 @@ pub(super) fn failed(misfit: Misfit, data_type: DataType, text: &str) -> DataFus
 fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Ok((_, from)) = cast.expr.to_field(schema) else { return Ok(Transformed::no(Expr::Cast(cast))) };
     temporal::check_zone(from.data_type(), cast.field.data_type())?;
+    if let Some(digits) = digits_of_seconds(&cast.field) {
+        let field = Field::new("", cast.field.data_type().clone(), true);
+        let whole = Cast::new_from_field(cast.expr, Arc::new(field));
+        let whole = adapt_cast(whole, schema)?.data;
+        return Ok(Transformed::yes(intervals::with_digits(whole, cast.field.data_type(), digits)));
+    }
     let target = type_of_field(&cast.field);
     let call = |function: ScalarUDF, expr: Expr| {
         Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr])))
     };
     match target {
+        Some(to @ (DataType::Text { max_chars: Some(_) } | DataType::Char { .. })) => {
+            let text = if is_text(from.data_type()) || from.data_type().is_null() {
+                *cast.expr
+            } else {
+                call(WriteText::function(), *cast.expr).data
+            };
+            Ok(Transformed::yes(lengths::cut(text, to)))
+        }
+        // The text of a char(n) has no blanks at its end.
+        Some(to @ DataType::Text { .. }) if matches!(type_of_field(&from), Some(DataType::Char { .. })) => {
+            Ok(Transformed::yes(lengths::cut(*cast.expr, to)))
+        }
         Some(DataType::Text { .. }) if is_text(cast.field.data_type()) => {
             let differs = !is_text(from.data_type()) && !from.data_type().is_null() && !from.data_type().is_integer();
             if differs { Ok(call(WriteText::function(), *cast.expr)) } else { Ok(Transformed::no(Expr::Cast(cast))) }

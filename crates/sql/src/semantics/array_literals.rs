@@ -54,6 +54,12 @@ fn among(left: &Expr, right: &Expr, negated: bool) -> Result<Option<Expr>> {
     let (text, item) = match right {
         Expr::Cast { expr, data_type, .. } => (text_of(expr), item_type(data_type)),
         Expr::Nested(inner) => return among(left, inner, negated),
+        Expr::Array(array)
+            if !array.elem.is_empty() && !array.elem.iter().any(|item| matches!(item, Expr::Array(_))) =>
+        {
+            let list = array.elem.clone();
+            return Ok(Some(Expr::InList { expr: Box::new(left.clone()), list, negated }));
+        }
         plain => (text_of(plain), None),
     };
     let Some(text) = text else { return Ok(None) };
@@ -74,6 +80,7 @@ fn text_of(expr: &Expr) -> Option<&str> {
             Value::SingleQuotedString(text) => Some(text),
             _ => None,
         },
+        Expr::Nested(inner) => text_of(inner),
         _ => None,
     }
 }

@@ -134,7 +134,7 @@ impl ScalarUDFImpl for Round {
 }
 
 /// Applies a function of arrays to the one argument, which may be a single value.
-fn each(args: ScalarFunctionArgs, apply: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ColumnarValue> {
+pub(super) fn each(args: ScalarFunctionArgs, apply: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ColumnarValue> {
     match args.args.first() {
         Some(ColumnarValue::Array(array)) => Ok(ColumnarValue::Array(apply(array)?)),
         Some(ColumnarValue::Scalar(value)) => {

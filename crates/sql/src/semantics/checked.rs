@@ -1,29 +1,24 @@
-//! Integer arithmetic that fails when its result does not fit, where DataFusion's wraps around, and quotients of
-//! decimals with more than four digits.
+//! Arithmetic that fails as PostgreSQL's does when its result does not fit, where DataFusion's wraps around or becomes
+//! infinite, and quotients and products of decimals with PostgreSQL's digits.
 use std::sync::Arc;
 
 use arrow_schema::DataType as ArrowType;
-use datafusion::arrow::compute::kernels::numeric::{add, mul, sub};
 use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    AggregateUDF, BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility, WindowFunctionDefinition, cast,
+    AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, WindowFunctionDefinition,
 };
 use datafusion::optimizer::AnalyzerRule;
-use datafusion::physical_expr_common::datum::apply;
 
 use super::adapt::visible;
+use super::operators::Checked;
 use super::sum::IntegerSum;
 
-/// The digits after the point that a dividend has at least; DataFusion gives the quotient four more.
-const DIVIDEND_SCALE: i8 = 6;
-
-/// Replaces `+`, `-`, `*` and `sum` of integers. Runs once the types of both sides are the same.
+/// Replaces the operators of arithmetic and `sum` of integers. Runs once the types of both sides are the same.
 #[derive(Debug)]
 pub(crate) struct CheckedIntegers;
 
@@ -41,24 +36,11 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = visible(&plan)?;
     let names = NamePreserver::new(&plan);
     let checked = |expr: Expr| match expr {
-        Expr::BinaryExpr(BinaryExpr {
-            left,
-            op: op @ (Operator::Plus | Operator::Minus | Operator::Multiply),
-            right,
-        }) if let Some(of) = integer(&left, &schema)
-            && integer(&right, &schema).is_some() =>
-        {
-            let function = Arc::new(Checked::function(op, of));
-            Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![*left, *right])))
-        }
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Divide, right })
-            if matches!(right.get_type(&schema), Ok(ArrowType::Decimal128(..)))
-                && let Ok(ArrowType::Decimal128(precision, scale @ ..DIVIDEND_SCALE)) = left.get_type(&schema) =>
-        {
-            let precision = precision.saturating_add((DIVIDEND_SCALE - scale).unsigned_abs()).min(38);
-            let left = Box::new(cast(*left, ArrowType::Decimal128(precision, DIVIDEND_SCALE)));
-            Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op: Operator::Divide, right }))
-        }
+        Expr::BinaryExpr(binary) if is_arithmetic(binary.op) => operator(binary, &schema),
+        Expr::Negative(inner) => match number(&inner, &schema) {
+            Some(of) if of.is_integer() => Transformed::yes(Checked::negated(*inner, of)),
+            _ => Transformed::no(Expr::Negative(inner)),
+        },
         Expr::AggregateFunction(mut call)
             if is_integer_sum(&call.func, call.params.distinct, &call.params.args, &schema) =>
         {
@@ -88,67 +70,47 @@ fn is_integer_sum(function: &AggregateUDF, is_distinct: bool, args: &[Expr], sch
     function.name() == "sum"
         && !function.inner().is::<IntegerSum>()
         && !is_distinct
-        && args.first().and_then(|arg| integer(arg, schema)) == Some(ArrowType::Int64)
+        && args.first().and_then(|arg| number(arg, schema)) == Some(ArrowType::Int64)
 }
 
-/// The type of an integer expression. DataFusion finds a type by going through the whole tree below; in a long chain of
-/// operators that would be done once for each of them.
-fn integer(expr: &Expr, schema: &DFSchema) -> Option<ArrowType> {
+fn is_arithmetic(op: Operator) -> bool {
+    matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo)
+}
+
+/// An operator as a function that fails, where it is one of numbers.
+fn operator(binary: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
+    let BinaryExpr { left, op, right } = binary;
+    let function = match (number(&left, schema), number(&right, schema)) {
+        (Some(left), Some(right)) if left == right && (op != Operator::Modulo || left.is_integer()) => {
+            Some(Checked::function(op, left))
+        }
+        _ => None,
+    };
+    match function {
+        Some(function) => {
+            let call = ScalarFunction::new_udf(Arc::new(function), vec![*left, *right]);
+            Transformed::yes(Expr::ScalarFunction(call))
+        }
+        None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+    }
+}
+
+/// The type of an expression that is an integer or a float. DataFusion finds a type by going through the whole tree
+/// below; in a long chain of operators that would be done once for each of them.
+fn number(expr: &Expr, schema: &DFSchema) -> Option<ArrowType> {
     let data_type = match expr {
         Expr::ScalarFunction(call) => match call.func.inner().downcast_ref::<Checked>() {
-            Some(checked) => Some(checked.of.clone()),
+            Some(checked) => Some(checked.of().clone()),
             None => expr.get_type(schema).ok(),
         },
-        Expr::BinaryExpr(binary) if !matches!(binary.op, Operator::Plus | Operator::Minus | Operator::Multiply) => {
-            expr.get_type(schema).ok()
-        }
-        // What was not replaced is no integer.
-        Expr::BinaryExpr(_) => None,
+        // What was not replaced is no such number.
+        Expr::BinaryExpr(binary) if is_arithmetic(binary.op) => None,
         other => other.get_type(schema).ok(),
     };
-    data_type.filter(|found| matches!(found, ArrowType::Int16 | ArrowType::Int32 | ArrowType::Int64))
-}
-
-/// One operator as a function.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Checked {
-    op: Operator,
-    /// The type of the operands and the result.
-    of: ArrowType,
-    signature: Signature,
-}
-
-impl Checked {
-    fn function(op: Operator, of: ArrowType) -> ScalarUDF {
-        ScalarUDF::from(Checked { op, of, signature: Signature::any(2, Volatility::Immutable) })
-    }
-}
-
-impl ScalarUDFImpl for Checked {
-    fn name(&self) -> &str {
-        match self.op {
-            Operator::Plus => "checked_add",
-            Operator::Minus => "checked_subtract",
-            _ => "checked_multiply",
-        }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
-        Ok(self.of.clone())
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [left, right] = &args.args[..] else {
-            return Err(DataFusionError::Internal("an operator without two operands".to_owned()));
-        };
-        match self.op {
-            Operator::Plus => apply(left, right, add),
-            Operator::Minus => apply(left, right, sub),
-            _ => apply(left, right, mul),
-        }
-    }
+    data_type.filter(|found| {
+        matches!(
+            found,
+            ArrowType::Int16 | ArrowType::Int32 | ArrowType::Int64 | ArrowType::Float32 | ArrowType::Float64
+        )
+    })
 }

@@ -1,23 +1,37 @@
 //! PostgreSQL's semantics where DataFusion's differ: untyped literals, casts, integer overflow, subqueries, `USING`.
 mod adapt;
+mod arithmetic;
 pub(crate) mod array_literals;
 pub(crate) mod cast_names;
 mod casts;
 mod checked;
+mod columns;
+mod decimals;
 pub(crate) mod duplicates;
-pub(crate) mod escapes;
+mod escapes;
+mod lengths;
+mod library;
 mod lists;
+mod moments;
 mod multisets;
-pub(crate) mod numbers;
+mod numbers;
+mod operators;
+pub(crate) mod ordered;
 mod pushdown;
 pub(crate) mod recursion;
 pub(crate) mod rows;
+mod spellings;
 mod subplan;
 mod sum;
 mod temporal;
 mod unnested;
 pub(crate) mod using;
+pub(crate) mod whole_rows;
 pub(crate) mod windows;
+
+use datafusion::sql::sqlparser::ast;
+
+use crate::error::Result;
 
 pub(crate) use adapt::{AdaptLiterals, LiteralPlanner};
 pub(crate) use checked::CheckedIntegers;
@@ -25,3 +39,13 @@ pub(crate) use multisets::Multisets;
 pub(crate) use pushdown::{optimizer_rules, physical_rules};
 pub(crate) use subplan::{Statement, Subplans, WithNames};
 pub(crate) use unnested::Unnested;
+
+/// Brings expressions of a statement into words that the planner understands as PostgreSQL does.
+pub(crate) fn spell_out(statement: &mut ast::Statement) -> Result<()> {
+    array_literals::spell_out(statement)?;
+    numbers::spell_out(statement)?;
+    escapes::plain(statement);
+    spellings::translate(statement);
+    whole_rows::test_fields(statement);
+    Ok(())
+}

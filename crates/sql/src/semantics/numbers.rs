@@ -1,45 +1,174 @@
-//! Number literals that no decimal of 38 digits holds become floats.
+//! The types of number literals, as PostgreSQL has them: `integer` if it fits, then `bigint`, then `numeric`.
+//!
+//! The planner knows `bigint`, unsigned integers of 64 bits, and decimals. So a literal is written such that it can't be
+//! mistaken: what is no `bigint` as a decimal with all of its digits, and small ones, where their type is seen, as a cast to
+//! `integer`. (Operands of operators become integers in [`super::LiteralPlanner`], where that costs less.)
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Select, SelectItem,
+    Statement, UnaryOperator, Value, VisitMut, VisitorMut,
+};
 
-struct Widen;
+use crate::error::{Result, SqlError};
+use crate::names::fold;
 
-/// Rewrites every such literal of a statement.
-pub(crate) fn widen(statement: &mut Statement) {
-    let _ = statement.visit(&mut Widen);
+/// The digits that a decimal of the planner may have.
+const DIGITS_MAX: usize = 76;
+
+/// Functions whose result has the type of their arguments.
+const TYPED_BY_ARGUMENTS: [&str; 9] =
+    ["coalesce", "nullif", "greatest", "least", "min", "max", "sum", "array_agg", "pg_typeof"];
+
+/// Rewrites the literals of a statement.
+pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
+    match statement.visit(&mut Numbers) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
 }
 
-impl VisitorMut for Widen {
-    type Break = ();
+struct Numbers;
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Value(value) = expr
-            && let Value::Number(number, _) = &value.value
-            && !fits_decimal(number)
-        {
-            let mut text = value.clone();
-            text.value = Value::SingleQuotedString(number.clone());
-            *expr = Expr::Cast {
-                kind: CastKind::Cast,
-                expr: Box::new(Expr::Value(text)),
-                data_type: DataType::DoublePrecision,
-                array: false,
-                format: None,
-            };
+impl VisitorMut for Numbers {
+    type Break = SqlError;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
+        for item in &mut select.projection {
+            if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+                narrow(expr);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        match expr {
+            Expr::Cast { expr: inner, data_type, .. } if is_float(data_type) => {
+                if let Some(number) = number(inner).filter(|number| !number.bytes().all(|byte| byte.is_ascii_digit())) {
+                    **inner = Expr::value(Value::SingleQuotedString(number.to_owned()));
+                }
+            }
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if number(inner) == Some("9223372036854775808") => {
+                let text = Value::SingleQuotedString("-9223372036854775808".to_owned());
+                *expr = cast(Expr::value(text), DataType::BigInt(None));
+            }
+            Expr::BinaryOp { left, right, .. } => {
+                beside_a_float(left);
+                beside_a_float(right);
+            }
+            Expr::Between { low, high, .. } => {
+                beside_a_float(low);
+                beside_a_float(high);
+            }
+            Expr::Case { conditions, else_result, .. } => {
+                conditions.iter_mut().for_each(|when| narrow(&mut when.result));
+                if let Some(result) = else_result {
+                    narrow(result);
+                }
+            }
+            Expr::Array(array) => array.elem.iter_mut().for_each(narrow),
+            Expr::Function(function) => {
+                let name = function.name.0.last().and_then(|part| part.as_ident()).map(fold);
+                if let FunctionArguments::List(list) = &mut function.args
+                    && name.is_some_and(|name| TYPED_BY_ARGUMENTS.contains(&&*name))
+                {
+                    for arg in &mut list.args {
+                        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg {
+                            narrow(expr);
+                        }
+                    }
+                }
+            }
+            Expr::Value(value) => {
+                if let Value::Number(number, _) = &mut value.value
+                    && number.parse::<i64>().is_err()
+                    && !number.contains('_')
+                {
+                    match plain(number) {
+                        Some(digits) => *number = digits,
+                        None => return ControlFlow::Break(too_long()),
+                    }
+                }
+            }
+            _ => {}
         }
         ControlFlow::Continue(())
     }
 }
 
-/// Whether all digits of a number, written out, are no more than 38.
-fn fits_decimal(number: &str) -> bool {
+/// A number that only a float holds takes its type from what it is compared with, as a text without a type does.
+fn beside_a_float(expr: &mut Expr) {
+    let (sign, inner) = match &*expr {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => ("-", &**expr),
+        other => ("", other),
+    };
+    if let Some(number) = number(inner).filter(|number| number.parse::<i64>().is_err() && plain(number).is_none()) {
+        *expr = Expr::value(Value::SingleQuotedString(format!("{sign}{number}")));
+    }
+}
+
+fn too_long() -> SqlError {
+    SqlError::new("22003", format!("a number has more than {DIGITS_MAX} digits"))
+        .hint("Write a float as text with its type: '1e100'::float8.")
+}
+
+fn is_float(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::DoublePrecision
+            | DataType::Float8
+            | DataType::Double(ExactNumberInfo::None)
+            | DataType::Float(_)
+            | DataType::Real
+            | DataType::Float4
+    )
+}
+
+fn number(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) => Some(number),
+            _ => None,
+        },
+        Expr::Nested(inner) => number(inner),
+        _ => None,
+    }
+}
+
+fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+/// Makes a literal that fits an `integer` one.
+fn narrow(expr: &mut Expr) {
+    let inner: &Expr = match &*expr {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
+        other => other,
+    };
+    if number(inner).is_some_and(|number| number.parse::<i32>().is_ok()) {
+        *expr = cast(std::mem::replace(expr, Expr::value(Value::Null)), DataType::Int(None));
+    }
+}
+
+/// A number with all of its digits and an exponent of zero, which tells it from an integer; `None` where it has too many.
+fn plain(number: &str) -> Option<String> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let Ok(exponent) = exponent.parse::<i64>() else { return false };
-    let length = |part: &str| i64::try_from(part.len()).unwrap_or(i64::MAX);
-    let (before, after) = (length(whole).saturating_add(exponent), length(fraction).saturating_sub(exponent));
-    before.max(0).saturating_add(after.max(0)) <= 38
+    let exponent = exponent.parse::<i64>().ok().filter(|exponent| exponent.abs() <= 1000)?;
+    let digits = format!("{whole}{fraction}");
+    let point = i64::try_from(whole.len()).ok()? + exponent;
+    let (whole, fraction) = match usize::try_from(point) {
+        Ok(point) if point >= digits.len() => (format!("{digits:0<point$}"), String::new()),
+        Ok(point) => (digits[..point].to_owned(), digits[point..].to_owned()),
+        Err(_) => (String::new(), format!("{}{digits}", "0".repeat(usize::try_from(-point).ok()?))),
+    };
+    let whole = whole.trim_start_matches('0');
+    if whole.len() + fraction.len() > DIGITS_MAX {
+        return None;
+    }
+    let whole = if whole.is_empty() { "0" } else { whole };
+    Some(if fraction.is_empty() { format!("{whole}e0") } else { format!("{whole}.{fraction}") })
 }
 
 #[cfg(test)]
@@ -47,8 +176,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_no_decimal_holds_is_a_float() {
-        assert!(["0", "1.5", "1e3", "12345678901234567890123456789012345678", "1e-10"].iter().all(|n| fits_decimal(n)));
-        assert!(["1e38", "1e308", "1e-39", "1e999999999999999999999"].iter().all(|n| !fits_decimal(n)));
+    fn numbers_are_written_with_all_digits() {
+        let cases = [
+            ("1.50", "1.50"),
+            (".5", "0.5"),
+            ("5.", "5e0"),
+            ("1e3", "1000e0"),
+            ("1.5e1", "15e0"),
+            ("12.345e1", "123.45"),
+            ("1e-3", "0.001"),
+            ("12345678901234567890", "12345678901234567890e0"),
+            ("000000000000000000000000001e0", "1e0"),
+        ];
+        for (number, expected) in cases {
+            assert_eq!(plain(number).as_deref(), Some(expected), "{number}");
+        }
+        assert!(plain("1e75").is_some());
+        assert!(["1e76", "1e-77", "1e999999999999999999999"].iter().all(|number| plain(number).is_none()));
     }
 }

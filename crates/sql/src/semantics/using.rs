@@ -1,27 +1,205 @@
-//! `JOIN ... USING (column)`: in `WHERE`, the planner takes the column for ambiguous unless it is told whose it is.
+//! `JOIN ... USING (column)` and `NATURAL JOIN`.
+//!
+//! - `*` has the merged columns first, then the others of the left and of the right side: it is written out in that order.
+//! - A merged column of a RIGHT join is the one on the right, of a FULL join whichever there is: such joins are written with
+//!   ON, and the column, wherever it stands without a table, as what it is.
+//! - Of other joins the planner takes the column for ambiguous in `WHERE` unless it is told whose it is.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, Statement, TableFactor, TableWithJoins,
-    VisitMut, VisitorMut,
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr, Statement,
+    TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
+use super::columns::{Output, Scope, merges, merges_from_the_right};
+use crate::catalog::Tables;
+use crate::error::{Result, SqlError};
 use crate::names::fold;
 
-/// Gives the columns of `USING` that stand in `WHERE` without a table the table on the left.
-pub(crate) fn qualify(statement: &mut Statement) {
+/// Rewrites the joins of a statement.
+pub(crate) fn rewrite(statement: &mut Statement, tables: &Tables) -> Result<()> {
+    let has_merges = |table: &TableWithJoins| has_merges(table);
+    if !any_from(statement, &has_merges) {
+        return Ok(());
+    }
+    if let ControlFlow::Break(error) = statement.visit(&mut Joins { scope: Scope::new(tables) }) {
+        return Err(*error);
+    }
     let _ = statement.visit(&mut Selects);
+    Ok(())
 }
 
-/// Whether a join's merged column would be that of the table that may have no row, which is what the planner takes.
-pub(crate) fn is_merged_from_the_right(join: &JoinOperator) -> bool {
-    let constraint = match join {
-        JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint) => constraint,
-        _ => return false,
+/// Whether a part of a statement's FROM clauses is such.
+fn any_from(statement: &Statement, is_such: &dyn Fn(&TableWithJoins) -> bool) -> bool {
+    struct Any<'a>(&'a dyn Fn(&TableWithJoins) -> bool);
+    impl Visitor for Any<'_> {
+        type Break = ();
+
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+            match select.from.iter().any(self.0) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+    }
+    statement.visit(&mut Any(is_such)).is_break()
+}
+
+fn has_merges(table: &TableWithJoins) -> bool {
+    any_join(table, &merges)
+}
+
+fn any_join(table: &TableWithJoins, is_such: &dyn Fn(&JoinOperator) -> bool) -> bool {
+    let within = |factor: &TableFactor| match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => any_join(table_with_joins, is_such),
+        _ => false,
     };
-    matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural)
+    within(&table.relation) || table.joins.iter().any(|join| is_such(&join.join_operator) || within(&join.relation))
+}
+
+struct Joins<'a> {
+    scope: Scope<'a>,
+}
+
+impl VisitorMut for Joins<'_> {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        self.scope.enter(query);
+        let order = query.order_by.as_mut();
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            return self.select(select, order);
+        }
+        self.body(&mut query.body)
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+        self.scope.leave();
+        ControlFlow::Continue(())
+    }
+}
+
+impl Joins<'_> {
+    fn body(&mut self, body: &mut SetExpr) -> ControlFlow<Box<SqlError>> {
+        match body {
+            SetExpr::Select(select) => self.select(select, None),
+            SetExpr::SetOperation { left, right, .. } => {
+                self.body(left)?;
+                self.body(right)
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn select(&mut self, select: &mut Select, order: Option<&mut OrderBy>) -> ControlFlow<Box<SqlError>> {
+        if !select.from.iter().any(has_merges) {
+            return ControlFlow::Continue(());
+        }
+        let is_from_the_right = select.from.iter().any(|table| any_join(table, &merges_from_the_right));
+        let all: Option<Vec<Vec<Output>>> = match is_from_the_right {
+            true => select.from.iter_mut().map(|table| self.scope.spell_out(table)).collect(),
+            false => select.from.iter().map(|table| self.scope.joined(table)).collect(),
+        };
+        let Some(outputs) = all.map(|all| all.into_iter().flatten().collect::<Vec<_>>()) else {
+            if !is_from_the_right {
+                return ControlFlow::Continue(());
+            }
+            let error = SqlError::unsupported("this form of RIGHT or FULL JOIN with USING or NATURAL");
+            let hint = "Write ON, and COALESCE for the column of both tables.";
+            return ControlFlow::Break(Box::new(error.hint(hint)));
+        };
+        if is_from_the_right {
+            replace_merged(select, order, &outputs);
+        }
+        write_out(select, &outputs);
+        ControlFlow::Continue(())
+    }
+}
+
+/// `*` as a list of the columns.
+fn write_out(select: &mut Select, outputs: &[Output]) {
+    let projection = std::mem::take(&mut select.projection);
+    for item in projection {
+        match item {
+            SelectItem::Wildcard(options) if options == WildcardAdditionalOptions::default() => {
+                select.projection.extend(outputs.iter().map(column));
+            }
+            other => select.projection.push(other),
+        }
+    }
+}
+
+fn column(output: &Output) -> SelectItem {
+    match &output.expr {
+        expr @ Expr::CompoundIdentifier(_) => SelectItem::UnnamedExpr(expr.clone()),
+        expr => SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', &output.name) },
+    }
+}
+
+/// Puts what a merged column is in the place of its name.
+fn replace_merged(select: &mut Select, order: Option<&mut OrderBy>, outputs: &[Output]) {
+    let is_merged = |output: &&Output| output.is_merged;
+    let mut merged = Merged { columns: outputs.iter().filter(is_merged).cloned().collect(), depth: 0 };
+    let mut shown = Vec::new();
+    for item in &mut select.projection {
+        match item {
+            SelectItem::UnnamedExpr(Expr::Identifier(name)) if merged.find(name).is_some() => {
+                let (expr, alias) = (Expr::Identifier(name.clone()), name.clone());
+                shown.push(fold(&alias));
+                *item = SelectItem::ExprWithAlias { expr, alias };
+            }
+            SelectItem::ExprWithAlias { alias, .. } => shown.push(fold(alias)),
+            SelectItem::Wildcard(_) => shown.extend(merged.columns.iter().map(|output| output.name.clone())),
+            _ => {}
+        }
+    }
+    let _ = VisitMut::visit(&mut select.projection, &mut merged);
+    let _ = VisitMut::visit(&mut select.selection, &mut merged);
+    let _ = VisitMut::visit(&mut select.group_by, &mut merged);
+    let _ = VisitMut::visit(&mut select.having, &mut merged);
+    let _ = VisitMut::visit(&mut select.distinct, &mut merged);
+    let _ = VisitMut::visit(&mut select.named_window, &mut merged);
+    if let Some(order) = order {
+        // A name of the select list is meant first.
+        merged.columns.retain(|output| !shown.contains(&output.name));
+        let _ = VisitMut::visit(order, &mut merged);
+    }
+}
+
+struct Merged {
+    columns: Vec<Output>,
+    depth: usize,
+}
+
+impl Merged {
+    fn find(&self, name: &Ident) -> Option<&Output> {
+        let name = fold(name);
+        self.columns.iter().find(|output| output.name == name)
+    }
+}
+
+impl VisitorMut for Merged {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if self.depth == 0
+            && let Expr::Identifier(name) = expr
+            && let Some(output) = self.find(name)
+        {
+            *expr = output.expr.clone();
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 struct Selects;

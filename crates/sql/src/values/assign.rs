@@ -11,9 +11,9 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType as ArrowType, Field};
 use engine::DataType;
 
-use super::Misfit;
 use super::builder::ColumnBuilder;
 use super::input;
+use super::{Misfit, blanks};
 use crate::error::{Result, SqlError};
 use crate::text::{float_digits, text_value};
 use crate::types::{type_name, type_of_field};
@@ -55,10 +55,13 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
     match (array.data_type(), to) {
         (ArrowType::Null, _) => Ok(new_null_array(&target, array.len())),
         (ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View, _) => {
-            let is_uuid = type_of_field(from) == Some(DataType::Uuid);
-            from_text(&kernel(array, &ArrowType::Utf8View)?, is_uuid, to, texts)
+            let known = type_of_field(from);
+            let is_uuid = known == Some(DataType::Uuid);
+            let text = kernel(array, &ArrowType::Utf8View)?;
+            let text = if matches!(known, Some(DataType::Char { .. })) { blanks::without(&text) } else { text };
+            from_text(&text, is_uuid, to, texts)
         }
-        (from_type, DataType::Text { .. }) if !is_binary(from_type) => {
+        (from_type, DataType::Text { .. } | DataType::Char { .. }) if !is_binary(from_type) => {
             let texts = (0..array.len()).map(|row| long_text(array, row));
             let texts: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
             from_text(&texts, false, to, Texts::Stay)
@@ -159,7 +162,7 @@ fn floats_into_decimals(array: &ArrayRef, to: DataType) -> Result<ArrayRef, Misp
     let mut builder = ColumnBuilder::new(to);
     for (row, value) in wide.as_primitive::<Float64Type>().iter().enumerate() {
         let appended = match value {
-            Some(value) if !value.is_finite() => Err(Misfit::Range),
+            Some(value) if !value.is_finite() => Err(Misfit::NotFinite),
             value => builder.append_option(value.map(|value| float_digits(value, digits)).as_deref()),
         };
         appended.map_err(|misfit| (Some(row), misfit))?;
@@ -170,6 +173,7 @@ fn floats_into_decimals(array: &ArrayRef, to: DataType) -> Result<ArrayRef, Misp
 fn from_text(array: &ArrayRef, is_uuid: bool, to: DataType, texts: Texts) -> Result<ArrayRef, Misplaced> {
     match to {
         DataType::Text { max_chars } => into_text(array, max_chars),
+        DataType::Char { chars } => into_text(&blanks::without(array), Some(chars)),
         DataType::Uuid if is_uuid => Ok(array.clone()),
         _ if texts == Texts::Stay => Err((None, Misfit::Kind)),
         _ => {

@@ -63,7 +63,7 @@ impl ColumnBuilder {
             DataType::Real => Values::Float32(Float32Builder::new()),
             DataType::Double => Values::Float64(Float64Builder::new()),
             DataType::Decimal { .. } => Values::Decimal(Decimal128Builder::new().with_data_type(data_type.to_arrow())),
-            DataType::Text { .. } | DataType::Uuid => Values::Text(StringViewBuilder::new()),
+            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => Values::Text(StringViewBuilder::new()),
             DataType::Bytea => Values::Bytes(BinaryViewBuilder::new()),
             DataType::Date => Values::Date(Date32Builder::new()),
             DataType::Timestamp | DataType::TimestampTz => {
@@ -91,6 +91,9 @@ impl ColumnBuilder {
             }
             (Values::Text(builder), DataType::Text { max_chars }) => {
                 builder.append_value(input::text(text, max_chars)?);
+            }
+            (Values::Text(builder), DataType::Char { chars }) => {
+                builder.append_value(input::blank_padded(text, chars)?);
             }
             (Values::Text(builder), _) => builder.append_value(input::uuid(text)?),
             (Values::Bytes(builder), _) => builder.append_value(input::bytea(text)?),

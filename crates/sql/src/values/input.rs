@@ -53,7 +53,7 @@ pub(crate) fn decimal(text: &str, precision: u8, scale: i8) -> Result<i128, Misf
     if ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
         .contains(&text.to_ascii_lowercase().as_str())
     {
-        return Err(Misfit::Range);
+        return Err(Misfit::NotFinite);
     }
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, integer::<i64>(exponent)?),
@@ -94,6 +94,11 @@ pub(crate) fn bytea(text: &str) -> Result<Vec<u8>, Misfit> {
         });
         return pairs.collect();
     }
+    bytea_escapes(text)
+}
+
+/// The escape form of `bytea`.
+pub(crate) fn bytea_escapes(text: &str) -> Result<Vec<u8>, Misfit> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((byte, after)) = rest.split_first() {
@@ -147,6 +152,11 @@ pub(crate) fn text(text: &str, max_chars: Option<u32>) -> Result<&str, Misfit> {
     }
 }
 
+/// `char(n)`, without the blanks at its end.
+pub(crate) fn blank_padded(value: &str, chars: u32) -> Result<&str, Misfit> {
+    text(value.trim_end_matches(' '), Some(chars))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,7 +185,7 @@ mod tests {
         assert_eq!((of("1e2"), of("12345e-3"), of(".5"), of("5.")), (Ok(10_000), Ok(1235), Ok(50), Ok(500)));
         assert_eq!((of("0.004"), of("0.005"), of("0.0000001"), of("000")), (Ok(0), Ok(1), Ok(0), Ok(0)));
         assert_eq!((of("1e99999999999"), of("1e-999999999")), (Err(Misfit::Range), Ok(0)));
-        assert_eq!((of("NaN"), of("1,5"), of("-")), (Err(Misfit::Range), Err(Misfit::Syntax), Err(Misfit::Syntax)));
+        assert_eq!((of("NaN"), of("1,5"), of("-")), (Err(Misfit::NotFinite), Err(Misfit::Syntax), Err(Misfit::Syntax)));
         assert_eq!(decimal(&"9".repeat(38), 38, 0), Ok(10i128.pow(38) - 1));
         assert_eq!(decimal(&format!("0.{}", "0".repeat(60)), 38, 38), Ok(0));
     }

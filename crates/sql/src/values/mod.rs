@@ -1,6 +1,8 @@
 //! Values on their way into columns: PostgreSQL's input syntax and assignment casts.
 pub(crate) mod assign;
+pub(crate) mod blanks;
 pub(crate) mod builder;
+mod date_input;
 pub(crate) mod datetime;
 pub(crate) mod input;
 mod read;
@@ -25,6 +27,8 @@ pub(crate) enum Misfit {
     TooLong,
     /// The text holds a zero byte or is not UTF-8.
     Encoding,
+    /// The number is NaN or infinite, and the type holds neither.
+    NotFinite,
     /// Values of this kind need an explicit cast.
     Kind,
 }
@@ -34,6 +38,7 @@ pub(crate) fn long_name(data_type: DataType) -> String {
     match data_type {
         DataType::Decimal { .. } => "numeric".to_owned(),
         DataType::Text { max_chars: Some(max) } => format!("character varying({max})"),
+        DataType::Char { chars } => format!("character({chars})"),
         DataType::Timestamp => "timestamp without time zone".to_owned(),
         DataType::TimestampTz => "timestamp with time zone".to_owned(),
         other => other.to_string(),
@@ -61,6 +66,10 @@ impl Misfit {
                 _ => SqlError::new("22003", format!("value \"{shown}\" is out of range for type {name}")),
             },
             Misfit::DateField => SqlError::new("22008", format!("date/time field value out of range: \"{shown}\"")),
+            Misfit::NotFinite => {
+                let error = SqlError::unsupported(format!("{shown} as {name}"));
+                return error.hint("Use double precision, which holds NaN and infinity.");
+            }
             Misfit::TooLong => SqlError::new("22001", format!("value too long for type {name}")),
             Misfit::Encoding => SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\""),
             Misfit::Kind => {

@@ -25,6 +25,7 @@ fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
         DataType::Double => Value::Double(input::double(text)?),
         DataType::Decimal { .. } => Value::Decimal(number(text)?),
         DataType::Text { max_chars } => Value::Text(input::text(text, max_chars)?.to_owned()),
+        DataType::Char { chars } => Value::Text(input::blank_padded(text, chars)?.to_owned()),
         DataType::Bytea => Value::Bytea(input::bytea(text)?),
         DataType::Date => Value::Date(datetime::parse_date(text)?),
         DataType::Timestamp => Value::Timestamp(datetime::parse_timestamp(text, false)?),

@@ -44,7 +44,7 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
         (Value::Decimal(value), DataType::Decimal { precision, scale }) if value.scale == scale => {
             ScalarValue::Decimal128(Some(value.unscaled), precision, scale)
         }
-        (Value::Text(text), DataType::Text { .. }) => ScalarValue::Utf8View(Some(text.clone())),
+        (Value::Text(text), DataType::Text { .. } | DataType::Char { .. }) => ScalarValue::Utf8View(Some(text.clone())),
         (Value::Uuid(id), DataType::Uuid) => {
             ScalarValue::Utf8View(Some(uuid::Uuid::from_bytes(*id).hyphenated().to_string()))
         }

@@ -103,7 +103,7 @@ fn of_word(data_type: DataType, shape: Shape, word: u64) -> Value {
         DataType::Decimal { precision: 15, scale } => Value::decimal(i128::from(number % 10i64.pow(15)), scale),
         DataType::Decimal { scale, .. } => Value::decimal(i128::from(number) * 1_000_000_007, scale),
         DataType::Real | DataType::Double => float(data_type, shape, word),
-        DataType::Text { .. } => Value::Text(text(shape, word)),
+        DataType::Text { .. } | DataType::Char { .. } => Value::Text(text(shape, word)),
         DataType::Bytea => Value::Bytea(text(shape, word).into_bytes()),
         DataType::Uuid => {
             let bytes = (u128::from(word) << 64 | u128::from(word.rotate_left(9))).to_be_bytes();

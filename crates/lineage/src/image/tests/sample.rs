@@ -73,7 +73,9 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
         DataType::Double => Value::Double(number as f64 / 4.0),
         DataType::Decimal { precision: 12, scale } => Value::decimal(number as i128 % 1_000_000 - 5, scale),
         DataType::Decimal { scale, .. } => Value::decimal(i128::from(number) << 60, scale),
-        DataType::Text { .. } => Value::from(format!("{}text {number} ä", "long ".repeat((number % 5) as usize))),
+        DataType::Text { .. } | DataType::Char { .. } => {
+            Value::from(format!("{}text {number} ä", "long ".repeat((number % 5) as usize)))
+        }
         DataType::Bytea => Value::from(vec![number as u8; (number % 40) as usize]),
         DataType::Date => Value::Date(number as i32),
         DataType::Timestamp => Value::Timestamp(number as i64 * 1_000_000),

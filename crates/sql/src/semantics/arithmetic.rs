@@ -1,0 +1,91 @@
+//! Operators of arithmetic while they are planned: the types of what they give must be known before anything is compared
+//! with it.
+//!
+//! DataFusion finds the type of an expression by going through all of it. In a long chain of operators that would be done
+//! again for each of them, so that only so many levels are looked at.
+use std::sync::Arc;
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+use super::adapt::{adapt, untyped};
+use super::{decimals, temporal};
+
+/// The levels of operators below which no type is looked for.
+const LEVELS_MAX: usize = 200;
+
+/// Functions that give an `integer`, and here a number without a sign, which arithmetic would take for a numeric.
+const COUNTS: [&str; 5] = ["array_length", "cardinality", "array_ndims", "array_position", "levenshtein"];
+
+/// Plans `+`, `-`, `*`, `/` or `%`.
+pub(super) fn plan(
+    op: BinaryOperator,
+    left: Expr,
+    right: Expr,
+    schema: &DFSchema,
+) -> Result<PlannerResult<RawBinaryExpr>> {
+    let (left, right) = (operand(left), operand(right));
+    let (left, right) = (literal(left, &right, schema)?, right);
+    let right = literal(right, &left, schema)?;
+    let (Some(first), Some(second)) = (type_of(&left, schema), type_of(&right, schema)) else {
+        return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
+    };
+    Ok(match op {
+        BinaryOperator::Multiply | BinaryOperator::Divide => {
+            let operator = if op == BinaryOperator::Divide { Operator::Divide } else { Operator::Multiply };
+            if let Some(function) = decimals::function(operator, (&left, &first), (&right, &second)) {
+                let call = ScalarFunction::new_udf(Arc::new(function), vec![left, right]);
+                return Ok(PlannerResult::Planned(Expr::ScalarFunction(call)));
+            }
+            temporal::scale(op, (left, &first), (right, &second))
+        }
+        BinaryOperator::Plus => temporal::sum((left, &first), Operator::Plus, (right, &second)),
+        BinaryOperator::Minus => temporal::sum((left, &first), Operator::Minus, (right, &second)),
+        _ => PlannerResult::Original(RawBinaryExpr { op, left, right }),
+    })
+}
+
+/// A literal that fits `integer` is one, as is what counts. The planner reads all numbers as `bigint`.
+fn operand(expr: Expr) -> Expr {
+    match expr {
+        Expr::Literal(ScalarValue::Int64(Some(value)), metadata) => match i32::try_from(value) {
+            Ok(value) => Expr::Literal(ScalarValue::Int32(Some(value)), metadata),
+            Err(_) => Expr::Literal(ScalarValue::Int64(Some(value)), metadata),
+        },
+        Expr::ScalarFunction(call) if COUNTS.contains(&call.name()) => {
+            cast(Expr::ScalarFunction(call), ArrowType::Int32)
+        }
+        other => other,
+    }
+}
+
+/// A text without a type beside a number is a number.
+fn literal(expr: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
+    match untyped(&expr).is_some() && type_of(other, schema).is_some_and(|found| found.is_numeric()) {
+        true => adapt(expr, other, schema),
+        false => Ok(expr),
+    }
+}
+
+/// The type of an expression, unless it is nested too deeply.
+fn type_of(expr: &Expr, schema: &DFSchema) -> Option<ArrowType> {
+    let (mut next, mut levels) = (expr, 0);
+    while let Expr::BinaryExpr(binary) = next {
+        (next, levels) = (&binary.left, levels + 1);
+        if levels > LEVELS_MAX {
+            return None;
+        }
+    }
+    match expr {
+        Expr::ScalarFunction(call) => match decimals::result_of(call) {
+            Some(known) => Some(known),
+            None => expr.get_type(schema).ok(),
+        },
+        other => other.get_type(schema).ok(),
+    }
+}

@@ -1,0 +1,281 @@
+//! The names of the columns that a table, a subquery or a join gives, as far as they can be told from the syntax tree and
+//! the catalog: what `*` stands for.
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, TableAlias, TableFactor,
+    TableWithJoins, Value,
+};
+
+use crate::catalog::{CATALOG, SCHEMA, Tables};
+use crate::headings::heading;
+use crate::names::fold;
+
+/// One column of what stands in FROM.
+#[derive(Clone)]
+pub(super) struct Output {
+    pub(super) name: String,
+    /// How it is written, whatever else has this name.
+    pub(super) expr: Expr,
+    /// Whether `USING` or `NATURAL` made one of two.
+    pub(super) is_merged: bool,
+}
+
+/// The names that are known at a place of a statement.
+pub(super) struct Scope<'a> {
+    tables: &'a Tables,
+    /// The queries of `WITH` and their columns, the innermost last.
+    named: Vec<(String, Option<Vec<String>>)>,
+    /// How many of them each query has.
+    frames: Vec<usize>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(tables: &'a Tables) -> Scope<'a> {
+        Scope { tables, named: Vec::new(), frames: Vec::new() }
+    }
+
+    /// Goes into a query: what its WITH names is known from here on.
+    pub(super) fn enter(&mut self, query: &Query) {
+        let before = self.named.len();
+        for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
+            let columns = renamed(self.query(&cte.query), Some(&cte.alias));
+            self.named.push((fold(&cte.alias.name), columns));
+        }
+        self.frames.push(self.named.len() - before);
+    }
+
+    /// Comes out of the query that was entered last.
+    pub(super) fn leave(&mut self) {
+        let count = self.frames.pop().unwrap_or(0);
+        self.named.truncate(self.named.len() - count);
+    }
+
+    /// The table of the catalog that a name means here.
+    pub(super) fn table(&self, name: &ObjectName) -> Option<engine::Table> {
+        let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(fold)).collect();
+        let table = match parts?.as_slice() {
+            [table] if self.named.iter().any(|(name, _)| name == table) => return None,
+            [table] => table.clone(),
+            [schema, table] if schema == SCHEMA => table.clone(),
+            [catalog, schema, table] if catalog == CATALOG && schema == SCHEMA => table.clone(),
+            _ => return None,
+        };
+        self.tables.find(&table).ok()
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Vec<String>> {
+        self.enter(query);
+        let columns = self.body(&query.body);
+        self.leave();
+        columns
+    }
+
+    fn body(&mut self, body: &SetExpr) -> Option<Vec<String>> {
+        match body {
+            SetExpr::Query(query) => self.query(query),
+            SetExpr::SetOperation { left, .. } => self.body(left),
+            SetExpr::Values(values) => {
+                let width = values.rows.first()?.len();
+                Some((1..=width).map(|at| format!("column{at}")).collect())
+            }
+            SetExpr::Select(select) => {
+                let mut columns = Vec::new();
+                for item in &select.projection {
+                    match item {
+                        SelectItem::UnnamedExpr(expr) => columns.push(heading(expr)?),
+                        SelectItem::ExprWithAlias { alias, .. } => columns.push(fold(alias)),
+                        SelectItem::Wildcard(_) => {
+                            for table in &select.from {
+                                columns.extend(self.joined(table)?.into_iter().map(|output| output.name));
+                            }
+                        }
+                        _ => return None,
+                    }
+                }
+                Some(columns)
+            }
+            _ => None,
+        }
+    }
+
+    fn factor(&mut self, factor: &TableFactor) -> Option<Vec<Output>> {
+        let (label, columns) = match factor {
+            TableFactor::Table { name, alias, args: None, .. } => {
+                let last = name.0.last().and_then(ObjectNamePart::as_ident)?;
+                let known = match &name.0[..] {
+                    [_] => self.named.iter().rev().find(|(known, _)| *known == fold(last)),
+                    _ => None,
+                };
+                let columns = match known {
+                    Some((_, columns)) => columns.clone(),
+                    None => {
+                        let table = self.table(name)?;
+                        Some(table.schema().columns().iter().map(|column| column.name.clone()).collect())
+                    }
+                };
+                let label = alias.as_ref().map_or_else(|| last.clone(), |alias| alias.name.clone());
+                (label, renamed(columns, alias.as_ref())?)
+            }
+            TableFactor::Derived { lateral: false, subquery, alias: Some(alias), .. } => {
+                (alias.name.clone(), renamed(self.query(subquery), Some(alias))?)
+            }
+            TableFactor::NestedJoin { table_with_joins, alias: None } => return self.joined(table_with_joins),
+            _ => return None,
+        };
+        let output = |name: String| {
+            let expr = Expr::CompoundIdentifier(vec![label.clone(), Ident::with_quote('"', &name)]);
+            Output { name, expr, is_merged: false }
+        };
+        Some(columns.into_iter().map(output).collect())
+    }
+
+    /// The columns of a table and what is joined to it, as `*` has them: first those that a join merges.
+    pub(super) fn joined(&mut self, table: &TableWithJoins) -> Option<Vec<Output>> {
+        let mut outputs = self.factor(&table.relation)?;
+        for join in &table.joins {
+            let right = self.factor(&join.relation)?;
+            outputs = match merged_names(&join.join_operator, &outputs, &right) {
+                None => outputs.into_iter().chain(right).collect(),
+                Some(names) => merge(&join.join_operator, &names, outputs, right)?.0,
+            };
+        }
+        Some(outputs)
+    }
+
+    /// Writes every join of columns by name as one by a condition.
+    pub(super) fn spell_out(&mut self, table: &mut TableWithJoins) -> Option<Vec<Output>> {
+        if let TableFactor::NestedJoin { table_with_joins, alias: None } = &mut table.relation {
+            self.spell_out(table_with_joins)?;
+        }
+        // What was merged within parentheses has been written as a condition, so that it is looked at before.
+        let mut outputs = self.factor(&table.relation)?;
+        for join in &mut table.joins {
+            let right = self.factor(&join.relation)?;
+            outputs = match merged_names(&join.join_operator, &outputs, &right) {
+                None => outputs.into_iter().chain(right).collect(),
+                Some(names) => {
+                    let (outputs, condition) = merge(&join.join_operator, &names, outputs, right)?;
+                    if let Some(constraint) = constraint_mut(&mut join.join_operator) {
+                        *constraint = JoinConstraint::On(condition);
+                    }
+                    outputs
+                }
+            };
+        }
+        Some(outputs)
+    }
+}
+
+/// Columns under the names of an alias.
+fn renamed(columns: Option<Vec<String>>, alias: Option<&TableAlias>) -> Option<Vec<String>> {
+    let names: Vec<String> = alias.iter().flat_map(|alias| &alias.columns).map(|column| fold(&column.name)).collect();
+    match columns {
+        Some(columns) => {
+            let rest = columns.into_iter().skip(names.len()).collect::<Vec<_>>();
+            Some(names.into_iter().chain(rest).collect())
+        }
+        None => None,
+    }
+}
+
+fn constraint(join: &JoinOperator) -> Option<&JoinConstraint> {
+    match join {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint) => Some(constraint),
+        _ => None,
+    }
+}
+
+fn constraint_mut(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+    match join {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint) => Some(constraint),
+        _ => None,
+    }
+}
+
+/// Whether a join merges columns of both sides.
+pub(super) fn merges(join: &JoinOperator) -> bool {
+    matches!(constraint(join), Some(JoinConstraint::Using(_) | JoinConstraint::Natural))
+}
+
+/// Whether a merged column would be that of the table that may have no row, which is what the planner takes.
+pub(super) fn merges_from_the_right(join: &JoinOperator) -> bool {
+    let is_right = matches!(join, JoinOperator::Right(_) | JoinOperator::RightOuter(_) | JoinOperator::FullOuter(_));
+    is_right && merges(join)
+}
+
+fn merged_names(join: &JoinOperator, left: &[Output], right: &[Output]) -> Option<Vec<String>> {
+    match constraint(join)? {
+        JoinConstraint::Using(names) => {
+            Some(names.iter().filter_map(|name| name.0.last()?.as_ident().map(fold)).collect())
+        }
+        JoinConstraint::Natural => {
+            let is_common = |output: &&Output| right.iter().any(|other| other.name == output.name);
+            Some(left.iter().filter(is_common).map(|output| output.name.clone()).collect())
+        }
+        _ => None,
+    }
+}
+
+/// The columns of both sides, those of these names merged, and the condition that they are equal. `None` where a side has
+/// not just one column of a name, which the planner reports.
+fn merge(
+    join: &JoinOperator,
+    names: &[String],
+    mut left: Vec<Output>,
+    mut right: Vec<Output>,
+) -> Option<(Vec<Output>, Expr)> {
+    let mut merged = Vec::with_capacity(names.len());
+    let mut condition: Option<Expr> = None;
+    for name in names {
+        let (first, second) = (take(&mut left, name)?, take(&mut right, name)?);
+        let equal = operation(first.clone(), BinaryOperator::Eq, second.clone());
+        condition = Some(match condition {
+            None => equal,
+            Some(before) => operation(before, BinaryOperator::And, equal),
+        });
+        let expr = match join {
+            JoinOperator::FullOuter(_) => coalesce(vec![first, second]),
+            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => second,
+            _ => first,
+        };
+        merged.push(Output { name: name.clone(), expr, is_merged: true });
+    }
+    let condition = condition.unwrap_or_else(|| Expr::value(Value::Boolean(true)));
+    Some((merged.into_iter().chain(left).chain(right).collect(), condition))
+}
+
+fn take(outputs: &mut Vec<Output>, name: &str) -> Option<Expr> {
+    let at = outputs.iter().position(|output| output.name == name)?;
+    let found = outputs.remove(at);
+    (!outputs.iter().any(|output| output.name == name)).then_some(found.expr)
+}
+
+fn operation(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+fn coalesce(args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new("coalesce")]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}

@@ -1,0 +1,104 @@
+//! `varchar(n)` and `char(n)` in expressions: a cast cuts what is too long, and the blanks at the end of a `char(n)` are there
+//! only for `LIKE`, regular expressions and whoever reads the result.
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, StringViewArray};
+use arrow_cast::cast;
+use arrow_schema::{DataType as ArrowType, Field, FieldRef};
+use datafusion::common::DFSchema;
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use engine::DataType;
+
+use super::casts::each;
+use crate::types::{marked, type_of_field};
+use crate::values::blanks;
+
+/// What becomes of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum To {
+    /// A text of this type, cut to its length.
+    Type(DataType),
+    /// One of so many characters, with blanks.
+    Padded(u32),
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Lengths {
+    to: To,
+    name: String,
+    signature: Signature,
+}
+
+/// A cast of a text to one of these types.
+pub(super) fn cut(expr: Expr, to: DataType) -> Expr {
+    call(expr, To::Type(to), format!("to_{to}"))
+}
+
+/// A text with the blanks that a `char(n)` has; any other as it is.
+pub(super) fn with_blanks(expr: Expr, schema: &DFSchema) -> Expr {
+    match char_length(&expr, schema) {
+        Some(chars) => call(expr, To::Padded(chars), "with_blanks".to_owned()),
+        None => expr,
+    }
+}
+
+/// The length of a `char(n)`, if an expression is one.
+pub(super) fn char_length(expr: &Expr, schema: &DFSchema) -> Option<u32> {
+    match type_of_field(&expr.to_field(schema).ok()?.1) {
+        Some(DataType::Char { chars }) => Some(chars),
+        _ => None,
+    }
+}
+
+fn call(expr: Expr, to: To, name: String) -> Expr {
+    let function = ScalarUDF::from(Lengths { to, name, signature: Signature::any(1, Volatility::Immutable) });
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr]))
+}
+
+impl ScalarUDFImpl for Lengths {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
+        Ok(ArrowType::Utf8View)
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        let field = Field::new(&self.name, ArrowType::Utf8View, true);
+        Ok(Arc::new(match self.to {
+            To::Type(data_type) => marked(field, data_type),
+            To::Padded(_) => field,
+        }))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        each(args, |texts| {
+            let texts = cast(texts, &ArrowType::Utf8View)?;
+            Ok(match self.to {
+                To::Padded(chars) => blanks::padded(&texts, chars),
+                To::Type(DataType::Text { max_chars: Some(max) }) => cut_to(&texts, max),
+                To::Type(DataType::Char { chars }) => blanks::without(&cut_to(&texts, chars)),
+                To::Type(_) => texts,
+            })
+        })
+    }
+}
+
+fn cut_to(texts: &ArrayRef, max: u32) -> ArrayRef {
+    let cut = |text: &str| match text.char_indices().nth(max as usize) {
+        Some((end, _)) => text[..end].to_owned(),
+        None => text.to_owned(),
+    };
+    Arc::new(texts.as_string_view().iter().map(|text| text.map(cut)).collect::<StringViewArray>())
+}

@@ -1,0 +1,40 @@
+//! Calls of the library's functions whose answers differ from PostgreSQL's for some arguments.
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::Result;
+use datafusion::functions::core::expr_fn::nullif;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Expr, ExprSchemable, lit, when};
+
+/// A call that answers as PostgreSQL's function does.
+pub(super) fn adapt(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match call.name() {
+        // A boolean is one letter there.
+        "concat" | "concat_ws" => {
+            for arg in &mut call.args {
+                if arg.get_type(schema).is_ok_and(|found| found == arrow_schema::DataType::Boolean) {
+                    let value = std::mem::replace(arg, lit(false));
+                    let is_false = Expr::Not(Box::new(value.clone()));
+                    *arg = when(value, lit("t")).when(is_false, lit("f")).end()?;
+                }
+            }
+            Ok(Transformed::yes(Expr::ScalarFunction(call)))
+        }
+        // There is nothing before the first item; the library counts from the end there.
+        "array_element" if call.args.len() == 2 => {
+            let is_after_the_start = |value: &ScalarValue| *value > ScalarValue::Int64(Some(0));
+            match &call.args[1] {
+                Expr::Literal(value @ ScalarValue::Int64(_), _) if is_after_the_start(value) => {
+                    return Ok(Transformed::no(Expr::ScalarFunction(call)));
+                }
+                _ => {}
+            }
+            let at = std::mem::replace(&mut call.args[1], lit(false));
+            call.args[1] = when(at.clone().gt(lit(0i64)), at).end()?;
+            Ok(Transformed::yes(Expr::ScalarFunction(call)))
+        }
+        // An array without items has no length.
+        "array_length" => Ok(Transformed::yes(nullif(Expr::ScalarFunction(call), lit(0u64)))),
+        _ => Ok(Transformed::no(Expr::ScalarFunction(call))),
+    }
+}

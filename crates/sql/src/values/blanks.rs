@@ -1,0 +1,52 @@
+//! The blanks at the end of a `char(n)`: they are not kept, and put there again for whoever reads the value.
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StringViewArray};
+use arrow_cast::cast;
+use arrow_schema::{DataType as ArrowType, Field};
+use engine::DataType;
+
+use crate::types::type_of_field;
+
+/// Texts of type `Utf8View` without the blanks at their ends.
+pub(crate) fn without(array: &ArrayRef) -> ArrayRef {
+    let texts = array.as_string_view();
+    if !texts.iter().flatten().any(|text| text.ends_with(' ')) {
+        return array.clone();
+    }
+    let shorter = texts.iter().map(|text| text.map(|text| text.trim_end_matches(' ')));
+    Arc::new(shorter.collect::<StringViewArray>())
+}
+
+/// Texts with blanks up to so many characters.
+pub(crate) fn padded(array: &ArrayRef, chars: u32) -> ArrayRef {
+    let width = chars as usize;
+    let padded = |text: &str| format!("{text:width$}");
+    Arc::new(array.as_string_view().iter().map(|text| text.map(padded)).collect::<StringViewArray>())
+}
+
+/// A column of a query's result as it is read.
+pub(crate) fn shown(array: &ArrayRef, field: &Field) -> ArrayRef {
+    match type_of_field(field) {
+        Some(DataType::Char { chars }) if !array.data_type().is_null() => match cast(array, &ArrowType::Utf8View) {
+            Ok(texts) => padded(&texts, chars),
+            Err(_) => array.clone(),
+        },
+        _ => array.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_come_and_go() {
+        let texts: ArrayRef = Arc::new(StringViewArray::from(vec![Some("ä"), None, Some("b "), Some("c  d")]));
+        let long = padded(&texts, 3);
+        assert_eq!(long.as_string_view().iter().collect::<Vec<_>>(), [Some("ä  "), None, Some("b  "), Some("c  d")]);
+        let short = without(&long);
+        assert_eq!(short.as_string_view().iter().collect::<Vec<_>>(), [Some("ä"), None, Some("b"), Some("c  d")]);
+    }
+}
