@@ -434,5 +434,182 @@ class Settings(unittest.TestCase):
             self.assertIn(("S", b"application_name\0first\0"), wire.until_ready())
 
 
+ENDLESS = "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d WHERE a.n + b.n + c.n + d.n = -1"
+SLOW_INSERT = (
+    "INSERT INTO farewells SELECT 1 FROM (SELECT count(*) AS c FROM numbers a, numbers b WHERE a.n + b.n = -1) counted WHERE c = 0"
+)
+TERMINATE = message("X")
+
+
+def extended(text):
+    return parse(text) + bind() + describe("P") + execute() + SYNC
+
+
+class Farewells(unittest.TestCase):
+    """Clients that say good-bye, or go, while a statement runs."""
+
+    @classmethod
+    def setUpClass(cls):
+        with connect() as connection:
+            connection.execute("DROP TABLE IF EXISTS numbers")
+            connection.execute("CREATE TABLE numbers (n int PRIMARY KEY, t text)")
+            with connection.cursor().copy("COPY numbers (n) FROM STDIN") as copy:
+                for n in range(1_000):
+                    copy.write_row((n,))
+            cls.is_lstore = "lstore" in connection.execute("SELECT version()").fetchone()[0]
+
+    def setUp(self):
+        with connect() as connection:
+            connection.execute("DROP TABLE IF EXISTS farewells")
+            connection.execute("CREATE TABLE farewells (n int)")
+            connection.execute("INSERT INTO farewells VALUES (0)")
+
+    def holding(self, *messages):
+        """A connection that has a row to itself and has sent these."""
+        wire = Wire()
+        wire.send(query("BEGIN"), query("UPDATE farewells SET n = 7 WHERE n = 0"))
+        self.assertEqual((state_of(wire.until_ready()), state_of(wire.until_ready())), ("T", "T"))
+        wire.send(*messages)
+        return wire
+
+    def rows(self):
+        with connect() as connection:
+            connection.execute("SET lock_timeout = '10s'")
+            connection.execute("UPDATE farewells SET n = n WHERE n = 0")
+            return sorted(n for (n,) in connection.execute("SELECT n FROM farewells"))
+
+    def test_a_statement_ends_when_its_client_has_said_good_bye(self):
+        if not self.is_lstore:
+            self.skipTest("PostgreSQL looks after its clients only if it is told to")
+        for statement in [query(ENDLESS), extended(ENDLESS)]:
+            for is_later, closes in [(False, False), (True, False), (False, True), (True, True)]:
+                with self.subTest(statement=statement[:1], is_later=is_later, closes=closes):
+                    if is_later:
+                        wire = self.holding(statement)
+                        time.sleep(0.1)
+                        wire.send(TERMINATE)
+                    else:
+                        wire = self.holding(statement + TERMINATE)
+                    if closes:
+                        wire.socket.close()
+                    self.assertEqual(self.rows(), [0])
+                    wire.socket.close()
+
+    def test_a_statement_ends_when_its_client_has_gone(self):
+        if not self.is_lstore:
+            self.skipTest("PostgreSQL looks after its clients only if it is told to")
+        for statement in [query(ENDLESS), extended(ENDLESS)]:
+            self.holding(statement).socket.close()
+            self.assertEqual(self.rows(), [0])
+
+    def test_work_that_was_sent_before_the_good_bye_is_done(self):
+        insert = [f"INSERT INTO farewells VALUES ({n})" for n in range(1, 4)]
+        for way in [query, extended]:
+            for pause in [0, 0.02]:
+                with self.subTest(way=way.__name__, pause=pause):
+                    self.setUp()
+                    wire = Wire()
+                    wire.send(way(SLOW_INSERT))
+                    time.sleep(pause)
+                    wire.send(*map(way, insert), TERMINATE)
+                    wire.socket.shutdown(socket.SHUT_WR)
+                    while wire.socket.recv(1 << 16):
+                        pass
+                    wire.socket.close()
+                    self.assertEqual(self.rows(), [0, 1, 1, 2, 3])
+
+    def test_a_copy_is_whole_although_its_client_has_gone(self):
+        wire = Wire()
+        wire.send(query("COPY farewells FROM STDIN"))
+        self.assertEqual(wire.message()[0], "G")
+        line = message("d", b"5\n" * 1_000)
+        wire.send(line * 200, message("c"), TERMINATE)
+        wire.socket.shutdown(socket.SHUT_WR)
+        while wire.socket.recv(1 << 16):
+            pass
+        wire.socket.close()
+        self.assertEqual(len(self.rows()), 200_001)
+
+
+class RowLocks(unittest.TestCase):
+    """Two sessions and a row: what each does beside the other, as PostgreSQL has it."""
+
+    HOLD = [
+        "SELECT 1 FROM locked WHERE id = 1 FOR KEY SHARE",
+        "SELECT 1 FROM locked WHERE id = 1 FOR SHARE",
+        "SELECT 1 FROM locked WHERE id = 1 FOR NO KEY UPDATE",
+        "SELECT 1 FROM locked WHERE id = 1 FOR UPDATE",
+        "UPDATE locked SET n = n + 1 WHERE id = 1",
+        "UPDATE locked SET id = 9 WHERE id = 1",
+        "UPDATE locked SET code = 9 WHERE id = 1",
+        "UPDATE locked SET kind = 9 WHERE id = 1",
+        "DELETE FROM locked WHERE id = 1",
+    ]
+    # Which of these wait, row by row, as PostgreSQL 15 says.
+    WAITS = ["...U.UU.U", "..NUNUUNU", ".SNUNUUNU", "KSNUNUUNU", ".SNUNUUNU", "KSNUNUUNU", "KSNUNUUNU", ".SNUNUUNU", "KSNUNUUNU"]
+
+    def setUp(self):
+        self.first, self.second = psycopg.connect(), psycopg.connect()
+        with connect() as connection:
+            connection.execute("DROP TABLE IF EXISTS locked")
+            connection.execute("CREATE TABLE locked (id int PRIMARY KEY, code int UNIQUE, kind int, n int)")
+            connection.execute("CREATE INDEX ON locked (kind)")
+            connection.execute("INSERT INTO locked VALUES (1, 1, 1, 0)")
+
+    def tearDown(self):
+        self.first.close()
+        self.second.close()
+
+    def does_wait(self, statement):
+        self.second.execute("SET LOCAL lock_timeout = '40ms'")
+        try:
+            self.second.execute(statement)
+            return False
+        except psycopg.errors.LockNotAvailable:
+            return True
+        finally:
+            self.second.rollback()
+
+    def test_who_waits_for_whom(self):
+        for held, waits in zip(self.HOLD, self.WAITS):
+            self.first.execute(held)
+            found = [self.does_wait(asked) for asked in self.HOLD]
+            self.first.rollback()
+            self.assertEqual(found, [letter != "." for letter in waits], held)
+
+    def test_an_upgrade_beside_a_waiter_is_no_deadlock(self):
+        for share in ["FOR SHARE", "FOR KEY SHARE"]:
+            for waiting in ["UPDATE locked SET id = id + 1, n = n + 10", "DELETE FROM locked WHERE n < 0", self.HOLD[3]]:
+                if "DELETE" in waiting and share == "FOR KEY SHARE":
+                    continue
+                with self.subTest(share=share, waiting=waiting):
+                    self.first.execute(f"SELECT 1 FROM locked {share}")
+                    thread = threading.Thread(target=self.second.execute, args=(waiting,))
+                    thread.start()
+                    time.sleep(0.1)
+                    self.first.execute("UPDATE locked SET n = n + 1")
+                    self.first.commit()
+                    thread.join()
+                    self.second.rollback()
+
+    def test_a_lock_taken_back_lets_go_on(self):
+        self.first.execute("UPDATE locked SET n = 1")
+        self.first.execute("SAVEPOINT a")
+        self.first.execute("DELETE FROM locked")
+        self.assertTrue(self.does_wait(self.HOLD[0]))
+        self.first.execute("ROLLBACK TO a")
+        self.assertFalse(self.does_wait(self.HOLD[0]))
+        self.assertTrue(self.does_wait(self.HOLD[1]))
+        self.first.rollback()
+
+    def test_who_shares_the_key_sees_the_row_before_an_update(self):
+        self.first.execute("UPDATE locked SET n = 5")
+        row = self.second.execute("SELECT n FROM locked FOR KEY SHARE").fetchone()
+        self.assertEqual(row, (0,))
+        self.first.commit()
+        self.assertEqual(self.second.execute("SELECT n FROM locked FOR KEY SHARE").fetchone(), (5,))
+        self.second.rollback()
+
+
 if __name__ == "__main__":
     unittest.main()

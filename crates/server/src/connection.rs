@@ -7,7 +7,7 @@ use sql::{Prepared, Session, SqlError, TransactionStatus};
 
 use crate::listener::Shared;
 use crate::portals::Portals;
-use crate::registry::Entry;
+use crate::registry::{Entry, Source};
 use crate::startup::REPORTED;
 use crate::wire::WireError;
 use crate::wire::frontend::{self, Request};
@@ -52,7 +52,7 @@ pub(crate) enum Next {
 
 /// See the module.
 pub(crate) struct Connection<'a> {
-    pub(crate) input: Input<TcpStream>,
+    pub(crate) input: Input<Source>,
     pub(crate) output: Output<TcpStream>,
     pub(crate) session: Session,
     pub(crate) portals: Portals,
@@ -68,7 +68,7 @@ pub(crate) struct Connection<'a> {
 
 impl<'a> Connection<'a> {
     pub(crate) fn new(
-        input: Input<TcpStream>,
+        input: Input<Source>,
         output: Output<TcpStream>,
         session: Session,
         shared: &'a Shared,
@@ -107,7 +107,7 @@ impl<'a> Connection<'a> {
                 return Ok(());
             }
             let message = self.input.message()?;
-            self.shared.registry.set_busy(&self.entry);
+            self.shared.registry.set_busy(&self.entry, self.input.behind());
             if self.skips && !matches!(message.kind, b'S' | b'X') {
                 continue;
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sql::CopyInput;
 
+use crate::registry::Source;
 use crate::wire::WireError;
 use crate::wire::frontend;
 use crate::wire::input::Input;
@@ -15,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A client that is asked for rows if a statement wants them.
 pub(crate) struct ClientInput<'a> {
-    input: &'a mut Input<TcpStream>,
+    input: &'a mut Input<Source>,
     output: &'a mut Output<TcpStream>,
     /// What has come and was not read yet.
     data: Vec<u8>,
@@ -34,7 +35,7 @@ enum State {
 }
 
 impl<'a> ClientInput<'a> {
-    pub(crate) fn new(input: &'a mut Input<TcpStream>, output: &'a mut Output<TcpStream>) -> ClientInput<'a> {
+    pub(crate) fn new(input: &'a mut Input<Source>, output: &'a mut Output<TcpStream>) -> ClientInput<'a> {
         ClientInput { input, output, data: Vec::new(), at: 0, state: State::Silent, lost: None }
     }
 
@@ -88,7 +89,7 @@ impl CopyInput for ClientInput<'_> {
         self.output.copy_in(columns, is_binary);
         self.output.flush()?;
         self.state = State::Sending;
-        self.input.source().set_read_timeout(Some(PATIENCE))
+        self.input.source().stream().set_read_timeout(Some(PATIENCE))
     }
 
     fn end(&mut self) -> io::Result<()> {
@@ -107,7 +108,7 @@ impl Drop for ClientInput<'_> {
     fn drop(&mut self) {
         if self.state != State::Silent {
             // It only fails for a time of zero.
-            let _ = self.input.source().set_read_timeout(None);
+            let _ = self.input.source().stream().set_read_timeout(None);
         }
     }
 }

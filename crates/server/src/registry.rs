@@ -2,13 +2,16 @@
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::io::Read;
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use sql::CancelHandle;
+
+use crate::wire::input::Behind;
 
 /// One connection as others see it.
 pub(crate) struct Entry {
@@ -20,6 +23,33 @@ pub(crate) struct Entry {
     cancel: OnceLock<CancelHandle>,
     /// When it began what it is doing, in milliseconds after the registry, plus one; 0 while it waits for its client.
     busy_since: AtomicU64,
+    /// What of its client's next messages it has read already: a [`Behind`].
+    behind: AtomicU8,
+    /// Held while somebody takes bytes from the stream, or looks at them.
+    reading: Mutex<()>,
+}
+
+/// The bytes that a connection reads from its client.
+pub(crate) struct Source(Arc<Entry>);
+
+impl Source {
+    pub(crate) fn new(entry: Arc<Entry>) -> Source {
+        Source(entry)
+    }
+
+    pub(crate) fn stream(&self) -> &TcpStream {
+        &self.0.stream
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let _reading = self.0.reading.lock();
+        let count = (&self.0.stream).read(buffer)?;
+        // Until the connection says what it is: the data of a COPY, for one.
+        self.0.behind.store(Behind::Work as u8, Ordering::Relaxed);
+        Ok(count)
+    }
 }
 
 /// A number that nobody can guess: what the system's hash makes of nothing, under keys that it draws at random.
@@ -59,8 +89,9 @@ impl Registry {
             }
         }
         let (process, key) = (state.last_process, secret());
-        let entry = Entry { process, key, stream, cancel: OnceLock::new(), busy_since: AtomicU64::new(self.now()) };
-        let entry = Arc::new(entry);
+        let (busy_since, behind) = (AtomicU64::new(self.now()), AtomicU8::new(Behind::Nothing as u8));
+        let reading = Mutex::new(());
+        let entry = Arc::new(Entry { process, key, stream, cancel: OnceLock::new(), busy_since, behind, reading });
         state.entries.insert(process, entry.clone());
         entry
     }
@@ -118,8 +149,9 @@ impl Registry {
         u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
     }
 
-    /// The connection has something to do from here on.
-    pub(crate) fn set_busy(&self, entry: &Entry) {
+    /// The connection has something to do from here on, and has read this behind it.
+    pub(crate) fn set_busy(&self, entry: &Entry, behind: Behind) {
+        entry.behind.store(behind as u8, Ordering::Relaxed);
         entry.busy_since.store(self.now(), Ordering::Relaxed);
     }
 
@@ -134,6 +166,18 @@ impl Entry {
     /// The key that goes with the number.
     pub(crate) fn key(&self) -> u32 {
         self.key
+    }
+
+    /// Keeps the connection from reading; `None` if it is at it.
+    pub(crate) fn try_reading(&self) -> Option<MutexGuard<'_, ()>> {
+        self.reading.try_lock()
+    }
+
+    /// What the connection had read behind what it is doing.
+    pub(crate) fn behind(&self) -> Behind {
+        let known = [Behind::Nothing, Behind::Farewell];
+        let behind = self.behind.load(Ordering::Relaxed);
+        known.into_iter().find(|known| *known as u8 == behind).unwrap_or(Behind::Work)
     }
 
     /// The connection waits for its client.

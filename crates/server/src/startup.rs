@@ -6,7 +6,7 @@ use sql::{Notice, Session, SqlError};
 
 use crate::connection::Connection;
 use crate::listener::Shared;
-use crate::registry::Entry;
+use crate::registry::{Entry, Source};
 use crate::wire::WireError;
 use crate::wire::frontend;
 use crate::wire::input::Input;
@@ -40,9 +40,8 @@ const DATABASES: [&str; 2] = ["lstore", "postgres"];
 
 /// Serves a connection from its first byte to its last.
 pub(crate) fn run(stream: TcpStream, shared: &Shared, entry: &Arc<Entry>) {
-    let Ok(sink) = stream.try_clone() else { return };
-    let mut input = Input::new(stream, shared.options.message_bytes_max);
-    let mut output = Output::new(sink);
+    let mut input = Input::new(Source::new(entry.clone()), shared.options.message_bytes_max);
+    let mut output = Output::new(stream);
     match begin(&mut input, &mut output, shared, entry) {
         Ok(Some(session)) => Connection::new(input, output, session, shared, entry.clone()).run(),
         Ok(None) => {}
@@ -56,7 +55,7 @@ pub(crate) fn run(stream: TcpStream, shared: &Shared, entry: &Arc<Entry>) {
 
 /// The session of a client that may have one; `None` if the connection is over already.
 fn begin(
-    input: &mut Input<TcpStream>,
+    input: &mut Input<Source>,
     output: &mut Output<TcpStream>,
     shared: &Shared,
     entry: &Entry,

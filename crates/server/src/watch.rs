@@ -2,8 +2,9 @@
 //! said who it is within the time for that.
 //!
 //! A thread that runs a statement does not read, so it would not notice that nobody waits for the answer any more. The
-//! watch asks the socket whether its other end was closed, without taking bytes from it. Where bytes are still to be read
-//! that can't be seen; then the connection notices when it has read them.
+//! watch looks at what the client has sent meanwhile, without taking bytes from the socket: its farewell, or nothing but the end of
+//! the stream, ends the statement. Where more statements are to be read before either, all are run, as in PostgreSQL: a client
+//! may send its work and go. What the connection itself has read ahead comes first, so it has noted what that is.
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::thread;
@@ -12,9 +13,12 @@ use std::time::Duration;
 use socket2::SockRef;
 
 use crate::registry::{Entry, Registry};
+use crate::wire::input::Behind;
 
 /// How often it looks.
 const EVERY: Duration = Duration::from_millis(25);
+/// How much is looked at of what a client has sent: a farewell, and what may stand before it.
+const PEEKED_BYTES: usize = 256;
 /// How long a statement runs before its client is looked for.
 const STATEMENT_MIN: Duration = Duration::from_millis(50);
 
@@ -40,12 +44,25 @@ fn look(registry: &Registry, entry: &Arc<Entry>, startup_time: Duration) {
     }
 }
 
-/// Whether the client has closed its end, and has left nothing to read.
+/// Whether the client has said farewell or closed its end, and has left no work to do before that.
 fn has_gone(entry: &Entry) -> bool {
+    match entry.behind() {
+        Behind::Farewell => return true,
+        Behind::Work => return false,
+        Behind::Nothing => {}
+    }
+    // Who is reading itself notices.
+    let Some(_nobody_reads) = entry.try_reading() else { return false };
     let mut byte = [MaybeUninit::uninit(); 1];
     let peeked = SockRef::from(entry.stream()).recv_with_flags(&mut byte, libc::MSG_PEEK | libc::MSG_DONTWAIT);
     match peeked {
-        Ok(count) => count == 0,
+        Ok(0) => true,
+        Ok(_) => {
+            // This does not wait, as nobody takes the bytes meanwhile.
+            let mut bytes = [0; PEEKED_BYTES];
+            let count = entry.stream().peek(&mut bytes).unwrap_or(0);
+            Behind::of(&bytes[..count]) == Behind::Farewell
+        }
         Err(error) => !matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted),
     }
 }

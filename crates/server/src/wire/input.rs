@@ -22,6 +22,43 @@ pub(crate) struct Message {
     pub(crate) body: Vec<u8>,
 }
 
+/// What a client has sent behind the message that is being answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Behind {
+    /// Nothing that asks for anything.
+    Nothing,
+    /// That it goes: nobody is going to read the answer.
+    Farewell,
+    /// More to do.
+    Work,
+}
+
+impl Behind {
+    /// Reads messages up to the first that counts. One that has not come as a whole is taken for work.
+    pub(crate) fn of(mut bytes: &[u8]) -> Behind {
+        for _ in 0..PASSED_MAX {
+            match bytes {
+                [] => return Behind::Nothing,
+                [b'X', 0, 0, 0, 4, ..] => return Behind::Farewell,
+                // They end what is being answered, or ask about it.
+                [b'S' | b'H' | b'C' | b'D', rest @ ..] if rest.len() >= 4 => {
+                    let length = usize::try_from(number(rest)).unwrap_or(usize::MAX);
+                    match rest.get(length..) {
+                        Some(next) if length >= 4 => bytes = next,
+                        _ => return Behind::Work,
+                    }
+                }
+                _ => return Behind::Work,
+            }
+        }
+        Behind::Work
+    }
+}
+
+/// How many messages without work are looked at; a client sends one or two.
+const PASSED_MAX: usize = 8;
+
 /// Reads messages.
 pub(crate) struct Input<R> {
     source: R,
@@ -75,6 +112,11 @@ impl<R: Read> Input<R> {
     /// Whether bytes have come that no message was made of yet.
     pub(crate) fn has_bytes(&self) -> bool {
         !self.rest().is_empty()
+    }
+
+    /// What has been read already behind the message handed out last.
+    pub(crate) fn behind(&self) -> Behind {
+        Behind::of(self.rest())
     }
 
     /// The packet that a connection begins with: its code and its body.
@@ -157,6 +199,28 @@ mod tests {
         assert_eq!(input.message().unwrap(), Message { kind: b'Q', body: vec![0] });
         assert_eq!(input.message().unwrap(), Message { kind: b'S', body: vec![] });
         assert!(matches!(input.message(), Err(WireError::Closed)));
+    }
+
+    #[test]
+    fn what_stands_behind_a_message_is_work_or_not() {
+        let farewell = b"X\0\0\0\x04";
+        for (bytes, behind) in [
+            (&b""[..], Behind::Nothing),
+            (b"S\0\0\0\x04", Behind::Nothing),
+            (b"D\0\0\0\x06P\0C\0\0\0\x06Sa\0S\0\0\0\x04", Behind::Work),
+            (b"D\0\0\0\x06P\0C\0\0\0\x07Sa\0S\0\0\0\x04H\0\0\0\x04", Behind::Nothing),
+            (farewell, Behind::Farewell),
+            (b"S\0\0\0\x04X\0\0\0\x04Q", Behind::Farewell),
+            (b"X\0\0\0", Behind::Work),
+            (b"S\0\0\0\x03", Behind::Work),
+            (b"S\xff\xff\xff\xff", Behind::Work),
+            (b"E\0\0\0\x09\0\0\0\0\0X\0\0\0\x04", Behind::Work),
+            (b"Q\0\0\0\x05\0X\0\0\0\x04", Behind::Work),
+        ] {
+            assert_eq!(Behind::of(bytes), behind, "{bytes:?}");
+        }
+        let many = b"S\0\0\0\x04".repeat(1_000);
+        assert_eq!(Behind::of(&many), Behind::Work);
     }
 
     #[test]
