@@ -62,13 +62,39 @@ impl TransactionOptions {
     }
 }
 
-/// Whom a locked row is kept from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Whom a locked row is kept from: PostgreSQL's four, each keeping off all that the one before does. An update takes
+/// [`NoKeyUpdate`](LockStrength::NoKeyUpdate), unless it sets a column of the primary key or of a unique index of columns; that and a
+/// delete take [`Update`](LockStrength::Update).
+///
+/// ```text
+/// waits for          KeyShare   Share   NoKeyUpdate   Update
+/// KeyShare                                               x
+/// Share                                       x          x
+/// NoKeyUpdate                     x           x          x
+/// Update                x         x           x          x
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LockStrength {
-    /// From those who change it or lock it for update.
+    /// From those who end it or change its key, or lock it for that.
+    KeyShare,
+    /// From those who change it or lock it for a change.
     Share,
+    /// From everybody but those who share its key.
+    NoKeyUpdate,
     /// From everybody who changes it or locks it.
     Update,
+}
+
+impl LockStrength {
+    /// Whether two transactions can't lock a row so at the same time.
+    pub fn conflicts_with(self, other: LockStrength) -> bool {
+        let (weaker, stronger) = (self.min(other), self.max(other));
+        match weaker {
+            LockStrength::KeyShare => stronger == LockStrength::Update,
+            LockStrength::Share => stronger >= LockStrength::NoKeyUpdate,
+            LockStrength::NoKeyUpdate | LockStrength::Update => true,
+        }
+    }
 }
 
 /// What to do about a row that another transaction has locked.

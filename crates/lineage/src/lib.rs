@@ -53,6 +53,7 @@ pub use page::lent::Ahead;
 pub use page::options::TableOptions;
 pub use page::text::{Encoded, NewTextDictionary, TextDictionary, TextOrder};
 pub use page::words::Layout;
+pub use record::hold::Hold;
 pub use record::view::{Outcome, Outcomes, View};
 pub use record::write::{Appended, Change, WriteError, Writer};
 pub use scan::aggregate::Totals;

@@ -16,6 +16,7 @@ use crate::memory::source::PageError;
 use crate::merge::pages::MergeReport;
 use crate::page::lent::Ahead;
 use crate::page::options::TableOptions;
+use crate::record::hold::Hold;
 use crate::record::range::{FEW_COLUMNS, Range};
 use crate::record::view::{Outcomes, View};
 use crate::record::write::{Appended, Change, WriteError, Writer};
@@ -190,11 +191,22 @@ impl Table {
     }
 
     /// Makes a record the transaction's own as an update would, and changes nothing: until the transaction ends, nobody
-    /// else appends a version. Fails where [`Table::append`] would. `None` if the newest version is its own already, or
-    /// locked by it. Otherwise its transaction stamps what was appended, whichever way it ends, and sooner if it rolls
+    /// else appends a version. Fails where [`Table::append`] would. `None` if it holds as much of the record already. Otherwise
+    /// its transaction stamps what was appended, whichever way it ends, and sooner if it rolls
     /// back to a savepoint before; whatever the stamp, the lock becomes a tombstone.
-    pub fn lock<O: Outcomes>(&self, view: View<'_, O>, start: u64, rid: Rid) -> Result<Option<Appended>, WriteError> {
-        self.range(rid.range()).lock(&sync::pin(), view, start, rid.slot())
+    pub fn lock<O: Outcomes>(
+        &self,
+        view: View<'_, O>,
+        start: u64,
+        rid: Rid,
+        hold: Hold,
+    ) -> Result<Option<Appended>, WriteError> {
+        self.range(rid.range()).lock(&sync::pin(), view, start, rid.slot(), hold)
+    }
+
+    /// How much of a record a transaction holds that [`Table::newest_writer`] has named.
+    pub fn hold<O: Outcomes>(&self, view: View<'_, O>, rid: Rid, owner: TxnId) -> Result<Hold, PageError> {
+        self.range(rid.range()).hold(&sync::pin(), view, rid.slot(), owner)
     }
 
     /// Who wrote the newest version of a record, or has locked it.
@@ -484,6 +496,21 @@ impl Table {
         outcomes: &O,
     ) -> Result<Vec<Changed>, PageError> {
         self.range(index).changed(index, from, to, outcomes)
+    }
+
+    /// Passes on what those records of a range that are wanted were at each moment between `from` and `to`, both included, at which
+    /// one changed: record by record, from the newest moment back, `None` where there was no record. Complete from the horizon on,
+    /// which [`Table::keep_from`] can stop.
+    pub fn for_each_moment<O: Outcomes>(
+        &self,
+        index: usize,
+        columns: &[usize],
+        between: (Timestamp, Timestamp),
+        outcomes: &O,
+        is_wanted: impl Fn(Rid) -> bool,
+        visit: impl FnMut(Changed, Option<&[Cell<'_>]>),
+    ) -> Result<(), PageError> {
+        self.range(index).for_each_moment(index, columns, between, outcomes, is_wanted, visit)
     }
 
     /// Whether another transaction than the one that asks has changed (inserted, updated, deleted) a record by a commit

@@ -188,6 +188,11 @@ impl TransactionTable {
         let (own, slot, bell) = (self.waits(wait.waiter), self.slot(wait.owner), &self.waits(wait.owner).bell);
         loop {
             let rings = bell.watch(&slot.is_watched);
+            // An edge says that there was a reason to wait after these rings: who had given the row up before, and waits for this
+            // transaction now, must not find one.
+            if goes_on() {
+                return Ok(());
+            }
             let edge = self.publish(wait, rings, since);
             if let Some(result) = self.verdict(wait, &edge, goes_on) {
                 return result;

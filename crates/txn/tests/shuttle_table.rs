@@ -210,6 +210,116 @@ fn a_circle_that_never_was_has_no_victim() {
     explore(|| circle_that_never_was(3));
 }
 
+/// A row that transactions share or have alone, as `engine` does it: who shares it stands on a list, and who finds another in
+/// its way gives way before it waits.
+#[derive(Default)]
+struct SharedRow {
+    table: TransactionTable,
+    /// The one that has a version on top.
+    holder: AtomicU64,
+    sharers: Mutex<BTreeSet<u64>>,
+    /// The one that was told that it has the row.
+    alone: AtomicU64,
+    victims: AtomicU64,
+}
+
+const SHARED: RowName = RowName { table: 1, rid: 9 };
+
+impl SharedRow {
+    fn is_shared_by(&self, txn: u64) -> bool {
+        self.sharers.lock().unwrap().contains(&txn)
+    }
+
+    fn share(&self, handle: &Handle) -> Result<(), WaitError> {
+        let own = handle.id().word();
+        let mut place = self.table.queue(handle, SHARED);
+        loop {
+            self.sharers.lock().unwrap().insert(own);
+            let holder = self.holder.load(Ordering::SeqCst);
+            if holder == 0 {
+                return Ok(());
+            }
+            self.sharers.lock().unwrap().remove(&own);
+            self.table.wake_waiters(handle);
+            place.wait(id_of(holder), &|| self.holder.load(Ordering::SeqCst) == holder, None)?;
+        }
+    }
+
+    fn have(&self, handle: &Handle) -> Result<(), WaitError> {
+        let own = handle.id().word();
+        let mut place = self.table.queue(handle, SHARED);
+        loop {
+            let taken = self.holder.compare_exchange(0, own, Ordering::SeqCst, Ordering::SeqCst);
+            if let Err(holder) = taken {
+                let is_held = || self.holder.load(Ordering::SeqCst) == holder;
+                match self.is_shared_by(own) {
+                    true => self.table.wait_for(handle, id_of(holder), SHARED, &is_held, None)?,
+                    false => place.wait(id_of(holder), &is_held, None)?,
+                }
+                continue;
+            }
+            let other = self.sharers.lock().unwrap().iter().copied().find(|sharer| *sharer != own);
+            let Some(other) = other else { return Ok(()) };
+            self.holder.store(0, Ordering::SeqCst);
+            self.table.wake_waiters(handle);
+            self.table.wait_for(handle, id_of(other), SHARED, &|| self.is_shared_by(other), None)?;
+        }
+    }
+
+    /// Looks that nobody else has or shares the row, and ends.
+    fn end(&self, handle: Handle, result: Result<(), WaitError>, is_alone: bool) {
+        let own = handle.id().word();
+        match result {
+            Ok(()) if is_alone => {
+                assert_eq!(self.alone.swap(own, Ordering::SeqCst), 0);
+                assert_eq!(self.alone.swap(0, Ordering::SeqCst), own);
+            }
+            Ok(()) => assert_eq!(self.alone.load(Ordering::SeqCst), 0, "others share it"),
+            Err(error) => {
+                assert_eq!(error, WaitError::Deadlock);
+                self.victims.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.sharers.lock().unwrap().remove(&own);
+        let _ = self.holder.compare_exchange(own, 0, Ordering::SeqCst, Ordering::SeqCst);
+        self.table.abort(&handle);
+        self.table.release(handle);
+    }
+
+    /// Some who share the row from the start go on to have it alone; others want it alone, or to share it. Returns how many
+    /// were told of a deadlock.
+    fn together(upgrades: usize, others: &'static [bool]) -> u64 {
+        let row = Arc::new(SharedRow::default());
+        let begin = || row.table.begin().unwrap().0;
+        let mut parts: Vec<(Handle, bool)> = (0..upgrades).map(|_| (begin(), true)).collect();
+        parts.iter().for_each(|(handle, _)| row.share(handle).unwrap());
+        parts.extend(others.iter().map(|is_alone| (begin(), *is_alone)));
+        let spawn = |(handle, is_alone): (Handle, bool)| {
+            let row = row.clone();
+            thread::spawn(move || {
+                let result = if is_alone { row.have(&handle) } else { row.share(&handle) };
+                row.end(handle, result, is_alone);
+            })
+        };
+        let threads: Vec<_> = parts.into_iter().map(spawn).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!((row.table.running(), row.table.queued_rows()), (0, 0));
+        row.victims.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn who_shares_a_row_gets_it_alone_beside_those_who_wait_for_that() {
+    explore(|| assert_eq!(SharedRow::together(1, &[true, false]), 0));
+    explore(|| assert_eq!(SharedRow::together(1, &[true, true]), 0));
+}
+
+#[test]
+fn of_those_who_share_a_row_and_want_it_alone_all_but_one_are_told() {
+    explore(|| assert_eq!(SharedRow::together(2, &[]), 1));
+    explore(|| assert_eq!(SharedRow::together(2, &[true]), 1));
+}
+
 /// One register, as in `dependencies.rs`: who reads a prepared version depends on it.
 #[derive(Default)]
 struct Register {

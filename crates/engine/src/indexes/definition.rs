@@ -126,6 +126,11 @@ impl IndexDefinition {
         self.expressions().next().is_some()
     }
 
+    /// Whether others may refer to a row by its key here, as by a primary key.
+    pub(crate) fn is_key(&self) -> bool {
+        self.unique && !self.is_computed()
+    }
+
     /// Positions of the columns that a row's key is made of, or worked out from. Of an index of columns alone they are these, in
     /// key order.
     pub(crate) fn reads(&self) -> Vec<usize> {

@@ -6,10 +6,11 @@ use lineage::{ArrayCells, Cell, Change};
 use types::{Rid, Timestamp};
 
 use super::Transaction;
+use super::locks::{hold_of, strength_of};
 use super::write::Done;
 use crate::error::{Error, Result};
 use crate::indexes::{KeysOfBatch, ROWS_AT_ONCE};
-use crate::isolation::{Changed, LockStrength, LockWait, RowLock};
+use crate::isolation::{Changed, LockWait, RowLock};
 use crate::read_view::ReadView;
 use crate::row::{Cells, check_cells, check_width};
 use crate::table::{Table, TableData};
@@ -86,10 +87,11 @@ impl Transaction {
         if !table.data.storage.contains(Rid::from_word(rid)) {
             return Ok(());
         }
+        let strength = strength_of(hold_of(&table.data, change));
         match self.change(&table.data, Rid::from_word(rid), seen, change)? {
             Done::Changed => changed.rows += 1,
             Done::Gone => {}
-            Done::Stale => match self.lock_found(table, rid, LockStrength::Update, LockWait::Block, seen)? {
+            Done::Stale => match self.lock_found(table, rid, strength, LockWait::Block, seen)? {
                 RowLock::Gone | RowLock::Skipped => {}
                 RowLock::Locked | RowLock::Stale => changed.stale.push(rid),
             },

@@ -2,19 +2,24 @@
 //!
 //! The uncommitted version of a record is its lock. Who wants to write it too waits until that version's transaction has
 //! ended (`txn`: one queue a row, deadlocks found), and looks again. Locking a row for update appends a version that says
-//! nothing, which is a tombstone from the end of the transaction on.
+//! nothing, which is a tombstone from the end of the transaction on. How strong the lock is that a transaction has by what it has
+//! appended, `lineage::Hold` says: who only shares the key does not wait for an update of other columns.
+//!
+//! Who shares a row stands on a list (`share_locks.rs`). A writer that has to wait for one of them appends nothing before, or
+//! takes it back, and it waits for that transaction itself and not in the row's queue. Nor does one wait in the queue that shares the
+//! row itself: those in the queue may be waiting for it.
 use std::sync::Arc;
 use std::time::Instant;
 
-use lineage::{Validation, WriteError, Writer};
+use lineage::{Appended, Change, Hold, Validation, WriteError, Writer};
 use txn::{Place, RowName, WaitError};
-use types::{Rid, Snapshot, Timestamp, TxnId, Value};
+use types::{Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use super::{Locked, Transaction};
 use crate::anchor::Anchor;
 use crate::database::Shared;
 use crate::error::{Error, Result};
-use crate::indexes::IndexKey;
+use crate::indexes::{IndexKey, Indexes};
 use crate::isolation::{Isolation, LockStrength, LockWait, RowLock};
 use crate::read_view::ReadView;
 use crate::table::{Table, TableData};
@@ -30,7 +35,18 @@ pub(crate) struct Lost {
 pub(super) enum Tried<T> {
     Done(T),
     /// Another transaction holds it.
-    Held(Rid, TxnId),
+    Held(Rid, TxnId, Obstacle),
+}
+
+/// What of another transaction keeps one from a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// Its version of the row, or its lock.
+    Version,
+    /// The same, because it may end the row or change its key.
+    WholeVersion,
+    /// That it shares the row, which is to be locked so.
+    Share(LockStrength),
 }
 
 /// Ends a transaction's wait for a row from another thread.
@@ -61,7 +77,7 @@ impl Transaction {
     /// What to do about a row that another transaction has written: under READ COMMITTED it is waited for, above it is lost.
     pub(super) fn wait_or_lose<T>(&mut self, data: &Arc<TableData>, rid: Rid, owner: TxnId) -> Result<Tried<T>> {
         if self.options.isolation == Isolation::ReadCommitted {
-            return Ok(Tried::Held(rid, owner));
+            return Ok(Tried::Held(rid, owner, Obstacle::Version));
         }
         self.lost = Some(Lost { data: data.clone(), rid, owner });
         Err(self.lose(Error::Conflict))
@@ -76,7 +92,7 @@ impl Transaction {
     ) -> Result<T> {
         match attempt(self)? {
             Tried::Done(done) => Ok(done),
-            Tried::Held(rid, owner) => self.queue(data, rid, owner, &mut attempt),
+            Tried::Held(rid, owner, by) => self.queue(data, (rid, owner, by), &mut attempt),
         }
     }
 
@@ -84,24 +100,28 @@ impl Transaction {
     fn queue<T>(
         &mut self,
         data: &Arc<TableData>,
-        mut rid: Rid,
-        mut owner: TxnId,
+        (mut rid, mut owner, mut by): (Rid, TxnId, Obstacle),
         attempt: &mut dyn FnMut(&mut Transaction) -> Result<Tried<T>>,
     ) -> Result<T> {
         let (anchor, deadline) = (self.anchor.clone(), self.lock_deadline());
         let queues = &anchor.core.transactions.0;
         let mut place = queues.queue(self.handle(), row_name(data, rid));
         loop {
-            let is_held = || is_held(&anchor, data, rid, owner);
-            place.wait(owner, &is_held, deadline).map_err(|error| self.wait_failed(error))?;
+            let is_held = || is_held(&anchor, data, (rid, owner, by));
+            let is_in_line = by == Obstacle::Version && !data.share_locks.has(rid, self.id(), LockStrength::KeyShare);
+            let waited = match is_in_line {
+                true => place.wait(owner, &is_held, deadline),
+                false => queues.wait_for(self.handle(), owner, row_name(data, rid), &is_held, deadline),
+            };
+            waited.map_err(|error| self.wait_failed(error))?;
             match attempt(self)? {
                 // The place is given up now that the row is this transaction's.
                 Tried::Done(done) => return Ok(done),
-                Tried::Held(next, holder) => {
+                Tried::Held(next, holder, why) => {
                     if next != rid {
                         place = queues.queue(self.handle(), row_name(data, next));
                     }
-                    (rid, owner) = (next, holder);
+                    (rid, owner, by) = (next, holder, why);
                 }
             }
         }
@@ -121,7 +141,7 @@ impl Transaction {
 
     /// Waits in `place` until a row that an earlier transaction lost is free, and takes a new snapshot.
     pub(crate) fn follow(&mut self, place: &mut Place<'_>, lost: &Lost) -> Result<()> {
-        let is_held = || is_held(&self.anchor, &lost.data, lost.rid, lost.owner);
+        let is_held = || is_held(&self.anchor, &lost.data, (lost.rid, lost.owner, Obstacle::Version));
         place.wait(lost.owner, &is_held, self.lock_deadline()).map_err(|error| self.wait_failed(error))?;
         if self.options.isolation != Isolation::ReadCommitted {
             self.at = self.transactions().0.renew_snapshot(self.handle());
@@ -150,20 +170,15 @@ impl Transaction {
         self.transactions().0.wake_waiters(self.handle());
     }
 
-    /// Waits until nobody else shares a row of which this transaction has the newest version.
-    pub(super) fn wait_for_sharers(&self, data: &TableData, rid: Rid, wait: LockWait) -> Result<Option<RowLock>> {
-        let deadline = self.lock_deadline();
-        while let Some(other) = data.share_locks.other(rid, self.id()) {
-            match wait {
-                LockWait::Block => {}
-                LockWait::NoWait => return Err(Error::LockNotAvailable { table: data.name.to_string() }),
-                LockWait::SkipLocked => return Ok(Some(RowLock::Skipped)),
-            }
-            let is_held = || data.share_locks.has(rid, other);
-            let waited = self.transactions().0.wait_for(self.handle(), other, row_name(data, rid), &is_held, deadline);
-            waited.map_err(|error| self.wait_failed(error))?;
-        }
-        Ok(None)
+    /// Whether somebody else keeps this transaction from a row by sharing it.
+    pub(super) fn sharer(&self, data: &TableData, rid: Rid, strength: LockStrength) -> Option<TxnId> {
+        if data.share_locks.are_any() { data.share_locks.other(rid, self.id(), strength) } else { None }
+    }
+
+    /// Takes back what was appended to a row, as it can't stay.
+    pub(super) fn give_way(&self, data: &TableData, rid: Rid, appended: Appended) {
+        data.storage.stamp_versions(&sync::pin(), rid, appended, self.id(), StartTime::TOMBSTONE);
+        self.wake_waiters();
     }
 
     /// Locks a row that was found in `view`, until the transaction ends or rolls back to an earlier savepoint.
@@ -222,89 +237,119 @@ impl Transaction {
             return Ok(RowLock::Gone);
         }
         let locked = match strength {
-            LockStrength::Update => self.lock_for_update(data, rid, wait, seen),
-            LockStrength::Share => self.lock_for_share(data, rid, wait, seen),
+            LockStrength::Update => self.lock_for_change(data, rid, Hold::Whole, wait, seen),
+            LockStrength::NoKeyUpdate => self.lock_for_change(data, rid, Hold::Values, wait, seen),
+            LockStrength::Share | LockStrength::KeyShare => self.lock_for_share(data, rid, strength, wait, seen),
         };
         self.saw_anything();
         locked
     }
 
-    fn lock_for_update(&mut self, data: &Arc<TableData>, rid: Rid, wait: LockWait, seen: Timestamp) -> Result<RowLock> {
+    fn lock_for_change(
+        &mut self,
+        data: &Arc<TableData>,
+        rid: Rid,
+        hold: Hold,
+        wait: LockWait,
+        seen: Timestamp,
+    ) -> Result<RowLock> {
         self.anchor.check_memory()?;
         let start = self.start()?;
+        let strength = strength_of(hold);
         let mut at = seen;
         let appended = self.when_free(data, |transaction| {
+            if let Some(other) = transaction.sharer(data, rid, strength) {
+                return Self::held(data, (rid, other, Obstacle::Share(strength)), wait);
+            }
             loop {
                 let view = transaction.transactions().view(Snapshot::of_transaction(at, transaction.id()));
-                return match data.storage.lock(view, start, rid) {
-                    Ok(appended) => Ok(Tried::Done(appended.ok_or(RowLock::Locked))),
-                    Err(WriteError::NotVisible) => Ok(Tried::Done(Err(RowLock::Gone))),
-                    Err(WriteError::Locked(owner)) => Self::held(data, rid, owner, wait),
+                let appended = match data.storage.lock(view, start, rid, hold) {
+                    Ok(Some(appended)) => appended,
+                    Ok(None) => return Ok(Tried::Done(Err(RowLock::Locked))),
+                    Err(WriteError::NotVisible) => return Ok(Tried::Done(Err(RowLock::Gone))),
+                    Err(WriteError::Locked(owner)) => return Self::held(data, (rid, owner, Obstacle::Version), wait),
                     Err(WriteError::Changed(_)) if transaction.options.isolation == Isolation::ReadCommitted => {
                         at = Timestamp::MAX;
                         continue;
                     }
-                    Err(WriteError::Changed(_)) => Err(transaction.lose(Error::Conflict)),
-                    Err(WriteError::Page(error)) => Err(error.into()),
+                    Err(WriteError::Changed(_)) => return Err(transaction.lose(Error::Conflict)),
+                    Err(WriteError::Page(error)) => return Err(error.into()),
                 };
+                let Some(other) = transaction.sharer(data, rid, strength) else {
+                    return Ok(Tried::Done(Ok(appended)));
+                };
+                transaction.give_way(data, rid, appended);
+                return Self::held(data, (rid, other, Obstacle::Share(strength)), wait);
             }
         })?;
         let outcome = if at == seen { RowLock::Locked } else { RowLock::Stale };
-        let appended = match appended {
-            Ok(appended) => appended,
-            Err(RowLock::Locked) => return Ok(outcome),
-            Err(without) => return Ok(without),
-        };
-        let table = self.position(data);
-        self.locked.push(Locked { table, rid, appended });
-        if data.share_locks.are_any() {
-            match self.wait_for_sharers(data, rid, wait) {
-                Ok(None) => {}
-                without => {
-                    self.unlock_last();
-                    return without.map(|skipped| skipped.unwrap_or(RowLock::Locked));
-                }
+        match appended {
+            Ok(appended) => {
+                let table = self.position(data);
+                self.locked.push(Locked { table, rid, appended });
+                Ok(outcome)
             }
+            Err(RowLock::Locked) => Ok(outcome),
+            Err(without) => Ok(without),
         }
-        Ok(outcome)
     }
 
     /// What to do about a row that another transaction has locked.
-    fn held<T>(data: &TableData, rid: Rid, owner: TxnId, wait: LockWait) -> Result<Tried<Result<T, RowLock>>> {
+    fn held<T>(
+        data: &TableData,
+        (rid, owner, by): (Rid, TxnId, Obstacle),
+        wait: LockWait,
+    ) -> Result<Tried<Result<T, RowLock>>> {
         match wait {
-            LockWait::Block => Ok(Tried::Held(rid, owner)),
+            LockWait::Block => Ok(Tried::Held(rid, owner, by)),
             LockWait::NoWait => Err(Error::LockNotAvailable { table: data.name.to_string() }),
             LockWait::SkipLocked => Ok(Tried::Done(Err(RowLock::Skipped))),
         }
     }
 
-    fn lock_for_share(&mut self, data: &Arc<TableData>, rid: Rid, wait: LockWait, seen: Timestamp) -> Result<RowLock> {
-        if data.share_locks.has(rid, self.id()) {
+    fn lock_for_share(
+        &mut self,
+        data: &Arc<TableData>,
+        rid: Rid,
+        strength: LockStrength,
+        wait: LockWait,
+        seen: Timestamp,
+    ) -> Result<RowLock> {
+        if data.share_locks.has(rid, self.id(), strength) {
             return self.look_again(data, rid, seen);
         }
         let shared = self.when_free(data, |transaction| {
-            data.share_locks.enter(rid, transaction.id());
-            match data.storage.newest_writer_latched(transaction.newest(), rid)? {
-                Writer::Settled => transaction.look_again(data, rid, seen).map(|found| Tried::Done(Ok(found))),
-                Writer::Tombstone => Ok(Tried::Done(Err(RowLock::Gone))),
-                Writer::Running(owner) => {
-                    // The owner may be waiting for those who share the row.
-                    transaction.stop_sharing(data, rid);
-                    Self::held(data, rid, owner, wait)
+            data.share_locks.enter(rid, transaction.id(), strength);
+            let newest = transaction.newest();
+            let (owner, by) = match data.storage.newest_writer_latched(newest, rid)? {
+                Writer::Settled => {
+                    return transaction.look_again(data, rid, seen).map(|found| Tried::Done(Ok(found)));
                 }
-            }
+                Writer::Tombstone => return Ok(Tried::Done(Err(RowLock::Gone))),
+                Writer::Running(owner) if strength != LockStrength::KeyShare => (owner, Obstacle::Version),
+                Writer::Running(owner) => match data.storage.hold(newest, rid, owner)? {
+                    Hold::Whole => (owner, Obstacle::WholeVersion),
+                    // Should it want more from here on, it finds this transaction on the list.
+                    Hold::Values => {
+                        return transaction.look_again(data, rid, seen).map(|found| Tried::Done(Ok(found)));
+                    }
+                },
+            };
+            // The owner may be waiting for those who share the row.
+            transaction.stop_sharing(data, rid, strength);
+            Self::held(data, (rid, owner, by), wait)
         });
         if let Ok(Ok(RowLock::Locked | RowLock::Stale)) = shared {
             let table = self.position(data);
-            self.shared.push((table, rid));
+            self.shared.push((table, rid, strength));
         } else {
-            self.stop_sharing(data, rid);
+            self.stop_sharing(data, rid, strength);
         }
         shared.map(|shared| shared.unwrap_or_else(|without| without))
     }
 
-    fn stop_sharing(&self, data: &TableData, rid: Rid) {
-        data.share_locks.leave(rid, self.id());
+    fn stop_sharing(&self, data: &TableData, rid: Rid, strength: LockStrength) {
+        data.share_locks.leave(rid, self.id(), strength);
         self.wake_waiters();
     }
 
@@ -320,9 +365,15 @@ impl Transaction {
         }
     }
 
-    /// Locks a record for update whatever its version, and says whether it has this key then.
-    pub(super) fn lock_with_key(&mut self, data: &Arc<TableData>, rid: Rid, key: &IndexKey) -> Result<bool> {
-        let locked = self.lock_for_update(data, rid, LockWait::Block, Timestamp::MAX)?;
+    /// Locks a record for a change whatever its version, and says whether it has this key then.
+    pub(super) fn lock_with_key(
+        &mut self,
+        data: &Arc<TableData>,
+        rid: Rid,
+        key: &IndexKey,
+        hold: Hold,
+    ) -> Result<bool> {
+        let locked = self.lock_for_change(data, rid, hold, LockWait::Block, Timestamp::MAX)?;
         let Some(primary_key) = &data.primary_key else { return Ok(false) };
         let has_key = |cells: &[lineage::Cell<'_>]| primary_key.key(cells) == *key;
         let is_same = data.storage.read(self.newest(), rid, &primary_key.columns, has_key)? == Some(true);
@@ -331,9 +382,43 @@ impl Transaction {
     }
 }
 
-/// Whether a row is still held by a transaction.
-fn is_held(anchor: &Anchor, data: &TableData, rid: Rid, owner: TxnId) -> bool {
-    data.storage.newest_writer(anchor.core.transactions.newest(None), rid) == Ok(Writer::Running(owner))
+/// Whether a transaction still keeps others from a row.
+fn is_held(anchor: &Anchor, data: &TableData, (rid, owner, by): (Rid, TxnId, Obstacle)) -> bool {
+    let newest = anchor.core.transactions.newest(None);
+    match by {
+        Obstacle::Share(strength) => data.share_locks.keeps_off(rid, owner, strength),
+        _ if data.storage.newest_writer(newest, rid) != Ok(Writer::Running(owner)) => false,
+        Obstacle::Version => true,
+        Obstacle::WholeVersion => data.storage.hold(newest, rid, owner) == Ok(Hold::Whole),
+    }
+}
+
+/// How much of a row a change needs: all of it to end it, or to set a column by which others may refer to it.
+pub(super) fn hold_of(data: &TableData, change: Change<'_>) -> Hold {
+    let touched = data.indexes.which(|index| match change {
+        Change::Update(values) => index.is_among(values.iter().map(|(column, _)| *column)),
+        Change::Delete => false,
+    });
+    hold_beside(data, change, &touched)
+}
+
+/// The same where the indexes are known of which the change touches columns.
+#[inline]
+pub(super) fn hold_beside(data: &TableData, change: Change<'_>, touched: &Indexes) -> Hold {
+    let is_key = match (change, &data.primary_key) {
+        (Change::Delete, _) => true,
+        (Change::Update(values), Some(key)) if key.is_among(values.iter().map(|(column, _)| *column)) => true,
+        (Change::Update(_), _) => touched.iter().any(|index| index.definition.is_key()),
+    };
+    if is_key { Hold::Whole } else { Hold::Values }
+}
+
+/// The strength of a lock that holds so much of a row.
+pub(super) fn strength_of(hold: Hold) -> LockStrength {
+    match hold {
+        Hold::Values => LockStrength::NoKeyUpdate,
+        Hold::Whole => LockStrength::Update,
+    }
 }
 
 fn row_name(data: &TableData, rid: Rid) -> RowName {

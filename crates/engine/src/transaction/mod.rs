@@ -32,7 +32,7 @@ use crate::anchor::Anchor;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::indexes::IndexKey;
-use crate::isolation::{Durability, Isolation, TransactionOptions};
+use crate::isolation::{Durability, Isolation, LockStrength, TransactionOptions};
 use crate::outcomes::Transactions;
 use crate::read_set::ReadSet;
 use crate::read_view::ReadView;
@@ -89,8 +89,8 @@ pub struct Transaction {
     written: SmallVec<[Written; 8]>,
     /// Rows locked for update, by versions that say nothing and are taken back at the end.
     locked: Vec<Locked>,
-    /// Rows locked for share, with the positions of their tables.
-    shared: Vec<(u32, Rid)>,
+    /// Rows locked for share, with the positions of their tables and how.
+    shared: Vec<(u32, Rid, LockStrength)>,
     savepoints: Vec<(Savepoint, Marks)>,
     savepoints_made: u64,
     redo: Vec<u8>,

@@ -108,12 +108,6 @@ impl Transaction {
         self.wake_waiters();
     }
 
-    /// Gives the row locked last free again.
-    pub(super) fn unlock_last(&mut self) {
-        self.unlock(self.locked.len() - 1, self.shared.len());
-        self.wake_waiters();
-    }
-
     /// Gives rows free, from these places in the lists of locks on.
     #[inline]
     pub(super) fn unlock(&mut self, locked: usize, shared: usize) {
@@ -129,8 +123,8 @@ impl Transaction {
             let storage = &self.tables[lock.table as usize].storage;
             storage.stamp_versions(&sync::pin(), lock.rid, lock.appended, id, StartTime::TOMBSTONE);
         }
-        for (table, rid) in self.shared.drain(shared..) {
-            self.tables[table as usize].share_locks.leave(rid, id);
+        for (table, rid, strength) in self.shared.drain(shared..) {
+            self.tables[table as usize].share_locks.leave(rid, id, strength);
         }
     }
 

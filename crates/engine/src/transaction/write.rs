@@ -1,15 +1,15 @@
 //! Rows one by one: insert, update, delete.
 use std::sync::Arc;
 
-use lineage::{Appended, Cell, Change, WriteError, word_of_value};
+use lineage::{Appended, Cell, Change, Hold, WriteError, word_of_value};
 use smallvec::SmallVec;
-use types::{Command, Rid, Snapshot, StartTime, Timestamp, Value};
+use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
-use super::locks::Tried;
-use super::{Transaction, Written};
+use super::locks::{Obstacle, Tried, hold_beside, hold_of, strength_of};
+use super::{Locked, Transaction, Written};
 use crate::error::{Error, Result};
 use crate::indexes::{IndexKey, Indexes, KeysOfBatch};
-use crate::isolation::{Isolation, LockStrength, LockWait};
+use crate::isolation::{Isolation, LockWait};
 use crate::redo;
 use crate::row::{Cells, Fitted, check_width};
 use crate::table::{Table, TableData};
@@ -162,7 +162,8 @@ impl Transaction {
                 Done::Gone => return Ok(Some(false)),
                 // Locked, it is not changed again before its values are read.
                 Done::Stale => {
-                    self.lock_found(table, rid.word(), LockStrength::Update, LockWait::Block, seen).map(drop)?
+                    let strength = strength_of(hold_of(data, Change::Update(&cells)));
+                    self.lock_found(table, rid.word(), strength, LockWait::Block, seen).map(drop)?
                 }
             }
         }
@@ -196,7 +197,10 @@ impl Transaction {
         }
         let Some(rid) = found else { return Ok(false) };
         // While it waits for others, they may give the record another key.
-        if at == Timestamp::MAX && data.has_changed_keys() && !self.lock_with_key(data, rid, &key)? {
+        if at == Timestamp::MAX
+            && data.has_changed_keys()
+            && !self.lock_with_key(data, rid, &key, hold_of(data, change))?
+        {
             return Ok(false);
         }
         Ok(self.change(data, rid, at, change)? == Done::Changed)
@@ -236,46 +240,73 @@ impl Transaction {
         });
         indexes.iter().for_each(|index| index.note_changed_key());
         let start = self.start()?;
-        let view = self.transactions().view(Snapshot::of_transaction(at, self.id()));
-        let appended = match data.storage.append(view, start, rid, change) {
+        let locked = self.locked.len();
+        let appended = match self.append(data, rid, (at, start), change, &indexes)? {
             Ok(appended) => appended,
-            Err(_) => match self.append_when_free(data, rid, at, start, change)? {
-                Ok(appended) => appended,
-                Err(without) => {
-                    self.saw_anything();
-                    return Ok(without);
-                }
-            },
+            Err(without) => {
+                self.saw_anything();
+                return Ok(without);
+            }
         };
         self.saw_version(data, rid, Timestamp::MAX);
         if changes_key || !indexes.is_empty() {
             data.outdated_entries.add(1);
-        }
-        if (changes_key || !indexes.is_empty() || data.share_locks.are_any())
-            && let Err(error) = self.settle(data, rid, changes_key, &indexes)
-        {
-            data.storage.stamp_versions(&sync::pin(), rid, appended, self.id(), StartTime::TOMBSTONE);
-            self.wake_waiters();
-            return Err(error);
+            if let Err(error) = self.settle(data, rid, changes_key, &indexes) {
+                self.unlock(locked, self.shared.len());
+                self.give_way(data, rid, appended);
+                return Err(error);
+            }
         }
         self.note_change(data, rid, appended, change)?;
         Ok(Done::Changed)
     }
 
-    /// Appends a version, once no other transaction holds the record.
+    /// Appends a version, at once where nobody is in the way.
+    #[inline]
+    fn append(
+        &mut self,
+        data: &Arc<TableData>,
+        rid: Rid,
+        (at, start): (Timestamp, u64),
+        change: Change<'_>,
+        indexes: &Indexes,
+    ) -> Result<Result<Appended, Done>> {
+        let hold = hold_beside(data, change, indexes);
+        if !data.share_locks.are_any() {
+            let view = self.transactions().view(Snapshot::of_transaction(at, self.id()));
+            if let Ok(appended) = data.storage.append(view, start, rid, change) {
+                match self.keep(data, rid, (appended, start), (hold, change))? {
+                    None => return Ok(Ok(appended)),
+                    Some(_) => self.give_way(data, rid, appended),
+                }
+            }
+        }
+        self.append_when_free(data, rid, (at, start), (hold, change))
+    }
+
+    /// Appends a version, once no other transaction holds the record or shares it.
     #[cold]
     fn append_when_free(
         &mut self,
         data: &Arc<TableData>,
         rid: Rid,
-        at: Timestamp,
-        start: u64,
-        change: Change<'_>,
+        (at, start): (Timestamp, u64),
+        (hold, change): (Hold, Change<'_>),
     ) -> Result<Result<Appended, Done>> {
+        let strength = strength_of(hold);
         self.when_free(data, |transaction| {
+            if let Some(other) = transaction.sharer(data, rid, strength) {
+                return Ok(Tried::Held(rid, other, Obstacle::Share(strength)));
+            }
             let view = transaction.transactions().view(Snapshot::of_transaction(at, transaction.id()));
             match data.storage.append(view, start, rid, change) {
-                Ok(appended) => Ok(Tried::Done(Ok(appended))),
+                Ok(appended) => match transaction.keep(data, rid, (appended, start), (hold, change))? {
+                    None => Ok(Tried::Done(Ok(appended))),
+                    Some(other) => {
+                        transaction.give_way(data, rid, appended);
+                        Ok(Tried::Held(rid, other, Obstacle::Share(strength)))
+                    }
+                },
                 Err(WriteError::NotVisible) => Ok(Tried::Done(Err(Done::Gone))),
                 Err(WriteError::Locked(owner)) => transaction.wait_or_lose(data, rid, owner),
                 Err(WriteError::Changed(_)) if transaction.options.isolation == Isolation::ReadCommitted => {
@@ -287,12 +318,43 @@ impl Transaction {
         })
     }
 
-    /// What is left to do once a version is appended: those who share a lock on the row are waited for, and the keys are
-    /// entered.
-    fn settle(&mut self, data: &Arc<TableData>, rid: Rid, changes_key: bool, indexes: &Indexes) -> Result<()> {
-        if data.share_locks.are_any() {
-            self.wait_for_sharers(data, rid, crate::isolation::LockWait::Block)?;
+    /// Sees to it that a version which was appended keeps off whom it should: one that changes the key gets a lock on top. Returns
+    /// who shares the row, if the version has to go again.
+    #[inline]
+    fn keep(
+        &mut self,
+        data: &Arc<TableData>,
+        rid: Rid,
+        (appended, start): (Appended, u64),
+        (hold, change): (Hold, Change<'_>),
+    ) -> Result<Option<TxnId>> {
+        let changes_key = hold == Hold::Whole && matches!(change, Change::Update(_));
+        if !changes_key {
+            return Ok(self.sharer(data, rid, strength_of(hold)));
         }
+        let view = self.transactions().view(Snapshot::of_transaction(Timestamp::MAX, self.id()));
+        let lock = match data.storage.lock(view, start, rid, hold) {
+            Ok(lock) => lock,
+            Err(WriteError::Page(error)) => {
+                self.give_way(data, rid, appended);
+                return Err(error.into());
+            }
+            Err(error) => unreachable!("the newest version is this transaction's: {error:?}"),
+        };
+        let sharer = self.sharer(data, rid, strength_of(hold));
+        match lock {
+            Some(lock) if sharer.is_some() => self.give_way(data, rid, lock),
+            Some(lock) => {
+                let table = self.position(data);
+                self.locked.push(Locked { table, rid, appended: lock });
+            }
+            None => {}
+        }
+        Ok(sharer)
+    }
+
+    /// Enters the keys that a version has which was appended.
+    fn settle(&mut self, data: &Arc<TableData>, rid: Rid, changes_key: bool, indexes: &Indexes) -> Result<()> {
         if let Some(primary_key) = data.primary_key.as_ref().filter(|_| changes_key) {
             let key = data.storage.read(self.newest(), rid, &primary_key.columns, |cells| primary_key.key(cells))?;
             key.map_or(Ok(()), |key| self.enter_key(data, primary_key, &key, rid))?;

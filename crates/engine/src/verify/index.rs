@@ -1,7 +1,7 @@
 //! An index against the records of its table, both ways, and uniqueness at every moment that is kept.
 //!
 //! Versions and entries are compared as sets, some ranges at a time, so that memory does not grow with the table.
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lineage::{Cell, View};
 use types::{Rid, Snapshot, Timestamp};
@@ -102,8 +102,9 @@ pub(super) fn check<I: CheckedIndex>(
         }
     });
     failed.map_or(Ok(()), Err)?;
-    for (key, rids) in repeated {
-        faults.extend(check_holders(table, transactions, index, &key, &rids)?);
+    let standings = standings(table, transactions, index, &repeated)?;
+    for ((key, rids), mut standings) in repeated.into_iter().zip(standings) {
+        faults.extend(check_holders(table, transactions, index, (&key, &rids), &mut standings)?);
     }
     Ok(())
 }
@@ -157,40 +158,90 @@ fn check_only_holder<I: CheckedIndex>(
     Ok((found != expected).then(|| format!("{} of {rid:?}, {}, leads to {found:?}", index.name(), index.show(key))))
 }
 
+/// How a record stands to a key from a commit on.
+struct Standing {
+    since: Timestamp,
+    /// the number of the record among those that the index lists under the key
+    record: usize,
+    is_there: bool,
+    /// whether it has the key, and if so, whether nobody else may
+    has: Option<bool>,
+}
+
+/// How records stand to keys that several of them have had, key by key, each where it changes. Each version of a record is looked
+/// at once, however many there are, and the moments in between are as those before them.
+fn standings<I: CheckedIndex>(
+    table: &TableData,
+    transactions: &Transactions,
+    index: &I,
+    repeated: &[(IndexKey, Vec<Rid>)],
+) -> Result<Vec<Vec<Standing>>> {
+    let mut wanted: BTreeMap<usize, HashMap<Rid, Vec<(usize, usize)>>> = BTreeMap::new();
+    for (number, (_, rids)) in repeated.iter().enumerate() {
+        for (record, rid) in rids.iter().enumerate().filter(|(_, rid)| table.storage.contains(**rid)) {
+            wanted.entry(rid.range()).or_default().entry(*rid).or_default().push((number, record));
+        }
+    }
+    let mut standings: Vec<Vec<Standing>> = repeated.iter().map(|_| Vec::new()).collect();
+    let between = (table.storage.horizon(), transactions.0.now());
+    let columns = index.index().columns();
+    for (range, records) in wanted {
+        table.storage.for_each_moment(
+            range,
+            columns,
+            between,
+            transactions,
+            |rid| records.contains_key(&rid),
+            |moment, cells| {
+                let keyed = cells.filter(|cells| !index.passes_over(cells)).map(|cells| index.index().keyed(cells));
+                let keyed = keyed.and_then(|keyed| keyed.ok().flatten());
+                for &(number, record) in &records[&moment.rid] {
+                    let keyed = keyed.as_ref().filter(|keyed| keyed.key == repeated[number].0);
+                    let (is_there, has) = (cells.is_some(), keyed.map(|keyed| keyed.is_compared));
+                    let of_key = &mut standings[number];
+                    match of_key.last_mut() {
+                        // The moment after it, of the same record.
+                        Some(later) if (later.record, later.is_there, later.has) == (record, is_there, has) => {
+                            later.since = moment.at;
+                        }
+                        _ => of_key.push(Standing { since: moment.at, record, is_there, has }),
+                    }
+                }
+            },
+        )?;
+    }
+    Ok(standings)
+}
+
 /// A key that several records have had: one at a time, and whoever looks for it finds that one.
 fn check_holders<I: CheckedIndex>(
     table: &TableData,
     transactions: &Transactions,
     index: &I,
-    key: &IndexKey,
-    rids: &[Rid],
+    (key, rids): (&IndexKey, &[Rid]),
+    standings: &mut [Standing],
 ) -> Result<Option<String>> {
-    let (newest, horizon, name) = (transactions.0.now(), table.storage.horizon(), index.name());
-    let known: Vec<Rid> = rids.iter().copied().filter(|rid| table.storage.contains(*rid)).collect();
-    let mut times: Vec<Timestamp> = Vec::new();
-    for rid in &known {
-        let of_record = table.storage.version_times(*rid, newest, transactions)?;
-        times.extend(of_record.into_iter().map(|at| at.max(horizon)));
-    }
-    times.sort_unstable();
-    times.dedup();
-    for at in times {
-        let view = transactions.view(Snapshot::at(at));
-        let mut holders: Vec<(Rid, bool)> = Vec::new();
-        for rid in &known {
-            holders.extend(has(table, transactions, index, key, *rid, at)?.map(|is_compared| (*rid, is_compared)));
+    let name = index.name();
+    standings.sort_by_key(|standing| standing.since);
+    // In the order in which the index lists them.
+    let mut holders: BTreeMap<usize, bool> = BTreeMap::new();
+    for changes in standings.chunk_by(|left, right| left.since == right.since) {
+        for change in changes {
+            match change.has {
+                Some(is_compared) => holders.insert(change.record, is_compared),
+                None => holders.remove(&change.record),
+            };
         }
-        let rids: Vec<Rid> = holders.iter().map(|(rid, _)| *rid).collect();
-        if rids.len() > 1 && holders.iter().any(|(_, is_compared)| *is_compared) {
-            return Ok(Some(format!("{name}: {rids:?} all have {} as of commit {}", index.show(key), at.0)));
+        let at = changes[0].since;
+        let has_it = || holders.keys().map(|record| rids[*record]).collect::<Vec<Rid>>();
+        if holders.len() > 1 && holders.values().any(|is_compared| *is_compared) {
+            return Ok(Some(format!("{name}: {:?} all have {} as of commit {}", has_it(), index.show(key), at.0)));
         }
-        let found = index.holder(table, view, key)?;
-        if found.is_some_and(|found| found.as_ref() != rids.first()) {
-            return Ok(Some(format!(
-                "{name}: {} leads to {found:?}, not {rids:?}, as of commit {}",
-                index.show(key),
-                at.0
-            )));
+        let found = index.holder(table, transactions.view(Snapshot::at(at)), key)?;
+        let expected = holders.keys().next().map(|record| rids[*record]);
+        if found.is_some_and(|found| found != expected) {
+            let shown = index.show(key);
+            return Ok(Some(format!("{name}: {shown} leads to {found:?}, not {:?}, as of commit {}", has_it(), at.0)));
         }
     }
     Ok(None)

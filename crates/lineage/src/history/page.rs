@@ -353,7 +353,7 @@ impl<'a, 't> PageWriter<'a, 't> {
                 Kind::Snapshot => self.snapshots.push(number as u64),
                 Kind::Delete => self.deletes.push(number as u64),
                 Kind::Update => {}
-                Kind::Lock => unreachable!("a lock is a tombstone once it is resolved"),
+                Kind::Lock | Kind::ValuesLock => unreachable!("a lock is a tombstone once it is resolved"),
             }
             let starts = if draft.kind == Kind::Snapshot { &mut self.snapshot_starts } else { &mut self.starts };
             starts.push(draft.start);

@@ -100,11 +100,12 @@ impl Range {
         for changes in changes.chunk_by(|left, right| left.0 == right.0) {
             let slot = changes[0].0;
             // What was there at first is what was there at `from`: nobody asks for what was before.
-            let times = changes.iter().map(|(_, at)| *at).chain(inserted(slot));
+            let times = changes.iter().rev().map(|(_, at)| *at).chain(inserted(slot));
+            let mut descent = self.descend(guard, slot, columns);
             for at in times.map(|at| at.max(from)) {
                 let view = View { snapshot: Snapshot::at(at), outcomes };
-                if self.read(guard, view, slot, columns, &mut cells)? {
-                    visit(slot, &cells);
+                if let Some(cells) = descent.read(view)? {
+                    visit(slot, cells);
                 }
             }
         }

@@ -424,7 +424,8 @@ impl<'g> TailRecord<'g> {
             0 => Kind::Update,
             1 => Kind::Snapshot,
             2 => Kind::Delete,
-            _ => Kind::Lock,
+            3 => Kind::Lock,
+            _ => Kind::ValuesLock,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Records of a range: finding the version that a snapshot sees, appending one, moving merged ones to history.
 pub(crate) mod archive;
+pub(crate) mod hold;
 pub(crate) mod last_image;
 pub(crate) mod prefetch;
 pub(crate) mod range;

@@ -31,6 +31,8 @@ use crate::value::cell::Cell;
 use crate::value::column_set::ColumnSet;
 use crate::value::kind::Kind;
 
+mod descent;
+
 /// What a walk along a record's chain has found so far.
 struct Walk<'w, 'g> {
     guard: &'g Guard,
@@ -83,6 +85,23 @@ impl Range {
         out: &mut [Cell<'g>],
     ) -> Result<bool, Interrupted> {
         let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        match self.read_merged(guard, pages, view, (slot, newest), columns, out)? {
+            Some(exists) => Ok(exists),
+            None => self.read_chain(guard, pages, view, slot, newest, columns, out),
+        }
+    }
+
+    /// Reads from the base pages alone. `None` if there is more to it.
+    #[inline]
+    fn read_merged<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
+        pages: &'g Pages,
+        view: View<'_, O>,
+        (slot, newest): (usize, u64),
+        columns: &[usize],
+        out: &mut [Cell<'g>],
+    ) -> Result<Option<bool>, PageError> {
         if newest <= pages.tps_min(self.part_of(slot), columns) {
             let exists = match &pages.meta {
                 MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => Some(true),
@@ -101,13 +120,13 @@ impl Range {
                     for (i, &column) in columns.iter().enumerate() {
                         out[i] = pages.columns[column].cell(guard, column, slot)?;
                     }
-                    return Ok(true);
+                    return Ok(Some(true));
                 }
-                Some(false) => return Ok(false),
+                Some(false) => return Ok(Some(false)),
                 None => {}
             }
         }
-        self.read_chain(guard, pages, view, slot, newest, columns, out)
+        Ok(None)
     }
 
     /// The common case of a walk, in few instructions: the newest version is visible, has the columns or leaves them to the
@@ -182,10 +201,21 @@ impl Range {
                 return Ok(exists);
             }
         }
-        if !walk.exists && !is_base_visible(guard, pages, view, slot)? {
+        Ok(self.end_walk(pages, view, slot, &mut walk)?)
+    }
+
+    /// What is left to say once all versions were met.
+    fn end_walk<'g, O: Outcomes>(
+        &'g self,
+        pages: &'g Pages,
+        view: View<'_, O>,
+        slot: usize,
+        walk: &mut Walk<'_, 'g>,
+    ) -> Result<bool, PageError> {
+        if !walk.exists && !is_base_visible(walk.guard, pages, view, slot)? {
             return Ok(false);
         }
-        walk.take_rest(pages, slot, part)?;
+        walk.take_rest(pages, slot, self.part_of(slot))?;
         Ok(true)
     }
 }

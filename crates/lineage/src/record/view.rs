@@ -11,7 +11,6 @@ use sync::atomic::{AtomicU64, Ordering};
 use types::{Snapshot, StartTime, Timestamp, TxnId};
 
 use crate::page::tail::TailRecord;
-use crate::value::kind::Kind;
 
 /// What became of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -194,7 +193,7 @@ impl TailRecord<'_> {
         let word = self.start().load(Ordering::Acquire);
         if view.is_in_time(word) {
             Visibility::Visible
-        } else if word != 0 && self.kind() == Kind::Lock {
+        } else if word != 0 && self.kind().is_lock() {
             Visibility::Absent
         } else {
             view.visibility_beyond(self.start(), word)
@@ -212,7 +211,7 @@ impl TailRecord<'_> {
 
     fn resolve_unstamped<O: Outcomes>(&self, outcomes: &O) -> Resolved {
         match resolve(self.start(), outcomes) {
-            Resolved::Committed(_) if self.kind() == Kind::Lock => Resolved::Tombstone,
+            Resolved::Committed(_) if self.kind().is_lock() => Resolved::Tombstone,
             resolved => resolved,
         }
     }

@@ -27,6 +27,7 @@ use types::{StartTime, Timestamp, TxnId};
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Pages};
 use crate::page::tail::{Carried, NewRecord, TailRecord};
+use crate::record::hold::Hold;
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, Resolved, View, resolve};
 use crate::value::cell::Cell;
@@ -265,23 +266,27 @@ impl Range {
         Ok(appended)
     }
 
-    /// Locks the record at `slot` on behalf of the transaction whose Start Time word is `start`. `None` if it has done so
-    /// before, or has written the newest version: then nobody else can append anyway.
+    /// Locks the record at `slot` on behalf of the transaction whose Start Time word is `start`. `None` if it holds as much of
+    /// it already: then nobody else can append anyway.
     pub(crate) fn lock<O: Outcomes>(
         &self,
         guard: &Guard,
         view: View<'_, O>,
         start: u64,
         slot: usize,
+        hold: Hold,
     ) -> Result<Option<Appended>, WriteError> {
         self.bring(guard, slot, None)?;
         let latch = Latched::acquire(&self.indirection[slot]);
         let newest = self.newest(guard, view, slot, latch.sequence)?;
         check_writable(view, start, &newest)?;
-        if newest.writer.unended().is_some() {
+        if let Some(own) = newest.writer.unended()
+            && (hold == Hold::Values || self.hold_at(guard, view, slot, (own, latch.sequence))? == Hold::Whole)
+        {
             return Ok(None);
         }
-        let appended = Append { range: self, guard, start, slot, newest }.mark(Kind::Lock, latch.sequence);
+        let kind = if hold == Hold::Whole { Kind::Lock } else { Kind::ValuesLock };
+        let appended = Append { range: self, guard, start, slot, newest }.mark(kind, latch.sequence);
         latch.publish(appended.last);
         Ok(Some(appended))
     }
@@ -380,7 +385,7 @@ impl Range {
             let kind = record.kind();
             match kind {
                 Kind::Snapshot => {}
-                Kind::Lock => locker = writer.unended(),
+                Kind::Lock | Kind::ValuesLock => locker = writer.unended(),
                 Kind::Update | Kind::Delete => {
                     let (top, is_deleted, writer) =
                         (top_sequence, kind == Kind::Delete, locker.map_or(writer, Resolved::Active));
@@ -415,7 +420,7 @@ impl Range {
             let seen = record.start().load(Ordering::Relaxed);
             // A snapshot record carries its base record's Start Time; unless this transaction inserted that, it stays.
             if owner.has_written(seen) {
-                let stamp = if record.kind() == Kind::Lock { StartTime::TOMBSTONE } else { stamp };
+                let stamp = if record.kind().is_lock() { StartTime::TOMBSTONE } else { stamp };
                 stamp_word(record.start(), stamp);
             }
         }

@@ -79,7 +79,7 @@ impl Range {
             update_range.tails.each_newest_first(guard, pages.tps_min(part, columns), |record| {
                 if record.visibility(view) == Visibility::Visible {
                     match record.kind() {
-                        Kind::Snapshot | Kind::Lock => {}
+                        Kind::Snapshot | Kind::Lock | Kind::ValuesLock => {}
                         Kind::Delete => delta.add(record.slot(), || Pending::Gone),
                         Kind::Update => delta.add(record.slot(), || Pending::Tail(record)),
                     }

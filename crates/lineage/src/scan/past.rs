@@ -3,15 +3,18 @@
 //! Versions are in three places: the base record (its insert), the tail, and the history. A version may move from the tail
 //! to the history while somebody looks, so the tail is read first and what is found twice is counted once.
 //! A version whose transaction is only prepared may be one of those asked for, or come to nothing: that is waited for.
+use std::cmp::Reverse;
+
 use sync::Guard;
-use types::{Rid, Timestamp};
+use types::{Rid, Snapshot, Timestamp};
 
 use crate::memory::source::PageError;
 use crate::page::contents::HistoryEntry;
 use crate::page::lent::Lent;
 use crate::page::tail::TailRecord;
 use crate::record::range::Range;
-use crate::record::view::{Outcomes, Resolved, resolve};
+use crate::record::view::{Outcomes, Resolved, View, resolve};
+use crate::value::cell::Cell;
 use crate::value::kind::Kind;
 
 /// A record that a commit changed.
@@ -103,5 +106,33 @@ impl Range {
         changes.sort_unstable();
         changes.dedup();
         Ok(changes)
+    }
+
+    /// Passes on what records of the range that are wanted were at each moment from `from` to `to` at which one changed: record by
+    /// record, from the newest moment back, `None` where there was no record.
+    pub(crate) fn for_each_moment<O: Outcomes>(
+        &self,
+        index: usize,
+        columns: &[usize],
+        (from, to): (Timestamp, Timestamp),
+        outcomes: &O,
+        is_wanted: impl Fn(Rid) -> bool,
+        mut visit: impl FnMut(Changed, Option<&[Cell<'_>]>),
+    ) -> Result<(), PageError> {
+        let mut moments = self.changed(index, Timestamp::ZERO, to, outcomes)?;
+        moments.retain(|moment| is_wanted(moment.rid));
+        // What was there at `from` is the first version that is known.
+        moments.iter_mut().for_each(|moment| moment.at = moment.at.max(from));
+        moments.sort_unstable_by_key(|moment| (moment.rid, Reverse(moment.at)));
+        moments.dedup();
+        for moments in moments.chunk_by(|left, right| left.rid == right.rid) {
+            let guard = &sync::pin();
+            let mut descent = self.descend(guard, moments[0].rid.slot(), columns);
+            for moment in moments {
+                let view = View { snapshot: Snapshot::at(moment.at), outcomes };
+                visit(*moment, descent.read(view)?);
+            }
+        }
+        Ok(())
     }
 }

@@ -313,6 +313,7 @@ mod tests {
     use types::Rid;
 
     use super::*;
+    use crate::record::hold::Hold;
     use crate::record::view::Outcome;
     use crate::record::write::Change;
     use crate::tests::mechanism::{Ended, Fixture, options};
@@ -366,7 +367,8 @@ mod tests {
         for slot in 0..16 {
             fixture.update(slot, 5, &[(0, 7)]);
         }
-        let locked = fixture.table.lock(fixture.own_view(9, txn), txn.word(), Rid::base(0, 0)).unwrap().unwrap();
+        let locked =
+            fixture.table.lock(fixture.own_view(9, txn), txn.word(), Rid::base(0, 0), Hold::Whole).unwrap().unwrap();
         assert!(!has_changed(&fixture, 5, 9));
         let lock = locked.last as usize - 1;
         let [inserts, tails] = hints(&fixture);

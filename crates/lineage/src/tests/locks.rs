@@ -2,6 +2,7 @@
 //! statement that the model (see `model`) would seldom meet or not explain.
 use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId};
 
+use crate::record::hold::Hold;
 use crate::record::view::{Outcome, View};
 use crate::record::write::{Appended, Change, WriteError, Writer};
 use crate::tests::mechanism::{Ended, Fixture, options};
@@ -22,7 +23,7 @@ fn fixture() -> Fixture {
 
 impl Fixture {
     fn lock(&self, txn: TxnId, at: u64) -> Result<Option<Appended>, WriteError> {
-        self.table.lock(self.own_view(at, txn), txn.word(), rid())
+        self.table.lock(self.own_view(at, txn), txn.word(), rid(), Hold::Whole)
     }
 
     fn append(&self, txn: TxnId, at: u64, values: &[(usize, u64)]) -> Result<Appended, WriteError> {
@@ -69,6 +70,42 @@ fn a_lock_keeps_others_off_and_leaves_nothing_behind_however_its_transaction_end
             assert!(fixture.append(other, 6, &[(0, 1)]).is_ok(), "nothing has changed since 6");
         }
     }
+}
+
+/// What its transaction may still do to the record is told by all that it has appended and not taken back.
+#[test]
+fn a_lock_tells_how_much_of_the_record_it_keeps() {
+    let fixture = fixture();
+    let (txn, other) = (TxnId::new(1), TxnId::new(2));
+    let lock = |hold| fixture.table.lock(fixture.own_view(6, txn), txn.word(), rid(), hold).unwrap();
+    let held = || fixture.table.hold(fixture.view(99), rid(), txn).unwrap();
+    let values = lock(Hold::Values).expect("it was nobody's");
+    assert_eq!((lock(Hold::Values), held()), (None, Hold::Values));
+    let update = fixture.append(txn, 6, &[(0, 60)]).unwrap();
+    assert_eq!((lock(Hold::Values), held()), (None, Hold::Values));
+    let whole = lock(Hold::Whole).expect("it is more");
+    let update_upon = fixture.append(txn, 6, &[(1, 61)]).unwrap();
+    assert_eq!((lock(Hold::Whole), lock(Hold::Values), held()), (None, None, Hold::Whole));
+    assert_eq!(fixture.append(other, 6, &[(0, 1)]), Err(WriteError::Locked(txn)));
+    assert_eq!(fixture.read_as(fixture.own_view(6, txn), RECORD, &[0, 1]), Some(vec![60, 61]));
+    fixture.take_back(txn, whole);
+    assert_eq!(held(), Hold::Values);
+    fixture.take_back(txn, update_upon);
+    let end = fixture.table.append(fixture.own_view(6, txn), txn.word(), rid(), Change::Delete).unwrap();
+    assert_eq!(held(), Hold::Whole);
+    fixture.take_back(txn, end);
+    assert_eq!((held(), fixture.writer()), (Hold::Values, Writer::Running(txn)));
+    fixture.ended.end(txn, Outcome::Committed(Timestamp(7)));
+    fixture.take_back(txn, values);
+    fixture.table.stamp_versions(&sync::pin(), rid(), update, txn, 7);
+    for _ in 0..3 {
+        assert_eq!(fixture.read(RECORD, 7, &[0, 1]), Some(vec![60, 1_001]));
+        assert_eq!(fixture.writer(), Writer::Settled);
+        fixture.table.merge_range(0, &fixture.ended, Timestamp::ZERO);
+        fixture.table.archive_range(0, Timestamp::ZERO, true);
+    }
+    let inserted = fixture.table.insert(&[10, 11, 12].map(Cell::Word), other.word());
+    assert_eq!(fixture.table.hold(fixture.view(99), inserted, other), Ok(Hold::Whole));
 }
 
 #[test]

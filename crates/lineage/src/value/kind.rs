@@ -12,4 +12,14 @@ pub enum Kind {
     Delete = 2,
     /// No version, but the mark of a transaction that nobody else may append one before it ends. Then it is a tombstone.
     Lock = 3,
+    /// The same of a transaction that is not going to end the record or to change its key; see [`crate::Hold`].
+    ValuesLock = 4,
+}
+
+impl Kind {
+    /// Whether it is no version, but keeps others off.
+    #[inline]
+    pub fn is_lock(self) -> bool {
+        matches!(self, Kind::Lock | Kind::ValuesLock)
+    }
 }

@@ -26,8 +26,7 @@ pub(crate) struct LockClause {
     pub(crate) position: Option<usize>,
 }
 
-/// The strengths by PostgreSQL's names. Rows have one lock here for all of their columns: the weaker forms are as strong
-/// as the ones after which they are called.
+/// The strengths by PostgreSQL's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strength {
     Update,
@@ -40,8 +39,10 @@ impl Strength {
     /// What it is for the engine.
     pub(crate) fn lock(self) -> LockStrength {
         match self {
-            Strength::Update | Strength::NoKeyUpdate => LockStrength::Update,
-            Strength::Share | Strength::KeyShare => LockStrength::Share,
+            Strength::Update => LockStrength::Update,
+            Strength::NoKeyUpdate => LockStrength::NoKeyUpdate,
+            Strength::Share => LockStrength::Share,
+            Strength::KeyShare => LockStrength::KeyShare,
         }
     }
 }
@@ -197,7 +198,7 @@ mod tests {
         let found = clauses("SELECT 1 FROM t, u FOR NO KEY UPDATE OF t, \"U\" NOWAIT FOR KEY SHARE OF v");
         let names: Vec<&str> = found[0].of.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!((names, found[0].wait), (vec!["t", "U"], LockWait::NoWait));
-        assert_eq!((found[1].strength, found[1].strength.lock()), (Strength::KeyShare, LockStrength::Share));
+        assert_eq!((found[1].strength, found[1].strength.lock()), (Strength::KeyShare, LockStrength::KeyShare));
         assert!(clauses("SELECT substring('abc' FOR 2), \"for\" FROM t").is_empty());
         assert_eq!(parse("SELECT 1 FROM t FOR UPDATE OF a.t").err().map(|error| error.sqlstate), Some("42601"));
     }

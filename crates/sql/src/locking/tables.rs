@@ -194,10 +194,8 @@ fn rename(factor: &mut TableFactor, table: &Table, at: usize) -> Result<Ident> {
 
 /// Of several clauses about one table the strongest lock counts, and NOWAIT before SKIP LOCKED before waiting.
 fn strongest(asked: &[&LockClause]) -> Option<(LockStrength, LockWait)> {
-    asked.first()?;
-    let is_update = asked.iter().any(|clause| clause.strength.lock() == LockStrength::Update);
+    let strength = asked.iter().map(|clause| clause.strength.lock()).max()?;
     let any = |wait: LockWait| asked.iter().any(|clause| clause.wait == wait);
     let wait = [LockWait::NoWait, LockWait::SkipLocked].into_iter().find(|wait| any(*wait));
-    let strength = if is_update { LockStrength::Update } else { LockStrength::Share };
     Some((strength, wait.unwrap_or(LockWait::Block)))
 }

@@ -9,7 +9,7 @@ use types::{Command, Rid, Snapshot, Timestamp, Value};
 
 use crate::record::view::View;
 use crate::tests::model::{ALL, Known, Record, Row, TYPES, World, value, values};
-use crate::value::cell::{ArrayCells, value_of_cell};
+use crate::value::cell::{ArrayCells, Cell, value_of_cell};
 use crate::{Comparison, Projection, Request, Sum, Test};
 
 impl World {
@@ -133,6 +133,7 @@ impl World {
                 assert_eq!(times, expected, "versions of {:?}", record.rid);
             }
         }
+        [&ALL[..], &[0], &[1, 2]].into_iter().for_each(|columns| self.check_moments(columns, newest));
         let to = Timestamp((horizon.0 + self.now).div_ceil(2)).min(newest);
         for range in 0..self.table.range_count() {
             let changed = self.table.changed(range, horizon, to, &self.outcomes).unwrap();
@@ -146,6 +147,25 @@ impl World {
                 |rid: Rid| self.records.iter().any(|record| record.rid == rid && !record.versions.is_empty());
             let changed = changed.into_iter().map(|changed| (changed.at, changed.rid));
             assert_eq!(changed.filter(|(_, rid)| is_known(*rid)).collect::<Vec<_>>(), expected, "changes of {range}");
+        }
+    }
+
+    /// What records were at each moment at which they changed, all read in one go.
+    fn check_moments(&self, columns: &[usize], newest: Timestamp) {
+        for range in 0..self.table.range_count() {
+            let (mut last, between) = (None, (self.horizon.min(newest), newest));
+            let visit = |moment: crate::Changed, cells: Option<&[Cell<'_>]>| {
+                if let Some((rid, at)) = last.replace((moment.rid, moment.at)) {
+                    assert!(rid < moment.rid || rid == moment.rid && at > moment.at, "from the newest moment back");
+                }
+                let Some(record) = self.records.iter().find(|record| record.rid == moment.rid) else { return };
+                let typed = |(cell, column): (&Cell<'_>, &usize)| value_of_cell(*cell, TYPES[*column]);
+                let found = cells.map(|cells| cells.iter().zip(columns).map(typed).collect::<Vec<_>>());
+                let row = record.at(moment.at).map(values);
+                let expected = row.map(|row| columns.iter().map(|column| row[*column].clone()).collect::<Vec<_>>());
+                assert_eq!(found, expected, "{moment:?}, columns {columns:?}");
+            };
+            self.table.for_each_moment(range, columns, between, &self.outcomes, |_| true, visit).unwrap();
         }
     }
 }

@@ -22,7 +22,7 @@ impl Redo {
     pub(super) fn of(open: &Open, at: Timestamp) -> impl Iterator<Item = Redo> + '_ {
         open.writes.iter().filter_map(move |write| match write.wrote {
             Wrote::Row(row) => Some(Redo { at, rid: write.rid, is_insert: write.appended.is_none(), row }),
-            Wrote::Lock => None,
+            Wrote::Lock(_) => None,
         })
     }
 

@@ -19,6 +19,7 @@ use types::{BlobRef, Column, Command, DataType, Rid, Schema, Snapshot, StartTime
 
 use crate::image::tests::{Blobs, Shelf};
 use crate::page::text::simple;
+use crate::record::hold::Hold;
 use crate::record::view::{Outcome, Outcomes, View};
 use crate::record::write::{Appended, Change, WriteError, Writer};
 use crate::tests::model::image::Redo;
@@ -125,7 +126,7 @@ enum What {
     Insert(Row),
     Update { record: Index, columns: usize, row: Row },
     Delete { record: Index },
-    Lock { record: Index },
+    Lock { record: Index, whole: bool },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -135,7 +136,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => row().prop_map(What::Insert),
         12 => update.prop_map(|(record, columns, row)| What::Update { record, columns, row }),
         1 => any::<Index>().prop_map(|record| What::Delete { record }),
-        2 => any::<Index>().prop_map(|record| What::Lock { record }),
+        2 => any::<(Index, bool)>().prop_map(|(record, whole)| What::Lock { record, whole }),
     ];
     let write = (prop::bool::weighted(0.4), what, prop::bool::weighted(0.85), any::<bool>());
     let merge = (any::<Index>(), prop_oneof![2 => Just(7), 1 => 1..7_usize]);
@@ -381,18 +382,20 @@ impl World {
                 let appended = self.table.append(view, start, self.records[record].rid, Change::Delete);
                 self.note_appended(by, record, appended, |_| None);
             }
-            What::Lock { record } => {
-                let record = record.index(self.records.len());
+            What::Lock { record, whole } => {
+                let (record, hold) =
+                    (record.index(self.records.len()), if *whole { Hold::Whole } else { Hold::Values });
                 self.check_writer(by, record);
-                let locked = self.table.lock(view, start, self.records[record].rid);
+                let locked = self.table.lock(view, start, self.records[record].rid, hold);
                 assert_eq!(
                     locked.as_ref().map(|_| ()),
                     self.allowed(by, record).as_ref().map(|_| ()),
                     "lock of record {record}"
                 );
                 if let Ok(appended) = locked {
-                    assert_eq!(appended.is_none(), by.has(record), "what is its own needs no lock");
-                    appended.iter().for_each(|appended| self.note(by, record, Some(*appended), Wrote::Lock));
+                    let has_as_much = by.hold(record).is_some_and(|held| held >= hold);
+                    assert_eq!(appended.is_none(), has_as_much, "what is its own needs no lock");
+                    appended.iter().for_each(|appended| self.note(by, record, Some(*appended), Wrote::Lock(hold)));
                 }
             }
         }
@@ -406,6 +409,10 @@ impl World {
             _ if by.has(record) || self.records[record].is_inserted => Writer::Settled,
             _ => Writer::Tombstone,
         };
+        for txn in self.open.iter().chain([by]).filter(|txn| txn.has(record)) {
+            let held = self.table.hold(self.view(Snapshot::at(by.at)), rid, txn.id);
+            assert_eq!(held.ok(), txn.hold(record));
+        }
         assert_eq!(self.table.newest_writer(view, rid), Ok(expected));
         assert_eq!(self.table.newest_writer_latched(view, rid), Ok(expected));
     }

@@ -2,6 +2,7 @@
 use types::{Command, Rid, StartTime, Timestamp, TxnId};
 
 use crate::Table;
+use crate::record::hold::Hold;
 use crate::record::write::Appended;
 use crate::tests::model::Row;
 
@@ -11,7 +12,7 @@ pub(super) enum Wrote {
     /// This row in the place of what was there; `None` = it is deleted.
     Row(Option<Row>),
     /// Nothing: it locked the record.
-    Lock,
+    Lock(Hold),
 }
 
 pub(super) struct Write {
@@ -46,6 +47,16 @@ impl Open {
     /// Whether it has written or locked a record.
     pub(super) fn has(&self, record: usize) -> bool {
         self.writes.iter().any(|write| write.record == record)
+    }
+
+    /// How much it holds of a record that it has written or locked.
+    pub(super) fn hold(&self, record: usize) -> Option<Hold> {
+        let hold = |write: &Write| match write.wrote {
+            Wrote::Lock(hold) => hold,
+            Wrote::Row(Some(_)) if write.appended.is_some() => Hold::Values,
+            Wrote::Row(_) => Hold::Whole,
+        };
+        self.writes.iter().filter(|write| write.record == record).map(hold).max()
     }
 
     /// Whether all that it has written of a record is its insert.

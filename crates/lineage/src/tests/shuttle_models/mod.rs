@@ -27,6 +27,7 @@ use sync::hint::SpinWait;
 use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId};
 
 use crate::image::tests::{Blobs, Shelf};
+use crate::record::hold::Hold;
 use crate::value::cell::Cell;
 use crate::{
     Appended, Change, Kept, Layout, MemoryBudget, Outcome, Outcomes, Projection, Request, Table, TableOptions,
@@ -381,7 +382,7 @@ impl Transaction<'_> {
 
     /// Returns whether it could.
     fn lock(&mut self, rid: Rid) -> bool {
-        let locked = self.world.table.lock(self.view(), self.id().word(), rid);
+        let locked = self.world.table.lock(self.view(), self.id().word(), rid, Hold::Whole);
         if let Ok(Some(lock)) = locked {
             self.written.push((rid, Some(lock), Wrote::Locked));
         }
