@@ -50,6 +50,9 @@ pub(crate) struct Token {
     /// A [`Reason`], or 0.
     reason: AtomicU8,
     waiting: Mutex<Waiting>,
+    /// After so many looks at it the statement is cancelled, unless it is 0.
+    #[cfg(test)]
+    looks_left: std::sync::atomic::AtomicU64,
 }
 
 /// Whom to tell.
@@ -57,6 +60,21 @@ pub(crate) struct Token {
 struct Waiting {
     waker: Option<Waker>,
     interrupter: Option<Interrupter>,
+}
+
+#[cfg(test)]
+impl Token {
+    /// One whose statement is cancelled at the last of so many looks at it.
+    pub(crate) fn of_looks(count: u64) -> Token {
+        Token { looks_left: count.into(), ..Token::default() }
+    }
+
+    fn count_look(&self) {
+        let less = |left: u64| left.checked_sub(1);
+        if self.looks_left.fetch_update(Ordering::AcqRel, Ordering::Acquire, less) == Ok(1) {
+            self.cancel(Reason::User);
+        }
+    }
 }
 
 impl Token {
@@ -83,6 +101,8 @@ impl Token {
 
     /// An error if the statement is to stop.
     pub(crate) fn check(&self) -> Result<()> {
+        #[cfg(test)]
+        self.count_look();
         self.reason().map_or(Ok(()), |reason| Err(reason.error()))
     }
 

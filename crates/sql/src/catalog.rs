@@ -307,6 +307,7 @@ impl SchemaProvider for Names {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        crate::interrupt::check_plan()?;
         let partitions = self.view.partitions;
         if self.part == Part::Target {
             let target = self.target(name);

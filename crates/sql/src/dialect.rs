@@ -1,16 +1,26 @@
 //! PostgreSQL's dialect, and the standard's `FOR SYSTEM_TIME AS OF` after a table's name, which PostgreSQL has not.
 use std::any::TypeId;
+use std::cell::Cell;
 
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::ast::{Expr, Statement};
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::interrupt;
+
+/// How many steps the parser may take for a statement, and how many more for each of its tokens. It tries one reading after
+/// the other, and where these are within each other each level may double its work.
+const STEPS: u64 = 200_000;
+const STEPS_OF_TOKEN: u64 = 32;
+
 /// What statements are written in.
 #[derive(Debug, Default)]
 pub(crate) struct SqlDialect {
     postgres: PostgreSqlDialect,
+    /// How many steps may be taken yet; as many as are needed where nobody counts.
+    steps: Option<Cell<u64>>,
     /// Only where a statement says SYSTEM_TIME does the parser look for it: along with it, it would take names such as
     /// `at` and `changes` after a table for clauses of other systems.
     reads_past: bool,
@@ -23,7 +33,26 @@ impl SqlDialect {
             Token::Word(word) => word.keyword == Keyword::SYSTEM_TIME,
             _ => false,
         };
-        SqlDialect { postgres: PostgreSqlDialect {}, reads_past: tokens.iter().any(is_past) }
+        let steps = STEPS + STEPS_OF_TOKEN * u64::try_from(tokens.len()).unwrap_or(u64::MAX / STEPS_OF_TOKEN / 2);
+        let reads_past = tokens.iter().any(is_past);
+        SqlDialect { postgres: PostgreSqlDialect {}, steps: Some(Cell::new(steps)), reads_past }
+    }
+
+    /// Whether the parser has given up.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.steps.as_ref().is_some_and(|steps| steps.get() == 0)
+    }
+
+    /// A step of the parser. The error is the one after which it tries nothing else.
+    fn step(&self) -> Result<(), ParserError> {
+        let Some(steps) = &self.steps else { return Ok(()) };
+        match steps.get() {
+            0 => Err(ParserError::RecursionLimitExceeded),
+            left => {
+                steps.set(if interrupt::check().is_ok() { left - 1 } else { 0 });
+                Ok(())
+            }
+        }
     }
 }
 
@@ -35,7 +64,8 @@ macro_rules! as_postgres {
     };
 }
 
-/// Everything that PostgreSQL's dialect decides, and the one thing that it does not.
+/// Everything that PostgreSQL's dialect decides, but for the past, and for the names of arguments: with expressions as names
+/// the parser would read each argument twice, and what is nested in it twice at each level.
 impl Dialect for SqlDialect {
     fn dialect(&self) -> TypeId {
         self.postgres.dialect()
@@ -70,7 +100,14 @@ impl Dialect for SqlDialect {
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        if let Err(error) = self.step() {
+            return Some(Err(error));
+        }
         self.postgres.get_next_precedence(parser)
+    }
+
+    fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        self.step().err().map(Err)
     }
 
     fn prec_value(&self, precedence: Precedence) -> u8 {
@@ -95,7 +132,6 @@ impl Dialect for SqlDialect {
         supports_comment_on,
         supports_load_extension,
         supports_named_fn_args_with_colon_operator,
-        supports_named_fn_args_with_expr_name,
         supports_empty_projections,
         supports_nested_comments,
         supports_string_escape_constant,

@@ -1,5 +1,6 @@
 //! From a statement's text to its syntax tree, with errors that point into the text.
 use std::sync::Arc;
+use std::thread;
 
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -7,23 +8,26 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use engine::Value;
 
+use crate::chains;
 use crate::control::{Control, parse_control};
 use crate::copy::options::{CopyStatement, parse_copy};
 use crate::database_settings::{AlterDatabase, parse_alter_database};
 use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
+use crate::interrupt;
+use crate::limits;
 use crate::locking::clauses::{self, LockClause};
 use crate::maintenance::{Maintenance, parse_maintenance};
 use crate::prepared::Prepared;
 use crate::sequences::{SequenceStatement, parse_sequence};
 pub(crate) use crate::source::Source;
 
-/// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
-/// above it.
-const DEPTH_MAX: usize = 2_000;
+/// From so many tokens on a statement's tree may be so deep, before it is put in balance, that it needs a stack of its own.
+const TOKENS_OF_LONG: usize = 4_000;
+const STACK_OF_LONG: usize = 256 << 20;
 
-/// How many levels of parentheses and subqueries the parser follows.
-const NESTING_MAX: usize = 200;
+/// How many levels the parser may go down for one level of parentheses.
+const LEVELS_OF_NESTING: usize = 4;
 
 /// What a statement's text turned out to be.
 #[derive(Clone)]
@@ -81,25 +85,57 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
 }
 
 fn parse_source(source: &Source) -> Result<Parsed> {
-    let text = source.text;
-    if let Some(at) = text.find('\0') {
+    if let Some(at) = source.text.find('\0') {
         return Err(SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(Some(at)));
     }
-    let mut tokens = source.tokens()?;
-    guard_depth(&tokens)?;
+    let tokens = source.tokens()?;
+    limits::guard_depth(&tokens)?;
+    if tokens.len() < TOKENS_OF_LONG {
+        return parse_tokens(tokens, source);
+    }
+    let token = interrupt::current();
+    thread::scope(|scope| {
+        let parser = thread::Builder::new().name("parser".to_owned()).stack_size(STACK_OF_LONG);
+        let parse = move || {
+            let _scope = interrupt::enter(&token);
+            parse_tokens(tokens, source)
+        };
+        let started = parser.spawn_scoped(scope, parse);
+        let started = started.map_err(|error| SqlError::new("53000", format!("could not start a thread: {error}")))?;
+        started.join().unwrap_or_else(|_| Err(SqlError::new("XX000", "internal error: the parser failed")))
+    })
+}
+
+fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parsed> {
     let locks = clauses::take(&mut tokens, source)?;
     let dialect = SqlDialect::of(&tokens);
-    let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING_MAX).with_tokens_with_locations(tokens);
+    let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);
+    let mut parser = parser.with_tokens_with_locations(tokens);
+    let parsed = whole_statement(&mut parser, source);
+    interrupt::check()?;
+    if dialect.is_exhausted() {
+        return Err(limits::too_complex("It can be read in too many ways.".to_owned()));
+    }
+    let mut parsed = with_locks(parsed?, locks)?;
+    match &mut parsed {
+        Parsed::Statement(statement) => chains::balance(statement.as_mut()),
+        Parsed::Locking(query, _) => chains::balance(query.as_mut()),
+        _ => {}
+    }
+    Ok(parsed)
+}
+
+fn whole_statement(parser: &mut Parser, source: &Source) -> Result<Parsed> {
     while parser.consume_token(&Token::SemiColon) {}
     let parsed = match parser.peek_token().token {
         Token::EOF => Parsed::Empty,
-        Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(&mut parser, source)?),
-        _ => other_statement(&mut parser, source)?,
+        Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(parser, source)?),
+        _ => other_statement(parser, source)?,
     };
     while parser.consume_token(&Token::SemiColon) {}
     let next = parser.next_token();
     match next.token {
-        Token::EOF => with_locks(parsed, locks),
+        Token::EOF => Ok(parsed),
         found => Err(source.syntax_error(source.start(next.span), format!("Expected the end, found {found}."))),
     }
 }
@@ -137,7 +173,7 @@ impl Source<'_> {
     /// A parser's error as PostgreSQL's syntax error.
     pub(crate) fn parser_error(&self, error: ParserError) -> SqlError {
         let text = match error {
-            ParserError::RecursionLimitExceeded => return too_deep(),
+            ParserError::RecursionLimitExceeded => return limits::too_deep("It nests too deeply.".to_owned()),
             ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
         };
         let (why, position) = self.take_location(&text);
@@ -153,68 +189,6 @@ impl Source<'_> {
             _ => (text, None),
         }
     }
-}
-
-/// Refuses statements whose tree would be deeper than the planner's stack. The depth of an expression is at most the
-/// number of its operators: counted between commas, and added up along open parentheses.
-fn guard_depth(tokens: &[TokenWithSpan]) -> Result<()> {
-    let mut open = vec![0usize];
-    let mut depth = 0usize;
-    for token in tokens {
-        match &token.token {
-            Token::LParen | Token::LBracket => open.push(0),
-            Token::RParen | Token::RBracket => depth -= close(&mut open),
-            Token::Comma => depth -= open.last_mut().map_or(0, std::mem::take),
-            Token::Word(word) if word.keyword == Keyword::CASE => open.push(0),
-            Token::Word(word) if word.keyword == Keyword::END => depth -= close(&mut open),
-            Token::Word(word) if matches!(word.keyword, Keyword::WHEN | Keyword::THEN | Keyword::ELSE) => {
-                depth -= open.last_mut().map_or(0, std::mem::take);
-            }
-            operator if is_operator(operator) => {
-                depth += 1;
-                if let Some(top) = open.last_mut() {
-                    *top += 1;
-                }
-            }
-            _ => {}
-        }
-        if depth > DEPTH_MAX {
-            return Err(too_deep());
-        }
-    }
-    Ok(())
-}
-
-fn close(open: &mut Vec<usize>) -> usize {
-    if open.len() > 1 { open.pop().unwrap_or(0) } else { 0 }
-}
-
-fn is_operator(token: &Token) -> bool {
-    match token {
-        Token::Word(word) => matches!(
-            word.keyword,
-            Keyword::AND
-                | Keyword::OR
-                | Keyword::NOT
-                | Keyword::UNION
-                | Keyword::EXCEPT
-                | Keyword::INTERSECT
-                | Keyword::JOIN
-                | Keyword::IS
-                | Keyword::LIKE
-                | Keyword::ILIKE
-                | Keyword::COLLATE
-        ),
-        Token::Number(..) | Token::Whitespace(_) | Token::SingleQuotedString(_) | Token::Period => false,
-        Token::SemiColon | Token::EOF => false,
-        _ => true,
-    }
-}
-
-fn too_deep() -> SqlError {
-    SqlError::new("54001", "stack depth limit exceeded").hint(
-        "The statement nests too deeply. Split it, or use IN (...) or VALUES instead of long chains of operators.",
-    )
 }
 
 #[cfg(test)]
@@ -246,14 +220,5 @@ mod tests {
             assert!(parse_source(&source).is_ok());
             assert!(!source.is_indexed(), "{text}");
         }
-    }
-
-    #[test]
-    fn depth_is_counted_along_one_chain() {
-        assert_eq!(error(&format!("SELECT 1{}", "+1".repeat(DEPTH_MAX + 1))).sqlstate, "54001");
-        assert_eq!(error(&format!("SELECT {}", "(".repeat(NESTING_MAX * 2))).sqlstate, "54001");
-        assert!(parse(&format!("SELECT 1{}", ", 1 + 1".repeat(DEPTH_MAX + 1))).is_ok());
-        let row = ", (1, 2 + 3, CASE WHEN 1 = 1 THEN 2 END)";
-        assert!(parse(&format!("VALUES (1, 2, 3){}", row.repeat(DEPTH_MAX))).is_ok());
     }
 }

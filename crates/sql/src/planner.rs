@@ -30,18 +30,19 @@ use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, Subplans, Unnested, WithNames, cast_names, duplicates,
-    optimizer_rules, ordered, physical_rules, recursion, rows, spell_out, using, whole_rows, windows,
+    optimizer_rules, ordered, physical_rules, recursion, rows, spell_out, using, values_of_subqueries, whole_rows,
+    windows,
 };
 use crate::stop::{self, StopFlag};
 use crate::types::CastTypes;
-use crate::{functions, past, pg_catalog, semantics};
+use crate::{functions, interrupt, limits, past, pg_catalog, semantics};
 
 /// How many batches a query may be ahead of its reader.
 const BATCHES_AHEAD: usize = 2;
 
 /// Runs a future and blocks until it is done, or the statement is to stop. A panic inside becomes an error.
-fn run<T: Send + 'static>(token: &Token, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-    let task = Lease::take()?.spawn(work);
+fn run<T: Send + 'static>(token: &Arc<Token>, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    let task = Lease::take()?.spawn(interrupt::watched(token.clone(), work));
     let abort = task.abort_handle();
     let done = token.wait(task).inspect_err(|_| abort.abort());
     done?.unwrap_or_else(|error| Err(internal(error)))
@@ -61,7 +62,7 @@ fn internal(error: JoinError) -> SqlError {
 
 /// Does what walks through expressions on a thread with the stack for it, and blocks until it is done.
 pub(crate) fn on_planner_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    run(&Token::default(), async move { work() })
+    run(&interrupt::current(), async move { work() })
 }
 
 /// What plans start from that know nothing of a database.
@@ -118,9 +119,9 @@ fn build_template(partitions: usize) -> SessionState {
         .with_file_formats(Vec::new())
         .with_type_planner(Arc::new(CastTypes))
         .with_expr_planners(expr_planners)
-        .with_analyzer_rules(rules)
-        .with_optimizer_rules(optimizer_rules())
-        .with_physical_optimizer_rules(physical_rules());
+        .with_analyzer_rules(interrupt::analyzer_rules(rules))
+        .with_optimizer_rules(interrupt::optimizer_rules(optimizer_rules()))
+        .with_physical_optimizer_rules(interrupt::physical_rules(physical_rules()));
     // The format strings of the one are not PostgreSQL's, and what it does not know it copies out as it stands; the
     // other gives an array where PostgreSQL gives rows.
     if let Some(functions) = builder.scalar_functions() {
@@ -154,6 +155,8 @@ impl Planner {
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
         past::resolve(self, &mut statement, &mut view, source)?;
         let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, source)?;
+        limits::check(&statement)?;
+        values_of_subqueries::spell_out(&mut statement)?;
         check::query(&statement, source)?;
         recursion::check(&mut statement, source, &|name| self.is_aggregate(name))?;
         windows::spell_out(&mut statement, source)?;
@@ -186,10 +189,24 @@ impl Planner {
         let text: Arc<str> = Arc::from(source.text);
         let stop = token.clone();
         run(&stop, async move {
-            let planned = plan(&state, statement).await;
+            let planned = plan_with_names(&state, statement).await;
             let physical = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
             Ok(Plan { physical, state, text, token, flag })
         })
+    }
+}
+
+/// Plans with hidden names where the planner takes some of the statement's for the same.
+async fn plan_with_names(
+    state: &SessionState,
+    mut statement: Statement,
+) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    match plan(state, statement.clone()).await {
+        Err(error) if duplicates::are_refused(&error.to_string()) => {
+            duplicates::rename_all(&mut statement);
+            plan(state, statement).await
+        }
+        planned => planned,
     }
 }
 

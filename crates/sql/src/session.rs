@@ -24,8 +24,8 @@ use crate::prepared::Statements;
 use crate::sequences::{Taken, Taking};
 use crate::settings::{Change, Limit, Settings};
 use crate::{
-    Progress, activity, change, copy, create_as, database_settings, ddl, explain, headings, indexes, insert, locking,
-    maintenance, names, opening, sequences, set_config, table_options,
+    Progress, activity, change, copy, create_as, database_settings, ddl, explain, headings, indexes, insert, interrupt,
+    locking, maintenance, names, opening, sequences, set_config, table_options,
 };
 
 /// Whether `COPY` and `BACKUP` may touch files.
@@ -162,6 +162,7 @@ impl Session {
     ) -> Result<Outcome> {
         let running = self.activity.start(self.time_limit())?;
         self.token = running.token().clone();
+        let _scope = interrupt::enter(&self.token);
         let done = self.answer(text, read, input).map_err(|error| pointed(self.token.explain(error), text));
         if let Err(error) = &done {
             self.fail(error);
@@ -171,6 +172,18 @@ impl Session {
             Ok(Outcome::Rows(rows)) => Ok(Outcome::Rows(rows.while_running(running))),
             done => done,
         }
+    }
+
+    /// Does something about a statement without running it, which ends when a statement would have to.
+    pub(crate) fn looking<T>(&mut self, work: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
+        let running = self.activity.start(self.time_limit())?;
+        self.token = running.token().clone();
+        let _scope = interrupt::enter(&self.token);
+        let done = work(self).map_err(|error| self.token.explain(error));
+        if let (Err(error), Some(_)) = (&done, &self.block) {
+            self.fail_block(error);
+        }
+        done
     }
 
     /// How long a statement may take that begins now, and what it is then told. Outside of a block it is a transaction.

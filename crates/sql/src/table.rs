@@ -14,6 +14,7 @@ use engine::{Column, Table, Test, Value};
 use crate::catalog::RowTarget;
 use crate::conditions::{equality, test};
 use crate::index_path;
+use crate::interrupt;
 use crate::moment::Moment;
 use crate::scan::{ScanExec, ScanSource};
 use crate::types::marked;
@@ -138,6 +139,7 @@ impl TableProvider for EngineTable {
         filters: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        interrupt::check_plan()?;
         let all = (0..self.schema.fields().len()).collect();
         let columns = projection.cloned().unwrap_or(all);
         let tests = filters.iter().filter_map(|filter| test(filter, self.table.schema())).collect();

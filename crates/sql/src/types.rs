@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{CharacterLength, DataType as SqlType, Exac
 use engine::DataType;
 
 use crate::error::{Result, SqlError};
+use crate::interrupt;
 use crate::table::TYPE_KEY;
 
 /// What `numeric` without precision and scale means here: storage is exact to 38 digits, so some scale must be chosen.
@@ -94,6 +95,7 @@ pub(crate) struct CastTypes;
 
 impl TypePlanner for CastTypes {
     fn plan_type_field(&self, sql_type: &SqlType) -> DataFusionResult<Option<FieldRef>> {
+        interrupt::check_plan()?;
         if let SqlType::Timestamp(Some(digits @ 0..6), _) = sql_type {
             let (data_type, _) = column_type(sql_type).map_err(|error| DataFusionError::External(Box::new(error)))?;
             let field = Field::new("", data_type.to_arrow(), true);

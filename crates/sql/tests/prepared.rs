@@ -224,3 +224,22 @@ fn the_catalog_tells_of_tables_columns_and_keys() {
     assert_eq!(ask("SELECT current_database(), current_schema()"), "lstore,public");
     assert_eq!(run(&mut session, "SELECT 'x'::regclass"), Err("42P01"));
 }
+
+#[test]
+fn a_statement_may_have_as_many_parameters_as_the_protocol_counts() {
+    let mut session = session();
+    run(&mut session, "CREATE TABLE wide (id int PRIMARY KEY, a bigint, s text)").unwrap();
+    let list =
+        |from: usize, width: usize| (from..from + width).map(|at| format!("${at}")).collect::<Vec<_>>().join(", ");
+    let rows: Vec<String> = (0..21_845).map(|row| format!("({})", list(row * 3 + 1, 3))).collect();
+    let insert = prepare(&mut session, &format!("INSERT INTO wide VALUES {}", rows.join(", ")));
+    assert_eq!(insert.parameters().len(), 65_535);
+    let values: Vec<Value> = (0..21_845)
+        .flat_map(|row| [Value::Integer(row), Value::BigInt(i64::from(row)), Value::Text(row.to_string())])
+        .collect();
+    assert_eq!(execute(&mut session, &insert, &values).as_deref(), Ok("INSERT 0 21845"));
+    let count = prepare(&mut session, &format!("SELECT count(*) FROM wide WHERE id IN ({})", list(1, 65_535)));
+    let ids: Vec<Value> = (0..65_535).map(Value::Integer).collect();
+    assert_eq!(execute(&mut session, &count, &ids).as_deref(), Ok("21845"));
+    assert!(session.prepare("SELECT $65536", &[]).is_err());
+}

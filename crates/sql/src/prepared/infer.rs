@@ -17,6 +17,7 @@ use engine::{DataType, Schema};
 use super::PARAMETERS_MAX;
 use crate::catalog::Tables;
 use crate::error::{Result, SqlError};
+use crate::interrupt;
 use crate::names::{fold, table_name};
 use crate::parse::{Parsed, Source};
 use crate::semantics::array_literals::item_type;
@@ -39,6 +40,7 @@ pub(super) fn count(parsed: &mut Parsed, source: &Source) -> Result<usize> {
         type Break = SqlError;
 
         fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<SqlError> {
+            may_go_on()?;
             let SqlValue::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
             match number_of(&value.value).filter(|at| *at < PARAMETERS_MAX) {
                 Some(at) => {
@@ -70,13 +72,13 @@ pub(super) fn types(
     parsed: &Parsed,
     tables: &Tables,
     known: Vec<Option<DataType>>,
-) -> (Vec<DataType>, Vec<Option<DataType>>) {
+) -> Result<(Vec<DataType>, Vec<Option<DataType>>)> {
     let items = vec![None; known.len()];
     let mut finder = Finder { tables, scope: Vec::new(), types: known, items };
     if finder.types.iter().any(Option::is_none) {
         // Twice, as what one place says may tell what stands beside it in another.
         for _ in 0..2 {
-            let _ = match parsed {
+            let visited = match parsed {
                 Parsed::Statement(statement) => {
                     finder.statement(statement);
                     statement.visit(&mut finder)
@@ -84,9 +86,18 @@ pub(super) fn types(
                 Parsed::Locking(query, _) => query.visit(&mut finder),
                 _ => ControlFlow::Continue(()),
             };
+            if let ControlFlow::Break(error) = visited {
+                return Err(error);
+            }
         }
     }
-    (finder.types.into_iter().map(|data_type| data_type.unwrap_or(DataType::TEXT)).collect(), finder.items)
+    let types = finder.types.into_iter().map(|data_type| data_type.unwrap_or(DataType::TEXT));
+    Ok((types.collect(), finder.items))
+}
+
+/// Stops a walk through a statement that is to stop.
+pub(super) fn may_go_on() -> ControlFlow<SqlError> {
+    interrupt::check().map_or_else(ControlFlow::Break, ControlFlow::Continue)
 }
 
 struct Finder<'a> {
@@ -291,9 +302,9 @@ fn is_comparison(op: &BinaryOperator) -> bool {
 }
 
 impl Visitor for Finder<'_> {
-    type Break = ();
+    type Break = SqlError;
 
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<SqlError> {
         self.enter(factor);
         if let TableFactor::Table { name, args: Some(args), .. } = factor {
             self.set_series(name, &args.args);
@@ -301,7 +312,7 @@ impl Visitor for Finder<'_> {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<SqlError> {
         // Entered before the expressions of the select list are looked at, which stand in front.
         if let SetExpr::Select(select) = query.body.as_ref() {
             self.enter_all(&select.from);
@@ -313,7 +324,8 @@ impl Visitor for Finder<'_> {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
+        may_go_on()?;
         match expr {
             Expr::Cast { expr, data_type, .. } if let Some(item) = item_type(data_type) => {
                 let item = column_type(&item).map_or(DataType::BigInt, |(item, _)| item);

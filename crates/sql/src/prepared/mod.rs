@@ -13,6 +13,7 @@ mod infer;
 mod statements;
 mod substitute;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
@@ -43,6 +44,8 @@ pub struct Prepared {
     parameters: Vec<DataType>,
     /// What the items are of parameters that are arrays.
     items: Vec<Option<DataType>>,
+    /// The numbers of those that are cast to `oid[]`.
+    oid_arrays: HashSet<usize>,
     /// The short way, if it may go that.
     point: Option<Point>,
 }
@@ -60,7 +63,7 @@ impl Prepared {
 
     /// Whether a parameter is cast to an array of the catalog's numbers, whose items are numbers of 32 bits where they are sent.
     pub fn is_oid_array(&self, parameter: usize) -> bool {
-        self.text.contains(&format!("${}::oid[]", parameter + 1))
+        self.oid_arrays.contains(&(parameter + 1))
     }
 
     fn types(&self) -> substitute::Types<'_> {
@@ -117,11 +120,7 @@ impl Session {
     /// # Errors
     /// What is wrong with the text, as far as that can be seen without running it.
     pub fn prepare(&mut self, text: &str, types: &[Option<DataType>]) -> Result<Prepared> {
-        let prepared = parse(text).and_then(|parsed| self.prepare_parsed(text, parsed, types));
-        if let (Err(error), Some(_)) = (&prepared, &self.block) {
-            self.fail_block(error);
-        }
-        prepared
+        self.looking(|session| session.prepare_parsed(text, parse(text)?, types))
     }
 
     fn prepare_parsed(&mut self, text: &str, mut parsed: Parsed, types: &[Option<DataType>]) -> Result<Prepared> {
@@ -137,12 +136,13 @@ impl Session {
         }
         let mut known = types.to_vec();
         known.resize(count, None);
-        let (parameters, items) = infer::types(&parsed, &self.tables, known);
+        let (parameters, items) = infer::types(&parsed, &self.tables, known)?;
         let point = match &parsed {
             Parsed::Statement(statement) => Point::plan(statement, &self.tables, &parameters),
             _ => None,
         };
-        Ok(Prepared { text: text.to_owned(), parsed, parameters, items, point })
+        let oid_arrays = oid_arrays(text);
+        Ok(Prepared { text: text.to_owned(), parsed, parameters, items, oid_arrays, point })
     }
 
     /// The tables that a statement would see now.
@@ -163,11 +163,7 @@ impl Session {
         if !prepared.gives_rows() {
             return Ok(None);
         }
-        let described = self.describe_rows(prepared);
-        if let (Err(error), Some(_)) = (&described, &self.block) {
-            self.fail_block(error);
-        }
-        described.map(Some)
+        self.looking(|session| session.describe_rows(prepared)).map(Some)
     }
 
     fn describe_rows(&mut self, prepared: &Prepared) -> Result<SchemaRef> {
@@ -177,7 +173,7 @@ impl Session {
             return Ok(schema);
         }
         let unknown = vec![Value::Null; prepared.parameters.len()];
-        let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), &unknown);
+        let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), &unknown)?;
         let source = Source::new(&prepared.text);
         let mut query = match parsed {
             Parsed::Locking(query, _) => query,
@@ -214,11 +210,11 @@ impl Session {
         values: &[Value],
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
-        let parsed = match &prepared.point {
-            Some(_) => Parsed::Point(prepared.clone(), values.to_vec()),
+        let read = |_: &str| match &prepared.point {
+            Some(_) => Ok(Parsed::Point(prepared.clone(), values.to_vec())),
             None => substitute::parameters(prepared.parsed.clone(), prepared.types(), values),
         };
-        self.run_statement(&prepared.text, |_| Ok(parsed), input)
+        self.run_statement(&prepared.text, read, input)
     }
 
     /// Runs it within a statement.
@@ -233,7 +229,7 @@ impl Session {
         {
             return Ok(done);
         }
-        let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), values);
+        let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), values)?;
         self.dispatch(parsed, &Source::new(&prepared.text), input)
     }
 
@@ -272,6 +268,12 @@ impl Session {
             }
         }
     }
+}
+
+/// The numbers of the parameters that a text casts to `oid[]`.
+fn oid_arrays(text: &str) -> HashSet<usize> {
+    let number = |(at, _): (usize, &str)| text[..at].rsplit_once('$')?.1.parse().ok();
+    text.match_indices("::oid[]").filter_map(number).collect()
 }
 
 fn text_column(name: &str) -> SchemaRef {

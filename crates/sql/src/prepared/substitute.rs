@@ -11,7 +11,8 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::Span;
 use engine::{DataType, Value};
 
-use super::infer::number_of;
+use super::infer::{may_go_on, number_of};
+use crate::error::{Result, SqlError};
 use crate::parse::Parsed;
 
 /// The types of parameters.
@@ -23,12 +24,12 @@ pub(super) struct Types<'a> {
 }
 
 /// A statement with values for its parameters.
-pub(super) fn parameters(mut parsed: Parsed, types: Types<'_>, values: &[Value]) -> Parsed {
+pub(super) fn parameters(mut parsed: Parsed, types: Types<'_>, values: &[Value]) -> Result<Parsed> {
     if types.plain.is_empty() {
-        return parsed;
+        return Ok(parsed);
     }
     let mut substitute = Substitute { types, values };
-    let _ = match &mut parsed {
+    let visited = match &mut parsed {
         Parsed::Statement(statement) => {
             substitute.cells(statement);
             statement.visit(&mut substitute)
@@ -36,7 +37,10 @@ pub(super) fn parameters(mut parsed: Parsed, types: Types<'_>, values: &[Value])
         Parsed::Locking(query, _) => query.visit(&mut substitute),
         _ => ControlFlow::Continue(()),
     };
-    parsed
+    match visited {
+        ControlFlow::Continue(()) => Ok(parsed),
+        ControlFlow::Break(error) => Err(error),
+    }
 }
 
 struct Substitute<'a> {
@@ -90,9 +94,9 @@ impl Substitute<'_> {
 }
 
 impl VisitorMut for Substitute<'_> {
-    type Break = ();
+    type Break = SqlError;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
         match &mut query.limit_clause {
             Some(LimitClause::LimitOffset { limit, offset, .. }) => {
                 limit.iter_mut().chain(offset.iter_mut().map(|offset| &mut offset.value)).for_each(|e| self.count(e));
@@ -103,7 +107,8 @@ impl VisitorMut for Substitute<'_> {
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        may_go_on()?;
         if let Some((data_type, value, span)) = self.parameter(expr) {
             *expr = match self.item(expr) {
                 Some(item) => array(value, item, span),

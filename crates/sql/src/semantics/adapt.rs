@@ -19,6 +19,7 @@ use super::casts::{ReadText, Round, WriteText};
 use super::{arithmetic, lengths, library, moments, temporal};
 use crate::error::SqlError;
 use crate::functions::{floats, intervals, parts, regexp};
+use crate::interrupt;
 use crate::types::{digits_of_seconds, type_of_field};
 use crate::values::builder::ColumnBuilder;
 use crate::values::{Misfit, input};
@@ -29,6 +30,7 @@ pub(crate) struct LiteralPlanner;
 
 impl ExprPlanner for LiteralPlanner {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        interrupt::check_plan()?;
         let RawBinaryExpr { op, left, right } = expr;
         let (left, right) = match op {
             BinaryOperator::Eq

@@ -1,9 +1,10 @@
 //! The planner names a cast like what is cast, and wants each name once: `sum(x), sum(x::int)` is two of one name.
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    Statement, VisitMut, VisitorMut,
+    Statement, UnaryOperator, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 /// Tells function calls apart that differ in nothing but casts.
@@ -11,11 +12,39 @@ pub(crate) fn tell_apart(statement: &mut Statement) {
     let _ = statement.visit(&mut Calls::default());
 }
 
-/// An expression as the planner names it: without its casts.
-pub(super) fn without_casts(expr: &Expr) -> String {
+/// An expression as the planner names it: without its casts and signs that change nothing.
+///
+/// `None` of one that is too deep to be written as text.
+pub(super) fn without_casts(expr: &Expr) -> Option<String> {
+    if expr.visit(&mut Depth::default()).is_break() {
+        return None;
+    }
     let mut expr = expr.clone();
-    let _ = expr.visit(&mut Strip);
-    expr.to_string()
+    let _ = VisitMut::visit(&mut expr, &mut Strip);
+    Some(expr.to_string())
+}
+
+/// How many levels of an expression are written as text, which takes stack for each.
+const LEVELS_MAX: usize = 250;
+
+/// Stops at the level that is too much.
+#[derive(Default)]
+struct Depth {
+    levels: usize,
+}
+
+impl Visitor for Depth {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.levels += 1;
+        if self.levels > LEVELS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.levels -= 1;
+        ControlFlow::Continue(())
+    }
 }
 
 struct Strip;
@@ -24,17 +53,23 @@ impl VisitorMut for Strip {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Cast { expr: inner, .. } | Expr::Nested(inner) = expr {
-            *expr = std::mem::replace(inner, Expr::Tuple(Vec::new()));
+        match expr {
+            Expr::Cast { expr: inner, .. }
+            | Expr::Nested(inner)
+            | Expr::UnaryOp { op: UnaryOperator::Plus, expr: inner } => {
+                *expr = std::mem::replace(inner, Expr::Tuple(Vec::new()));
+            }
+            Expr::TypedString(typed) => *expr = Expr::Value(typed.value.clone()),
+            _ => {}
         }
         ControlFlow::Continue(())
     }
 }
 
-/// Calls by what the planner names them and by what they are.
+/// Calls by what the planner names them, and what those of one name are.
 #[derive(Default)]
 struct Calls {
-    seen: Vec<(String, String)>,
+    seen: HashMap<String, Vec<String>>,
 }
 
 impl VisitorMut for Calls {
@@ -45,13 +80,13 @@ impl VisitorMut for Calls {
         if !matches!(expr, Expr::Function(_)) {
             return ControlFlow::Continue(());
         }
-        let named = without_casts(expr).to_lowercase();
+        let Some(named) = without_casts(expr) else { return ControlFlow::Continue(()) };
+        let named = named.to_lowercase();
         let whole = expr.to_string().replace(['(', ')'], " ").to_lowercase();
-        let others = || self.seen.iter().filter(|(other, _)| *other == named);
-        let at = others().position(|(_, other)| *other == whole);
-        let times = at.unwrap_or_else(|| others().count());
-        if at.is_none() {
-            self.seen.push((named, whole));
+        let others = self.seen.entry(named).or_default();
+        let times = others.iter().position(|other| *other == whole).unwrap_or(others.len());
+        if times == others.len() {
+            others.push(whole);
         }
         if let Expr::Function(call) = expr
             && let FunctionArguments::List(list) = &mut call.args

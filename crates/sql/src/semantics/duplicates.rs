@@ -1,8 +1,15 @@
-//! Output columns may have the same name, as in `SELECT 1, 1` or `SELECT *, id`; the planner wants each once.
+//! Output columns may have the same name, as in `SELECT 1, 1` or `SELECT id, +id`; the planner wants each once.
+//!
+//! It names an expression by what is left of it without casts, signs that change nothing and the like. Columns that would
+//! repeat a name so made get a hidden one, which is never shown. Where two functions are one to the planner and two to
+//! PostgreSQL, as `ceil` and `ceiling`, only the planner can tell: it refuses, and all columns get hidden names
+//! ([`rename_all`]).
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectNamePart, Select, SelectItem, Statement, TableAliasColumnDef, TableFactor, VisitMut, VisitorMut,
+    Expr, Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableAliasColumnDef, TableFactor,
+    VisitMut, VisitorMut,
 };
 
 use super::cast_names::without_casts;
@@ -12,7 +19,17 @@ use crate::names::fold;
 
 /// Gives hidden names to output columns that repeat another, in every part of a statement.
 pub(crate) fn rename(statement: &mut Statement) {
-    let _ = statement.visit(&mut Rename);
+    let _ = statement.visit(&mut Rename { is_for_all: false });
+}
+
+/// Gives hidden names to all output columns that are neither named nor columns of a table.
+pub(crate) fn rename_all(statement: &mut Statement) {
+    let _ = statement.visit(&mut Rename { is_for_all: true });
+}
+
+/// Whether the planner refused a statement for names that [`rename_all`] takes away.
+pub(crate) fn are_refused(message: &str) -> bool {
+    message.contains("require unique expression names")
 }
 
 /// The name that a user sees for a column: of a hidden name what stands after its mark.
@@ -23,12 +40,15 @@ pub(crate) fn shown(name: &str) -> &str {
     }
 }
 
-struct Rename;
+struct Rename {
+    is_for_all: bool,
+}
 
 impl VisitorMut for Rename {
     type Break = ();
 
-    /// The alias of a function in FROM names its column too, as in `generate_series(1, 3) AS i`.
+    /// The alias of a function in FROM names its column too, as in `generate_series(1, 3) AS i`. The columns of a query there
+    /// are called by the names that PostgreSQL gives them.
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
         if let TableFactor::Table { name, alias: Some(alias), args: Some(_), .. } = table
             && alias.columns.is_empty()
@@ -37,32 +57,96 @@ impl VisitorMut for Rename {
             let name = alias.name.clone();
             alias.columns.push(TableAliasColumnDef { name, data_type: None });
         }
+        if let TableFactor::Derived { subquery, .. } = table {
+            name_columns(subquery);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        query.with.iter_mut().flat_map(|with| &mut with.cte_tables).for_each(|cte| name_columns(&mut cte.query));
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        let is_wildcard =
-            |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
         let has_wildcard = select.projection.iter().any(is_wildcard);
-        let mut seen: Vec<String> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
         for (at, item) in select.projection.iter_mut().enumerate() {
-            let (shown, name, expr) = match item {
+            let is_first = seen.is_empty();
+            let (shown, names, expr, is_named) = match item {
                 SelectItem::UnnamedExpr(expr) => {
                     let heading = heading(expr);
-                    let name = heading.clone().unwrap_or_else(|| without_casts(expr));
-                    (heading.unwrap_or_else(|| "?column?".to_owned()), name, expr)
+                    let planned = without_casts(expr).unwrap_or_default().to_lowercase();
+                    let names = [heading.clone().unwrap_or_default(), planned];
+                    (heading.unwrap_or_else(|| "?column?".to_owned()), names, expr, false)
                 }
-                SelectItem::ExprWithAlias { expr, alias } => (fold(alias), fold(alias), expr),
+                SelectItem::ExprWithAlias { expr, alias } => (fold(alias), [fold(alias), String::new()], expr, true),
                 _ => continue,
             };
-            let may_repeat_wildcard = has_wildcard && matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-            let repeats = seen.contains(&name) || (matches!(expr, Expr::Subquery(_)) && !seen.is_empty());
-            seen.push(name);
-            if repeats || may_repeat_wildcard {
+            let is_column = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+            let names: HashSet<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
+            let repeats = (matches!(expr, Expr::Subquery(_)) && !is_first && !is_named)
+                || names.iter().any(|name| seen.contains(name));
+            seen.extend(names);
+            if repeats || (has_wildcard && is_column) || (self.is_for_all && !is_column && !is_named) {
                 let alias = Ident::with_quote('"', format!("\0{at}\0{shown}"));
                 *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
             }
         }
         ControlFlow::Continue(())
     }
+}
+
+fn is_wildcard(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+}
+
+/// Gives the expressions that a query selects the names by which the query around it may call them: those that are no
+/// other column's, neither of its list nor of what it reads.
+fn name_columns(query: &mut Query) {
+    let mut body = query.body.as_mut();
+    loop {
+        body = match body {
+            SetExpr::SetOperation { left, .. } => left,
+            SetExpr::Query(inner) => &mut inner.body,
+            _ => break,
+        }
+    }
+    let SetExpr::Select(select) = body else { return };
+    if select.projection.iter().any(is_wildcard) {
+        return;
+    }
+    let name_of = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) => Some(heading(expr).unwrap_or_else(|| "?column?".to_owned())),
+        SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
+        _ => None,
+    };
+    let names: Vec<Option<String>> = select.projection.iter().map(name_of).collect();
+    let mut once = HashSet::new();
+    let repeated: HashSet<&String> = names.iter().flatten().filter(|name| !once.insert(*name)).collect();
+    for (item, name) in select.projection.iter_mut().zip(&names) {
+        if let (SelectItem::UnnamedExpr(expr), Some(name)) = (&*item, name)
+            && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+            && !repeated.contains(name)
+            && !names_column(expr, name)
+        {
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', name) };
+        }
+    }
+}
+
+/// Whether an expression is about a column of this name, which other clauses may mean by it.
+fn names_column(expr: &Expr, name: &str) -> bool {
+    let visited = datafusion::sql::sqlparser::ast::visit_expressions(expr, |inner| {
+        let column = match inner {
+            Expr::Identifier(column) => Some(column),
+            Expr::CompoundIdentifier(parts) => parts.last(),
+            _ => None,
+        };
+        match column.is_some_and(|column| fold(column) == name) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    visited.is_break()
 }

@@ -6,6 +6,7 @@ pub(crate) mod cast_names;
 mod casts;
 mod checked;
 mod columns;
+mod cross_joins;
 mod decimals;
 pub(crate) mod duplicates;
 mod escapes;
@@ -26,6 +27,7 @@ mod sum;
 mod temporal;
 mod unnested;
 pub(crate) mod using;
+pub(crate) mod values_of_subqueries;
 pub(crate) mod whole_rows;
 pub(crate) mod windows;
 

@@ -6,18 +6,21 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
+use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
+use super::cross_joins::FewCrossJoins;
 use super::lists::VaryingLists;
 use crate::totals::AggregateScans;
 
-/// The library's rules, in which one has another in its place, and one of our own.
+/// The library's rules, in which some have another in their place, and one of our own.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let careful = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
-        "push_down_filter" => Arc::new(CarefulPushDown(PushDownFilter::new())) as Arc<_>,
+        "push_down_filter" => Arc::new(CarefulPushDown(PushDownFilter::new())) as Arc<dyn OptimizerRule + Send + Sync>,
+        "eliminate_cross_join" => Arc::new(FewCrossJoins(EliminateCrossJoin::new())),
         _ => rule,
     };
     let last = Arc::new(VaryingLists) as Arc<_>;

@@ -1,0 +1,315 @@
+//! What a statement may be at most, told before anything costly is done with it.
+//!
+//! Trees are walked by recursion, so that their depth needs stack, and the planner's time grows faster than the number of
+//! some things in a statement. Both are counted beforehand: depth in the tokens, the rest in the syntax tree. Whatever
+//! is within these limits can be stopped while it is planned.
+//!
+//! ```text
+//! nesting   parentheses, brackets and CASE within each other            NESTING_MAX
+//! depth     operators in a row, added up along the nesting              DEPTH_MAX
+//!           (AND, OR, UNION and their like are put in balance, so       CHAIN_MAX
+//!           that a row of them is not deep: `chains`)
+//! numbers   tables, members of set operations, CTEs, subqueries, ...    `NUMBERS`
+//! ```
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, Statement, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::error::{Result, SqlError};
+
+/// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
+/// above it.
+const DEPTH_MAX: usize = 2_000;
+
+/// How many levels of parentheses, brackets and `CASE` there may be.
+pub(crate) const NESTING_MAX: usize = 200;
+
+/// How many conditions may stand between `AND` and `OR`, and how many queries between `UNION` and its like, in one row.
+const CHAIN_MAX: usize = 20_000;
+
+/// What may be there so and so many times, with its name.
+const NUMBERS: [(usize, &str); 5] = [
+    (500, "tables and subqueries in FROM"),
+    (2_500, "queries, those of set operations among them"),
+    (1_000, "queries in WITH"),
+    (2_000, "branches of one CASE"),
+    (20_000, "elements of one ARRAY[...] or arguments of one function"),
+];
+
+/// Refuses statements whose tree would be deeper than the planner's stack. The depth of an expression is at most the
+/// number of its operators: counted between commas, and added up along open parentheses.
+pub(crate) fn guard_depth(tokens: &[TokenWithSpan]) -> Result<()> {
+    let mut open = vec![Level::default()];
+    let mut depth = 0usize;
+    for token in tokens {
+        match &token.token {
+            Token::LParen | Token::LBracket => open.push(Level::default()),
+            Token::RParen | Token::RBracket => depth -= close(&mut open),
+            Token::Comma => depth -= end_of_row(&mut open),
+            Token::Word(word) if word.keyword == Keyword::CASE => open.push(Level::default()),
+            Token::Word(word) if word.keyword == Keyword::END => depth -= close(&mut open),
+            Token::Word(word) if matches!(word.keyword, Keyword::WHEN | Keyword::THEN | Keyword::ELSE) => {
+                depth -= end_of_row(&mut open);
+            }
+            Token::Word(word) if is_chained(word.keyword) => {
+                let chain = open.last_mut().map_or(0, |top| {
+                    top.chain += 1;
+                    top.chain
+                });
+                if chain > CHAIN_MAX {
+                    return Err(too_deep(format!("A row of more than {CHAIN_MAX} AND, OR or UNION is too long.")));
+                }
+                depth -= open.last_mut().map_or(0, |top| std::mem::take(&mut top.operators));
+            }
+            operator if is_operator(operator) => {
+                depth += 1;
+                if let Some(top) = open.last_mut() {
+                    top.operators += 1;
+                }
+            }
+            _ => {}
+        }
+        if depth > DEPTH_MAX {
+            return Err(too_deep(format!("It has more than {DEPTH_MAX} operators in a row or within each other.")));
+        }
+        if open.len() > NESTING_MAX + 1 {
+            return Err(too_deep(format!("It has more than {NESTING_MAX} levels of parentheses, brackets or CASE.")));
+        }
+    }
+    Ok(())
+}
+
+/// What was counted within one pair of parentheses.
+#[derive(Default)]
+struct Level {
+    operators: usize,
+    chain: usize,
+}
+
+/// The operators that are counted no more.
+fn end_of_row(open: &mut [Level]) -> usize {
+    open.last_mut().map_or(0, |top| std::mem::take(top).operators)
+}
+
+fn close(open: &mut Vec<Level>) -> usize {
+    if open.len() > 1 { open.pop().map_or(0, |level| level.operators) } else { 0 }
+}
+
+fn is_chained(keyword: Keyword) -> bool {
+    matches!(keyword, Keyword::AND | Keyword::OR | Keyword::UNION | Keyword::INTERSECT)
+}
+
+fn is_operator(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => matches!(
+            word.keyword,
+            Keyword::NOT
+                | Keyword::EXCEPT
+                | Keyword::JOIN
+                | Keyword::IS
+                | Keyword::LIKE
+                | Keyword::ILIKE
+                | Keyword::COLLATE
+        ),
+        Token::Number(..) | Token::Whitespace(_) | Token::SingleQuotedString(_) | Token::Period => false,
+        Token::SemiColon | Token::EOF => false,
+        _ => true,
+    }
+}
+
+/// What the stack does not suffice for.
+pub(crate) fn too_deep(detail: String) -> SqlError {
+    let hint = "Split the statement, or use IN (...) or VALUES instead of long chains of operators.";
+    SqlError::new("54001", "stack depth limit exceeded").detail(detail).hint(hint)
+}
+
+/// What would take too long.
+pub(crate) fn too_complex(detail: String) -> SqlError {
+    let hint = "Split the statement, or put the values into a table and join that.";
+    SqlError::new("54000", "statement is too complex").detail(detail).hint(hint)
+}
+
+/// Refuses what the planner would take too long for.
+pub(crate) fn check(statement: &Statement) -> Result<()> {
+    match statement.visit(&mut Count::default()) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+#[derive(Default)]
+struct Count {
+    found: [usize; NUMBERS.len()],
+}
+
+impl Count {
+    fn add(&mut self, what: usize, count: usize) -> ControlFlow<Box<SqlError>> {
+        self.found[what] += count;
+        self.compare(what, self.found[what])
+    }
+
+    fn compare(&self, what: usize, count: usize) -> ControlFlow<Box<SqlError>> {
+        match NUMBERS[what] {
+            (most, name) if count > most => {
+                ControlFlow::Break(Box::new(too_complex(format!("It has more than {most} {name}."))))
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// How many queries a set operation puts together; a tree of them may be deep.
+fn members(body: &SetExpr) -> usize {
+    let (mut count, mut rest) = (0, vec![body]);
+    while let Some(body) = rest.pop() {
+        match body {
+            SetExpr::SetOperation { left, right, .. } => rest.extend([&**left, &**right]),
+            _ => count += 1,
+        }
+    }
+    count
+}
+
+impl Visitor for Count {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
+        crate::interrupt::check().map_or_else(|error| ControlFlow::Break(Box::new(error)), ControlFlow::Continue)?;
+        self.add(1, members(&query.body))?;
+        self.add(2, query.with.as_ref().map_or(0, |with| with.cte_tables.len()))
+    }
+
+    fn pre_visit_table_factor(&mut self, _: &TableFactor) -> ControlFlow<Self::Break> {
+        self.add(0, 1)
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+        match expr {
+            Expr::Case { conditions, .. } => self.compare(3, conditions.len()),
+            Expr::Array(array) => self.compare(4, array.elem.len()),
+            Expr::Function(function) => match &function.args {
+                datafusion::sql::sqlparser::ast::FunctionArguments::List(list) => self.compare(4, list.args.len()),
+                _ => ControlFlow::Continue(()),
+            },
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::cancel::{Reason, Token as StopToken};
+    use crate::interrupt;
+    use crate::parse::{Parsed, parse};
+
+    fn refused(text: &str) -> Option<&'static str> {
+        let checked = parse(text).and_then(|parsed| match parsed {
+            Parsed::Statement(statement) => check(&statement),
+            _ => Ok(()),
+        });
+        checked.err().map(|error| error.sqlstate)
+    }
+
+    fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
+        format!("SELECT {}{inner}{}", open.repeat(depth), close.repeat(depth))
+    }
+
+    #[test]
+    fn depth_is_counted_along_one_chain() {
+        let many = DEPTH_MAX + 1;
+        assert_eq!(refused(&format!("SELECT 1{}", "+1".repeat(many))), Some("54001"));
+        assert_eq!(refused(&nested("(", "", "", NESTING_MAX * 2)), Some("54001"));
+        assert_eq!(refused(&format!("SELECT 1{}", ", 1 + 1".repeat(many))), None);
+        let row = ", (1, 2 + 3, CASE WHEN 1 = 1 THEN 2 END)";
+        assert_eq!(refused(&format!("VALUES (1, 2, 3){}", row.repeat(DEPTH_MAX))), None);
+        assert_eq!(refused(&format!("SELECT a = 1{}", " OR a = 1".repeat(DEPTH_MAX * 4))), None);
+        assert_eq!(refused(&format!("SELECT 1{}", " UNION ALL SELECT 1".repeat(DEPTH_MAX))), None);
+    }
+
+    #[test]
+    fn whatever_nests_is_parsed_or_refused_but_not_tried_for_ever() {
+        let nesting = [
+            ("abs(", "1", ")"),
+            ("coalesce(1, ", "1", ")"),
+            ("(", "1", ")"),
+            ("ARRAY[", "1", "]"),
+            ("CASE WHEN true THEN ", "1", " END"),
+            ("CASE 1 WHEN ", "1", " THEN 1 END"),
+            ("cast(", "1", " AS int)"),
+            ("1 IN (1, ", "1", ")"),
+            ("position('a' IN ", "'a'", ")::text"),
+            ("substring(", "'a'", " FROM 1)"),
+            ("extract(year FROM ", "now()", ")"),
+            ("trim(", "'a'", ")"),
+            ("EXISTS (SELECT ", "1", ")"),
+            ("(SELECT ", "1", ")"),
+            ("array(SELECT ", "1", ")"),
+            ("a[", "1", "]"),
+        ];
+        for (open, inner, close) in nesting {
+            for depth in [20, 45, NESTING_MAX - 1] {
+                assert_eq!(refused(&nested(open, inner, close, depth)), None, "{open} {depth} times");
+            }
+            for depth in [NESTING_MAX + 1, 20_000] {
+                assert_eq!(refused(&nested(open, inner, close, depth)), Some("54001"), "{open} {depth} times");
+            }
+            // An error in the middle has the parser try whatever else each level might be.
+            for wrong in [" 1 1", ")", "]", ", ,"] {
+                assert!(refused(&nested(open, wrong, close, 60)).is_some(), "{open} {wrong}");
+            }
+        }
+        let from = |open: &str, inner: &str, close: &str, depth| {
+            nested(open, inner, close, depth).replacen("SELECT ", "SELECT * FROM ", 1)
+        };
+        assert_eq!(refused(&from("(", "t CROSS JOIN t", ")", 40)), None);
+        assert_eq!(refused(&from("(SELECT * FROM ", "t", ") x", 40)), None);
+        assert!(matches!(refused(&from("((SELECT * FROM ", "t", ") x CROSS JOIN t)", 40)), None | Some("54000")));
+    }
+
+    #[test]
+    fn numbers_are_limited() {
+        let row = |item: &str, count: usize| vec![item; count].join(", ");
+        for (of, with) in [
+            ("SELECT 1 FROM ", "t"),
+            ("SELECT ARRAY[", "1"),
+            ("SELECT greatest(", "1"),
+            ("WITH ", "a AS (SELECT 1)"),
+            ("SELECT CASE", " WHEN true THEN 1"),
+            ("SELECT 1", " UNION SELECT 1 EXCEPT SELECT 1"),
+        ] {
+            let few = if with == "t" { 500 } else { 900 };
+            let text = |count| match with.starts_with(' ') {
+                true => format!("{of}{}", with.repeat(count)),
+                false => format!("{of}{}", row(with, count)),
+            };
+            let close = match of {
+                "SELECT ARRAY[" => "]",
+                "SELECT greatest(" => ")",
+                "WITH " => " SELECT 1",
+                "SELECT CASE" => " END",
+                _ => "",
+            };
+            assert_eq!(refused(&(text(few) + close)), None, "{of}");
+            assert!(matches!(refused(&(text(20_001) + close)), Some("54000" | "54001")), "{of}");
+        }
+    }
+
+    #[test]
+    fn a_parser_stops_when_its_statement_does() {
+        let token = Arc::new(StopToken::default());
+        let _scope = interrupt::enter(&token);
+        for text in ["SELECT 1".to_owned(), nested("abs(", "1", ")", 100), format!("SELECT 1{}", ", 1".repeat(10_000))]
+        {
+            assert_eq!(refused(&text), None);
+            let stopped = Arc::new(StopToken::default());
+            stopped.cancel(Reason::User);
+            let _scope = interrupt::enter(&stopped);
+            assert_eq!(refused(&text), Some("57014"));
+        }
+    }
+}

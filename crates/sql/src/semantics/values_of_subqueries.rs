@@ -1,0 +1,83 @@
+//! `VALUES` with subqueries in its rows: the planner has no place there to run them, so that each row becomes a `SELECT`
+//! and the list a `UNION ALL` of these, with the names that `VALUES` gives its columns.
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Values, Visit, VisitMut, Visitor,
+    VisitorMut,
+};
+
+use crate::chains;
+use crate::error::{Result, SqlError};
+use crate::values_list::template;
+
+/// Rewrites every such list of a statement.
+pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
+    match statement.visit(&mut Lists) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct Lists;
+
+impl VisitorMut for Lists {
+    type Break = SqlError;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        match spell_out_body(&mut query.body) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+fn spell_out_body(body: &mut SetExpr) -> Result<()> {
+    match body {
+        SetExpr::SetOperation { left, right, .. } => {
+            spell_out_body(left)?;
+            spell_out_body(right)?;
+        }
+        SetExpr::Values(values) if Visit::visit(&*values, &mut AnyQuery).is_break() => {
+            *body = selects(std::mem::replace(values, chains::no_values()))?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Finds a subquery.
+struct AnyQuery;
+
+impl Visitor for AnyQuery {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+}
+
+fn selects(values: Values) -> Result<SetExpr> {
+    let width = values.rows.first().map_or(0, |row| row.content.len());
+    if values.rows.iter().any(|row| row.content.len() != width) {
+        return Err(SqlError::syntax("VALUES lists must all be the same length"));
+    }
+    let rows = values.rows.into_iter().map(|row| select(row.content));
+    let rows = rows.collect::<Result<Vec<SetExpr>>>()?;
+    let all = chains::balanced(rows, &|left, right| SetExpr::SetOperation {
+        op: SetOperator::Union,
+        set_quantifier: SetQuantifier::All,
+        left: Box::new(left),
+        right: Box::new(right),
+    });
+    all.ok_or_else(|| SqlError::syntax("VALUES without rows"))
+}
+
+fn select(row: Vec<Expr>) -> Result<SetExpr> {
+    let mut query = template("SELECT 1")?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        let column = |(at, expr)| SelectItem::ExprWithAlias { expr, alias: Ident::new(format!("column{}", at + 1)) };
+        select.projection = row.into_iter().enumerate().map(column).collect();
+    }
+    Ok(*query.body)
+}
