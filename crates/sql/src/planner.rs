@@ -29,9 +29,9 @@ use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, Subplans, Unnested, WithNames, cast_names, duplicates,
-    optimizer_rules, ordered, physical_rules, recursion, rows, spell_out, using, values_of_subqueries, whole_rows,
-    windows,
+    AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, RecursiveTypes, Subplans, Unnested, WithNames,
+    cast_names, duplicates, optimizer_rules, ordered, physical_rules, quantified, recursion, row_values, rows,
+    spell_out, using, values_of_subqueries, whole_rows, windows,
 };
 use crate::stop::{self, StopFlag};
 use crate::types::CastTypes;
@@ -106,10 +106,12 @@ fn build_template(partitions: usize) -> SessionState {
     // A row found by its key is not worth spreading over threads.
     options.execution.use_row_number_estimates_to_optimize_partitioning = true;
     options.execution.time_zone = Some("UTC".to_owned());
+    // Some rules know better than others what can't be NULL; that they differ harms nobody.
+    options.execution.skip_physical_aggregate_schema_check = true;
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
     expr_planners.extend(SessionStateDefaults::default_expr_planners());
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
-        vec![Arc::new(Unnested), Arc::new(Multisets), Arc::new(AdaptLiterals)];
+        vec![Arc::new(RecursiveTypes), Arc::new(Unnested), Arc::new(Multisets), Arc::new(AdaptLiterals)];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(CheckedIntegers));
     let mut builder = SessionStateBuilder::new()
@@ -154,6 +156,7 @@ impl Planner {
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
         past::resolve(self, &mut statement, &mut view, source)?;
+        quantified::spell_out(&mut statement);
         let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, source)?;
         limits::check(&statement)?;
         values_of_subqueries::spell_out(&mut statement)?;
@@ -162,6 +165,7 @@ impl Planner {
         windows::spell_out(&mut statement, source)?;
         spell_out(&mut statement)?;
         rows::spell_out(&mut statement)?;
+        row_values::spell_out(&mut statement)?;
         functions::set_returning::spell_out(&mut statement);
         whole_rows::rewrite(&mut statement, &view.tables)?;
         using::rewrite(&mut statement, &view.tables)?;

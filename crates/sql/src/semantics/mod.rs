@@ -19,7 +19,9 @@ mod numbers;
 mod operators;
 pub(crate) mod ordered;
 mod pushdown;
+pub(crate) mod quantified;
 pub(crate) mod recursion;
+pub(crate) mod row_values;
 pub(crate) mod rows;
 mod spellings;
 mod subplan;
@@ -39,6 +41,7 @@ pub(crate) use adapt::{AdaptLiterals, LiteralPlanner};
 pub(crate) use checked::CheckedIntegers;
 pub(crate) use multisets::Multisets;
 pub(crate) use pushdown::{optimizer_rules, physical_rules};
+pub(crate) use recursion::RecursiveTypes;
 pub(crate) use subplan::{Statement, Subplans, WithNames};
 pub(crate) use unnested::Unnested;
 

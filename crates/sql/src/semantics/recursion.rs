@@ -2,6 +2,13 @@
 //! items in an order in which each stands behind those that it names.
 use std::ops::ControlFlow;
 
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::logical_plan::RecursiveQuery;
+use datafusion::logical_expr::{Expr as PlanExpr, ExprSchemable, LogicalPlan};
+use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::{
     Cte, Expr, Ident, Join, JoinOperator, LimitClause, ObjectNamePart, Query, Select, SetExpr, SetOperator,
     SetQuantifier, Statement, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut, With,
@@ -10,6 +17,8 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::parse::Source;
+use crate::types::type_name;
+use crate::values_list::template;
 
 /// Checks the recursive queries of a statement; `is_aggregate` knows the names of aggregate functions.
 pub(crate) fn check(statement: &mut Statement, source: &Source, is_aggregate: &dyn Fn(&str) -> bool) -> Result<()> {
@@ -29,10 +38,74 @@ impl VisitorMut for Queries<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         let Some(with) = query.with.as_mut().filter(|with| with.recursive) else { return ControlFlow::Continue(()) };
-        match order(with).and_then(|()| with.cte_tables.iter().try_for_each(|cte| self.check(cte))) {
+        match order(with).and_then(|()| with.cte_tables.iter_mut().try_for_each(|cte| self.prepare(cte))) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(Box::new(error)),
         }
+    }
+}
+
+/// The recursive term as a table of its own, so that the casts which the planner puts above it are known from the user's.
+fn wrap(term: &mut SetExpr) -> Result<()> {
+    let text = format!("SELECT * FROM (SELECT 1) AS \"{TERM}\"");
+    let mut outer = template(&text)?;
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(TableFactor::Derived { subquery, .. }) = select.from.first_mut().map(|table| &mut table.relation)
+    {
+        subquery.body = Box::new(std::mem::replace(term, SetExpr::Query(template("SELECT 1")?)));
+    }
+    *term = *outer.body;
+    Ok(())
+}
+
+/// The name of that table; no statement can spell it.
+const TERM: &str = "\0term";
+
+/// Refuses recursive queries whose recursive term has values that the other term's type does not hold: the planner casts
+/// them.
+#[derive(Debug)]
+pub(crate) struct RecursiveTypes;
+
+impl AnalyzerRule for RecursiveTypes {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan, DataFusionError> {
+        plan.apply_with_subqueries(|node| match node {
+            LogicalPlan::RecursiveQuery(query) => check_types(query).map(|()| TreeNodeRecursion::Continue),
+            _ => Ok(TreeNodeRecursion::Continue),
+        })?;
+        Ok(plan)
+    }
+
+    fn name(&self) -> &str {
+        "recursive_types"
+    }
+}
+
+fn check_types(query: &RecursiveQuery) -> Result<(), DataFusionError> {
+    let LogicalPlan::Projection(term) = query.recursive_term.as_ref() else { return Ok(()) };
+    for (at, expr) in term.expr.iter().enumerate() {
+        let expr = if let PlanExpr::Alias(alias) = expr { alias.expr.as_ref() } else { expr };
+        let PlanExpr::Cast(cast) = expr else { continue };
+        let (to, from) = (cast.field.data_type(), cast.expr.get_type(term.input.schema())?);
+        if rank(&from) > rank(to) {
+            let (name, column) = (&query.name, at + 1);
+            let (to, from) = (type_name(to), type_name(&from));
+            let message = format!(
+                "recursive query \"{name}\" column {column} has type {to} in non-recursive term but type {from} overall"
+            );
+            let hint = "Cast the output of the non-recursive term to the correct type.";
+            return Err(DataFusionError::External(Box::new(SqlError::new("42804", message).hint(hint))));
+        }
+    }
+    Ok(())
+}
+
+/// Which numbers hold the others.
+fn rank(data_type: &ArrowType) -> u8 {
+    match data_type {
+        _ if data_type.is_floating() => 3,
+        _ if data_type.is_decimal() => 2,
+        _ if data_type.is_integer() => 1,
+        _ => 0,
     }
 }
 
@@ -84,11 +157,19 @@ impl Within {
 }
 
 impl Queries<'_> {
-    fn check(&self, cte: &Cte) -> Result<()> {
+    fn prepare(&self, cte: &mut Cte) -> Result<()> {
         let name = fold(&cte.alias.name);
         if !names(&cte.query, &name) {
             return Ok(());
         }
+        self.check(cte, name)?;
+        match cte.query.body.as_mut() {
+            SetExpr::SetOperation { right, .. } => wrap(right),
+            _ => Ok(()),
+        }
+    }
+
+    fn check(&self, cte: &Cte, name: String) -> Result<()> {
         let invalid = |text: String, at: &Ident| Err(SqlError::new("42P19", text).at(self.source.start(at.span)));
         let SetExpr::SetOperation { op: SetOperator::Union, left, right, .. } = cte.query.body.as_ref() else {
             let form = "non-recursive-term UNION [ALL] recursive-term";

@@ -10,9 +10,10 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility, cast,
 };
 
 use super::answer::Answer;
@@ -64,7 +65,7 @@ pub(super) fn call(
         }
         _ => {}
     }
-    let plan = scope::without_wrappers(plan)?;
+    let (operand, plan) = alike(operand, scope::without_wrappers(plan)?, visible)?;
     let references = scope::open_references(&plan)?;
     let plan = scope::replace_references(plan, &|reference| {
         let at = references.iter().position(|known| known.1 == reference.1)?;
@@ -93,6 +94,21 @@ pub(super) fn call(
     };
     let args = operand.into_iter().chain(references.into_iter().map(argument)).collect();
     Ok(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args)))
+}
+
+/// The value that is compared and the column that it is compared with, of one type. They were of one, but the quotient of
+/// two numbers may have got more digits since.
+fn alike(operand: Option<Expr>, plan: LogicalPlan, visible: &DFSchema) -> Result<(Option<Expr>, LogicalPlan)> {
+    let Some(operand) = operand else { return Ok((None, plan)) };
+    let (of_operand, of_column) = (operand.get_type(visible)?, plan.schema().field(0).data_type().clone());
+    match comparison_coercion(&of_operand, &of_column) {
+        Some(common) if of_operand != of_column => {
+            let column = Expr::Column(plan.schema().columns().swap_remove(0));
+            let plan = LogicalPlanBuilder::from(plan).project([cast(column, common.clone())])?.build()?;
+            Ok((Some(cast(operand, common)), plan))
+        }
+        _ => Ok((Some(operand), plan)),
+    }
 }
 
 /// No more rows than are needed to know the answer.

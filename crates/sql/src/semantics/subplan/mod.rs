@@ -34,7 +34,7 @@ use datafusion::common::{Column, DFSchema};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{BinaryExpr, Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Expr, Filter, LogicalPlan, Operator, Subquery};
+use datafusion::logical_expr::{Expr, ExprSchemable, Filter, LogicalPlan, Operator, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::adapt::visible;
@@ -75,6 +75,19 @@ fn out_of_reach(column: &Column) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
+/// An aggregate of nothing but columns of an outer query is that query's in SQL, and can't be moved there any more.
+fn check_aggregates(node: &LogicalPlan) -> Result<()> {
+    let LogicalPlan::Aggregate(aggregate) = node else { return Ok(()) };
+    for expr in &aggregate.aggr_expr {
+        if expr.contains_outer() && !expr.any_column_refs() {
+            let error = SqlError::unsupported("an aggregate of columns of an outer query within a subquery");
+            let hint = "Work it out in the outer query, or in a query in its FROM.";
+            return Err(DataFusionError::External(Box::new(error.hint(hint))));
+        }
+    }
+    Ok(())
+}
+
 /// Where an expression stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -93,6 +106,7 @@ impl Subplans {
 
     fn convert_node(&self, node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let node = lateral::convert(node, self)?;
+        check_aggregates(&node)?;
         if !has_subqueries(&node)? {
             return Ok(Transformed::yes(node.recompute_schema()?));
         }
@@ -146,7 +160,9 @@ impl Subplans {
             Expr::InSubquery(InSubquery { expr, subquery, negated: false }) if place != Place::Negated => {
                 let expr = expr.transform_up(|expr| self.value(expr, visible, true))?.data;
                 let plan = self.convert(subquery.subquery.as_ref().clone())?;
-                match joinable::members(&plan, visible)? {
+                let is_same_type = expr.get_type(visible)? == *plan.schema().field(0).data_type();
+                let plain = if is_same_type { joinable::members(&plan, visible)? } else { None };
+                match plain {
                     // A set of values that is the same for all rows is as quickly searched as joined.
                     Some(plain) if place == Place::Condition || !plain.outer_ref_columns.is_empty() => {
                         Ok(Expr::InSubquery(InSubquery::new(Box::new(expr), plain, false)))

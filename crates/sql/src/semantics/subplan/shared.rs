@@ -1,5 +1,6 @@
 //! Queries of `WITH` that are worked out once, however often they are named: those that are named more than once, that have
-//! functions which give another value each time, or that say `MATERIALIZED`.
+//! functions which give another value each time, or that say `MATERIALIZED`. Queries in FROM that select such functions are
+//! worked out as they stand, too, whatever of them is needed.
 //!
 //! The planner puts a copy of the query's plan wherever it is named. Copies are found by their name and by being equal, and
 //! one table stands for them, whose scans share the rows: whoever needs a batch first has it computed, and it stays for the
@@ -24,7 +25,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use datafusion::sql::sqlparser::ast::{self, CteAsMaterialized, Visit, Visitor};
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::Mutex;
 
 use super::run::Statement;
@@ -61,7 +62,7 @@ impl Visitor for WithNames {
 /// Puts tables in the place of queries that are worked out once.
 pub(super) fn share(plan: LogicalPlan, plans: &Subplans) -> Result<LogicalPlan> {
     let names = &plans.statement.with_names;
-    if names.0.is_empty() {
+    if names.0.is_empty() && !call::is_volatile(&plan)? {
         return Ok(plan);
     }
     let mut uses: HashMap<LogicalPlan, usize> = HashMap::new();
@@ -85,48 +86,60 @@ struct Sharing<'a> {
 impl Sharing<'_> {
     fn plan(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let shared = plan.transform_down_with_subqueries(|node| {
-            let Some(alias) = self.is_shared(&node)? else { return Ok(Transformed::no(node)) };
+            let LogicalPlan::SubqueryAlias(alias) = &node else { return Ok(Transformed::no(node)) };
             let table = match self.tables.get(&node) {
                 Some(table) => table.clone(),
-                None => {
-                    let table = self.table(&alias)?;
+                None if self.is_shared(&node, alias)? => {
+                    let table = self.table(alias, true)?;
                     self.tables.insert(node, table.clone());
                     table
                 }
+                None if selects_volatile(alias) && !scope::is_open(&node)? => self.table(alias, false)?,
+                None => return Ok(Transformed::no(node)),
             };
             Ok(Transformed::new(table, true, TreeNodeRecursion::Jump))
         })?;
         Ok(shared.data)
     }
 
-    fn is_shared(&self, node: &LogicalPlan) -> Result<Option<SubqueryAlias>> {
-        let (LogicalPlan::SubqueryAlias(alias), Some(uses)) = (node, self.uses.get(node)) else { return Ok(None) };
+    /// Whether it is a query of WITH that is worked out once.
+    fn is_shared(&self, node: &LogicalPlan, alias: &SubqueryAlias) -> Result<bool> {
+        let Some(uses) = self.uses.get(node) else { return Ok(false) };
         let said = self.plans.statement.with_names.0.get(alias.alias.table()).copied().flatten();
         let is_asked = said == Some(true) || (*uses > 1 && said != Some(false));
-        let is_shared = (is_asked || call::is_volatile(node)?) && !scope::is_open(node)?;
-        Ok(is_shared.then(|| alias.clone()))
+        Ok((is_asked || call::is_volatile(node)?) && !scope::is_open(node)?)
     }
 
-    fn table(&mut self, alias: &SubqueryAlias) -> Result<LogicalPlan> {
+    fn table(&mut self, alias: &SubqueryAlias, keeps: bool) -> Result<LogicalPlan> {
         let query = self.plan(alias.input.as_ref().clone())?;
         let schema = query.schema().inner().clone();
         let query = self.plans.statement.optimize(self.plans.convert(query)?)?;
         let rows = Mutex::new(Rows { source: Source::Waiting, batches: Vec::new() });
         let statement = self.plans.statement.clone();
         let name = alias.alias.table().to_owned();
-        let table = SharedTable(Arc::new(Shared { name: name.clone(), query, schema, statement, rows }));
+        let table = SharedTable(Arc::new(Shared { name: name.clone(), query, schema, statement, rows, keeps }));
         let source = provider_as_source(Arc::new(table));
         LogicalPlanBuilder::scan(name, source, None)?.alias(alias.alias.clone())?.build()
     }
 }
 
-/// A query whose rows are kept.
+/// Whether the query of an alias selects functions that give another value each time.
+fn selects_volatile(alias: &SubqueryAlias) -> bool {
+    match alias.input.as_ref() {
+        LogicalPlan::Projection(projection) => projection.expr.iter().any(Expr::is_volatile),
+        _ => false,
+    }
+}
+
+/// A query of which each row is worked out once.
 struct Shared {
     name: String,
     query: LogicalPlan,
     schema: SchemaRef,
     statement: Arc<Statement>,
     rows: Mutex<Rows>,
+    /// Whether its rows are kept for others that read them.
+    keeps: bool,
 }
 
 impl fmt::Debug for Shared {
@@ -213,6 +226,13 @@ impl TableProvider for SharedTable {
     }
 }
 
+fn projected(batch: RecordBatch, columns: Option<&Vec<usize>>) -> Result<RecordBatch> {
+    match columns {
+        Some(columns) => Ok(batch.project(columns)?),
+        None => Ok(batch),
+    }
+}
+
 /// Reads the rows of a query that is worked out once.
 #[derive(Debug)]
 struct SharedExec {
@@ -258,14 +278,16 @@ impl ExecutionPlan for SharedExec {
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (shared, projection) = (self.shared.clone(), self.projection.clone());
+        if !shared.keeps {
+            let started = async move { shared.statement.stream(&shared.query).await };
+            let batches = stream::once(started).try_flatten().map(move |batch| projected(batch?, projection.as_ref()));
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), batches)));
+        }
         let batches = stream::unfold(0, move |at| {
             let (shared, projection) = (shared.clone(), projection.clone());
             async move {
                 let batch = shared.batch(at).await.transpose()?;
-                let projected = batch.and_then(|batch| match &projection {
-                    Some(columns) => Ok(batch.project(columns)?),
-                    None => Ok(batch),
-                });
+                let projected = batch.and_then(|batch| projected(batch, projection.as_ref()));
                 Some((projected, at + 1))
             }
         });
