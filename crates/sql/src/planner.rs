@@ -183,13 +183,12 @@ impl Planner {
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));
         let flag = StopFlag::default();
-        let owner = semantics::Statement {
-            state: state.clone(),
-            token: token.clone(),
-            flag: flag.clone(),
-            with_names: WithNames::of(&statement),
-        };
-        state.add_analyzer_rule(Arc::new(Subplans { statement: Arc::new(owner) }));
+        let with_names = WithNames::of(&statement);
+        if with_names.has_inner_queries() {
+            let (state_of_inner, token, flag) = (state.clone(), token.clone(), flag.clone());
+            let owner = semantics::Statement { state: state_of_inner, token, flag, with_names };
+            state.add_analyzer_rule(Arc::new(Subplans { statement: Arc::new(owner) }));
+        }
         let text: Arc<str> = Arc::from(source.text);
         let stop = token.clone();
         run(&stop, async move {

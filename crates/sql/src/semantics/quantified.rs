@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::{
     Array, BinaryOperator, Expr, Function, FunctionArguments, ObjectNamePart, Statement, VisitMut, VisitorMut,
 };
 
+use super::row_values::balanced;
 use crate::names::fold;
 
 /// Rewrites every such comparison of a statement.
@@ -78,9 +79,6 @@ fn each(left: &Expr, op: &BinaryOperator, items: &[Expr], is_all: bool) -> Optio
         return Some(Expr::Nested(Box::new(list)));
     }
     let one = |item: &Expr| Expr::BinaryOp { left: nested(left.clone()), op: op.clone(), right: nested(item.clone()) };
-    let joined = |left: Expr, right: Expr| {
-        let op = if is_all { BinaryOperator::And } else { BinaryOperator::Or };
-        Expr::BinaryOp { left: nested(left), op, right: nested(right) }
-    };
-    items.iter().map(one).reduce(joined).map(|all| Expr::Nested(Box::new(all)))
+    let joined = if is_all { BinaryOperator::And } else { BinaryOperator::Or };
+    balanced(items.iter().map(one).collect(), &joined)
 }

@@ -52,7 +52,7 @@ fn wrap(term: &mut SetExpr) -> Result<()> {
     if let SetExpr::Select(select) = outer.body.as_mut()
         && let Some(TableFactor::Derived { subquery, .. }) = select.from.first_mut().map(|table| &mut table.relation)
     {
-        subquery.body = Box::new(std::mem::replace(term, SetExpr::Query(template("SELECT 1")?)));
+        *subquery.body = std::mem::replace(term, SetExpr::Query(template("SELECT 1")?));
     }
     *term = *outer.body;
     Ok(())

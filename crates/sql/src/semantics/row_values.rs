@@ -120,7 +120,7 @@ fn pairs<'e>(left: &[&'e Expr], right: &[&'e Expr]) -> Result<Vec<(&'e Expr, &'e
 }
 
 /// One expression of many: a tree that is no deeper than need be.
-fn balanced(mut exprs: Vec<Expr>, op: &BinaryOperator) -> Option<Expr> {
+pub(super) fn balanced(mut exprs: Vec<Expr>, op: &BinaryOperator) -> Option<Expr> {
     match exprs.len() {
         0 => None,
         1 => exprs.pop(),

@@ -34,7 +34,10 @@ use crate::names::fold;
 
 /// The names of a statement's WITH queries, and whether each says to be worked out once, or says not to.
 #[derive(Debug, Default)]
-pub(crate) struct WithNames(BTreeMap<String, Option<bool>>);
+pub(crate) struct WithNames {
+    names: BTreeMap<String, Option<bool>>,
+    queries: usize,
+}
 
 impl WithNames {
     pub(crate) fn of(statement: &ast::Statement) -> WithNames {
@@ -42,15 +45,21 @@ impl WithNames {
         let _ = statement.visit(&mut names);
         names
     }
+
+    /// Whether there are queries within the statement's query.
+    pub(crate) fn has_inner_queries(&self) -> bool {
+        self.queries > 1
+    }
 }
 
 impl Visitor for WithNames {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+        self.queries += 1;
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
             let said = cte.materialized.as_ref().map(|said| matches!(said, CteAsMaterialized::Materialized));
-            let known = self.0.entry(fold(&cte.alias.name)).or_insert(said);
+            let known = self.names.entry(fold(&cte.alias.name)).or_insert(said);
             if *known != said {
                 *known = None;
             }
@@ -62,13 +71,13 @@ impl Visitor for WithNames {
 /// Puts tables in the place of queries that are worked out once.
 pub(super) fn share(plan: LogicalPlan, plans: &Subplans) -> Result<LogicalPlan> {
     let names = &plans.statement.with_names;
-    if names.0.is_empty() && !call::is_volatile(&plan)? {
+    if names.names.is_empty() && !call::is_volatile(&plan)? {
         return Ok(plan);
     }
     let mut uses: HashMap<LogicalPlan, usize> = HashMap::new();
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::SubqueryAlias(alias) = node
-            && names.0.contains_key(alias.alias.table())
+            && names.names.contains_key(alias.alias.table())
         {
             *uses.entry(node.clone()).or_default() += 1;
         }
@@ -105,7 +114,7 @@ impl Sharing<'_> {
     /// Whether it is a query of WITH that is worked out once.
     fn is_shared(&self, node: &LogicalPlan, alias: &SubqueryAlias) -> Result<bool> {
         let Some(uses) = self.uses.get(node) else { return Ok(false) };
-        let said = self.plans.statement.with_names.0.get(alias.alias.table()).copied().flatten();
+        let said = self.plans.statement.with_names.names.get(alias.alias.table()).copied().flatten();
         let is_asked = said == Some(true) || (*uses > 1 && said != Some(false));
         Ok((is_asked || call::is_volatile(node)?) && !scope::is_open(node)?)
     }
