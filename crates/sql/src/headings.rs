@@ -2,21 +2,40 @@
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
-use datafusion::sql::sqlparser::ast::{Expr, ObjectNamePart, Query, SelectItem, SetExpr};
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, ArrayElemTypeDef, DataType as SqlType, Expr, ObjectNamePart, Query, SelectItem, SetExpr, TrimWhereField,
+};
+use engine::DataType;
 
 use crate::names::fold;
 use crate::semantics::duplicates;
-use crate::types::type_name_of_sql;
+use crate::types::{as_uuid, type_name_of_sql};
 
 /// What is known of a query's column names from its text.
 #[derive(Default)]
 pub(crate) struct Headings {
     /// Names of the columns before the first `*`.
-    before: Vec<String>,
+    before: Vec<Heading>,
     /// Whether there is a `*`.
     has_wildcard: bool,
     /// Names of the columns after the last `*`.
-    after: Vec<String>,
+    after: Vec<Heading>,
+}
+
+/// What is known of one column.
+struct Heading {
+    name: String,
+    is_uuid: bool,
+}
+
+impl Heading {
+    fn on(&self, field: Field) -> Field {
+        let field = field.with_name(&self.name);
+        match self.is_uuid && *field.data_type() == DataType::Uuid.to_arrow() {
+            true => as_uuid(field),
+            false => field,
+        }
+    }
 }
 
 impl Headings {
@@ -40,9 +59,9 @@ pub(crate) fn of(query: &Query) -> Headings {
     match body {
         SetExpr::Select(select) => {
             for item in &select.projection {
-                let name = match item {
-                    SelectItem::UnnamedExpr(expr) => heading(expr).unwrap_or_else(|| "?column?".to_owned()),
-                    SelectItem::ExprWithAlias { alias, .. } => fold(alias),
+                let (name, expr) = match item {
+                    SelectItem::UnnamedExpr(expr) => (heading(expr).unwrap_or_else(|| "?column?".to_owned()), expr),
+                    SelectItem::ExprWithAlias { expr, alias } => (fold(alias), expr),
                     _ => {
                         headings.has_wildcard = true;
                         headings.after.clear();
@@ -50,7 +69,7 @@ pub(crate) fn of(query: &Query) -> Headings {
                     }
                 };
                 let list = if headings.has_wildcard { &mut headings.after } else { &mut headings.before };
-                list.push(name);
+                list.push(Heading { name, is_uuid: is_uuid(expr) });
             }
         }
         _ => headings.has_wildcard = true,
@@ -60,35 +79,78 @@ pub(crate) fn of(query: &Query) -> Headings {
 
 /// The name that PostgreSQL derives from an expression, if it finds one.
 pub(crate) fn heading(expr: &Expr) -> Option<String> {
+    named_by(expr).map(|(name, _)| name)
+}
+
+/// What a name is taken from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A column, a function or the like.
+    Word,
+    /// The type of a cast, or `case`: a name that gives way to others.
+    Form,
+}
+
+fn named_by(expr: &Expr) -> Option<(String, Origin)> {
+    let word = |name: &str| Some((name.to_owned(), Origin::Word));
+    let from_word = |expr: &Expr| named_by(expr).filter(|(_, origin)| *origin == Origin::Word);
     match expr {
-        Expr::Identifier(ident) => Some(fold(ident)),
-        Expr::CompoundIdentifier(parts) => parts.last().map(fold),
+        Expr::Identifier(ident) => word(&fold(ident)),
+        Expr::CompoundIdentifier(parts) => word(&fold(parts.last()?)),
         Expr::Function(function) => match function.name.0.last()? {
-            ObjectNamePart::Identifier(ident) => Some(fold(ident)),
+            ObjectNamePart::Identifier(ident) => word(&fold(ident)),
             ObjectNamePart::Function(_) => None,
         },
-        Expr::Cast { expr, data_type, .. } => heading(expr).or_else(|| Some(type_name_of_sql(data_type))),
-        Expr::TypedString(typed) => Some(type_name_of_sql(&typed.data_type)),
-        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => heading(inner),
+        Expr::Cast { expr, data_type, .. } => from_word(expr).or_else(|| Some((type_heading(data_type), Origin::Form))),
+        Expr::TypedString(typed) => Some((type_heading(&typed.data_type), Origin::Form)),
+        Expr::Interval(_) => Some(("interval".to_owned(), Origin::Form)),
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => named_by(inner),
         Expr::Case { else_result, .. } => {
-            Some(else_result.as_ref().and_then(|result| heading(result)).unwrap_or_else(|| "case".to_owned()))
+            let other = else_result.as_ref().and_then(|result| from_word(result));
+            other.or_else(|| Some(("case".to_owned(), Origin::Form)))
         }
-        Expr::Exists { negated: false, .. } => Some("exists".to_owned()),
-        Expr::Subquery(query) => of(query).before.into_iter().next(),
-        Expr::Extract { .. } => Some("extract".to_owned()),
-        Expr::Substring { .. } => Some("substring".to_owned()),
-        Expr::Position { .. } => Some("position".to_owned()),
-        Expr::Trim { .. } => Some("btrim".to_owned()),
-        Expr::Ceil { .. } => Some("ceil".to_owned()),
-        Expr::Floor { .. } => Some("floor".to_owned()),
-        Expr::Overlay { .. } => Some("overlay".to_owned()),
-        Expr::Interval(_) => Some("interval".to_owned()),
-        Expr::Array(_) => Some("array".to_owned()),
-        Expr::Tuple(_) => Some("row".to_owned()),
-        Expr::Value(value) if matches!(value.value, datafusion::sql::sqlparser::ast::Value::Boolean(_)) => {
-            Some("bool".to_owned())
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            let is_subscript = |access: &AccessExpr| matches!(access, AccessExpr::Subscript(_));
+            named_by(root).filter(|_| access_chain.iter().all(is_subscript))
         }
+        Expr::Exists { .. } => word("exists"),
+        Expr::Subquery(query) => word(&of(query).before.into_iter().next()?.name),
+        Expr::Extract { .. } => word("extract"),
+        Expr::Substring { shorthand, .. } => word(if *shorthand { "substr" } else { "substring" }),
+        Expr::Position { .. } => word("position"),
+        Expr::Trim { trim_where, .. } => word(match trim_where {
+            Some(TrimWhereField::Leading) => "ltrim",
+            Some(TrimWhereField::Trailing) => "rtrim",
+            Some(TrimWhereField::Both) | None => "btrim",
+        }),
+        Expr::Ceil { .. } => word("ceil"),
+        Expr::Floor { .. } => word("floor"),
+        Expr::Overlay { .. } => word("overlay"),
+        Expr::Array(_) => word("array"),
+        Expr::Tuple(_) => word("row"),
         _ => None,
+    }
+}
+
+/// PostgreSQL's short name of a type; of an array that of its items.
+fn type_heading(data_type: &SqlType) -> String {
+    match data_type {
+        SqlType::Array(
+            ArrayElemTypeDef::SquareBracket(item, _)
+            | ArrayElemTypeDef::AngleBracket(item)
+            | ArrayElemTypeDef::Parenthesis(item),
+        ) => type_heading(item),
+        other => type_name_of_sql(other),
+    }
+}
+
+/// Whether an expression is a cast to `uuid`, of which a constant does not know what it is.
+fn is_uuid(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { data_type, .. } => *data_type == SqlType::Uuid,
+        Expr::TypedString(typed) => typed.data_type == SqlType::Uuid,
+        Expr::Nested(inner) => is_uuid(inner),
+        _ => false,
     }
 }
 
@@ -109,8 +171,8 @@ pub(crate) fn apply(schema: &SchemaRef, headings: &Headings) -> SchemaRef {
         let field = field.as_ref().clone().with_nullable(true);
         match at {
             _ if !is_known => named(field),
-            _ if at < headings.before.len() => field.with_name(&headings.before[at]),
-            _ if at >= first_after => field.with_name(&headings.after[at - first_after]),
+            _ if at < headings.before.len() => headings.before[at].on(field),
+            _ if at >= first_after => headings.after[at - first_after].on(field),
             _ => named(field),
         }
     };

@@ -187,3 +187,33 @@ fn settings_are_read_and_set_by_functions() {
     assert_eq!(ask(&mut session, "SELECT setting FROM pg_settings WHERE name = 'application_name'"), ["x"]);
     assert_eq!(session.execute("SELECT set_config('nothing', 'x', false)").unwrap_err().sqlstate, "42704");
 }
+
+#[test]
+fn the_jdbc_driver_learns_keywords_types_and_keys_of_others() {
+    let mut session = session();
+    let words =
+        "SELECT string_agg(word, ',') FROM pg_catalog.pg_get_keywords() WHERE word <> ALL ('{a,abs,select}'::text[])";
+    let words = ask(&mut session, words).concat();
+    assert!(words.contains("vacuum") && words.split(',').all(|word| word != "select"), "{words}");
+    let most = "SELECT setting FROM pg_catalog.pg_settings WHERE name='max_index_keys'";
+    assert_eq!(ask(&mut session, most), ["32"]);
+    let foreign =
+        "SELECT con.conname, pos.n FROM pg_catalog.pg_constraint con, pg_catalog.generate_series(1, 32) pos(n)
+         WHERE con.contype = 'f' AND pos.n = 1 ORDER BY 1";
+    assert!(ask(&mut session, foreign).is_empty());
+    let path = "SELECT s.r, (current_schemas(false))[s.r] AS nspname
+         FROM generate_series(1, array_upper(current_schemas(false), 1)) AS s(r)";
+    assert_eq!(ask(&mut session, path), ["1|public"]);
+    // It sends days with the zone of its machine.
+    assert_eq!(ask(&mut session, "SELECT '2020-01-01 +00'::date, '2020-01-02 -05'::date"), ["2020-01-01|2020-01-02"]);
+}
+
+#[test]
+fn a_constant_that_is_cast_to_uuid_is_described_as_one() {
+    let mut session = session();
+    let query =
+        "SELECT '550e8400-e29b-41d4-a716-446655440000'::uuid, ('550e8400-e29b-41d4-a716-446655440000'::uuid) AS u, 'a'";
+    let Outcome::Rows(rows) = session.execute(query).unwrap() else { panic!("no rows") };
+    let types: Vec<_> = rows.schema().fields().iter().map(|field| sql::type_of_field(field)).collect();
+    assert_eq!(types, [Some(engine::DataType::Uuid), Some(engine::DataType::Uuid), Some(engine::DataType::TEXT)]);
+}

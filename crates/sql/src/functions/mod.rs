@@ -6,9 +6,13 @@ mod commit;
 pub(crate) mod floats;
 mod generate;
 mod history;
+<<<<<<< HEAD
 pub(crate) mod intervals;
 pub(crate) mod parts;
 pub(crate) mod regexp;
+=======
+mod keywords;
+>>>>>>> 51bdcfe (Tell the JDBC driver of keywords, keys of others and uuid constants)
 mod rows;
 mod series;
 mod session;
@@ -46,6 +50,7 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
     session::register(state, view)?;
     state.register_udf(Arc::new(ScalarUDF::from(generate::SeriesList::new())))?;
     state.register_udtf(generate::NAME, Arc::new(generate::Generate));
+    state.register_udtf(keywords::NAME, Arc::new(keywords::Keywords));
     state.register_udtf(history::NAME, Arc::new(history::History { view: view.clone() }));
     // Later than the now() of the statement.
     let changes = changes::Changes { view: view.clone(), started: wall_time() };
@@ -55,7 +60,7 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
 
 /// Whether a function in FROM gives more than one column.
 pub(crate) fn has_columns(name: &str) -> bool {
-    name == history::NAME || name == changes::NAME
+    [history::NAME, changes::NAME, keywords::NAME].contains(&name)
 }
 
 /// Gives each call of a function in FROM a name of its own. The planner takes scans of one name for the same whatever the
