@@ -113,6 +113,9 @@ class Run:
 
     def differs(self, seed, index, case, found):
         kind, what, ours, theirs = found
+        if self.options.kinds and kind not in self.options.kinds:
+            self.known["of a kind that was not asked for"] += 1
+            return
         text = "; ".join(map(str, case.statements))
         if known.reason(kind, what, str(case.root), self.options.leave_out):
             self.known[known.reason(kind, what, str(case.root), self.options.leave_out)] += 1
@@ -175,6 +178,8 @@ def parse():
     parser.add_argument("--minutes", type=float, default=0, help="end after so many; without either limit after one minute")
     parser.add_argument("--only", type=lambda s: s.split(","), help=f"families of statements, of {', '.join(sorted(set(FAMILIES)))}")
     parser.add_argument("--without", type=lambda s: s.split(","), default=[], help="types or constructs to leave out: char, varchar(n), ...")
+    parser.add_argument("--kinds", type=lambda s: s.split(","), help="look for these kinds of difference only: rows, types, names, "
+                        "tag, columns, code, accepted, refused, unsupported, internal, limit, gone")
     parser.add_argument("--all", dest="leave_out", action="store_false", help="show known differences, too")
     parser.add_argument("--no-minimise", dest="minimise", action="store_false", help="show statements as they were generated")
     parser.add_argument("--each", type=int, default=1, help="examples of each kind of difference that are shown")
