@@ -9,7 +9,7 @@ use engine::DataType;
 
 use crate::names::fold;
 use crate::semantics::duplicates;
-use crate::types::{as_uuid, type_name_of_sql};
+use crate::types::{marked, type_name_of_sql};
 
 /// What is known of a query's column names from its text.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Heading {
     fn on(&self, field: Field) -> Field {
         let field = field.with_name(&self.name);
         match self.is_uuid && *field.data_type() == DataType::Uuid.to_arrow() {
-            true => as_uuid(field),
+            true => marked(field, DataType::Uuid),
             false => field,
         }
     }

@@ -134,7 +134,6 @@ pub fn type_of_field(field: &Field) -> Option<DataType> {
     }
 }
 
-<<<<<<< HEAD
 fn length_in(name: &str, start: &str) -> Option<u32> {
     name.strip_prefix(start)?.strip_suffix(')')?.parse().ok()
 }
@@ -149,11 +148,6 @@ pub(crate) fn marked(field: Field, data_type: DataType) -> Field {
 
 fn with_type(field: Field, name: String) -> Field {
     field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), name)]))
-=======
-/// A field of texts that are uuids.
-pub(crate) fn as_uuid(field: Field) -> Field {
-    field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "uuid".to_owned())]))
->>>>>>> 51bdcfe (Tell the JDBC driver of keywords, keys of others and uuid constants)
 }
 
 /// The type of a query's column that only the catalog has: `int2vector`, which is written without braces, or `char`.

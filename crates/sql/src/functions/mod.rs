@@ -6,13 +6,10 @@ mod commit;
 pub(crate) mod floats;
 mod generate;
 mod history;
-<<<<<<< HEAD
 pub(crate) mod intervals;
+mod keywords;
 pub(crate) mod parts;
 pub(crate) mod regexp;
-=======
-mod keywords;
->>>>>>> 51bdcfe (Tell the JDBC driver of keywords, keys of others and uuid constants)
 mod rows;
 mod series;
 mod session;
