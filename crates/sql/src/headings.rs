@@ -41,7 +41,7 @@ impl Heading {
 impl Headings {
     /// The names of all columns, where there is no `*`.
     pub(crate) fn known(self) -> Option<Vec<String>> {
-        (!self.has_wildcard).then_some(self.before)
+        (!self.has_wildcard).then(|| self.before.into_iter().map(|heading| heading.name).collect())
     }
 }
 
