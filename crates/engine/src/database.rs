@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Arc<Log>>,
     /// See [`Database::set_default_isolation`].
     default_isolation: AtomicU8,
+    /// See [`Database::memory_limit_at_opening_bytes`].
+    memory_limit_at_opening: Option<u64>,
     /// When memory was last reclaimed in vain for a statement that needed it.
     pub(crate) making_room: Mutex<Option<Instant>>,
 }
@@ -226,6 +228,7 @@ impl Database {
                 archiver,
                 log,
                 default_isolation: AtomicU8::new(Isolation::default() as u8),
+                memory_limit_at_opening: options.memory_limit_bytes,
                 making_room: Mutex::new(None),
             }),
         }
@@ -310,6 +313,11 @@ impl Database {
     /// The bytes that all tables may take together, `None` for no limit.
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         Some(self.shared.core.budget.limit_bytes()).filter(|limit| *limit < u64::MAX)
+    }
+
+    /// The limit that the database was opened with, whatever was set since: [`OpenOptions::memory_limit_bytes`].
+    pub fn memory_limit_at_opening_bytes(&self) -> Option<u64> {
+        self.shared.memory_limit_at_opening
     }
 
     /// Sets that limit. If more is in use already, pages are evicted; where that does not help, statements that need memory

@@ -22,6 +22,7 @@ use types::BlobRef;
 use crate::database::{Database, Shared};
 use crate::error::{Error, Result};
 use crate::merger;
+use crate::table::TableData;
 
 /// How long a statement waits for those who still read what was evicted.
 const READERS_MAX: Duration = Duration::from_secs(1);
@@ -84,6 +85,12 @@ impl Shared {
     #[inline]
     pub(crate) fn check_memory(&self) -> Result<()> {
         if self.core.budget.is_within_limit() { Ok(()) } else { self.make_room() }
+    }
+
+    /// Refuses what needs memory for a table: nothing for one that serves the database itself.
+    #[inline]
+    pub(crate) fn check_memory_of(&self, table: &TableData) -> Result<()> {
+        if self.core.budget.is_within_limit() || table.is_hidden() { Ok(()) } else { self.make_room() }
     }
 
     #[cold]

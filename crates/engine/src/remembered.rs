@@ -2,7 +2,8 @@
 //!
 //! They are rows of a table, as a sequence is, so all that holds for rows holds for them: transactions, savepoints, the log,
 //! checkpoints, backups. The table is made when something is remembered for the first time. Its name is one that SQL
-//! has no way to say, and no list has it.
+//! has no way to say, and no list has it. The memory limit does not hold for it: the limit itself is remembered here, and has to
+//! be raised where there is no room.
 use std::collections::BTreeMap;
 
 use arrow_array::{Array, RecordBatch, StringViewArray};
@@ -24,8 +25,13 @@ impl TableData {
 
     /// Whether it serves the database itself.
     pub(crate) fn is_hidden(&self) -> bool {
-        &*self.name == TABLE
+        is_hidden(&self.name)
     }
+}
+
+/// Whether a table of this name serves the database itself.
+pub(crate) fn is_hidden(name: &str) -> bool {
+    name == TABLE
 }
 
 impl Transaction {

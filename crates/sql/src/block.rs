@@ -34,6 +34,8 @@ pub(crate) struct Block {
     /// The oldest first.
     savepoints: Vec<Mark>,
     queries: Vec<Watched>,
+    /// How many savepoints there were when the memory limit was altered, if it was.
+    memory_limit_altered: Option<usize>,
     /// The settings before the block.
     settings: Saved,
     _time_limit: Option<Alarm>,
@@ -72,6 +74,7 @@ impl Block {
             is_implicit: false,
             savepoints: Vec::new(),
             queries: Vec::new(),
+            memory_limit_altered: None,
             settings,
             _time_limit: time_limit,
         }
@@ -254,6 +257,7 @@ impl Block {
         }
         self.savepoints.truncate(at);
         self.queries.iter_mut().for_each(|query| query.depth = query.depth.min(at));
+        self.memory_limit_altered = self.memory_limit_altered.map(|depth| depth.min(at));
         Ok(())
     }
 
@@ -269,7 +273,18 @@ impl Block {
         self.savepoints.truncate(at + 1);
         self.has_failed = false;
         self.close_queries(|query| query.depth > at);
+        self.memory_limit_altered = self.memory_limit_altered.filter(|depth| *depth <= at);
         Ok(settings)
+    }
+
+    /// Notes that the block has altered the memory limit, which takes effect with its commit.
+    pub(crate) fn alter_memory_limit(&mut self) {
+        self.memory_limit_altered = self.memory_limit_altered.or(Some(self.savepoints.len()));
+    }
+
+    /// Whether it has, and has not taken it back.
+    pub(crate) fn has_altered_memory_limit(&self) -> bool {
+        !self.has_failed && self.memory_limit_altered.is_some()
     }
 
     /// Ends the block. Returns the transaction that is to be committed, if there is one.

@@ -6,24 +6,26 @@
 //! ```
 //!
 //! The database remembers them as texts (`engine`'s `remembered`), by the names of the settings after a prefix. Sessions that
-//! begin after the commit have them, as in PostgreSQL. `memory_limit` is not a session's but the database's: it begins with
-//! that when it is opened.
+//! begin after the commit have them, as in PostgreSQL. `memory_limit` is not a session's but the database's: it holds for all
+//! from the commit on, and when the database is opened again. Who has committed one reads what is remembered by then and
+//! sets it, one after the other, so that the limit in force is that of the newest commit.
 use datafusion::sql::sqlparser::ast::{Reset, Set, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use engine::Database;
+use engine::{Database, Transaction};
+use parking_lot::Mutex;
 
 use crate::catalog::CATALOG;
 use crate::error::{Result, SqlError};
 use crate::memory_limit;
 use crate::names::fold;
-use crate::outcome::Command;
+use crate::outcome::{Command, Notice};
 use crate::parse::Source;
 use crate::session::Session;
 use crate::settings::Settings;
 
 const PREFIX: &str = "setting ";
-const MEMORY_LIMIT: &str = "memory_limit";
+pub(crate) const MEMORY_LIMIT: &str = "memory_limit";
 
 /// An `ALTER DATABASE`.
 #[derive(Clone, Debug)]
@@ -70,25 +72,57 @@ pub(crate) fn run(session: &mut Session, alter: &AlterDatabase) -> Result<Comman
         let hint = format!("The one database here is called \"{CATALOG}\".");
         return Err(SqlError::new("3D000", message).at(alter.position).hint(hint));
     }
-    session.write("ALTER DATABASE", |session, write| {
-        let transaction = &mut *write.transaction;
-        match &alter.change {
-            Change::Set(set) => {
-                let (name, value) = session.settings.for_a_database(set)?;
-                transaction.remember(&key(&name), value.as_deref())?;
-            }
-            Change::Reset(Reset::ConfigurationParameter(name)) => {
-                let name = name.to_string().to_lowercase();
-                transaction.remember(&key(Settings::check_name(&name)?), None)?;
-            }
-            Change::Reset(Reset::ALL) => {
-                for name in transaction.remembered()?.keys().filter(|name| name.starts_with(PREFIX)) {
-                    transaction.remember(name, None)?;
-                }
-            }
+    let changed = session
+        .write("ALTER DATABASE", |session, write| remember(&session.settings, write.transaction, &alter.change))?;
+    let command = Command::new("ALTER DATABASE");
+    if !changed.contains(&key(MEMORY_LIMIT)) {
+        return Ok(command);
+    }
+    match &mut session.block {
+        Some(block) => {
+            block.alter_memory_limit();
+            Ok(command)
         }
-        Ok(Command::new("ALTER DATABASE"))
-    })
+        None => Ok(with_memory_limit(&session.db, command)),
+    }
+}
+
+/// Has the database remember a change; returns what it is about.
+fn remember(settings: &Settings, transaction: &mut Transaction, change: &Change) -> Result<Vec<String>> {
+    let changed = match change {
+        Change::Set(set) => {
+            let (name, value) = settings.for_a_database(set)?;
+            transaction.remember(&key(&name), value.as_deref())?;
+            return Ok(vec![key(&name)]);
+        }
+        Change::Reset(Reset::ConfigurationParameter(name)) => {
+            vec![key(Settings::check_name(&name.to_string().to_lowercase())?)]
+        }
+        Change::Reset(Reset::ALL) => {
+            transaction.remembered()?.into_keys().filter(|name| name.starts_with(PREFIX)).collect()
+        }
+    };
+    for name in &changed {
+        transaction.remember(name, None)?;
+    }
+    Ok(changed)
+}
+
+/// The memory limit that was committed takes effect. Where it can't be read the commit stands all the same, and a warning
+/// tells of it.
+pub(crate) fn with_memory_limit(db: &Database, command: Command) -> Command {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock();
+    match remembered_memory_limit(db) {
+        Ok(limit) => {
+            db.set_memory_limit_bytes(limit.unwrap_or_else(|| db.memory_limit_at_opening_bytes()));
+            command
+        }
+        Err(error) => {
+            let message = format!("the memory limit takes effect at the next opening: {}", error.message);
+            command.with_notice(Notice::warning(error.sqlstate, message))
+        }
+    }
 }
 
 fn key(name: &str) -> String {

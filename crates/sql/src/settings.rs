@@ -1,6 +1,6 @@
 //! Session settings: the few that clients set, accepted where they are true and refused where they would not be; the
 //! modes of transactions and limits of time; the moment of the past that queries read, if not the present; and the
-//! memory limit, which is the whole database's.
+//! memory limit, which is the whole database's, and which sessions only see.
 //!
 //! Each session has its values twice: those of the session, and those in use, in which `SET LOCAL` may have put others
 //! for the rest of the block. The end of a block puts the session's values in use again; a rollback brings back both as
@@ -11,6 +11,7 @@ use std::time::Duration;
 use datafusion::sql::sqlparser::ast::{ContextModifier, Ident, Reset, Set};
 use engine::{Database, Durability, Timestamp};
 
+use crate::catalog::CATALOG;
 use crate::custom_settings::CustomSettings;
 use crate::database_settings;
 use crate::error::{Result, SqlError};
@@ -30,7 +31,7 @@ enum Allowed {
     Only(&'static [&'static str]),
     /// Nothing: it tells how things are.
     Fixed,
-    /// An amount of memory.
+    /// An amount of memory, which is the database's: no session sets it.
     Memory,
     /// A commit or a time.
     Past,
@@ -167,7 +168,6 @@ enum Assigned {
     Modes(AskedModes),
     Limit(Limit, u32),
     Durability(Durability),
-    MemoryLimit(Option<u64>),
     Custom(String, String),
 }
 
@@ -372,6 +372,10 @@ impl Settings {
             return Ok(Change::Done);
         }
         let (name, default, allowed) = find(name)?;
+        if allowed == Allowed::Memory {
+            let hint = format!("ALTER DATABASE {CATALOG} SET {name} = '...' changes it for the whole database.");
+            return Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed now")).hint(hint));
+        }
         let begun_with = match allowed.is_of_sessions() {
             true => self.value_among(&self.defaults, (name, default, allowed), self.defaults.modes),
             false => default.to_owned(),
@@ -390,16 +394,13 @@ impl Settings {
     }
 
     fn put(&mut self, assigned: Assigned, is_local: bool) {
-        if let Assigned::MemoryLimit(limit) = assigned {
-            return self.db.set_memory_limit_bytes(limit);
-        }
         let places = match is_local {
             true => vec![&mut self.values.in_use],
             false => vec![&mut self.values.in_use, &mut self.values.session],
         };
         for values in places {
             match &assigned {
-                Assigned::Nothing | Assigned::MemoryLimit(_) => {}
+                Assigned::Nothing => {}
                 Assigned::ApplicationName(name) => values.application_name.clone_from(name),
                 Assigned::AsOf(at) => values.as_of = *at,
                 Assigned::Modes(asked) => values.modes = values.modes.with(*asked),
@@ -417,12 +418,9 @@ impl Settings {
         let modes = |asked: AskedModes| Ok(Assigned::Modes(asked));
         match allowed {
             Allowed::Any => Ok(Assigned::ApplicationName(value.to_owned())),
-            Allowed::Memory if says_default => {
-                Err(SqlError::unsupported("RESET of \"memory_limit\"").hint("Set it to what it shall be."))
-            }
             Allowed::Memory => {
-                let limit = memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
-                Ok(Assigned::MemoryLimit(limit))
+                memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
+                Ok(Assigned::Nothing)
             }
             Allowed::Past if is_default => Ok(Assigned::AsOf(None)),
             Allowed::Past => Ok(Assigned::AsOf(Some(past::commit_of_text(&self.db, value)?))),

@@ -7,6 +7,7 @@ use engine::{ReadView, Table, Timestamp, Transaction, TransactionOptions};
 use crate::block::{Block, options};
 use crate::cancel::Token;
 use crate::control::Control;
+use crate::database_settings::with_memory_limit;
 use crate::error::{Result, SqlError};
 use crate::modes::{AskedModes, Modes};
 use crate::moment::Moment;
@@ -219,6 +220,7 @@ impl Session {
             return if chain { Err(outside("25P01", "COMMIT AND CHAIN")) } else { Ok(no_block("COMMIT")) };
         };
         let (modes, has_failed) = (block.modes(), block.has_failed());
+        let alters_memory_limit = block.has_altered_memory_limit();
         let durability = self.settings.durability();
         let committed = block.end().map_or(Ok(()), |mut transaction| {
             transaction.set_durability(durability);
@@ -230,10 +232,12 @@ impl Session {
             false => self.settings.end_local(),
         }
         committed?;
+        let command = Command::new(if has_failed { "ROLLBACK" } else { "COMMIT" });
+        let command = if alters_memory_limit { with_memory_limit(&self.db, command) } else { command };
         if chain {
             self.begin(modes)?;
         }
-        Ok(Command::new(if has_failed { "ROLLBACK" } else { "COMMIT" }))
+        Ok(command)
     }
 
     fn rollback(&mut self, chain: bool) -> Result<Command> {

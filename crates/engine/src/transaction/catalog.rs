@@ -37,6 +37,7 @@ use crate::error::{Error, Result};
 use crate::indexes::IndexData;
 use crate::isolation::{Isolation, TransactionOptions};
 use crate::redo;
+use crate::remembered::is_hidden;
 use crate::settings::{Retention, TableSettings};
 use crate::table::{Table, TableData};
 use crate::table_lock::TableLock;
@@ -280,7 +281,9 @@ impl Transaction {
 
     /// Makes a table, which is this transaction's alone, under a name that it has claimed.
     pub(super) fn make(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Arc<TableData>> {
-        self.anchor.check_memory()?;
+        if !is_hidden(name) {
+            self.anchor.check_memory()?;
+        }
         let core = &self.anchor.core;
         let mut data =
             TableData::new(core.catalog.next_id(), name, schema, settings, core.table_options, &core.budget)?;

@@ -253,7 +253,7 @@ impl Transaction {
         wait: LockWait,
         seen: Timestamp,
     ) -> Result<RowLock> {
-        self.anchor.check_memory()?;
+        self.anchor.check_memory_of(data)?;
         let start = self.start()?;
         let strength = strength_of(hold);
         let mut at = seen;

@@ -45,7 +45,7 @@ impl Transaction {
         cells: &[Cell<'_>],
         keys: Option<(&KeysOfBatch, usize)>,
     ) -> Result<Rid> {
-        self.anchor.check_memory()?;
+        self.anchor.check_memory_of(data)?;
         let rid = data.storage.insert(cells, self.start()?);
         if let Err(error) = self.enter_keys(data, cells, keys, rid) {
             data.storage.stamp_insert(&sync::pin(), rid, self.id(), StartTime::TOMBSTONE);
@@ -225,7 +225,7 @@ impl Transaction {
     ) -> Result<Done> {
         // A delete may always go ahead: it is how room is made.
         if let Change::Update(_) = change {
-            self.anchor.check_memory()?;
+            self.anchor.check_memory_of(data)?;
         }
         let changes_key = match (&data.primary_key, change) {
             (Some(key), Change::Update(values)) => key.is_among(values.iter().map(|(column, _)| *column)),

@@ -14,7 +14,7 @@ use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
 use super::{CATALOG_OID, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, TYPES, information, type_of};
 use crate::catalog::{CATALOG, SCHEMA, View};
 use crate::computed;
-use crate::database_settings::remembered;
+use crate::database_settings::{MEMORY_LIMIT, remembered};
 use crate::error::{Result, SqlError};
 use crate::index_expressions::Style;
 
@@ -317,7 +317,8 @@ fn sequence_view(sequence: &SequenceObject) -> Row {
 
 fn setting(name: &str, value: &str) -> Row {
     let mut row = vec![("name", text(name)), ("setting", text(value)), ("vartype", text("string"))];
-    row.extend([("context", text("user")), ("source", text("session")), ("reset_val", text(value))]);
+    let context = if name == MEMORY_LIMIT { "sighup" } else { "user" };
+    row.extend([("context", text(context)), ("source", text("session")), ("reset_val", text(value))]);
     row.push(("pending_restart", Truth(false)));
     row
 }
