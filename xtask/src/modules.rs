@@ -75,7 +75,7 @@ pub fn run(root: &Path, shown: Option<&str>) -> Result<Verdict, String> {
         let arrows = resolve::arrows(sources)?;
         file_count += arrows.len();
         let circles = circles::circles(&arrows);
-        print_circles(name, &arrows, &circles);
+        print_summary(name, &arrows, &circles);
         if shown == Some(name) {
             print_ties(&arrows, &circles);
         }
@@ -99,14 +99,11 @@ fn crates_of(files: &[TextFile]) -> BTreeMap<&str, Vec<&TextFile>> {
     crates
 }
 
-fn print_circles(name: &str, arrows: &Arrows, circles: &[Vec<String>]) {
+fn print_summary(name: &str, arrows: &Arrows, circles: &[Vec<String>]) {
     let arrow_count: usize = arrows.values().map(BTreeMap::len).sum();
-    let largest = circles.first().map_or(0, Vec::len);
-    println!("{name}: {} modules, {arrow_count} imports, {} circles, largest {largest}", arrows.len(), circles.len());
-    for circle in circles {
-        let short: Vec<&str> = circle.iter().map(|path| short(path)).collect();
-        println!("    {}: {}", circle.len(), short.join(" "));
-    }
+    let sizes: Vec<String> = circles.iter().map(|circle| circle.len().to_string()).collect();
+    let sizes = if sizes.is_empty() { "none".to_owned() } else { format!("of {}", sizes.join(", ")) };
+    println!("{name}: {} modules, {arrow_count} imports, circles: {sizes}", arrows.len());
 }
 
 /// Every import within the circles, with its names: what would have to move.

@@ -1,7 +1,10 @@
-//! Runs the scripts in `tests/sql`: each in a fresh database in memory, `__DIR__` standing for a fresh directory.
+//! Runs the scripts in `tests/sql`, each a test of its own, in a fresh database in memory, `__DIR__` standing for a fresh
+//! directory. `cargo test -p sql --test slt NAME` runs those whose name contains NAME.
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use engine::Database;
+use libtest_mimic::{Arguments, Failed, Trial};
 use sql::{FileAccess, Outcome, Session, SessionOptions, SqlError};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 
@@ -99,12 +102,12 @@ fn run(script: &Path) -> Result<(), String> {
     runner.run_file(script).map_err(|error| format!("{}: {error}", script.display()))
 }
 
-#[test]
-fn every_script_holds() {
-    let wanted = std::env::var("SLT").unwrap_or_default();
-    let scripts: Vec<PathBuf> =
-        scripts().into_iter().filter(|script| script.to_string_lossy().contains(&wanted)).collect();
-    assert!(!scripts.is_empty(), "no script's name contains {wanted:?}");
-    let failures: Vec<String> = scripts.iter().filter_map(|script| run(script).err()).collect();
-    assert!(failures.is_empty(), "\n{}", failures.join("\n\n"));
+fn main() -> ExitCode {
+    let scripts = scripts();
+    assert!(!scripts.is_empty(), "there are no scripts");
+    let trial = |script: PathBuf| {
+        let name = script.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        Trial::test(name, move || run(&script).map_err(Failed::from))
+    };
+    libtest_mimic::run(&Arguments::from_args(), scripts.into_iter().map(trial).collect()).exit_code()
 }
