@@ -17,8 +17,8 @@ use std::collections::{HashMap, VecDeque};
 use crate::Lsn;
 use crate::dependency::{Dependencies, RecentCommits};
 use crate::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, Header, Hole, Place, Salt, Tag, frame_bytes};
-use crate::log::LogOptions;
-use crate::segment::Segment;
+use crate::options::LogOptions;
+use crate::segment::{Segment, SegmentInfo};
 
 /// Stands for "no LSN" where the lowest of some is asked.
 pub(crate) const NO_LSN: Lsn = Lsn::MAX;
@@ -61,19 +61,6 @@ pub(crate) struct Append {
     /// Transactions with data frames in the partition that have not ended.
     open: HashMap<u64, OpenTransaction>,
     recent: RecentCommits,
-}
-
-/// What is remembered of a segment for the day on which it can be given up.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SegmentInfo {
-    pub(crate) number: u64,
-    pub(crate) sequence: u64,
-    /// The highest LSN that needs the segment: of its commits, and of commits whose data frames it holds.
-    pub(crate) lsn_max: Lsn,
-    /// Where its frames start.
-    pub(crate) start: u64,
-    /// Where its frames end; 0 for the one that still takes frames.
-    pub(crate) end: u64,
 }
 
 struct OpenTransaction {

@@ -24,8 +24,8 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 
 use crate::Lsn;
-use crate::append::SegmentInfo;
 use crate::error::{LogError, Result};
+use crate::segment::SegmentInfo;
 use crate::segment::file_name;
 
 /// A segment that is handed over: one that the log is about to give up, or as much as is on disk of one that it needs.

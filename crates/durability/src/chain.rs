@@ -27,10 +27,10 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::Lsn;
-use crate::append::SegmentInfo;
 use crate::device::DeviceFile;
 use crate::error::{LogError, Result, device_error};
 use crate::frame::{self, DATA_FRAMES_MAX, Header, Hole, Place, Tag};
+use crate::segment::SegmentInfo;
 use crate::segment::{self, HEADER_BYTES, Segment, file_name};
 use crate::witness::{Flush, Witness, Witnesses};
 

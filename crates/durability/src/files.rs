@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::append::SegmentInfo;
 use crate::device::{Access, Device, DeviceFile};
 use crate::error::{Result, device_error};
-use crate::log::LogOptions;
+use crate::options::LogOptions;
+use crate::segment::SegmentInfo;
 use crate::segment::{self, HEADER_BYTES, Header, Link, Segment, file_name};
 use crate::{begun, witness};
 

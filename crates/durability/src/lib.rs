@@ -24,6 +24,7 @@
 //! | `frame` | the bytes of a frame |
 //! | `segment`, `files`, `trim` | the bytes of a segment header; which files are free; up to where the log was given up |
 //! | `witness`, `begun` | how the loss of the last flush, or of the last file, is noticed |
+//! | `lsn`, `options` | the number of a commit; the sizes of a log |
 //! | `append`, `partition` | one partition: room, buffer, flush, files |
 //! | `dependency` | [`Dependencies`]: what a partition commit must not survive without |
 //! | `frontier` | up to which LSN everything is on disk |
@@ -70,6 +71,8 @@ pub mod heap;
 mod lock;
 mod log;
 mod log_files;
+mod lsn;
+mod options;
 mod partition;
 mod pause;
 mod poison;
@@ -92,10 +95,9 @@ pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES};
 pub use fs::FsDevice;
 pub use gather::{GatheredLog, gather_log};
 pub use lock::{lock_directory, lock_to_read};
-pub use log::{Appended, CommitMode, Log, LogOptions, LogStats, Reservation};
+pub use log::{Appended, CommitMode, Log, LogStats, Reservation};
 pub use log_files::{LogFile, LogFileContent, log_files};
+pub use lsn::Lsn;
+pub use options::LogOptions;
 pub use recover::{Recovered, read_log, read_log_to_gap};
 pub use trim::begin_log_at;
-
-/// Log sequence number of a commit: its commit timestamp. Dense, starts at 1; 0 stands for "none".
-pub type Lsn = u64;

@@ -31,14 +31,15 @@ use parking_lot::{Mutex, MutexGuard};
 use sync::CachePadded;
 
 use crate::Lsn;
-use crate::append::{Append, Entry, Extension, NO_LSN, Room, SegmentInfo, Taken};
+use crate::append::{Append, Entry, Extension, NO_LSN, Room, Taken};
 use crate::error::{LogError, Result};
 use crate::files::Files;
 use crate::frame::{DEPENDENCY_BYTES, MAX_PAYLOAD_BYTES, Tag};
 use crate::frontier::Frontier;
-use crate::log::LogOptions;
+use crate::options::LogOptions;
 use crate::pause::Pause;
 use crate::poison::Poison;
+use crate::segment::SegmentInfo;
 use crate::segment::{Link, Segment};
 use crate::turn::{self, Turn};
 

@@ -46,7 +46,7 @@ use crate::Lsn;
 use crate::device::DeviceFile;
 use crate::error::{LogError, Result, device_error};
 use crate::frame::{u32_at, u64_at};
-use crate::log::LogOptions;
+use crate::options::LogOptions;
 use crate::witness::Flush;
 
 /// The size of a header.
@@ -244,6 +244,19 @@ impl Segment {
 /// A number that nothing else is likely to have. The standard library's hasher keys come from the system.
 pub(crate) fn random_number() -> u64 {
     RandomState::new().build_hasher().finish()
+}
+
+/// What is remembered of a segment for the day on which it can be given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SegmentInfo {
+    pub(crate) number: u64,
+    pub(crate) sequence: u64,
+    /// The highest LSN that needs the segment: of its commits, and of commits whose data frames it holds.
+    pub(crate) lsn_max: Lsn,
+    /// Where its frames start.
+    pub(crate) start: u64,
+    /// Where its frames end; 0 for the one that still takes frames.
+    pub(crate) end: u64,
 }
 
 #[cfg(test)]

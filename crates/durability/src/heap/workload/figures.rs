@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::device::Device;
 use crate::heap::workload::{Pace, Table, Vacation, VacationOptions, Words, Workload, drive};
 use crate::heap::{Heap, HeapOptions, HeapResult};
-use crate::log::{CommitMode, LogOptions};
+use crate::log::CommitMode;
+use crate::options::LogOptions;
 
 /// What to measure.
 #[derive(Clone, Debug)]
