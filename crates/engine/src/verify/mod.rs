@@ -37,7 +37,7 @@ mod tests;
 /// What was looked at, and what is wrong.
 #[derive(Clone, Debug, Default)]
 pub struct Verification {
-    /// tables
+    /// tables, those that are gone and kept for their past included
     pub tables: u64,
     /// rows of the newest versions
     pub rows: u64,
