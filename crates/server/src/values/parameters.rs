@@ -131,7 +131,8 @@ mod tests {
         assert_eq!(binary(&[0, 0, 1, 0], DataType::Integer), Ok(Value::Integer(256)));
         assert_eq!(binary(&[0, 0, 1], DataType::Integer), Err("22P03"));
         assert_eq!(binary(&0_i32.to_be_bytes(), DataType::Date), Ok(Value::Date(EPOCH_DAYS)));
-        assert_eq!(binary(&i64::MAX.to_be_bytes(), DataType::Timestamp), Err("22003"));
+        assert_eq!(binary(&i64::MAX.to_be_bytes(), DataType::Timestamp), Ok(Value::Timestamp(i64::MAX)));
+        assert_eq!(binary(&(i64::MAX - 1).to_be_bytes(), DataType::Timestamp), Err("22003"));
         assert_eq!(binary(&[0xff], DataType::TEXT), Err("22021"));
         assert_eq!(read(b"12", 0, DataType::SmallInt, 0, 0), Ok(Value::SmallInt(12)));
         assert_eq!(read(b"x", 0, DataType::SmallInt, 0, 0).unwrap_err().sqlstate, "22P02");
