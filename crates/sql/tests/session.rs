@@ -83,8 +83,7 @@ fn a_long_chain_of_operators_is_computed_or_refused_but_aborts_nothing() {
     assert_eq!(value(&mut session, &format!("SELECT count(*) FROM t WHERE a IN ({})", list.join(","))), "2");
     let all = "SELECT 1 UNION ALL ".repeat(200);
     assert_eq!(value(&mut session, &format!("SELECT count(*) FROM ({all} SELECT 1) AS x")), "201");
-    let chains = [("+1", 1_000_000, "54001"), (" UNION ALL SELECT 1", 20_000, "54000"), (" OR true", 10_000, "54001")];
-    for (chain, times, sqlstate) in chains {
+    for (chain, times, sqlstate) in [("+1", 1_000_000, "54001"), (" UNION ALL SELECT 1", 20_000, "54000")] {
         let error = session.execute(&format!("SELECT 1{}", chain.repeat(times))).unwrap_err();
         assert_eq!(error.sqlstate, sqlstate, "{chain}");
     }

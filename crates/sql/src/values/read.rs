@@ -58,7 +58,7 @@ mod tests {
         let of = |text: &str| read(text, money);
         assert_eq!(of("1.50"), Ok(Value::decimal(150, 2)));
         assert_eq!((of("-12e3"), of("12.5e-2")), (Ok(Value::decimal(-12_000, 0)), Ok(Value::decimal(125, 3))));
-        assert_eq!((of("NaN"), of("1,5")), (Err(Misfit::Range), Err(Misfit::Syntax)));
+        assert_eq!((of("NaN"), of("1,5")), (Err(Misfit::NotFinite), Err(Misfit::Syntax)));
     }
 
     #[test]

@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(of("[^a]", "p"), "(?:[^\\na])");
         assert_eq!(of("\\mfoo\\M\\y", "i"), "(?is:\\b{start}foo\\b{end}\\b)");
         assert_eq!(of("[]a&&[-]", ""), "(?s:[\\]a\\&\\&\\[\\-])");
-        assert_eq!(of("a{x}{2}", ""), "(?s:a\\{x}{2})");
+        assert_eq!(of("a{x}{2}", ""), "(?s:a\\{x\\}{2})");
         assert_eq!(of("a b # c", "x"), "(?s:ab)");
         assert_eq!(of("a.b", "q"), "(?s:a\\.b)");
         assert_eq!(of("(?i)a", ""), "(?is:a)");
