@@ -12,9 +12,9 @@ use types::{Column, DataType, Schema, Value};
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::table::{Table, TableData};
+use crate::table_name::{REMEMBERED, is_hidden};
 use crate::transaction::Transaction;
 
-const TABLE: &str = "\0remembered";
 const COLUMNS: [&str; 2] = ["name", "text"];
 
 impl TableData {
@@ -29,18 +29,13 @@ impl TableData {
     }
 }
 
-/// Whether a table of this name serves the database itself.
-pub(crate) fn is_hidden(name: &str) -> bool {
-    name == TABLE
-}
-
 impl Transaction {
     /// Has the database remember a text under a name once this transaction commits, or forget it.
     ///
     /// # Errors
     /// [`Error::Conflict`] when another transaction has just done so, as for any row.
     pub fn remember(&mut self, name: &str, text: Option<&str>) -> Result<()> {
-        let table = match self.table_to_write(TABLE) {
+        let table = match self.table_to_write(REMEMBERED) {
             Err(Error::NoSuchTable(_)) if text.is_none() => return Ok(()),
             Err(Error::NoSuchTable(_)) => self.make_remembered()?,
             found => found?,
@@ -55,7 +50,7 @@ impl Transaction {
 
     /// What the database remembers, as this transaction sees it.
     pub fn remembered(&self) -> Result<BTreeMap<String, String>> {
-        let table = match self.table(TABLE) {
+        let table = match self.table(REMEMBERED) {
             Err(Error::NoSuchTable(_)) => return Ok(BTreeMap::new()),
             found => found?,
         };
@@ -68,7 +63,7 @@ impl Transaction {
 
     fn make_remembered(&mut self) -> Result<Table> {
         let columns = COLUMNS.map(|name| Column { nullable: false, ..Column::new(name, DataType::TEXT) });
-        match self.create_table(TABLE, Schema::new(columns.into(), &COLUMNS[..1])?) {
+        match self.create_table(REMEMBERED, Schema::new(columns.into(), &COLUMNS[..1])?) {
             // Somebody else remembered the first thing meanwhile.
             Err(Error::TableExists(_)) => Err(Error::Conflict),
             made => made,

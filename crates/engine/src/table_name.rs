@@ -6,6 +6,14 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
+/// The table of what the database remembers for those that open it, under a name that SQL has no way to say.
+pub(crate) const REMEMBERED: &str = "\0remembered";
+
+/// Whether a table of this name serves the database itself.
+pub(crate) fn is_hidden(name: &str) -> bool {
+    name == REMEMBERED
+}
+
 /// A name, and those that came after it.
 pub(crate) struct TableName {
     text: String,

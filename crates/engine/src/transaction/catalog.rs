@@ -37,10 +37,10 @@ use crate::error::{Error, Result};
 use crate::indexes::IndexData;
 use crate::isolation::{Isolation, TransactionOptions};
 use crate::redo;
-use crate::remembered::is_hidden;
 use crate::settings::{Retention, TableSettings};
 use crate::table::{Table, TableData};
 use crate::table_lock::TableLock;
+use crate::table_name::is_hidden;
 
 /// One thing that a transaction did to the catalog, with what it takes to undo it.
 pub(super) enum Step {
