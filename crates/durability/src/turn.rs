@@ -20,7 +20,7 @@
 //! changes after it was read. One who was woken to lead and leaves instead, as another partition has failed, wakes all others.
 //!
 //! Followers do not look for a while before they sleep, though being woken costs a good part of a sync: looking made no
-//! number of clients faster on two processors and doubled the work for a commit (ARCHITECTURE, design decisions).
+//! number of clients faster on two processors and doubled the work for a commit (docs/decisions.md).
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 

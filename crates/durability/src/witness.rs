@@ -50,7 +50,7 @@
 //! holds a witness of some of them: as the other one is not whole, these are missed. Files that are missing or were emptied
 //! are missed by `begun.rs`.
 //!
-//! The price is a second run of bytes in the same sync. Two syncs would cost twice as much (ARCHITECTURE, design decisions).
+//! The price is a second run of bytes in the same sync. Two syncs would cost twice as much (docs/decisions.md).
 
 use std::borrow::Cow;
 use std::io;
