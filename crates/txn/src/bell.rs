@@ -1,18 +1,20 @@
-//! The bell of a slot: where others wait for its transaction, and what it rings when they should look again.
+//! The bell of a slot: waiters sleep at the bell of the transaction they wait for, and it rings when they should
+//! look again.
 //!
-//! Waiting is a matter of two words in two places, and of their order:
+//! The protocol uses two words in two places, and depends on the order of the accesses:
 //!
 //! ```text
-//! who waits                               who ends, or gives a row up
-//!   note the count of rings                 change what the other looks at (the state, a row)
+//! the waiter                              the owner, when it ends or gives a row up
+//!   note the count of rings                 change what the waiter looks at (the state, a row)
 //!   raise the watch flag                    -- fence --
 //!   -- fence --                             look at the watch flag; if it is up:
 //!   look again: is there a reason to wait?    latch: lower it, count a ring, release
-//!   latch: sleep unless it has rung           wake all who sleep
+//!   latch: sleep unless it has rung           wake all sleepers
 //! ```
 //!
-//! Either the one who waits sees the change, or the other sees the flag. A flag raised before it is lowered belongs to
-//! one who noted the count before the ring, finds the ring and comes again; one raised later stays up.
+//! Either the waiter sees the change, or the owner sees the flag. If a flag is raised before it is lowered, its
+//! waiter noted the count before the ring, finds that the bell has rung and looks again. A flag raised later stays
+//! up.
 use std::sync::PoisonError;
 use std::time::Instant;
 
@@ -46,7 +48,7 @@ impl Bell {
         self.rings.load(Ordering::SeqCst)
     }
 
-    /// Makes known that somebody is about to wait, who looks once more now; returns the count of rings from before.
+    /// Announces a waiter, which must look once more before it sleeps. Returns the count of rings from before.
     pub fn watch(&self, is_watched: &AtomicU64) -> u64 {
         let rings = self.rings();
         is_watched.swap(1, Ordering::SeqCst);
@@ -72,7 +74,7 @@ impl Bell {
         }
     }
 
-    /// Wakes who sleeps, to look at what has changed.
+    /// Wakes all sleepers, so that they look at what has changed.
     pub fn wake(&self) {
         let has_sleepers = self.lock().sleeping > 0;
         if has_sleepers {
@@ -85,7 +87,8 @@ impl Bell {
         self.ring_with(is_watched, |_| ());
     }
 
-    /// Lets everybody look again, for the last time of this transaction; returns who depends on it.
+    /// Rings for the last time for this transaction, so that every waiter looks again. Returns the transactions
+    /// that depend on it.
     pub fn ring_out(&self, is_watched: &AtomicU64) -> Vec<TxnId> {
         self.ring_with(is_watched, |listeners| std::mem::take(&mut listeners.dependents))
     }

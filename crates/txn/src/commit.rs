@@ -1,20 +1,21 @@
 //! Commits that may still fail, and transactions that depend on them.
 //!
 //! A commit has its timestamp before it is decided: validation, and the transactions that it depends on itself, may
-//! still stop it. In between it is *prepared*, and a reader whose snapshot includes its timestamp need not wait: it
-//! takes the versions for committed and *depends* on the outcome (speculative reads: Larson et al., VLDB 2011,
-//! section 2.7). Each prepared transaction keeps a list of who depends on it, and tells each exactly once when it is
-//! decided; each dependent keeps a count of the decisions that it still waits for, and a flag for a bad one:
+//! still stop it. In between it is *prepared*. A reader with a snapshot that includes its timestamp need not wait:
+//! the reader takes the versions for committed and *depends* on the outcome (speculative reads: Larson et al., VLDB
+//! 2011, section 2.7). Each prepared transaction keeps a list of its dependents, and tells each exactly once when
+//! it is decided. Each dependent keeps a count of the decisions that it still waits for, and a flag for a bad one:
 //!
 //! ```text
 //! dependencies:  0 | use of the slot (35 bits) | a transaction depended on has rolled back | count (27 bits)
 //! ```
 //!
-//! The word names the use of the slot, so that nobody who is told late is mistaken for the slot's former transaction.
+//! The word names the use of the slot, so that a late message to the slot's former transaction never reaches its
+//! new one.
 //!
-//! Who registers raises the watch flag and then looks whether the other is still prepared, with the list's latch held;
-//! who decides sets the state and then looks at the flag, and takes the latch if it is up. So either the registration
-//! finds the decision, or the decision finds the registration.
+//! A dependent registers with the list's latch held: it raises the watch flag and then checks that the other
+//! transaction is still prepared. A deciding transaction sets its state and then looks at the flag, and takes the
+//! latch if the flag is up. So either the registration finds the decision, or the decision finds the registration.
 //!
 //! **Cascades end.** A transaction with the snapshot s depends only on those prepared at or before s, and its own
 //! commit timestamp comes after s: dependencies lead from higher commit timestamps to lower ones, never in a circle. Nor
@@ -67,7 +68,7 @@ impl Dependencies {
 }
 
 impl TransactionTable {
-    /// First step of a commit: whoever asks from here on waits for the timestamp.
+    /// First step of a commit: from here on, a transaction that asks for the state waits for the timestamp.
     pub fn start_commit(&self, handle: &Handle) {
         self.slots[handle.slot].state.store(phase::COMMITTING, Ordering::Release);
     }
@@ -83,12 +84,12 @@ impl TransactionTable {
         self.slots[handle.slot].state.store(at.0 << phase::BITS | phase::PREPARED, Ordering::Release);
     }
 
-    /// Last step: the transaction is visible to snapshots from `at` on, and who waits for it goes on.
+    /// Last step: the transaction is visible to snapshots from `at` on, and its waiters go on.
     pub fn finish_commit(&self, handle: &Handle, at: Timestamp) {
         self.decide(handle, at.0 << phase::BITS | phase::COMMITTED);
     }
 
-    /// Rolls the transaction back, at any step before the last. Who waits for it goes on, who depends on it is doomed.
+    /// Rolls the transaction back, at any step before the last. Its waiters go on, its dependents are doomed.
     pub fn abort(&self, handle: &Handle) {
         self.decide(handle, phase::ABORTED);
     }

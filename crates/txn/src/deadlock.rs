@@ -17,15 +17,17 @@
 //! back to itself. (Publishing is a `SeqCst` swap, following a row of `SeqCst` loads after it.)
 //!
 //! **A reported deadlock is real.** Edges may change while they are followed, so that a circle put together of old
-//! and new edges might never have been. Who finds one therefore reads all its edges a second time. No version of an
-//! edge ever returns; if each is the same as before, then between the last read of the first round and the first read
-//! of the second all edges stood, and were in force, at the same time: everyone in the circle was waiting for the next.
+//! and new edges might never have existed. A transaction that finds a circle therefore reads all its edges a second
+//! time. No version of an edge ever returns. If each is unchanged, then between the last read of the first round
+//! and the first read of the second all edges stood, and were in force, at the same time: each transaction in the
+//! circle was waiting for the next.
 //!
-//! **One victim.** A transaction has one edge, so it is in one circle at a time, and whoever finds a circle
-//! chooses the same victim of it. The victim is told by the version of its edge: told twice it is told nothing new, and
-//! told late, when it waits no more or anew, it does not take notice. It is the youngest by the clock at which it began, or
-//! by the begin that the caller has noted, or, among those that began between the same two commits without such a note, by
-//! its id: an order that is the same for all who look.
+//! **One victim.** A transaction has one edge, so it is in one circle at a time, and every transaction that finds a
+//! circle chooses the same victim of it. The victim is told by the version of its edge: a second message tells it
+//! nothing new, and it ignores a late message, after its wait has ended or another has begun. The victim is the
+//! youngest transaction, by the clock at which it began, or by the begin time that the caller has noted. Among
+//! those that began between the same two commits without such a note, the id decides. Every observer finds the same
+//! order.
 use std::iter;
 use sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
@@ -47,7 +49,7 @@ pub(crate) struct Edge {
 }
 
 impl TransactionTable {
-    /// Publishes whom a transaction waits for, in place of the edge before.
+    /// Publishes the owner that a transaction waits for, in place of its former edge.
     pub(crate) fn publish(&self, wait: &Wait<'_>, rings: u64, since: u64) -> Edge {
         self.withdraw(wait.waiter);
         let Wait { owner, row, .. } = *wait;
@@ -72,7 +74,7 @@ impl TransactionTable {
         }
     }
 
-    /// Whom a transaction waits for. The version is read before the rest and after it.
+    /// Reads the edge of a waiter, if it has one. The version is read before the other fields and after them.
     pub(crate) fn edge_of(&self, waiter: TxnId) -> Option<Edge> {
         let own = self.waits(waiter);
         let version = own.version.load(SeqCst);
@@ -116,7 +118,7 @@ impl TransactionTable {
     }
 }
 
-/// The transaction whose id is this word.
+/// The transaction with this word as its id.
 fn id_of_word(word: u64) -> TxnId {
     match types::StartTime::from_word(word) {
         types::StartTime::Pending(txn) => txn,

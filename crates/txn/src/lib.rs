@@ -1,8 +1,9 @@
-//! Transactions: who began, who committed when, who sees what, and who waits for whom.
+//! Transactions: ids, states, commit timestamps, snapshots, visibility, and waiting for other transactions.
 //!
-//! A [`TransactionTable`] gives transactions their ids, keeps their state while anybody may ask for it, hands out commit
-//! timestamps, and lets transactions depend on each other and wait for each other. It knows nothing of rows: the engine
-//! stamps what a transaction wrote, and names rows for those who wait.
+//! A [`TransactionTable`] gives transactions their ids, keeps their state while another transaction may ask for it,
+//! hands out commit timestamps, and lets transactions depend on each other and wait for each other. It knows
+//! nothing of rows: the engine stamps what a transaction wrote, and supplies the names of the rows that
+//! transactions wait for.
 //!
 //! | module | what it owns |
 //! |---|---|
@@ -10,7 +11,7 @@
 //! | `snapshots` | the clock as readers see it, the snapshots in use |
 //! | `commit` | the steps of a commit, commit dependencies |
 //! | `waits`, `bell` | waiting for a transaction to end, sleeping and waking |
-//! | `queue` | who is next at a row that many want |
+//! | `queue` | the order of transactions that wait for the same row |
 //! | `deadlock` | circles of waits, their victims |
 //! | `uses` | which tables a transaction writes to |
 //! | `list` | what runs now, counts |
@@ -24,7 +25,7 @@
 //! prepare             state <- prepared(at)        only if it may still fail: readers whose snapshot includes `at` see
 //!                                                   its versions, and depend on it
 //!   validation, await_dependencies
-//! finish_commit       state <- committed(at)       visible to every snapshot at or after `at`; who waits goes on
+//! finish_commit       state <- committed(at)       visible to every snapshot at or after `at`; waiters go on
 //! release             the slot is free             once everything that it wrote is stamped
 //! ```
 //!
@@ -38,13 +39,15 @@
 //! slot's line and no other. A thread finds the slot again that it used last, and its line in its own cache; there is no
 //! counter that all processors share, and ids need no order among each other.
 //!
-//! **Commit timestamps** come from one counter, one `fetch_add` for each transaction that wrote something. Blocks of
-//! numbers for each thread, or clocks of the processors, would spare that line, and cost what rests on the numbers
-//! being dense and in order: one compare with a snapshot decides visibility; the order of visibility is the order of
-//! the log, so that nobody sees a state that recovery does not pass through; and a gap in the log is known for one. The
-//! counter bounds writing transactions by how often a cache line can change hands, tens of millions of times a second
-//! between cores without a common cache and hundreds within one: far above what the rest of a writing transaction
-//! allows, as its log frame is appended under a latch. It lies in a line of its own, which readers only read.
+//! **Commit timestamps** come from one counter, one `fetch_add` for each transaction that wrote something. Blocks
+//! of numbers for each thread, or the processors' clocks, would avoid contention on that cache line, but the
+//! numbers would no longer be dense and in order. Three properties rest on that: one compare with a snapshot
+//! decides visibility; the order of visibility is the order of the log, so that no transaction sees a state that
+//! recovery does not pass through; and a gap in the log is recognized as one. The counter limits writing
+//! transactions to the rate at which a cache line can change hands: tens of millions of times a second between
+//! cores without a common cache, and hundreds of millions within one. That is far above what the rest of a writing
+//! transaction allows, as its log frame is appended under a latch. The counter lies in a cache line of its own,
+//! which readers only read.
 #![forbid(unsafe_code)]
 
 mod bell;

@@ -104,7 +104,8 @@ impl TransactionTable {
         self.time.now_ns() / 1_000
     }
 
-    /// The same as of some milliseconds ago: what it costs to begin a transaction must not double for the sake of a list.
+    /// Microseconds as [`micros`](Self::micros), from a clock that may be some milliseconds behind. Beginning a
+    /// transaction must not cost twice as much for the sake of a list.
     #[inline]
     pub fn coarse_micros(&self) -> u64 {
         self.time.coarse_ns() / 1_000

@@ -1,18 +1,19 @@
-//! Queues of rows: many may want the same row, and not all of them should wake whenever it changes hands.
+//! Queues of rows: many transactions may want one row, and not all of them should wake whenever it changes hands.
 //!
 //! ```text
 //! row -> [ first | second | third ... ]      owner <- first <- second <- third      each sleeps at the one before it
 //! ```
 //!
-//! The first in the queue waits for the transaction that holds the row, each other one for the transaction before it: a
-//! queue as in MCS latches, of transactions. A [`Place`] is kept until its transaction has looked at the row again and
-//! has written it, or does not want it any more; then it is dropped. Whoever is next wakes, finds itself first, looks at
-//! the row, and waits for the one that has written it: awake, if that does not take long. So a short transaction hands
-//! the row over to somebody who spins, and a long one to somebody who sleeps. Newcomers that find the row free take it
-//! without looking at the queue; whoever is first then waits for them.
+//! The first in the queue waits for the transaction that holds the row; each other one waits for the transaction
+//! before it. This is a queue as in MCS latches, of transactions. A [`Place`] is kept until its transaction has
+//! looked at the row again and has written it, or does not want it any more; then it is dropped. The next
+//! transaction wakes, finds itself first, looks at the row, and waits for the transaction that has written it,
+//! spinning at first. So a short transaction hands the row over to a spinning waiter, and a long one to a sleeping
+//! waiter. Newcomers that find the row free take it without looking at the queue; the first in the queue then waits
+//! for them.
 //!
-//! An edge to the one before in the queue is a real one: until that transaction has left the queue, which it does not
-//! while it waits in it, or has ended, this one does not go on.
+//! An edge to the transaction before in the queue is a real dependency: the waiter does not go on until that
+//! transaction has ended or has left the queue, and it does not leave the queue while it waits in it.
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, RandomState};
@@ -64,9 +65,9 @@ pub struct Place<'t> {
 }
 
 impl TransactionTable {
-    /// The queue of a row that the transaction wants and somebody else holds. Keep the place until the row is written or
-    /// not wanted any more, then drop it: whoever is next looks at the row. One place for a transaction and row at a
-    /// time.
+    /// Opens a place in the queue of a row that `waiter` wants and another transaction holds. Keep the place until
+    /// the row is written or not wanted any more, then drop it: the next in the queue looks at the row. A
+    /// transaction may hold one place per row at a time.
     pub fn queue(&self, waiter: &Handle, row: RowName) -> Place<'_> {
         Place { table: self, waiter: waiter.id, row, is_taken: false }
     }

@@ -1,10 +1,11 @@
-//! Snapshots: what each transaction reads, announced so that nothing is given up that somebody still sees.
+//! Snapshots: each transaction announces what it reads, so that no version that it still sees is given up.
 //!
-//! A transaction announces a time and reads the clock *afterwards*; if the clock has moved it announces the new time,
-//! until both agree. Whoever wants to give up versions reads the clock and looks at the announcements *afterwards*. In
-//! the one order of these four accesses, either the announcement comes before the look, and is seen; or the look comes
-//! before it, and then the clock that was read before the look shows no more than the one read after the announcement:
-//! a snapshot that was missed is at or after the clock of the one who missed it.
+//! A transaction announces a time and reads the clock *afterwards*; if the clock has moved it announces the new
+//! time, until both agree. A thread that wants to give up versions reads the clock and looks at the announcements
+//! *afterwards*. In the one order of these four accesses, either the announcement comes before the look, and is
+//! seen; or the look comes before it, and then the clock that was read before the look shows no more than the one
+//! read after the announcement. So a snapshot that the look missed is at or after the clock that was read before
+//! the look.
 use sync::atomic::{Ordering, fence, total_order};
 use types::{Snapshot, Timestamp};
 
@@ -67,9 +68,9 @@ impl TransactionTable {
         }
     }
 
-    /// Announces that the transaction reads nothing older than `at`. What it loads next decides what it reads, and that
-    /// load has to be `SeqCst` too: after a weaker one, a processor may find an older clock than whoever missed the
-    /// announcement.
+    /// Announces that the transaction reads nothing older than `at`. The load that follows decides what it reads,
+    /// and must be `SeqCst` too: after a weaker one, a processor may find an older clock than the thread that
+    /// missed the announcement.
     fn announce(&self, handle: &Handle, at: Timestamp) {
         self.slots[handle.slot].reads.swap(at.0, Ordering::SeqCst);
         total_order();

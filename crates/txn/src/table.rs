@@ -6,9 +6,9 @@
 //! state:  timestamp << 3 | active, committing, aborted, prepared or committed
 //! ```
 //!
-//! A slot is reused once its transaction has stamped everything that it wrote; whoever then asks for the old id sees
-//! another id in the slot and is told to read the record's Start Time again. What is needed for waiting alone lies
-//! beside the slots, in [`Waits`], and is touched by nobody else.
+//! A slot is reused once its transaction has stamped everything that it wrote. A caller that then asks for the old
+//! id finds another id in the slot, and is told to read the record's Start Time again. The state that only waiting
+//! needs lies beside the slots, in [`Waits`], and no other code touches it.
 use sync::atomic::{AtomicU64, Ordering};
 use sync::hint::SpinWait;
 use sync::{CachePadded, Counters, SystemClock, thread_slot};
@@ -48,9 +48,9 @@ pub(crate) mod phase {
 pub struct TransactionTable {
     pub(crate) clock: CachePadded<AtomicU64>,
     pub(crate) slots: Box<[CachePadded<Slot>]>,
-    /// Who waits for the transaction of the slot with the same number, and what it waits for itself.
+    /// By slot number: the waiters for the slot's transaction, and the edge of its own wait.
     pub(crate) waits: Box<[CachePadded<Waits>]>,
-    /// Which tables the transaction of the slot with the same number writes to.
+    /// By slot number: the tables that the slot's transaction writes to.
     pub(crate) uses: Box<[Uses]>,
     pub(crate) queues: RowQueues,
     pub(crate) counters: Counters<{ Count::ALL }>,
@@ -98,8 +98,8 @@ impl Slot {
         (word & IN_USE != 0).then(|| TxnId::new((word & !IN_USE) >> u16::BITS))
     }
 
-    /// Whether `txn` has committed or rolled back, or is gone. The two loads are `SeqCst`, for those who make
-    /// themselves known before they look.
+    /// Whether `txn` has committed or rolled back, or is gone. The two loads are `SeqCst`, for callers that
+    /// announce themselves before they look.
     pub fn has_ended(&self, txn: TxnId) -> bool {
         let state = self.state.load(Ordering::SeqCst);
         self.id.load(Ordering::SeqCst) != txn.word() || matches!(phase::of(state), phase::ABORTED | phase::COMMITTED)
@@ -161,7 +161,7 @@ impl Default for TransactionTable {
 }
 
 impl TransactionTable {
-    /// A table whose newest commit was at `newest`.
+    /// Creates a table that continues after a newest commit at `newest`.
     pub fn starting_at(newest: Timestamp) -> Self {
         TransactionTable {
             clock: CachePadded::new(AtomicU64::new(newest.0)),
@@ -197,7 +197,8 @@ impl TransactionTable {
             let next_use = ((former >> u16::BITS >> SLOT_BITS) + 1) % USES_MAX;
             let id = TxnId::new(next_use << SLOT_BITS | index as u64);
             if slot.id.compare_exchange(former, id.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                // Whoever sees this state, asking for the slot's former id, also sees the id gone. So with the others.
+                // A caller that asks for the slot's former id and sees this state also sees the id gone. So with
+                // the others.
                 slot.state.store(phase::ACTIVE, Ordering::Release);
                 slot.born.store(born.0, Ordering::Release);
                 slot.begun.store(0, Ordering::Release);
@@ -245,7 +246,8 @@ impl TransactionTable {
     }
 }
 
-/// The state that a word stands for; to those who don't wait for its timestamp, a commit has not begun without one.
+/// Decodes a state word. A commit that has no timestamp yet counts as active, for callers that do not wait for the
+/// timestamp.
 pub(crate) fn state_of_word(state: u64) -> State {
     let at = Timestamp(state >> phase::BITS);
     match phase::of(state) {

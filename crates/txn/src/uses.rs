@@ -1,13 +1,14 @@
-//! Which tables each transaction writes to, for those who want a table for themselves.
+//! The tables that each transaction writes to: a transaction that wants a table for itself waits for their users.
 //!
 //! ```text
 //! uses of a slot:  [ table | table | ... | 0 | 0 ]      in the order of entry; `ANY` last where there were more
 //! ```
 //!
-//! A transaction notes a table in its own slot before it writes there for the first time, and looks *afterwards* whether
-//! somebody has locked the table. Who locks it does so first and looks at the notes *afterwards*. In the one order of these
-//! four accesses, either the note is found, and its transaction is waited for; or the lock is found, and the note is taken
-//! back. A transaction writes a line of its own for this, once for each table, and nothing that others write.
+//! A transaction notes a table in its own slot before it writes there for the first time, and *afterwards* looks
+//! whether another transaction has locked the table. A transaction that locks the table does so first and looks at
+//! the notes *afterwards*. In the one order of these four accesses, either the note is found, and its transaction
+//! is waited for; or the lock is found, and the note is taken back. A transaction writes a cache line of its own
+//! for this, once for each table, and none that other transactions write.
 //!
 //! Numbers of tables mean something to the caller only; 0 and the greatest one are none.
 use sync::atomic::{AtomicU32, Ordering, total_order};
@@ -51,8 +52,8 @@ impl TransactionTable {
         total_order();
     }
 
-    /// Takes the newest note back, unless the transaction uses more tables than can be told, and has those look again who
-    /// wait for it.
+    /// Takes the newest note back, and rings for the waiters, so that they look again. Does nothing if the
+    /// transaction uses more tables than its slot can note.
     pub fn leave_table(&self, handle: &mut Handle, table: u32) {
         let Some(last) = usize::from(handle.tables).checked_sub(1) else { return };
         let noted = &self.uses[handle.slot].0[last];
@@ -68,8 +69,8 @@ impl TransactionTable {
         self.uses[slot_of(txn)].has(table) && !self.slot(txn).has_ended(txn)
     }
 
-    /// Another transaction that has noted a table and has not ended. To be asked by who has locked the table, by a `SeqCst`
-    /// exchange.
+    /// Finds another transaction that has noted a table and has not ended. The caller must have locked the table
+    /// before, by a `SeqCst` exchange.
     pub fn other_user(&self, own: &Handle, table: u32) -> Option<TxnId> {
         total_order();
         let users = self.uses.iter().zip(&self.slots).filter(|(uses, _)| uses.has(table));

@@ -1,15 +1,15 @@
-//! Waiting for another transaction to end: the uncommitted version of a row is its lock, and who wants the row waits for
-//! the version's owner.
+//! Waiting for another transaction to end. The uncommitted version of a row is its lock: a transaction that wants
+//! the row waits for the version's owner.
 //!
-//! A waiter spins for about as long as a blocking hand-over takes, as most transactions end sooner, and then sleeps at
-//! the owner's [`Bell`]. Before it sleeps it publishes whom it waits for, its *edge*, and looks for a circle of edges
-//! (see `deadlock.rs`). It goes on when the owner has committed or rolled back, whether or not its slot is released and
-//! its log flushed; when the owner has given the row up by going back to a savepoint; when it is the victim of a
-//! deadlock; when it is interrupted; and at its deadline.
+//! A waiter spins for about as long as a blocking hand-over takes, as most transactions end sooner, and then sleeps
+//! at the owner's [`Bell`]. Before it sleeps it publishes its *edge*, which names the owner, and looks for a circle
+//! of edges (see `deadlock.rs`). A waiter goes on when the owner has committed or rolled back, whether or not its
+//! slot is released and its log flushed; when the owner has given the row up by going back to a savepoint; when it
+//! is the victim of a deadlock; when it is interrupted; and at its deadline.
 //!
-//! Who waits for several owners (a row locked in share mode by many) waits for one after the other: at each moment it
-//! has exactly one edge, that of the wait which stops it now. A circle that goes through another of the owners closes
-//! when the waiter comes to that owner, and is found then.
+//! A transaction that waits for several owners (a row locked in share mode by many) waits for one after the other:
+//! at each moment it has exactly one edge, that of the wait which stops it now. A circle that goes through another
+//! of the owners closes when the waiter comes to that owner, and is found then.
 use std::time::{Duration, Instant};
 
 use sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -44,7 +44,7 @@ pub enum WaitError {
     Interrupted,
 }
 
-/// Beside each slot: who waits for its transaction, and what that waits for itself.
+/// Beside each slot: the waiters for its transaction, and the edge of the transaction's own wait.
 #[derive(Default)]
 pub(crate) struct Waits {
     pub bell: Bell,
@@ -57,7 +57,7 @@ pub(crate) struct Waits {
     pub row_table: AtomicU32,
     pub row_rid: AtomicU64,
     pub since: AtomicU64,
-    /// The version of the edge whose waiter is the victim of a deadlock.
+    /// The version of an edge that makes its waiter the victim of a deadlock.
     pub doomed: AtomicU64,
     /// The transaction that is to wait no more.
     pub interrupted: AtomicU64,
@@ -118,8 +118,8 @@ impl TransactionTable {
         self.wait(&Wait { waiter: waiter.id, owner, row, is_held, deadline, is_next: true })
     }
 
-    /// To be called by a transaction that has gone back to a savepoint, once its rows are given up: who waits for one of
-    /// them looks again.
+    /// Wakes the waiters of a transaction that has gone back to a savepoint. Call it once the rows are given up, so
+    /// that the waiters for them look again.
     pub fn wake_waiters(&self, handle: &Handle) {
         self.ring(handle.id);
     }
@@ -188,8 +188,8 @@ impl TransactionTable {
         let (own, slot, bell) = (self.waits(wait.waiter), self.slot(wait.owner), &self.waits(wait.owner).bell);
         loop {
             let rings = bell.watch(&slot.is_watched);
-            // An edge says that there was a reason to wait after these rings: who had given the row up before, and waits for this
-            // transaction now, must not find one.
+            // An edge says that there was a reason to wait after these rings. A transaction that had given the row
+            // up before, and now waits for this one, must not find one.
             if goes_on() {
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! Commits that may still fail: who depends on them is told once, and nobody else is.
+//! Commits that may still fail: each dependent is told once, and no other transaction is.
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -115,7 +115,7 @@ fn many_readers_wait_for_the_decision() {
     });
 }
 
-/// A register of one version: who reads it and finds it prepared within its snapshot depends on its writer.
+/// A register of one version: a reader that finds the version prepared within its snapshot depends on its writer.
 struct Register {
     table: TransactionTable,
     /// the id of the transaction that wrote last

@@ -45,8 +45,8 @@ fn no_snapshot_is_older_than_the_oldest_that_anybody_was_told() {
     });
 }
 
-/// Who wants a snapshot of the past announces it and then looks at the horizon; who raises the horizon looks at the
-/// announcements afterwards. One of the two notices the other.
+/// A reader announces a snapshot of the past and then looks at the horizon; a thread that raises the horizon looks
+/// at the announcements afterwards. One of the two notices the other.
 #[test]
 fn a_snapshot_of_the_past_is_kept_or_refused() {
     model(3, || {
@@ -66,8 +66,8 @@ fn a_snapshot_of_the_past_is_kept_or_refused() {
     });
 }
 
-/// Who writes to a table notes it and then looks at the table's lock; who locks the table looks at the notes afterwards. One
-/// of the two notices the other.
+/// A writer notes a table and then looks at the table's lock; a transaction that locks the table looks at the notes
+/// afterwards. One of the two notices the other.
 #[test]
 fn a_user_of_a_table_sees_its_lock_or_is_seen() {
     model(3, || {
@@ -116,8 +116,8 @@ fn active_means_after_my_snapshot() {
     });
 }
 
-/// The slot goes to another transaction; who asks for the former one is never told of the other. Who was told that it is
-/// over finds its stamp.
+/// The slot goes to another transaction. A caller that asks for the former one is never told of the other, and once
+/// told that the former one is over, it finds its stamp.
 #[test]
 fn a_slot_that_is_reused_deceives_nobody() {
     model(3, || {
@@ -171,7 +171,7 @@ fn no_waiter_sleeps_through_the_end_of_the_owner() {
     });
 }
 
-/// The same with a row in place of the state: the owner gives it up and runs on.
+/// As above with a row in place of the state: the owner gives the row up and runs on.
 #[test]
 fn no_waiter_sleeps_through_a_row_that_is_given_up() {
     model(2, || {

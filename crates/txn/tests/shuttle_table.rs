@@ -34,7 +34,7 @@ struct World {
     table: TransactionTable,
     newest: AtomicU64,
     ended: Mutex<BTreeMap<u64, Option<Timestamp>>>,
-    /// who was asked for with which snapshot, and the answer
+    /// the transaction asked for, the snapshot, and the answer
     asked: Mutex<Vec<(u64, Timestamp, State)>>,
     horizon: AtomicU64,
 }
@@ -162,7 +162,7 @@ impl Locks {
     }
 }
 
-/// Whoever sleeps for ever would stop the model.
+/// A waiter that slept for ever would stop the model.
 #[test]
 fn a_row_that_many_want_goes_round_without_a_deadlock() {
     explore(|| assert_eq!(Locks::together(&[&[(0, 1), (0, 1)], &[(0, 1), (1, 2)], &[(0, 2)]]), 0));
@@ -210,8 +210,8 @@ fn a_circle_that_never_was_has_no_victim() {
     explore(|| circle_that_never_was(3));
 }
 
-/// A row that transactions share or have alone, as `engine` does it: who shares it stands on a list, and who finds another in
-/// its way gives way before it waits.
+/// A row that transactions share or have alone, as `engine` does it: the sharers stand on a list, and a transaction
+/// that finds another in its way gives way before it waits.
 #[derive(Default)]
 struct SharedRow {
     table: TransactionTable,
@@ -286,8 +286,8 @@ impl SharedRow {
         self.table.release(handle);
     }
 
-    /// Some who share the row from the start go on to have it alone; others want it alone, or to share it. Returns how many
-    /// were told of a deadlock.
+    /// Some transactions share the row from the start and then want it alone; others want it alone, or to share it.
+    /// Returns how many were told of a deadlock.
     fn together(upgrades: usize, others: &'static [bool]) -> u64 {
         let row = Arc::new(SharedRow::default());
         let begin = || row.table.begin().unwrap().0;
@@ -320,7 +320,7 @@ fn of_those_who_share_a_row_and_want_it_alone_all_but_one_are_told() {
     explore(|| assert_eq!(SharedRow::together(2, &[true]), 1));
 }
 
-/// One register, as in `dependencies.rs`: who reads a prepared version depends on it.
+/// One register, as in `dependencies.rs`: a transaction that reads a prepared version depends on its writer.
 #[derive(Default)]
 struct Register {
     table: TransactionTable,

@@ -102,8 +102,8 @@ fn ids_never_return() {
     });
 }
 
-/// Between the first and the third step nobody is told that the transaction is active: its timestamp may be older
-/// than the snapshot of whoever asks.
+/// Between the first and the third step no caller is told that the transaction is active: its timestamp may be
+/// older than the caller's snapshot.
 #[test]
 fn who_asks_during_a_commit_waits_for_its_timestamp() {
     let table = TransactionTable::default();

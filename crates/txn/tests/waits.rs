@@ -1,4 +1,5 @@
-//! Waiting for other transactions: who goes on when, time limits, interrupts, and deadlocks with one victim.
+//! Waiting for other transactions: when each waiter goes on, time limits, interrupts, and deadlocks with one
+//! victim.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -144,7 +145,7 @@ fn an_interrupt_never_meets_the_next_transaction_of_the_slot() {
     assert!(table.is_interrupted(next.id()));
 }
 
-/// `count` transactions, each of which holds a row and then wants that of the next: whoever is told rolls back, the
+/// `count` transactions, each of which holds a row and then wants the row of the next. The victim rolls back, the
 /// others commit. The oldest is no victim.
 fn circle(count: usize) {
     let table = TransactionTable::default();

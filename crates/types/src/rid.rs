@@ -34,7 +34,7 @@ impl Rid {
         Rid(TAIL_BIT | (range as u64) << OFFSET_BITS | sequence)
     }
 
-    /// The Rid whose bits are `word`, as [`Rid::word`] gave them.
+    /// Builds a Rid from its word, the inverse of [`Rid::word`].
     #[inline]
     pub fn from_word(word: u64) -> Rid {
         Rid(word)

@@ -27,7 +27,7 @@ impl Column {
         Column { name: name.into(), data_type, nullable: true }
     }
 
-    /// The same column, refusing NULL.
+    /// Makes the column NOT NULL.
     pub fn not_null(mut self) -> Column {
         self.nullable = false;
         self
@@ -85,8 +85,8 @@ impl fmt::Display for SchemaError {
 impl std::error::Error for SchemaError {}
 
 impl Schema {
-    /// A schema of these columns whose primary key is made of the columns named (none: no primary key). Key
-    /// columns become NOT NULL.
+    /// Builds a schema of these columns. `primary_key` names the key columns in order (empty: no primary key); they
+    /// become NOT NULL.
     pub fn new(mut columns: Vec<Column>, primary_key: &[&str]) -> Result<Schema, SchemaError> {
         if columns.is_empty() {
             return Err(SchemaError::NoColumns);

@@ -1,5 +1,4 @@
-//! Points in time and who writes them: commit timestamps, transaction ids, and the Start Time word that is
-//! one or the other.
+//! Points in time: commit timestamps, transaction ids, and the Start Time word, which holds one or the other.
 //!
 //! A Start Time word (L-Store, section 2.2; the flagged form of HyPer and DuckDB) is
 //! - 0: the record has its number but is not written yet;
@@ -116,7 +115,7 @@ pub struct Snapshot {
     pub at: Timestamp,
     /// The reading transaction.
     pub own: Option<TxnId>,
-    /// The first of that transaction's commands whose writes are not visible to it.
+    /// The transaction's first command that is not visible: its writes, and those of later commands, are hidden.
     pub before: Command,
 }
 
