@@ -17,9 +17,9 @@ pub use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
-/// Stands between two `SeqCst` accesses whose order must be the same for all threads. The accesses themselves
-/// promise that and nothing is executed; loom, however, takes a `SeqCst` access for acquire and release only and knows
-/// the total order of fences alone, so that its build gets a fence.
+/// Separates two `SeqCst` accesses that must have one order for all threads. The accesses themselves promise that,
+/// so nothing is executed. Loom, however, treats a `SeqCst` access as acquire and release only and knows the total
+/// order of fences alone, so its build gets a fence.
 #[inline]
 pub fn total_order() {
     #[cfg(loom)]

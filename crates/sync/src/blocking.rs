@@ -1,8 +1,8 @@
 //! The switch between what `std` makes threads wait with, [`Mutex`], [`Condvar`] and [`OnceLock`], and what the model
 //! checkers do. A wait with a time limit never ends by its limit under a model checker.
 //!
-//! A thread that a model checker has stopped inside a mutex of `std` would stop for good whoever asks for it next, as all
-//! threads of a model share one thread of the system.
+//! All threads of a model share one thread of the system. If a model checker stopped a thread inside a mutex of
+//! `std`, the next thread that asks for the mutex would therefore block for good.
 #[cfg(loom)]
 pub use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(all(shuttle, not(loom)))]
@@ -51,7 +51,7 @@ mod once {
             if self.is_set.load(Ordering::Acquire) { self.value.get() } else { None }
         }
 
-        /// The value; `make` makes it for the first who asks, and others wait.
+        /// The value. The first caller makes it with `make`, and others wait.
         pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
             if !self.is_set.load(Ordering::Acquire) {
                 let _setting = self.setting.lock().unwrap_or_else(PoisonError::into_inner);

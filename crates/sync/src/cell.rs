@@ -1,4 +1,4 @@
-//! A cell for plain data that a latch protects, whose accesses loom checks for races.
+//! A cell for plain data that a latch protects. Loom checks its accesses for races.
 
 /// `std::cell::UnsafeCell` with loom's way of access: a closure receives the pointer, and loom complains where another
 /// access overlaps.

@@ -47,10 +47,10 @@ const RESTARTS: usize = COMMITS + 3;
 /// Optimistic attempts of a reader where there are no transactions, before it acquires the latch.
 const OPTIMISTIC_ATTEMPTS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 
-/// A latch whose sections run as transactions where that succeeds.
+/// A latch that runs its sections as hardware transactions where that succeeds.
 ///
-/// What runs inside must not mind to be rolled back and repeated by the processor: memory only, no system calls (which
-/// abort the transaction, so that the section then runs under the latch).
+/// The processor may roll a section back and repeat it, so it must touch memory only. A system call aborts the
+/// transaction, and the section then runs under the latch.
 pub struct Elided<L, B = Rtm> {
     latch: L,
     /// Acquisitions that are still to take the latch at once.
@@ -136,7 +136,7 @@ impl<L: Elidable, B: Backend> Elided<L, B> {
         &self.backend
     }
 
-    /// The latch inside, for those who must take it themselves.
+    /// The latch inside, for callers that must take it themselves.
     pub fn latch(&self) -> &L {
         &self.latch
     }
@@ -268,9 +268,10 @@ impl<L: Elidable, B: Backend> Elided<L, B> {
     }
 }
 
-// SAFETY: a section holds the latch inside, with what that promises, or is a transaction that has seen the latch free of
-// whom it must not meet and has the latch's word in its read set: it commits only if nobody has taken the latch until
-// then, and transactions exclude each other by conflict. `settle` makes the same true of backends in software.
+// SAFETY: a section holds the latch inside, with what that promises, or is a transaction that has seen the latch
+// free of the sections that it excludes and has the latch's word in its read set. Such a transaction commits only
+// if no thread has taken the latch until then, and transactions exclude each other by conflict. `settle` makes the
+// same true of backends in software.
 unsafe impl<L: Elidable, B: Backend + Default> Latch for Elided<L, B> {
     type Exclusive = Section<L::Exclusive>;
     type Shared = Section<L::Shared>;

@@ -23,8 +23,8 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         EpochCell { pointer: Atomic::new(value) }
     }
 
-    /// What the cell holds now; it stays valid as long as the guard and the cell. A cell that is dropped takes its
-    /// value with it at once, whoever has pinned the epoch:
+    /// The value that the cell holds now. It stays valid as long as the guard and the cell. A dropped cell takes
+    /// its value with it at once, even while an epoch is pinned:
     ///
     /// ```compile_fail,E0505
     /// let (cell, guard) = (sync::EpochCell::new(7), sync::pin());

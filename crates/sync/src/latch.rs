@@ -123,8 +123,8 @@ pub(crate) fn body_until_done<R>(body: &mut impl FnMut(&Reading<'_>) -> Result<R
     }
 }
 
-/// A latch whose state can be looked at from within a transaction, which is what eliding it takes: the latch word
-/// enters the transaction's read set, and whoever acquires the latch aborts the transaction (tsx-index, section 3.1).
+/// A latch that can be inspected from within a transaction, as elision requires: the latch word enters the
+/// transaction's read set, and a thread that acquires the latch aborts the transaction (tsx-index, section 3.1).
 ///
 /// # Safety
 ///
@@ -171,8 +171,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The second half of a sequence lock's read. The fence meets that of the writer (between its taking the word and its
-/// first store of data): whoever has read a datum of that writer sees the word taken.
+/// The second half of a sequence lock's read. The fence pairs with the writer's, between its taking the word and
+/// its first store of data: a thread that has read a datum of that writer sees the word taken.
 #[inline]
 pub(crate) fn is_unchanged(word: &AtomicU64, expected: u64, mask: u64) -> bool {
     fence(Ordering::Acquire);

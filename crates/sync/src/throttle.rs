@@ -30,7 +30,7 @@ use crate::latch::{Latch, Reading, Restart};
 use profile::{Pass, Profile};
 use std::sync::{Arc, OnceLock};
 
-/// Decides who may acquire one latch at the moment.
+/// Decides which threads may acquire one latch at the moment.
 pub struct Throttle {
     has_one_socket: bool,
     all_sockets_mode: usize,
@@ -128,7 +128,7 @@ impl<L: Latch> Throttled<L> {
         Throttled { throttle: Throttle::new(domain), latch: L::default() }
     }
 
-    /// Who may acquire the latch.
+    /// The throttle of this latch.
     pub fn throttle(&self) -> &Throttle {
         &self.throttle
     }

@@ -1,4 +1,4 @@
-//! Every latch under threads of the system, and against a model of who may be inside.
+//! Every latch under threads of the system, and against a model of which threads may be inside.
 #![cfg(not(any(loom, shuttle)))]
 
 use proptest::prelude::*;
@@ -127,7 +127,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
-/// Lets a latch go through `steps` beside a model that counts who is inside.
+/// Lets a latch go through `steps` beside a model that counts the threads inside.
 fn agrees_with_the_model<L: Latch>(steps: &[Step], readers_share: bool) -> Result<(), TestCaseError> {
     let latch = L::default();
     let (mut readers, mut writer) = (Vec::new(), None);

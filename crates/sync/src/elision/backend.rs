@@ -34,10 +34,10 @@ pub enum Begin {
 ///
 /// # Safety
 ///
-/// Whoever implements it promises: what happens between a `begin` that returned [`Begin::Started`] and the `commit`
-/// happens at once for all other threads, or not at all. In particular it does not happen if another thread takes an
-/// elided latch that the transaction has seen free: the processor notices the write to the latch word; software makes
-/// the one who took the latch wait in `settle`.
+/// The implementation promises: what happens between a `begin` that returned [`Begin::Started`] and the `commit`
+/// happens at once for all other threads, or not at all. In particular it does not happen if another thread takes
+/// an elided latch that the transaction has seen free: the processor notices the write to the latch word, and
+/// software makes the thread that took the latch wait in `settle`.
 pub unsafe trait Backend: Send + Sync {
     /// Whether there are transactions at all; the answer never changes.
     fn is_available(&self) -> bool;

@@ -1,8 +1,8 @@
 //! Transactions in software for tests: they abort as the test says, on any machine.
 //!
-//! A transaction that starts is real in so far as it excludes others: one runs at a time, a second one conflicts, and
-//! whoever takes an elided latch waits for it to end. It cannot be rolled back, so that it aborts at its beginning or
-//! when it finds the latch held, and never later; whoever used the latch cannot tell the difference.
+//! A transaction that starts is real in so far as it excludes others: one runs at a time, a second one conflicts,
+//! and a thread that takes an elided latch waits for it to end. It cannot be rolled back, so it aborts at its
+//! beginning or when it finds the latch held, and never later. Users of the latch cannot tell the difference.
 use super::backend::{AbortCause, Backend, Begin};
 use crate::atomic::{AtomicUsize, Ordering, fence};
 use crate::hint::SpinWait;
@@ -46,8 +46,9 @@ impl InjectedBackend {
     }
 }
 
-// SAFETY: one transaction runs at a time. It looks at the latch after it has entered itself as running; who takes the latch
-// looks at what is running afterwards, and waits. With the fences in between, one of the two sees the other.
+// SAFETY: one transaction runs at a time. It looks at the latch after it has entered itself as running; a thread
+// that takes the latch looks for running transactions afterwards, and waits. With the fences in between, one of the
+// two sees the other.
 unsafe impl Backend for InjectedBackend {
     fn is_available(&self) -> bool {
         self.is_available

@@ -28,7 +28,7 @@ impl RetryPolicy {
         RetryPolicy { attempts_max, aborts_max: [attempts_max; AbortCause::COUNT] }
     }
 
-    /// The same with at most so many aborts for one cause.
+    /// Limits the aborts for one cause to `aborts_max`.
     pub const fn with_limit(mut self, cause: AbortCause, aborts_max: u32) -> Self {
         self.aborts_max[cause as usize] = aborts_max;
         self

@@ -1,4 +1,5 @@
-//! A latch whose readers do not meet (Dice and Kogan, "BRAVO: Biased Locking for Reader-Writer Locks", 2019).
+//! A latch with readers that do not share a cache line (Dice and Kogan, "BRAVO: Biased Locking for Reader-Writer
+//! Locks", 2019).
 //!
 //! Even readers that let each other in write the latch word, and its cache line then travels between them: that is what
 //! limits a read-only index in tsx-index, section 2.1.4. While the latch is biased, a reader instead writes the address
@@ -199,7 +200,8 @@ impl<L: Latch, C: Clock> Biased<L, C> {
     }
 }
 
-/// A reader whose guard was leaked would stay in its slot and be taken for a reader of the next latch at this address.
+/// A leaked guard would keep its reader in its slot, where it would be taken for a reader of the next latch at this
+/// address.
 impl<L, C> Drop for Biased<L, C> {
     fn drop(&mut self) {
         let address = std::ptr::from_ref(self).addr();

@@ -9,21 +9,21 @@ use std::ptr::{self, NonNull};
 
 /// What others need to know of a thread in the queue; a line of its own.
 pub(super) struct Place {
-    /// Who came next.
+    /// The place behind this one.
     pub(super) next: AtomicPtr<Place>,
     pub(super) is_waiting: AtomicBool,
     // What follows is for the queue by socket only.
     /// Where the thread runs; it looks only when it has to wait.
     pub(super) socket: AtomicUsize,
-    /// The first of those who were passed over, handed from owner to owner.
+    /// The first of the places that were passed over, handed from owner to owner.
     pub(super) passed_over: AtomicPtr<Place>,
-    /// The last of those who were passed over, if this is the first.
+    /// The last of the places that were passed over, if this is the first.
     pub(super) passed_over_last: AtomicPtr<Place>,
-    /// How often the latch was handed on while somebody was passed over, up to this owner.
+    /// How often the latch was handed on while a place was passed over, up to this owner.
     pub(super) hand_overs: AtomicU32,
 }
 
-/// The socket of a place whose thread has not looked.
+/// The socket of a place before its thread has asked for it.
 pub(super) const SOCKET_UNKNOWN: usize = usize::MAX;
 
 type PaddedPlace = CachePadded<Place>;
@@ -64,8 +64,8 @@ impl Place {
     #[inline]
     pub(super) fn link_behind(&self, before: *mut Place) {
         self.is_waiting.store(true, Ordering::Relaxed);
-        // SAFETY: a place leaves the queue only after it has seen who is behind it, and that is told here. The release
-        // publishes what was written to this place before.
+        // SAFETY: a place leaves the queue only after it knows its successor, which this store tells it. The
+        // release publishes what was written to this place before.
         unsafe { (*before).next.store(self.link(), Ordering::Release) };
     }
 
@@ -78,7 +78,8 @@ impl Place {
         }
     }
 
-    /// Who stands behind this place, which is not the last: somebody has taken the tail, and is about to tell.
+    /// The place behind this one, which is not the last: another thread has taken the tail, and is about to link
+    /// itself.
     pub(super) fn successor(&self) -> *mut Place {
         let mut wait = SpinWait::new();
         loop {
@@ -104,7 +105,7 @@ fn new_place() -> NonNull<PaddedPlace> {
 }
 
 fn free_place(place: NonNull<PaddedPlace>) {
-    // SAFETY: places come from `new_place` only, and whoever frees one has it alone: it is in no queue.
+    // SAFETY: places come from `new_place` only, and the caller has this one alone: it is in no queue.
     drop(unsafe { Box::from_raw(place.as_ptr()) });
 }
 

@@ -1,6 +1,6 @@
-//! The queue latch of Mellor-Crummey and Scott (MCS): whoever waits, waits on a cache line of its own and is woken by
-//! the one before it, so that a latch under contention costs one transfer of a line for each owner, on any number of
-//! cores. First come, first served.
+//! The queue latch of Mellor-Crummey and Scott (MCS): each waiter waits on a cache line of its own and is woken by
+//! the owner before it, so that a latch under contention costs one transfer of a line for each owner, on any number
+//! of cores. Waiters are served in the order in which they came.
 //!
 //! ```text
 //! latch.tail ------------------------------------+

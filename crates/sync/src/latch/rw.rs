@@ -6,8 +6,8 @@
 //! | reader count |  writer waits  |  writer inside |
 //! ```
 //!
-//! A waiting writer sets its bit, which keeps new readers out until it has had its turn. Whoever writes clears the
-//! bit of all; the others still waiting set it again, so that readers get a chance in between.
+//! A waiting writer sets its bit, which keeps new readers out until it has had its turn. A writer that gets in
+//! clears the bit for all waiting writers; the others set it again, so that readers get a chance in between.
 use super::{Elidable, Latch};
 use crate::atomic::{AtomicU32, Ordering};
 use crate::hint::SpinWait;
@@ -95,9 +95,9 @@ impl RwSpinLatch {
     }
 }
 
-// SAFETY: the writer's bit is set only from a state without readers and writer (or by the last reader, who keeps its
-// count until it is alone), a reader counts only where it finds no writer's bit and takes its count back where one was
-// faster. Entering is an acquire and leaving a release on the same word.
+// SAFETY: the writer's bit is set only from a state without readers and writer (or by the last reader, which keeps
+// its count until it is alone). A reader counts only where it finds no writer's bit, and takes its count back where
+// a writer was faster. Entering is an acquire and leaving a release on the same word.
 unsafe impl Latch for RwSpinLatch {
     type Exclusive = ();
     type Shared = ();

@@ -1,7 +1,7 @@
-//! The queue latch for several sockets in one word (Dice and Kogan, "Compact NUMA-aware Locks", 2019: CNA). The queue
-//! is that of [`QueueLatch`](super::QueueLatch); but an owner hands the latch to the first who waits on its own socket, so
-//! that the latch and what it protects stay in the caches there. Those whom it passes over, as they wait on other
-//! sockets, move to a second queue:
+//! The queue latch for several sockets in one word (Dice and Kogan, "Compact NUMA-aware Locks", 2019: CNA). The
+//! queue is that of [`QueueLatch`](super::QueueLatch), but an owner hands the latch to the first waiter on its own
+//! socket, so that the latch and what it protects stay in the caches there. Waiters on other sockets that it passes
+//! over move to a second queue:
 //!
 //! ```text
 //! latch.tail --------------------------------------------------+
@@ -11,12 +11,13 @@
 //!         +-- passed over --> | waits, socket 1 | --next--> | waits, socket 2 | --> null
 //! ```
 //!
-//! The second queue is handed on from owner to owner. It goes back to the front of the first when nobody of the owner's
-//! socket waits, or when the latch has been handed on `HAND_OVERS` times while somebody was passed over. The paper draws
-//! lots for that, one in 65,536 on average; counting costs no more, and bounds the wait of everyone: a thread is
-//! passed over for at most `HAND_OVERS` hand-overs for each socket before its own turn in the queue.
+//! The second queue is handed on from owner to owner. It goes back to the front of the first when no thread of the
+//! owner's socket waits, or when the latch has been handed on `HAND_OVERS` times while a waiter was passed over.
+//! The paper draws lots for that, one in 65,536 on average; counting costs no more, and bounds every wait: a thread
+//! is passed over for at most `HAND_OVERS` hand-overs for each socket before its own turn in the queue.
 //!
-//! A thread asks for its socket only when it has to wait. On a machine with one socket nobody is ever passed over.
+//! A thread asks for its socket only when it has to wait. On a machine with one socket no waiter is ever passed
+//! over.
 use super::place::{Place, QueuePlace, SOCKET_UNKNOWN};
 use super::queue::try_acquire;
 use super::{Elidable, Latch};
@@ -71,17 +72,17 @@ impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_
         if passed_over.is_null() {
             return let_in(next, ptr::null_mut(), 0);
         }
-        // SAFETY: whoever was passed over waits until it is let in, and only the owner touches its queue.
+        // SAFETY: a waiter that was passed over waits until it is let in, and only the owner touches its queue.
         unsafe { (*last_passed_over(passed_over)).next.store(next, Ordering::Release) };
         let_in(passed_over, ptr::null_mut(), 0)
     }
 
-    /// The first from `next` on who waits on the owner's socket. Those before it are passed over.
+    /// The first waiter from `next` on that runs on the owner's socket. The waiters before it are passed over.
     fn first_of_socket(&self, owner: &Place, next: *mut Place) -> Option<*mut Place> {
         let known = owner.socket.load(Ordering::Relaxed);
         let socket = if known == SOCKET_UNKNOWN { self.topology.current_socket() } else { known };
         let (mut last, mut waiting) = (ptr::null_mut::<Place>(), next);
-        // SAFETY: whoever waits stays in the queue until it is let in, which only the owner does; its socket was written
+        // SAFETY: a waiter stays in the queue until it is let in, which only the owner does; its socket was written
         // before it was linked.
         while let Some(place) = unsafe { waiting.as_ref() } {
             if place.socket.load(Ordering::Relaxed) == socket {
@@ -100,7 +101,7 @@ impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_
 /// Makes `to` the owner, unless it is null, and gives it the second queue.
 #[inline]
 fn let_in(to: *mut Place, passed_over: *mut Place, hand_overs: u32) -> *mut Place {
-    // SAFETY: whoever waits stays in the queue until the last of these stores.
+    // SAFETY: a waiter stays in the queue until the last of these stores.
     if let Some(place) = unsafe { to.as_ref() } {
         place.passed_over.store(passed_over, Ordering::Relaxed);
         place.hand_overs.store(hand_overs, Ordering::Relaxed);
@@ -109,9 +110,9 @@ fn let_in(to: *mut Place, passed_over: *mut Place, hand_overs: u32) -> *mut Plac
     to
 }
 
-/// The last of those who were passed over, from the first of them; null for none.
+/// The last of the places that were passed over, from the first of them; null for none.
 fn last_passed_over(first: *mut Place) -> *mut Place {
-    // SAFETY: whoever was passed over waits until the owner lets it in.
+    // SAFETY: a waiter that was passed over waits until the owner lets it in.
     unsafe { first.as_ref() }.map_or(ptr::null_mut(), |first| first.passed_over_last.load(Ordering::Relaxed))
 }
 
@@ -131,8 +132,8 @@ fn pass_over(owner: &Place, first: *mut Place, last: *mut Place) {
     owner.passed_over.store(head, Ordering::Relaxed);
 }
 
-// SAFETY: a thread is in when it found the queue empty or an owner that leaves has told it so; an owner tells one, of
-// those who wait in either queue. Leaving is a release on the word that the next one acquires by.
+// SAFETY: a thread is in when it found the queue empty or a leaving owner has told it so; an owner tells one waiter
+// of either queue. Leaving is a release on the word that the next one acquires by.
 unsafe impl<T: Topology + Default, const HAND_OVERS_MAX: u32> Latch for SocketQueueLatch<T, HAND_OVERS_MAX> {
     type Exclusive = QueuePlace;
     type Shared = QueuePlace;
@@ -182,7 +183,7 @@ unsafe impl<T: Topology + Default, const HAND_OVERS_MAX: u32> Latch for SocketQu
     }
 }
 
-/// What the owner of a queue without others knows. Nobody who waits reads these, as it is not passed over itself.
+/// Sets what the owner of an empty queue knows. Waiters that are not passed over never read these fields.
 #[inline]
 fn enter_free(place: &Place) {
     place.socket.store(SOCKET_UNKNOWN, Ordering::Relaxed);

@@ -3,10 +3,10 @@
 //! ```text
 //! session_start_ns    0         no session
 //!                     > 0       when the session began; it lasts one slice of time for each mode
-//!                     LOCKED    somebody is starting or evaluating a session
+//!                     LOCKED    a thread is starting or evaluating a session
 //! ```
 //!
-//! Whoever acquires a latch moves the session along: the first to see that its time is over evaluates it.
+//! A thread that acquires a latch moves the session along: the first to see that its time is over evaluates it.
 use super::profile::Profile;
 use super::topology::{MachineTopology, Topology};
 use crate::atomic::{AtomicU64, Ordering};
@@ -158,7 +158,7 @@ impl ThrottleDomain {
         self.settings.profile_period_ns > 0 && idle_ns >= self.settings.profile_period_ns
     }
 
-    /// Evaluates the session that began at `started_ns`; one of those who come gets to do it.
+    /// Evaluates the session that began at `started_ns`. Of several threads that call this, one does it.
     fn end_session(&self, started_ns: u64, now_ns: u64) {
         let locked = self.session_start_ns.compare_exchange(started_ns, LOCKED, Ordering::Acquire, Ordering::Relaxed);
         if locked.is_err() {

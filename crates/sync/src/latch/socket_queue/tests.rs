@@ -1,5 +1,5 @@
-//! The two queues, built by hand by one thread, so that who waits is known at each hand-over: against a model, and for what
-//! they promise about sockets and about waiting.
+//! The two queues, built by hand by one thread, so that the waiters are known at each hand-over: against a model,
+//! and for what they promise about sockets and about waiting.
 use super::*;
 use crate::throttle::VirtualTopology;
 use proptest::prelude::*;
@@ -63,7 +63,7 @@ impl<const HAND_OVERS_MAX: u32> Stage<HAND_OVERS_MAX> {
     }
 }
 
-/// The same queues as lists.
+/// The two queues as lists.
 #[derive(Default)]
 struct Model {
     owner: Option<(u64, usize)>,
