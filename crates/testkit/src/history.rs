@@ -1,15 +1,16 @@
 //! Checks of transactional histories: was what these transactions saw possible at their isolation level?
 //!
-//! Sessions run transactions that append unique elements to lists and read lists; a [`Recorder`] takes down what they
-//! did and saw, and [`check`] looks for anomalies. It knows nothing of the database and needs no model of it: an
-//! element tells who appended it, and a list tells in which order. The method is that of Kingsbury and Alvaro, "Elle:
-//! Inferring Isolation Anomalies from Experimental Observations", VLDB 2020, with the anomalies of Adya's thesis.
+//! Sessions run transactions that append unique elements to lists and read lists; a [`Recorder`] takes down what
+//! they did and saw, and [`check`] looks for anomalies. It knows nothing of the database and needs no model of it:
+//! an element identifies the transaction that appended it, and a list tells the order of its appends. The method is
+//! that of Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020,
+//! with the anomalies of Adya's thesis.
 //!
 //! ```text
 //!   recorder -> model      what each session did and saw, with instants of begin and end
 //!               internal   each transaction by itself: own appends, repeated reads
 //!               versions   the order of each list from its longest read; aborted, intermediate, torn reads
-//!               dependencies    who comes before whom: ww, wr, rw, session, real time
+//!               dependencies    which transaction comes before which: ww, wr, rw, session, real time
 //!               points     what each level makes of that: an order of begins and commits
 //!               cycles     circles in it, short ones, and their kinds
 //!               timestamps commit timestamps and snapshots of the database, held against the data

@@ -295,7 +295,7 @@ fn a_lost_append_is_a_stale_read() {
 
 #[test]
 fn skews_with_real_time_are_for_strict_levels() {
-    // T0 misses T1, whose end T2 has waited for; T0 sees T2.
+    // T0 misses T1. T2 began after the end of T1, and T0 sees T2.
     let skew = History {
         transactions: vec![
             timed(0, (1, 100), &[read(2, &[2]), read(1, &[])]),

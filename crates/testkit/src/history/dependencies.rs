@@ -1,4 +1,4 @@
-//! The graph of who must come before whom.
+//! The graph of which transaction must come before which.
 //!
 //! ```text
 //!   ww   a transaction appended right behind another's element
@@ -8,8 +8,8 @@
 //!   real time  all transactions that began after the end of one
 //! ```
 //!
-//! Real time would be quadratic as edges. Instead there is a chain with a link for each end: a transaction leads to the
-//! link of its end, each link to the next, and the last link before a start to who started.
+//! Real time would be quadratic as edges. Instead there is a chain with a link for each end: a transaction leads to
+//! the link of its end, each link to the next, and the last link before a start to the transaction that started.
 //!
 //! ```text
 //!   T1 --.          T2 --.              T1 -> T3 and T2 -> T3, but not T2 -> T4
@@ -22,8 +22,8 @@ use super::report::Dependencies;
 use super::versions::{List, Set, Writers};
 use super::{History, Outcome};
 
-/// A reader of the last known version comes before all who appended later, in an order unknown. It gets edges to so
-/// many of them, those of the earliest end first, as real time is against these first.
+/// Edges from a reader of the last known version, at most. It comes before all transactions that appended later, in
+/// an unknown order; it gets edges to those of the earliest end, as real time contradicts these first.
 const UNSEEN_EDGES: usize = 32;
 
 /// Why one transaction comes before another.
@@ -122,7 +122,7 @@ fn add_list(edges: &mut Vec<Edge>, list: &List) {
         if let Some(last) = read.last {
             add(last.writer, read.reader, Label::WriteRead, last.element, 0);
         }
-        // Whoever has appended before reading comes before others by that append.
+        // A transaction that has appended before reading comes before others by that append.
         let (Some(place), 0) = (read.place, read.own) else { continue };
         let later = match list.order.get(place) {
             Some(next) => std::slice::from_ref(next),
@@ -134,7 +134,8 @@ fn add_list(edges: &mut Vec<Edge>, list: &List) {
     }
 }
 
-/// A set has no order of versions: who is seen came before, who is not seen came after.
+/// Adds the edges of a set, which has no order of versions: writers that a read saw came before it, the others
+/// after.
 fn add_set(edges: &mut Vec<Edge>, set: &Set) {
     let key = set.key;
     for (reader, seen) in &set.reads {

@@ -23,7 +23,7 @@ pub enum Strictness {
     Plain,
     /// Also the order in which a session ran them: a session sees its own commits.
     Session,
-    /// Also real time: who begins after a commit was acknowledged sees it.
+    /// Also real time: a transaction that begins after a commit was acknowledged sees it.
     RealTime,
 }
 
@@ -134,7 +134,7 @@ pub enum Kind {
     UnrepeatableRead,
     /// P4: two transactions read the same version of a list and both appended to it.
     LostUpdate,
-    /// G-single: a circle with one edge from a reader to whom overwrote what it read.
+    /// G-single: a circle with one edge from a reader to a transaction that overwrote what it read.
     ReadSkew(Strictness),
     /// G-nonadjacent: a circle with several such edges, no two of them in succession. The long fork is one.
     LongFork(Strictness),

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// `element` was put at the end of the list `key`. No two appends to a key have the same element, those of
-    /// aborted transactions included: by its element a read tells whose append it saw.
+    /// aborted transactions included: the element tells which append a read saw.
     Append {
         /// The list.
         key: u64,
@@ -62,7 +62,7 @@ pub enum Outcome {
 /// A transaction as its session recorded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// Who ran it. A session runs one transaction after the other.
+    /// The session that ran it. A session runs one transaction after the other.
     pub session: u32,
     /// An instant before it began.
     pub start: u64,

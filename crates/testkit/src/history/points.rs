@@ -13,9 +13,10 @@
 //!
 //! Under READ COMMITTED a statement looks somewhere between begin and commit, so a transaction may see one half of
 //! another; but what it misses is committed after its begin, and a begin comes after what ended before it. Under
-//! SNAPSHOT all reads look at the begin, and a writer begins after the commit of whom it overwrites. A commit leads to
-//! begins only, and an rw edge leads from a begin to a commit, so two rw edges in succession are on no circle: this is
-//! the theorem of Fekete et al., "Making Snapshot Isolation Serializable", TODS 2005, section 3, as a graph. Under
+//! SNAPSHOT all reads look at the begin, and a writer begins after the commit of the transaction that it
+//! overwrites. A commit leads to begins only, and an rw edge leads from a begin to a commit, so two rw edges in
+//! succession are on no circle: this is the theorem of Fekete et al., "Making Snapshot Isolation Serializable",
+//! TODS 2005, section 3, as a graph. Under SERIALIZABLE begin and commit are one.
 //! SERIALIZABLE begin and commit are one.
 
 use super::Strictness;

@@ -115,7 +115,7 @@ impl TransactionRecorder<'_> {
         self.note(Operation::Read { key, list });
     }
 
-    /// Notes a read of elements whose order says nothing.
+    /// Notes a read of elements that came in no meaningful order.
     pub fn read_set(&mut self, key: u64, elements: Vec<u64>) {
         self.note(Operation::ReadSet { key, elements });
     }

@@ -1,7 +1,7 @@
 //! What the database itself says of its order, held against the data: commit timestamps and snapshots.
 //!
-//! - who reads from or appends behind another has the larger commit timestamp;
-//! - who begins after another's end has it, too (as real time, for the strict levels);
+//! - a transaction that reads from another or appends behind it has the larger commit timestamp;
+//! - so has a transaction that begins after the other's end (as real time, for the strict levels);
 //! - a read with a snapshot sees every append that was committed at or before it, and none that was committed later.
 
 use super::dependencies::{Graph, Label};

@@ -21,7 +21,7 @@ use super::explain::shown;
 use super::report::Findings;
 use super::{History, Kind, Operation, Outcome};
 
-/// An append: who and what.
+/// An append: its writer and its element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Append {
     pub(super) writer: u32,
@@ -50,7 +50,7 @@ pub(super) struct List {
     pub(super) reads: Vec<Read>,
 }
 
-/// All that is known of a set: its committed appends, and who saw which of them.
+/// All that is known of a set: its committed appends, and which reads saw which of them.
 #[derive(Debug, Default)]
 pub(super) struct Set {
     pub(super) key: u64,
@@ -67,7 +67,7 @@ struct Log<'h> {
     reads: Vec<(u32, &'h [u64])>,
 }
 
-/// Who appended what, and who counts as committed.
+/// The writer of each element, and which transactions count as committed.
 pub(super) struct Writers<'h> {
     history: &'h History,
     by_element: HashMap<(u64, u64), u32>,

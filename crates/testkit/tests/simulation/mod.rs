@@ -1,5 +1,5 @@
-//! A small database of lists with multiple versions, correct unless a [`Fault`] is switched on, and sessions whose
-//! operations are interleaved by a seed.
+//! A small database of lists with multiple versions, correct unless a [`Fault`] is switched on, and sessions that
+//! interleave their operations by a seed.
 //!
 //! Writers lock a list until they end, and under SNAPSHOT and SERIALIZABLE give up if it was committed to after their
 //! snapshot; under SERIALIZABLE a writer also gives up at its commit if what it read was committed to since. With `rows`
@@ -257,7 +257,7 @@ impl Run {
             _ if !is_heard => self.end(Outcome::Unknown, record),
             None => self.end(Outcome::Aborted, record),
             Some(timestamp) => {
-                // Who writes nothing is committed at no moment but its snapshot's.
+                // A transaction that writes nothing has no commit timestamp, only its snapshot.
                 let writes = record.operations.iter().any(|operation| matches!(operation, Operation::Append { .. }));
                 record.commit_timestamp = writes.then_some(timestamp);
                 self.end(Outcome::Committed, record);
