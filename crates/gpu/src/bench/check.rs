@@ -28,7 +28,7 @@ pub const CHECKS: [(&str, Check); 8] = [
     ("roofs", check_roofs),
 ];
 
-/// Runs the checks whose name begins with `name` for a seed; the error says which failed and how.
+/// Runs the checks for a seed that have a name beginning with `name`. The error says which check failed and how.
 pub fn run(device: &Arc<Device>, name: &str, seed: u64) -> Result<(), String> {
     for (subject, check) in CHECKS.iter().filter(|(subject, _)| subject.starts_with(name)) {
         let mut random = Random::new(seed);
@@ -374,7 +374,7 @@ fn check_roofs(device: &Arc<Device>, random: &mut Random) -> Result<(), String> 
     Ok(())
 }
 
-/// Launches a kernel whose last parameter is the place of a checksum.
+/// Launches a kernel that takes the place of a checksum as its last parameter.
 fn expect(
     device: &Arc<Device>,
     stream: &Stream,

@@ -15,7 +15,7 @@ pub struct Line {
     pub case: String,
     /// What was measured.
     pub metric: &'static str,
-    /// The median of the runs; none on the emulated device and of small inputs, whose times mean nothing.
+    /// The median of the runs; none on the emulated device and for small inputs, as their times mean nothing.
     pub value: Option<f64>,
     /// What the value counts.
     pub unit: &'static str,

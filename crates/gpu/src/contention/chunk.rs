@@ -46,7 +46,7 @@ impl Chunk {
         self.put_beside(lane, place);
     }
 
-    /// Gives a lane a place, whoever has its bank.
+    /// Gives a lane a place, even if another lane has its bank.
     pub(super) fn put_beside(&mut self, lane: usize, place: u32) {
         let bank = bank_of(place);
         self.places[lane] = place;

@@ -44,7 +44,7 @@ pub struct Properties {
     pub threads_resident: u32,
     /// The cache that all multiprocessors share.
     pub l2_bytes: usize,
-    /// Whether this is the stand-in of the tests, whose times mean nothing.
+    /// Whether this is the emulated device of the tests. Its times mean nothing.
     pub is_emulated: bool,
 }
 

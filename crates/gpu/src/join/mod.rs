@@ -1,7 +1,7 @@
-//! Hash join: the inputs, the settings, and the answer, the same for the device and for its twin.
+//! Hash join: the inputs, the settings, and the answer, equal for the device and for its twin.
 //!
-//! A join matches rows of a *build* table with rows of a *probe* table whose keys are equal. The answer is
-//! pairs of rows, in no order. Rows that are not valid (NULL) match nothing.
+//! A join matches rows of a *build* table with rows of a *probe* table that have an equal key. The answer is pairs
+//! of rows, in no order. Rows that are not valid (NULL) match nothing.
 //!
 //! [`join()`] runs the kernels of `kernels/join.cu`: gpu-join, sections 3 and 4, and what the paper
 //! leaves for later (64-bit keys, duplicates, tables of different sizes, a hash table that spills to host

@@ -9,8 +9,8 @@ use crate::device::{Device, DeviceBuffer, Grid, Kernel, Parameters, Pinned, Stre
 use crate::error::GpuError;
 use crate::join::{Append, Hash, Settings};
 
-/// An insertion that has looked at so many slots gives up: so many equal keys are for the CPU's twin, whose
-/// chains take them in one step each.
+/// An insertion that has looked at so many slots gives up: so many equal keys are left to the CPU's twin, which
+/// takes each of them in one step of a chain.
 const STEPS_MAX: u32 = 1 << 14;
 
 /// Rows of a build table at most: row numbers and slots of 32-bit hashes bound it.

@@ -13,7 +13,7 @@ use crate::join::{Groups, Keys, pair};
 /// No row.
 const NONE: u32 = u32::MAX;
 
-/// Rows whose heads are fetched ahead together.
+/// Rows that have their heads fetched ahead together.
 const GROUP: usize = 16;
 
 /// Below this many rows a second thread costs more than it saves.

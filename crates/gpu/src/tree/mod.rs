@@ -11,7 +11,7 @@ pub use on_device::Resident;
 
 use crate::device::Plain;
 
-/// Keys whose predicate the kernels have compiled in.
+/// Keys with a predicate that is compiled into the kernels.
 pub trait Key: Plain {
     /// The kernel that scans for it.
     const KERNEL: &'static str;
