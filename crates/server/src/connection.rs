@@ -93,7 +93,7 @@ impl<'a> Connection<'a> {
             Ok(()) | Err(Failure::Connection(_)) => return,
         };
         self.output.error(Gravity::Fatal, &farewell, None);
-        // Whoever does not read it has gone.
+        // A client that does not read it has gone.
         let _ = self.output.flush();
     }
 

@@ -201,7 +201,7 @@ fn sent_type(prepared: &Prepared, declared: &[u32], at: usize) -> u32 {
     }
 }
 
-/// An error whose position counts the characters of the client's text.
+/// Converts the position of an error into a count of characters of the client's text.
 fn counted(error: SqlError, text: &str) -> SqlError {
     SqlError { position: error.position.map(|position| character(text, position)), ..error }
 }

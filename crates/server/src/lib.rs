@@ -10,9 +10,9 @@
 //! So a client that stalls keeps nobody else waiting, a statement by key is answered without being handed from thread to
 //! thread, and analytical queries compute on DataFusion's own threads meanwhile.
 //!
-//! The rooms: `wire` is bytes, `values` the forms of values, `startup` the beginning of a connection, `simple` and
-//! `extended` the two ways to run statements, `copy_in` rows from a client, `registry` who is connected,
-//! `watch` the thread that looks after them.
+//! The modules: `wire` is bytes, `values` the forms of values, `startup` the beginning of a connection, `simple`
+//! and `extended` the two ways to run statements, `copy_in` rows from a client, `registry` the connections, `watch`
+//! the thread that looks after them.
 #![forbid(unsafe_code)]
 
 mod connection;

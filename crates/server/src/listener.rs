@@ -28,7 +28,7 @@ pub struct Options {
     pub connections_max: usize,
     /// The longest message that a client may send.
     pub message_bytes_max: usize,
-    /// How long a client may take to say who it is.
+    /// Time within which a client must send its startup message.
     pub startup_time: Duration,
     /// Makes the session of a connection.
     pub open: Box<dyn Fn() -> Session + Send + Sync>,

@@ -1,4 +1,4 @@
-//! Who is connected: what cancel requests, the watch and the shutdown need to know of each connection.
+//! The connections: what cancel requests, the watch and the shutdown need to know of each.
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

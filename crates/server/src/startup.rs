@@ -1,4 +1,4 @@
-//! The beginning of a connection: requests for encryption, cancel requests, and who the client is.
+//! The beginning of a connection: requests for encryption, cancel requests, and the client's startup message.
 use std::net::TcpStream;
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(crate) fn run(stream: TcpStream, shared: &Shared, entry: &Arc<Entry>) {
         Ok(None) => {}
         Err(error) => {
             output.error(Gravity::Fatal, &error, None);
-            // Whoever does not read it has gone.
+            // A client that does not read it has gone.
             let _ = output.flush();
         }
     }

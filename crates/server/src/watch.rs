@@ -1,5 +1,5 @@
-//! The thread that looks after connections: whether a client is still there while its statement runs, and whether one has
-//! said who it is within the time for that.
+//! The thread that looks after connections: whether a client is still there while its statement runs, and whether
+//! it has sent its startup message in time.
 //!
 //! A thread that runs a statement does not read, so it would not notice that nobody waits for the answer any more. The
 //! watch looks at what the client has sent meanwhile, without taking bytes from the socket: its farewell, or nothing but the end of
@@ -51,7 +51,7 @@ fn has_gone(entry: &Entry) -> bool {
         Behind::Work => return false,
         Behind::Nothing => {}
     }
-    // Who is reading itself notices.
+    // A connection that is reading notices by itself.
     let Some(_nobody_reads) = entry.try_reading() else { return false };
     let mut byte = [MaybeUninit::uninit(); 1];
     let peeked = SockRef::from(entry.stream()).recv_with_flags(&mut byte, libc::MSG_PEEK | libc::MSG_DONTWAIT);

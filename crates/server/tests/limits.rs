@@ -12,7 +12,7 @@ fn serve(db: &Database) -> Server {
     serve_within(db, Duration::from_secs(60))
 }
 
-/// A server that closes whoever has not said who it is by then.
+/// A server that closes a connection which has not sent its startup message in time.
 fn serve_within(db: &Database, startup_time: Duration) -> Server {
     let db = db.clone();
     let open = move || Session::new(&db, SessionOptions { target_partitions: Some(1), ..SessionOptions::default() });
@@ -26,7 +26,7 @@ fn stream(server: &Server) -> TcpStream {
     stream
 }
 
-/// A client that has said who it is.
+/// A client that has sent its startup message.
 fn client(server: &Server) -> TcpStream {
     let mut stream = stream(server);
     let body = b"\0\x03\0\0user\0tester\0database\0lstore\0\0";

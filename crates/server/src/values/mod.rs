@@ -7,5 +7,5 @@ pub(crate) mod rows;
 
 /// Days from 1970-01-01 to 2000-01-01, from where PostgreSQL counts.
 pub(crate) const EPOCH_DAYS: i32 = 10_957;
-/// The same in microseconds.
+/// Microseconds from 1970-01-01 to 2000-01-01.
 pub(crate) const EPOCH_MICROS: i64 = 10_957 * 86_400_000_000;

@@ -71,7 +71,7 @@ impl<W: Write> Output<W> {
         self.buffer[start..start + 4].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// The same where the body may turn out to be impossible: then nothing of it is sent.
+    /// Puts a message in as [`message`](Self::message) does, unless `body` fails: then nothing of it is sent.
     pub(crate) fn try_message<E>(
         &mut self,
         kind: u8,
