@@ -68,7 +68,7 @@ pub fn serve(args: &ServeArgs) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells whoever has started the server. Nobody may be there to read it.
+/// Prints a line for the program that started the server. The line may have no reader.
 fn say(text: &str) {
     let mut out = io::stdout();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());

@@ -23,7 +23,7 @@ impl Write for Screen {
     }
 }
 
-/// Someone who types these lines and sees the prompts.
+/// A user that types these lines and sees the prompts.
 struct Typist {
     lines: VecDeque<Line>,
     screen: Screen,

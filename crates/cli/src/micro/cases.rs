@@ -1,4 +1,4 @@
-//! The cases: what is measured on whom, in which order.
+//! The cases: what is measured, on which contestants, in which order.
 //!
 //! Contestants take turns (see `lab::figures`). After its turn a contestant brings its background work to an end.
 use std::time::Instant;

@@ -37,7 +37,7 @@ pub(super) trait Worker {
     fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError>;
 }
 
-/// Who takes part.
+/// The contestants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Lstore,

@@ -153,7 +153,7 @@ impl HotRow {
     }
 }
 
-/// The same with a counter under a mutex.
+/// Increments a second of a counter under a mutex, for comparison.
 fn latched_rate(threads: u32, time: Duration) -> f64 {
     let counter = Mutex::new(0_u64);
     let counted = on_threads(threads, time, || {

@@ -178,7 +178,7 @@ impl Contestant for Lstore {
         while (self.database.merge_now() > 0 || self.pending() > 0) && start.elapsed() < SETTLE_MAX {
             thread::sleep(Duration::from_millis(1));
         }
-        // History is made after the merges, and would disturb whoever is measured next.
+        // History is made after the merges, and would disturb the contestant that is measured next.
         let mut before = self.version_bytes() + 1;
         while before != self.version_bytes() && start.elapsed() < SETTLE_MAX {
             before = self.version_bytes();

@@ -80,7 +80,7 @@ fn line_count(sf: f64) -> u64 {
     (0..scaled(1_500_000, sf)).map(|_| next()).sum()
 }
 
-/// How many rows of a table are visible, of those whose first column is at most `limit`.
+/// Counts the visible rows of a table, or of those with a first column of at most `limit`.
 pub(super) fn count(db: &Database, table: &str, limit: Option<i64>) -> Result<u64, BenchError> {
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int64Type;

@@ -26,7 +26,7 @@ const QUERIES: [&str; 22] = [
     include_str!("../../queries/q22.sql"),
 ];
 
-/// The number of orders whose total price is not the sum of their lines: 0 in every consistent state.
+/// Counts the orders with a total price that is not the sum of their lines: 0 in every consistent state.
 pub const CONSISTENCY: &str = include_str!("../../queries/consistency.sql");
 
 /// The text of query `number`, 1 to 22, for a scale factor.
