@@ -1,7 +1,7 @@
-//! What contestants are given to do: keys, operations on them, and threads that begin at the same moment.
+//! The work given to contestants: keys, operations on them, and threads that begin at the same moment.
 //!
-//! Everything follows from a seed, and is there before the clock runs. The value of a key follows from the key, so that
-//! whoever looked keys up can tell by one sum whether all answers were right.
+//! Everything follows from a seed, and is there before the clock runs. The value of a key follows from the key, so
+//! that one sum tells whether all answers to lookups were right.
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -151,7 +151,7 @@ impl Mixed {
         Mixed { operations, sum }
     }
 
-    /// The same with the writes of each group before its reads, which can then be done as a batch.
+    /// Sorts each group's writes before its reads, which can then be done as a batch.
     pub(crate) fn in_batches(mut self) -> Mixed {
         self.operations.chunks_mut(GROUP).for_each(|group| group.sort_by_key(|operation| !operation.is_write()));
         self

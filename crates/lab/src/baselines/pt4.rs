@@ -198,7 +198,7 @@ impl PrefixTree {
         number
     }
 
-    /// Puts a node between a slot and its content, whose key is `other`.
+    /// Puts a node between a slot and its content, which has the key `other`.
     fn expand(&self, slot: &AtomicU64, level: u32, content: Slot, other: u32) {
         let node = self.nodes.take();
         self.nodes.word(node, fragment(other, level + 1)).store(content.word(), Ordering::Relaxed);

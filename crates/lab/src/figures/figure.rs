@@ -12,7 +12,7 @@ pub enum Better {
 /// What ran beside a figure in the same command.
 #[derive(Clone, Debug)]
 pub struct Baseline {
-    /// Who that is.
+    /// The name of what ran.
     pub name: &'static str,
     /// The median of its runs.
     pub value: f64,

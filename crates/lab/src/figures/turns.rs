@@ -9,7 +9,8 @@ use crate::Progress;
 /// What was measured: for each participant, for each metric, a value for each run.
 pub type Measured = Vec<Vec<Vec<f64>>>;
 
-/// Has participants measure something in turns: `measure` is told who, and the number of the run, from 1.
+/// Has participants measure something in turns: `measure` receives the participant and the number of the run, from
+/// 1.
 pub fn in_turns<E>(
     progress: &dyn Progress,
     runs: u32,

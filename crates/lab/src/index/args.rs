@@ -41,7 +41,7 @@ pub struct IndexArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2",
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Vec<u32>,
-    /// Who takes part; by default all that the case has. Of ours the first one does where none is named
+    /// The structures to measure; by default all that the case has. Of ours the first one does where none is named
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
     pub among: Vec<Peer>,
     /// How many reads or other operations a run has, over all threads
@@ -75,7 +75,7 @@ pub enum Case {
     Acquire,
     /// What each latch costs around the B+tree, from no inserts to nothing but inserts
     Latches,
-    /// The same for the Delta Storage Index, original and tuned
+    /// What each latch costs around the Delta Storage Index, original and tuned
     DeltaLatches,
     /// Cache lines that a lookup in the Delta Storage Index touches, original and tuned
     DeltaLines,

@@ -143,7 +143,7 @@ pub(super) fn grown_bytes(peer: Peer, order: Order, count: u32) -> Result<u64, L
     Ok(resident()?.saturating_sub(before))
 }
 
-/// Inserts all keys; million a second. Whoever can't share writes inserts them alone, and has no rate for several threads.
+/// Inserts all keys; million a second. A structure that can't share writes has no rate for several threads.
 fn insert_rate(contestant: &mut dyn Contestant, load: Load) -> f64 {
     let Load { order, count, threads } = load;
     let keys_of = |block: u32, keys: &mut Vec<u64>| {

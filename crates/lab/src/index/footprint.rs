@@ -15,7 +15,7 @@ use crate::workload::{Order, Picked, Random};
 const INNER_LINES: usize = 6;
 const LEAF_LINES: usize = 3;
 
-/// Lookups whose lines are counted.
+/// Lookups that have their cache lines counted.
 const LOOKUPS: usize = 20_000;
 
 /// What many lookups have touched.

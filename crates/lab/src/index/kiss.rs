@@ -14,7 +14,7 @@ use crate::figures::{Better, Figure, in_turns};
 use crate::peers::{Contestant, Peer};
 use crate::workload::{GROUP, Mixed, Order, Picked, side_by_side};
 
-/// Who takes part; the first is who the figures are of.
+/// The structures measured; the figures are of the first.
 const PEERS: [Peer; 3] = [Peer::Kiss, Peer::KissInPlace, Peer::Pt4];
 
 /// Bytes of a key of 32 bits and a value of 64.

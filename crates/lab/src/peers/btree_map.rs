@@ -20,7 +20,7 @@ impl Map for BTreeMap<u64, u64> {
     }
 }
 
-/// The same for several threads; every call takes the latch.
+/// A `BTreeMap` for several threads; every call takes the latch.
 #[derive(Default)]
 pub(super) struct Latched(RwLock<BTreeMap<u64, u64>>);
 

@@ -1,5 +1,5 @@
-//! Whoever takes part in a benchmark of indexes, behind one face: our trees, the papers' baselines, and other people's
-//! structures, each in one thin file that says how a key is written and read.
+//! The structures that take part in a benchmark of indexes, behind one interface: our trees, the papers' baselines,
+//! and other people's structures, each in one thin file that says how a key is written and read.
 //!
 //! `Map` is what such a file has to say. [`Contestant`] is made of it: loops over many keys that are compiled for each
 //! map, so that a call through a pointer is paid once for thousands of lookups. Whatever has a guard pins it once for 512.
@@ -85,7 +85,7 @@ pub trait Contestant: Sync {
     /// Runs operations one by one; the sum of the values read.
     fn mix(&self, operations: &[Operation]) -> u64;
 
-    /// Runs operations whose writes come first in each group; the reads of a group are a batch.
+    /// Runs operations in groups, in each of which the writes come first; the reads of a group are a batch.
     fn mix_batched(&self, operations: &[Operation]) -> u64;
 
     /// The memory in use, where the structure can tell.
@@ -177,14 +177,14 @@ fn sum_of_batch<M: Map>(map: &M, keys: &[u64], found: &mut Vec<Option<u64>>, sum
     found.iter().fold(sum, |sum, value| sum.wrapping_add(value.unwrap_or(0)))
 }
 
-/// Who takes part.
+/// A structure that takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Peer {
     /// The KISS-Tree as published: slots of 4 bytes
     Kiss,
-    /// The same on small pages of the machine only
+    /// The KISS-Tree as published, on small pages of the machine only
     KissSmall,
-    /// The KISS-Tree with versioned slots, whose values change in place
+    /// The KISS-Tree with versioned slots, which changes values in place
     KissInPlace,
     /// The B+tree with a version latch in each node
     BPlusTree,
@@ -204,7 +204,7 @@ pub enum Peer {
     LatchedBTreeMap,
     /// hashbrown: hash table for one thread, without an order
     Hashbrown,
-    /// A hash table of ours whose batches ask for the memory of all keys first, without an order
+    /// A hash table of ours, without an order. Its batches ask for the memory of all keys first
     PrefetchedHash,
     /// An array: by position where keys are dense, else sorted and searched by halves
     Array,

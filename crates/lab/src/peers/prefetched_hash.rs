@@ -1,5 +1,6 @@
-//! A hash table whose batches ask for the memory of all keys first. hashbrown does not say where a key would be, so that
-//! its memory cannot be asked for from outside; this one is as simple as a table can be, and so a bound.
+//! A hash table with batches that ask for the memory of all keys first. hashbrown does not say where a key would
+//! be, so that its memory cannot be asked for from outside; this one is as simple as a table can be, and so a
+//! bound.
 //!
 //! ```text
 //! | key, value | key, value | (free: value 0) | ...      16 bytes an entry, twice as many as there will be keys at least

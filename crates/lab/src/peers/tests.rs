@@ -1,4 +1,4 @@
-//! Whoever takes part answers right.
+//! Every structure answers right.
 use clap::ValueEnum;
 
 use super::*;

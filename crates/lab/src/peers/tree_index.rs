@@ -1,4 +1,4 @@
-//! scc's TreeIndex: a B+tree whose readers take no latch.
+//! scc's TreeIndex: a B+tree with readers that take no latch.
 use scc::TreeIndex;
 
 use super::Map;
