@@ -1,4 +1,4 @@
-//! A hash index for keys that are no words, over a concurrent map whose readers take no latch where they find what they seek.
+//! A hash index for keys that are no words, over a concurrent map. Readers that find their key take no latch.
 //!
 //! Each key has the short list of the base Rids that ever had it, oldest first: nearly always one. The list is
 //! replaced whole under the latch of its bucket. A reader peeks without a latch; only if that finds nothing, which
@@ -19,8 +19,8 @@ pub enum Holder {
     Void,
     /// It does not have the key now; older snapshots may still find it.
     Past,
-    /// The same, and it is certain that it was given the key when it was entered: whoever was entered before it had
-    /// let go of the key by then, and need not be asked.
+    /// It does not have the key now, but certainly had it when it was entered. Any record entered before it had let
+    /// go of the key by then, and need not be asked about.
     Former,
     /// It has the key, or may have it once a running transaction ends.
     Present,
@@ -51,7 +51,7 @@ impl<K: Hash + Eq + Clone> HashIndex<K> {
         peeked.or_else(|| self.map.read_sync(key, |_, rids| first(rids)).flatten())
     }
 
-    /// Adds an entry, whoever else has the key.
+    /// Adds an entry, even if other records have the key.
     pub fn insert(&self, key: K, rid: Rid) {
         let _ = self.insert_unique(key, rid, |_| Holder::Past);
     }
@@ -86,7 +86,8 @@ impl<K: Hash + Eq + Clone> HashIndex<K> {
         self.remove_if(key, rid, || true);
     }
 
-    /// The same, if `may_go` says so, which is asked while nobody else can enter the key and must not use the index.
+    /// Removes the entry of `rid` under `key`, if there is one and `may_go` says so. `may_go` is called while no
+    /// other thread can enter the key, and must not use the index.
     pub fn remove_if(&self, key: &K, rid: Rid, may_go: impl FnOnce() -> bool) {
         let Some(mut entry) = self.map.get_sync(key) else { return };
         if !may_go() {

@@ -27,7 +27,7 @@ pub struct KissIndex {
 }
 
 impl KissIndex {
-    /// An empty index whose home are the keys with these upper 32 bits.
+    /// Creates an empty index with the keys of these upper 32 bits as its home.
     ///
     /// # Errors
     /// If the process has no address space left for it.
@@ -52,7 +52,7 @@ impl KissIndex {
         unsafe { rids::find(value, guard, accept) }
     }
 
-    /// Adds an entry, whoever else has the key.
+    /// Adds an entry, even if other records have the key.
     ///
     /// # Panics
     /// If the process has no address space left, as where memory can't be allocated.
@@ -95,7 +95,8 @@ impl KissIndex {
         self.remove_if(key, rid, || true);
     }
 
-    /// The same, if `may_go` says so, which is asked while nobody else can enter the key and must not use the index.
+    /// Removes the entry of `rid` under `key`, if there is one and `may_go` says so. `may_go` is called while no
+    /// other thread can enter the key, and must not use the index.
     ///
     /// # Panics
     /// As [`KissIndex::insert`].
@@ -264,7 +265,7 @@ mod tests {
                         if index.insert_unique(key, rid(thread), |_| Holder::Present).is_ok() {
                             wins.fetch_add(1, sync::atomic::Ordering::Relaxed);
                         }
-                        // A list grows and shrinks under those who read it.
+                        // A list grows and shrinks while others read it.
                         index.insert(u64::MAX, rid(10 + thread));
                         index.remove(u64::MAX, rid(10 + (thread + 1) % 4));
                         assert!(all(index, u64::MAX).iter().all(|rid| (10..14).contains(&rid.slot())));

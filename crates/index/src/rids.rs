@@ -9,10 +9,10 @@
 //!      +---------------------------------------------+
 //! ```
 //!
-//! A list grows at its end, so that a key that is given to one record after the other costs the same each time; only
-//! a full one is copied, into one twice as large. A reader that follows an address sees the Rids up to the length
-//! that it loads; the entry's latch keeps writers apart. A list that is taken out of use is freed when nobody who
-//! could have its address is pinned any more.
+//! A list grows at its end, so that a key that is given to one record after the other costs the same each time;
+//! only a full one is copied, into one twice as large. A reader that follows an address sees the Rids up to the
+//! length that it loads; the entry's latch keeps writers apart. A list that is taken out of use is freed when no
+//! thread that could have its address is pinned any more.
 
 use smallvec::SmallVec;
 use sync::Guard;
@@ -56,8 +56,8 @@ impl RidList {
         true
     }
 
-    /// Takes the newest away where that is `rid`, stands here once, and two others are left. Who has read the longer
-    /// length may find a later Rid in its place, never an older one gone.
+    /// Takes the newest away where that is `rid`, stands here once, and two others are left. A reader that has
+    /// loaded the longer length may find a later Rid in its place, never an older one gone.
     fn pop(&self, rid: u64) -> bool {
         let [older @ .., newest] = self.rids() else { return false };
         let is_rid = |word: &AtomicU64| word.load(Ordering::Relaxed) == rid;
@@ -94,9 +94,9 @@ impl<'g> Rids<'g> {
             return Rids::One(value);
         }
         let address = std::ptr::with_exposed_provenance::<RidList>((value & !LIST) as usize);
-        // SAFETY: only `RidList::value_of` makes values with this bit, out of a box whose memory is initialised
-        // before the value is stored with release. It is freed only by `free` after every guard is gone that was
-        // pinned when its value was still in an entry, which is so of `_guard`.
+        // SAFETY: only `RidList::value_of` makes values with this bit, out of a box with memory that is initialised
+        // before the value is stored with release. `free` frees it only after every guard is gone that was pinned
+        // while its value was in an entry, and `_guard` is such a guard.
         Rids::Several(unsafe { &*address })
     }
 
@@ -143,13 +143,13 @@ pub(crate) unsafe fn add(
     Ok(())
 }
 
-/// The value that is to take the place of an entry's when `rid` has come to it; `None` where it came to the list that is
-/// there.
+/// The value to store in an entry when `rid` is added to `value`; `None` where `rid` was appended to the list that
+/// is there.
 ///
 /// # Safety
 ///
-/// `value` was loaded, with acquire, under `guard` from an entry whose latch the caller holds. A value that is returned is
-/// put into the entry before the one that it replaces is given to [`retire`], or given to [`free`].
+/// The caller holds the entry's latch, and loaded `value` from it, with acquire, under `guard`. A value that is
+/// returned is put into the entry before the one that it replaces is given to [`retire`], or given to [`free`].
 pub(crate) unsafe fn added(
     value: u64,
     guard: &Guard,
@@ -258,7 +258,8 @@ fn replace(value: &AtomicU64, guard: &Guard, successor: u64) {
 /// The value is in no entry any more, and is given here once.
 pub(crate) unsafe fn retire(value: u64, guard: &Guard) {
     if value & LIST != 0 {
-        // SAFETY: as the caller promises; the closure runs once nobody who saw the value in its entry is pinned.
+        // SAFETY: as the caller promises; the closure runs once no thread that saw the value in its entry is
+        // pinned.
         guard.defer(move || unsafe { free(value) });
     }
 }

@@ -1,4 +1,4 @@
-//! A hash index from keys of one or two words to base Rids whose readers take no latch and write nothing.
+//! A hash index from keys of one or two words to base Rids. Readers take no latch and write nothing.
 //!
 //! Extendible hashing in memory, as in CCEH (Nam et al., FAST 2019) and Dash (Lu et al., VLDB 2020): some bits of a
 //! key's hash choose an entry of the directory, which leads to a segment; others choose the bucket there.
@@ -14,15 +14,16 @@
 //! ```
 //!
 //! A reader that finds what it seeks touches one cache line of the segment in nearly all cases, and the directory,
-//! which is small enough (eight bytes for about a thousand keys) to stay in the cache. A writer latches one chain of
-//! buckets. A segment that is full is replaced by two while all others are in use, and its readers go on; see
-//! [`segment`]. Only whoever replaces a segment takes the latch of the directory, and nobody else waits for that.
+//! which is small enough (eight bytes for about a thousand keys) to stay in the cache. A writer latches one chain
+//! of buckets. A segment that is full is replaced by two while all others are in use, and its readers go on; see
+//! [`segment`]. Only a thread that replaces a segment takes the latch of the directory, and no other thread waits
+//! for that.
 //!
 //! Why a reader is right: a chain that is not frozen belongs to a segment in use, as segments are frozen before
-//! they are replaced. Of a frozen one it makes sure that the directory still leads there: nobody changes the key
-//! until it does not.
+//! they are replaced. If a chain is frozen, the reader makes sure that the directory still leads there: the key
+//! does not change until the directory leads elsewhere.
 //!
-//! What is replaced, segments and directories, is freed when nobody pinned at that time is left.
+//! Segments and directories that are replaced are freed when no thread pinned at that time is left.
 //!
 //! **Hash.** The folded multiply of foldhash and wyhash, the two halves of a 128-bit product xored, once for each word.
 //! The multiplier is the golden ratio's, and the *upper* bits of the hash choose the place. For small dense integers,
@@ -73,7 +74,7 @@ impl<const WORDS: usize> Directory<WORDS> {
         unsafe { self.segments.get_unchecked(number) }
     }
 
-    /// The same with one more bit.
+    /// A directory of twice the size, with one more bit.
     fn doubled(&self) -> Self {
         let twice = |entry: &AtomicPtr<Segment<WORDS>>| {
             let segment = entry.load(Ordering::Relaxed);
@@ -176,14 +177,14 @@ impl<const WORDS: usize> WordIndex<WORDS> {
         }
     }
 
-    /// Adds an entry, whoever else has the key.
+    /// Adds an entry, even if other records have the key.
     pub fn insert(&self, key: &[u64; WORDS], rid: Rid) {
         let _ = self.insert_unique(key, rid, |_| Holder::Past);
     }
 
     /// Adds an entry unless a record that has the key already is there; returns that record then. `holder` is asked
     /// about the other records that had the key, newest first, and must not use the index; of two callers with one
-    /// key, one sees the other's entry. Who was entered before a record that is [`Holder::Former`] is not asked.
+    /// key, one sees the other's entry. Records entered before one that is [`Holder::Former`] are not asked about.
     pub fn insert_unique(&self, key: &[u64; WORDS], rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
         debug_assert!(!rid.is_tail());
         let (guard, hash, backoff) = (&sync::pin(), self.hash(key), Backoff::new());
@@ -211,7 +212,8 @@ impl<const WORDS: usize> WordIndex<WORDS> {
         self.remove_if(key, rid, || true);
     }
 
-    /// The same, if `may_go` says so, which is asked while nobody else can enter the key and must not use the index.
+    /// Removes the entry of `rid` under `key`, if there is one and `may_go` says so. `may_go` is called while no
+    /// other thread can enter the key, and must not use the index.
     pub fn remove_if(&self, key: &[u64; WORDS], rid: Rid, may_go: impl FnOnce() -> bool) {
         let (guard, hash, backoff) = (&sync::pin(), self.hash(key), Backoff::new());
         while let Some(segment) = self.segment(guard, hash) {
@@ -225,8 +227,8 @@ impl<const WORDS: usize> WordIndex<WORDS> {
             // SAFETY: the entry's chain is latched, and the guard was pinned before.
             if may_go() && unsafe { rids::take(value, guard, rid) } {
                 latch.vacate(place.bucket, place.slot);
-                // SAFETY: the entry is taken out of use under its latch, so that this happens once; who read its value
-                // before was pinned before.
+                // SAFETY: the entry is taken out of use under its latch, so that this happens once; a reader of its
+                // value was pinned before.
                 unsafe { rids::retire(value.load(Ordering::Relaxed), guard) };
             }
             return;
@@ -269,7 +271,8 @@ impl<const WORDS: usize> WordIndex<WORDS> {
         debug_assert!(std::ptr::eq(replaced, segment));
         let replaced = AtomicPtr::new(replaced);
         // SAFETY: the pointer comes from a box. No directory in use leads to the segment any more, only the thread
-        // that claimed its growth gets here, and the closure runs when nobody is pinned who could have found it.
+        // that claimed its growth gets here, and the closure runs when no thread that could have found it is
+        // pinned.
         guard.defer(move || drop(unsafe { Box::from_raw(replaced.into_inner()) }));
     }
 

@@ -22,7 +22,7 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
         }
     }
 
-    /// The answer for each key whose descent no writer has disturbed.
+    /// The answers, by key; none where a writer has disturbed the descent.
     fn get_group(&self, section: L::Section<'_>, keys: &[K::Ref<'_>], guard: &Guard) -> [Option<Option<V>>; BATCH] {
         let root = self.begin(section, guard);
         let (mut visits, mut indexes) = ([Some(root); BATCH], [0; BATCH]);

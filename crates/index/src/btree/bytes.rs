@@ -12,9 +12,9 @@
 //!         | rest: address of | length | key, whole |                      |0|     long
 //! ```
 //!
-//! Words of short keys compare as the keys do: zeros stand behind the end, and where two keys differ in such
-//! zeros only, the length decides. A long key's memory never changes and moves with it from node to node, whatever
-//! their prefixes; it is freed when nobody who could have seen it is pinned.
+//! Words of short keys compare as the keys do: zeros stand behind the end, and where two keys differ in such zeros
+//! only, the length decides. A long key's memory never changes and moves with it from node to node, whatever their
+//! prefixes; it is freed when no reader that could have seen it is pinned.
 use std::cmp::Ordering;
 
 use sync::Guard;
@@ -67,7 +67,7 @@ fn common_len(left: &[u8], right: &[u8]) -> usize {
     left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }
 
-/// Up to eight bytes as a word whose order is theirs, with zeros behind.
+/// Up to eight bytes as a word that sorts as they do, with zeros behind.
 #[inline]
 fn word_of(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
@@ -265,8 +265,8 @@ impl Key for Bytes {
         if rest & SHORT != 0 {
             return;
         }
-        // SAFETY: the caller hands over the last use; with a guard the closure runs when nobody who has seen the slot is
-        // pinned any more.
+        // SAFETY: the caller hands over the last use; with a guard the closure runs when no thread that has seen
+        // the slot is pinned any more.
         let free = move || unsafe { Outside::at(rest).free() };
         match guard {
             Some(guard) => guard.defer(free),

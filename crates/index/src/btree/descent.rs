@@ -1,4 +1,4 @@
-//! A descent through the tree: visiting a node, going on to a child, becoming the one who may change it.
+//! A descent through the tree: visiting a node, going on to a child, getting the right to change it.
 //!
 //! Nothing that was read of a node is followed before a check has shown that it belongs together. On the way to a child
 //! that happens twice:
@@ -109,16 +109,16 @@ impl<'s, 'g, K: Key, V: Value, L: Latching> Visit<'s, 'g, K, V, L> {
         let address = self.address(index);
         Node::prefetch(address);
         self.check()?;
-        // SAFETY: as the check has succeeded, this node is an inner one with that child, and the child's contents happen
-        // before. A node that leaves the tree is freed when nobody is pinned who was then; the guard was pinned before
-        // the node was entered.
+        // SAFETY: as the check has succeeded, this node is an inner one with that child, and the child's contents
+        // happen before. A node that leaves the tree is freed when no thread pinned at that time is left; the guard
+        // was pinned before the node was entered.
         let node = unsafe { &*address };
         let child = Visit::begin(node, self.section, self.guard);
         self.check()?;
         Ok(child)
     }
 
-    /// Becomes the one who may change the node, which is as it was seen.
+    /// Gets the right to change the node, which is as it was seen.
     #[inline]
     pub(super) fn upgrade(&self) -> Result<Held<'g, K, V, L>, Restart> {
         L::upgrade(&self.node.latch, self.seen)?;
@@ -152,8 +152,8 @@ impl<'g, K: Key, V: Value, L: Latching> Held<'g, K, V, L> {
         drop(self);
         let free = move || {
             let node: *mut Node<K, V, L> = std::ptr::with_exposed_provenance_mut(address);
-            // SAFETY: every node but the root comes from a box, and left the tree once, under the latches of its parent
-            // and its own. Whoever might still be looking at it was pinned before that, and is not now.
+            // SAFETY: every node but the root comes from a box, and left the tree once, under the latches of its
+            // parent and its own. A reader that may have seen it was pinned before that, and is not now.
             drop(unsafe { Box::from_raw(node) });
         };
         // A model's atomics must not outlive its run.

@@ -1,4 +1,4 @@
-//! An index with duplicates: a tree whose keys are pairs of the indexed key and the record, without values.
+//! An index with duplicates: a tree keyed by pairs of the indexed key and the record, without values.
 use std::ops::{Bound, RangeBounds};
 
 use types::Rid;
@@ -23,7 +23,7 @@ impl<K: Key, L: Latching> BPlusTree<(K, Rid), (), L> {
         self.rids(key).rev().find_map(accept)
     }
 
-    /// The entries whose keys, not counting the record, are in `range`.
+    /// The entries with a key in `range`, not counting the record.
     pub fn entries<'k>(&self, range: impl RangeBounds<K::Ref<'k>>) -> TreeRange<'_, (K, Rid), (), L> {
         let with = |key: &K::Ref<'k>, word| (*key, Rid::from_word(word));
         let low = match range.start_bound() {

@@ -1,9 +1,9 @@
 //! How the tree grows and shrinks: on the way down, one node and its parent at a time.
 //!
-//! An insert splits every full node that it comes by, so that a parent always has room for one more child. A removal
-//! that leaves a node underfull goes down again and merges or evens out each underfull node with a neighbour. Either
-//! way two or three nodes are latched, parent first, neighbours from left to right, none with waiting: whoever cannot
-//! have a latch at once gives back what it has and begins again.
+//! An insert splits every full node that it comes by, so that a parent always has room for one more child. A
+//! removal that leaves a node underfull goes down again and merges or evens out each underfull node with a
+//! neighbour. Either way two or three nodes are latched, parent first, neighbours from left to right, none with
+//! waiting: a writer that cannot have a latch at once gives back what it has and begins again.
 //!
 //! The root stays where it is, and what is in it moves: no pointer to it has to be watched.
 //!

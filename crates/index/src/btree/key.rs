@@ -9,8 +9,9 @@
 //! (A, B)              | words of A | words of B |      B of fixed length; (key, Rid) for an index with duplicates
 //! ```
 //!
-//! All words are atomics, as optimistic readers look at them while a writer changes them. A key may keep memory outside
-//! of its node; whoever follows a word that leads there makes sure first that it has read it undisturbed.
+//! All words are atomics, as optimistic readers look at them while a writer changes them. A key may keep memory
+//! outside of its node; a reader that follows a word that leads there makes sure first that it has read it
+//! undisturbed.
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
@@ -48,7 +49,7 @@ impl<'n> Slot<'n> {
         self.words[self.first + column * self.stride].store(word, Relaxed);
     }
 
-    /// The same key without its first columns.
+    /// The key without its first columns.
     #[inline]
     fn skip(self, columns: usize) -> Self {
         Slot { first: self.first + columns * self.stride, ..self }
@@ -152,7 +153,7 @@ pub trait Key: 'static {
     unsafe fn bytes_outside(slot: Slot<'_>, check: impl Fn() -> Result<(), Restart>) -> Result<usize, Restart>;
 }
 
-/// A key whose order is that of its words, of fixed number.
+/// Implements `Key` for a key of a fixed number of words that sorts as its words do.
 macro_rules! fixed_key {
     ($key:ty, $words:literal, $to_words:expr, $from_words:expr) => {
         impl Key for $key {

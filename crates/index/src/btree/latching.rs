@@ -42,10 +42,10 @@ pub unsafe trait Latching: Default + Send + Sync + 'static {
     /// Whether all that was read of a node since it was entered belongs together.
     fn check(section: Self::Section<'_>, node: &Self::Node, seen: Self::Seen) -> Result<(), Restart>;
 
-    /// Makes a writer that has entered a node the one who may change it.
+    /// Gives a writer that has entered a node the right to change it.
     fn upgrade(node: &Self::Node, seen: Self::Seen) -> Result<(), Restart>;
 
-    /// Makes a writer the one who may change a node, without waiting.
+    /// Gives a writer the right to change a node, without waiting.
     fn acquire(node: &Self::Node) -> Result<(), Restart>;
 
     /// Ends a writer's right to change a node.

@@ -38,7 +38,7 @@ struct Loader<K: Key, V: Value, L: Latching> {
 }
 
 impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
-    /// A tree of entries in ascending key order, whose nodes are filled to about `fill_percent` (50 to 100).
+    /// Builds a tree of entries in ascending key order. Nodes are filled to about `fill_percent` (50 to 100).
     pub fn from_sorted(
         entries: impl IntoIterator<Item = (K::Owned, V)>,
         fill_percent: usize,

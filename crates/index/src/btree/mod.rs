@@ -137,7 +137,7 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
         self.get_pinned(key, &sync::pin())
     }
 
-    /// The same for a caller that has pinned the epoch already, for several lookups.
+    /// The value of a key, for a caller that has already pinned the epoch, for several lookups.
     #[inline]
     pub fn get_pinned(&self, key: K::Ref<'_>, guard: &Guard) -> Option<V> {
         self.latching.read(|section| {

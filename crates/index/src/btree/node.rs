@@ -1,4 +1,4 @@
-//! A node: the same layout for leaves and inner nodes, for every kind of key and both ways of latching.
+//! A node: one layout for leaves and inner nodes, for every kind of key and both ways of latching.
 //!
 //! ```text
 //!  0        8        16
@@ -14,12 +14,12 @@
 //! stored and never looked at: it would be the lower bound that the parent knows. So leaves and inner nodes are searched,
 //! split, merged and evened out by the same code.
 //!
-//! **Search** is branch-free: a binary search whose steps are selections, so that keys at random cost no mispredicted
-//! branches. Measured with 20,000 keys, which fit the cache, a lookup takes two thirds of what it takes with branches, and
-//! three quarters of that with a branch-free count of all smaller keys. Vector instructions would need loads that are no
-//! atomics, and a reader that races with a writer may not have those.
+//! **Search** is branch-free: the steps of its binary search are selections, so that keys at random cost no
+//! mispredicted branches. Measured with 20,000 keys, which fit the cache, a lookup takes two thirds of what it
+//! takes with branches, and three quarters of that with a branch-free count of all smaller keys. Vector
+//! instructions would need loads that are no atomics, and a reader that races with a writer may not have those.
 //!
-//! The methods that change a node are for the holder of its latch, and for nodes that nobody else knows yet.
+//! The methods that change a node are for the holder of its latch, and for nodes that no other thread knows yet.
 use std::cmp::Ordering;
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;

@@ -28,7 +28,7 @@ use super::{BPlusTree, NodeLatches, Value};
 type Bounded<'s, 'g, K, V, L> = (Visit<'s, 'g, K, V, L>, Option<<K as Key>::Owned>);
 
 impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
-    /// The entries whose keys are in `range`, in key order, from either end.
+    /// The entries with keys in `range`, in key order, from either end.
     pub fn range<'k>(&self, range: impl RangeBounds<K::Ref<'k>>) -> TreeRange<'_, K, V, L> {
         let bound = |bound: Bound<&K::Ref<'k>>| bound.map(|key| K::to_owned(*key));
         let is_empty = match (range.start_bound(), range.end_bound()) {

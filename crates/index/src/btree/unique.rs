@@ -43,14 +43,14 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
         unsafe { rids::find(value, guard, accept) }
     }
 
-    /// Adds an entry, whoever else has the key.
+    /// Adds an entry, even if other records have the key.
     pub fn insert(&self, key: K::Ref<'_>, rid: Rid) {
         let _ = self.insert_unique(key, rid, |_| Holder::Past);
     }
 
     /// Adds an entry unless a record that has the key already is there; returns that record then. `holder` is asked
     /// about the other records that had the key, newest first, and must not use the index; of two callers with one
-    /// key, one sees the other's entry. Who was entered before a record that is [`Holder::Former`] is not asked.
+    /// key, one sees the other's entry. Records entered before one that is [`Holder::Former`] are not asked about.
     pub fn insert_unique(&self, key: K::Ref<'_>, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
         debug_assert!(!rid.is_tail());
         let (guard, mut result) = (&sync::pin(), Ok(()));
@@ -68,7 +68,8 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
         self.remove_if(key, rid, || true);
     }
 
-    /// The same, if `may_go` says so, which is asked while nobody else can enter the key and must not use the index.
+    /// Removes the entry of `rid` under `key`, if there is one and `may_go` says so. `may_go` is called while no
+    /// other thread can enter the key, and must not use the index.
     pub fn remove_if(&self, key: K::Ref<'_>, rid: Rid, may_go: impl FnOnce() -> bool) {
         let (guard, mut removed) = (&sync::pin(), None);
         self.tree.alter(key, guard, false, |value| {
@@ -82,7 +83,7 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
             }
         });
         if let Some(value) = removed {
-            // SAFETY: the entry is gone, and this thread removed it. Who read its value before was pinned before.
+            // SAFETY: the entry is gone, and this thread removed it. A reader of its value was pinned before.
             unsafe { rids::retire(value, guard) };
         }
     }

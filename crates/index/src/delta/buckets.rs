@@ -1,4 +1,4 @@
-//! An array that only grows, whose elements never move and are read without a latch.
+//! An array that only grows. Its elements never move and are read without a latch.
 //!
 //! ```text
 //! bucket 0: [0 .. 64)   bucket 1: [64 .. 192)   bucket 2: [192 .. 448)   ...      each twice as long as the one before
@@ -30,7 +30,7 @@ unsafe impl Zeroed for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Zeroed for AtomicU64 {}
 
-/// The array. Whoever keeps elements here says how many are in use.
+/// The array. Its owner knows how many elements are in use.
 pub(super) struct Buckets<T> {
     table: [AtomicPtr<T>; BUCKETS],
     bytes: AtomicUsize,
@@ -65,14 +65,14 @@ impl<T: Zeroed> Buckets<T> {
         Some(unsafe { start.add(offset).as_ref() })
     }
 
-    /// The same, with what it reads told to a visitor.
+    /// The element at a position. Each read is reported to `visitor`.
     #[inline]
     pub(super) fn visit(&self, position: u32, visitor: &mut impl Visitor) -> Option<&T> {
         visitor.touch(LineKind::Dictionary, &self.table[locate(position).0]);
         self.get(position)
     }
 
-    /// The element at a position, whose bucket is made if it is missing. Any number of threads may do that at once.
+    /// The element at a position. Makes its bucket if it is missing; any number of threads may do that at once.
     pub(super) fn reserve(&self, position: u32) -> &T {
         if self.get(position).is_none() {
             self.make_bucket(locate(position).0);

@@ -100,7 +100,7 @@ impl fmt::Display for DictionaryError {
 
 impl std::error::Error for DictionaryError {}
 
-/// What only those who append write, apart from the table that readers go through.
+/// The fields that only an append writes, apart from the table that readers go through.
 #[derive(Default)]
 struct End {
     len: AtomicU32,

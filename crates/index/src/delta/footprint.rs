@@ -33,7 +33,7 @@ pub trait Visitor {
     fn check(&self) -> Result<(), Self::Error>;
 }
 
-/// A reader, whose latch may be optimistic.
+/// A reader under a latch that may be optimistic.
 pub(super) struct Reader<'a>(pub(super) &'a Reading<'a>);
 
 impl Visitor for Reader<'_> {
@@ -48,7 +48,7 @@ impl Visitor for Reader<'_> {
     }
 }
 
-/// Someone who holds the latch.
+/// A holder of the latch.
 pub(super) struct Holder;
 
 impl Visitor for Holder {
@@ -63,7 +63,7 @@ impl Visitor for Holder {
     }
 }
 
-/// Someone who holds the latch and counts.
+/// A holder of the latch that counts the cache lines it touches.
 #[derive(Default)]
 pub(super) struct Counting {
     lines: HashSet<(LineKind, usize)>,

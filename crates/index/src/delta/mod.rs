@@ -1,7 +1,7 @@
 //! The Delta Storage Index of SAP HANA (tsx-index, sections 2 and 5): the dictionary of a column that takes inserts.
 //!
-//! Values are appended to a dictionary in the order in which they come, and the column holds their ids. A B+tree whose
-//! nodes hold ids only finds a value again; its order is that of the values behind the ids:
+//! Values are appended to a dictionary in the order in which they come, and the column holds their ids. A B+tree
+//! with nodes of ids only finds a value again; its order is that of the values behind the ids:
 //!
 //! ```text
 //! column        dictionary            tree
@@ -69,7 +69,7 @@ use pool::Pool;
 /// How a node is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeSearch {
-    /// Id by id, up to the first whose value is not before the one sought.
+    /// Id by id, up to the first value that is not before the one sought.
     Linear,
     /// By halves.
     Binary,
@@ -166,8 +166,9 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
         }
     }
 
-    /// The same for a value that is most likely new: it is not looked up before the latch is acquired to enter it. Tells as well
-    /// whether it was entered now, which it is for one of those who come with it.
+    /// The id of a value that is most likely new, which is entered if it is: the value is not looked up before the
+    /// latch is acquired to enter it. Tells as well whether this call has entered it; of several calls with one new
+    /// value, one has.
     pub fn enter_unseen(&self, value: V::Borrowed<'_>) -> Result<(ValueId, bool), DictionaryError> {
         let size_bytes = V::pool_bytes(value);
         if size_bytes >= u32::MAX as usize {

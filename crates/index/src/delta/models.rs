@@ -50,7 +50,7 @@ fn enter_between<L: Latch + 'static>(form: DeltaForm, Load { known, new, heights
         assert!(seen.is_sorted_by(|one, other| one < other), "in order, and each once: {seen:?}");
         assert!(of_reader.iter().all(|number| seen.binary_search(number).is_ok()), "{seen:?}");
         assert!(seen.iter().all(|number| number % 10 == 0 || new.contains(number)));
-        // Whoever guesses an id finds nothing, or a whole value.
+        // A guessed id leads to nothing, or to a whole value.
         let guessed = (0..of_reader.len() as u32 + 2).filter_map(|word| index.value(ValueId::from_word(word)));
         assert!(guessed.map(number).all(|number| number % 10 == 0 || new.contains(&number)));
         assert_eq!((index.lookup(&name(first)), index.lookup(&name(first + 1))), (Some(first_id), None));

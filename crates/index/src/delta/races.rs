@@ -9,7 +9,7 @@ use super::*;
 
 const TUNED: DeltaForm = DeltaForm { search: NodeSearch::Binary, dictionary_count: 4 };
 
-/// A string for a number, some of them long, whose order is not that of the numbers.
+/// A string for a number. Some strings are long, and their order is not that of the numbers.
 fn name(number: u64) -> Vec<u8> {
     let mut name = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes()[..3].to_vec();
     name.extend(std::iter::repeat_n(b'.', (number % 30) as usize));

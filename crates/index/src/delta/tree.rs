@@ -1,5 +1,5 @@
-//! The way down the tree, and what an insert does on its way back: a B+tree whose keys are looked up in the dictionary
-//! (tsx-index, section 2).
+//! The way down the tree, and what an insert does on its way back: a B+tree that looks its keys up in the
+//! dictionary (tsx-index, section 2).
 use std::convert::Infallible;
 use std::ptr::{from_ref, null_mut};
 
@@ -123,7 +123,8 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
         Ok((low, is_found))
     }
 
-    /// Enters a value, unless it is there meanwhile; tells which. `own` is the part whose dictionary and allocator are used.
+    /// Enters a value, unless it is there meanwhile; tells which. The dictionary and the allocator are those of the
+    /// part `own`.
     ///
     /// # Safety
     /// The latch is held exclusively.
@@ -136,7 +137,7 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
         // SAFETY: the caller's promise.
         let id = unsafe { self.append(value, own) }?;
         let pool = &self.parts[own].nodes;
-        // SAFETY: who holds the latch allocates alone; the latch orders one holder after the other.
+        // SAFETY: the holder of the latch allocates alone; the latch orders one holder after the other.
         let mut risen = unsafe { place.leaf.insert(place.at, id, pool) };
         while let Some(upper) = risen {
             risen = match path.pop() {
@@ -161,7 +162,7 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
         for number in (own..own + part_count).map(|number| number & (part_count - 1)) {
             let dictionary = &self.parts[number].dictionary;
             if dictionary.len() < self.layout.positions_max() {
-                // SAFETY: who holds the latch appends alone.
+                // SAFETY: the holder of the latch appends alone.
                 return Ok(self.layout.id(number, unsafe { dictionary.append(value) }));
             }
         }
@@ -175,7 +176,8 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
     unsafe fn grow(&self, risen: &Risen, own: usize) {
         let old = self.root.load(Ordering::Relaxed);
         debug_assert_ne!(old, null_mut());
-        // SAFETY: there always is a root, and nodes live as long as the index; who holds the latch allocates alone.
+        // SAFETY: there always is a root, and nodes live as long as the index; the holder of the latch allocates
+        // alone.
         let root = unsafe { Inner::new_root(&*old, risen, &self.parts[own].nodes) };
         self.root.store(from_ref(root.node()).cast_mut(), Ordering::Relaxed);
     }

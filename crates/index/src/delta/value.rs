@@ -18,7 +18,7 @@ use super::buckets::Zeroed;
 use super::footprint::{LineKind, Visitor};
 use super::pool::Pool;
 
-/// A type whose values a [`DeltaIndex`](super::DeltaIndex) can hold: `u64` and `[u8]`.
+/// A type with values that a [`DeltaIndex`](super::DeltaIndex) can hold: `u64` and `[u8]`.
 ///
 /// # Safety
 /// What [`DictionaryValue::read`] returns is what was written; it lives as long as the entry and the pool.

@@ -13,9 +13,9 @@
 //!
 //! A thread takes a run of blocks from the segment by one atomic addition and goes on alone. Blocks taken out of
 //! use gather in its inactive list; a full list waits as a whole until every reader of its time has gone (a grace
-//! period), and then becomes active: free for new nodes, on the lists of whoever saw the period end. Threads find their lists
-//! by their number; who has no free block left looks for some on the lists of others before it takes a fresh run. The
-//! latch of lists is tried, never waited for, unless all are taken.
+//! period), and then becomes active: free for new nodes, on the lists of the thread that saw the period end.
+//! Threads find their lists by their number; a thread without free blocks looks for some on the lists of others
+//! before it takes a fresh run. The latch of lists is tried, never waited for, unless all are taken.
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -215,8 +215,8 @@ impl Arena {
         })
     }
 
-    /// Free blocks of another thread's than the one at work, at least as many as a fresh run has. Those who see a grace period end
-    /// get its blocks, and may be readers, who need none.
+    /// Takes the free blocks of lists that no thread is working on, if they are at least as many as a fresh run
+    /// has. A thread that sees a grace period end gets its blocks; a reader may be that thread, and needs none.
     fn take_from_others(&self, class: usize) -> Option<Vec<u32>> {
         self.free_shelves().find_map(|mut shelf| {
             let blocks = &mut shelf.as_mut()?.active[class];

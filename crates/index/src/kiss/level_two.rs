@@ -48,7 +48,8 @@ pub trait Slot: Send + Sync + 'static {
     fn pointer(word: u64) -> u32;
     /// Exchanges the pointer, if the slot still holds `seen`.
     fn replace(&self, seen: u64, pointer: u32) -> bool;
-    /// Runs `write`, which writes a value in place, if the slot still holds `seen`; whoever made a copy since fails.
+    /// Runs `write`, which writes a value in place, if the slot still holds `seen`. A thread that has copied the
+    /// node since fails to exchange it.
     fn update(&self, seen: u64, write: impl FnOnce()) -> bool;
 }
 
@@ -197,7 +198,7 @@ impl<S: Slot> LevelTwo<S> {
         self.bitmap_word(page / 64).load(Ordering::Acquire) >> (page % 64) & 1 != 0
     }
 
-    /// Makes the caller the one who moves the page here, unless somebody is or was.
+    /// Gives the caller the task of moving the page here, unless another thread has or had it.
     pub(super) fn begin_closing(&self, page: usize) -> bool {
         let bit = 1 << (page % 64);
         self.bitmap_word(BITMAP_WORDS + page / 64).fetch_or(bit, Ordering::AcqRel) & bit == 0
@@ -305,7 +306,7 @@ impl<S: Slot> LevelTwo<S> {
         }
     }
 
-    /// The first node of a dense page whose key is at or after `from`.
+    /// The first node of a dense page that has a key at or after `from`.
     pub(super) fn first_from<'g>(&self, from: u64, arena: &'g Arena, guard: &'g Guard) -> Option<(u64, Node<'g>)> {
         let mut from = from.max(*self.keys().start());
         loop {
@@ -322,7 +323,7 @@ impl<S: Slot> LevelTwo<S> {
         }
     }
 
-    /// The last node of a dense page whose key is at or before `to`.
+    /// The last node of a dense page that has a key at or before `to`.
     pub(super) fn last_to<'g>(&self, to: u64, arena: &'g Arena, guard: &'g Guard) -> Option<(u64, Node<'g>)> {
         let mut to = to.min(*self.keys().end());
         loop {

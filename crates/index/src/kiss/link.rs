@@ -47,8 +47,8 @@ fn allocate(words: usize) -> NonNull<u64> {
 
 /// Frees memory of [`allocate`] once no reader can hold it.
 fn retire(memory: NonNull<u64>, words: usize, guard: &Guard) {
-    // SAFETY: the caller took the node out of the trie, once; whoever pins from now on cannot reach it, and the
-    // memory is from `allocate` with this many words.
+    // SAFETY: the caller took the node out of the trie, once; a thread that pins from now on cannot reach it, and
+    // the memory is from `allocate` with this many words.
     unsafe { guard.defer_unchecked(move || give_back(memory, words)) };
 }
 
@@ -172,7 +172,7 @@ pub(super) struct Leaf<'g> {
 }
 
 impl<'g> Leaf<'g> {
-    /// A leaf whose bitmap and values `write` fills in.
+    /// Creates a leaf. `write` fills in its bitmap and values.
     pub(super) fn create(base: u64, bitmap: u64, write: impl FnOnce(NonNull<u64>)) -> Link {
         let words = allocate(LEAF_HEAD + bitmap.count_ones() as usize);
         // SAFETY: the memory is new and has room for the base and more.
@@ -336,7 +336,7 @@ impl<'g> Inner<'g> {
         (self.bitmap() & (fragment_bit(key, self.shift()) - 1)).count_ones() as usize
     }
 
-    /// The same, with that of the key.
+    /// How many links stand up to that of a key which the node covers, with it.
     pub(super) fn places_to(self, key: u64) -> usize {
         self.places_below(key) + usize::from(self.bitmap() & fragment_bit(key, self.shift()) != 0)
     }

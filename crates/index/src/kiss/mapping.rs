@@ -65,7 +65,8 @@ pub(super) struct Mapping {
     len_bytes: usize,
 }
 
-// SAFETY: a mapping is only an address and a length; whoever works on the memory behind it uses atomics or owns it.
+// SAFETY: a mapping is only an address and a length; code that works on the memory behind it uses atomics or owns
+// it.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; the mapping itself does not change between `reserve` and `drop`.
 unsafe impl Sync for Mapping {}
@@ -137,7 +138,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the span was mapped by `reserve`, belongs to this value alone, and whoever borrowed from it is gone.
+        // SAFETY: the span was mapped by `reserve` and belongs to this value alone, and no borrow from it is left.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.len_bytes) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }

@@ -127,7 +127,8 @@ pub struct KissTree<V, S: Slot = Compact> {
 }
 
 impl<V: Word> KissTree<V> {
-    /// An empty tree whose home are the keys below 2^32. Reserves 257 MiB of address space and takes no memory.
+    /// Creates an empty tree with the keys below 2^32 as its home. Reserves 257 MiB of address space and takes no
+    /// memory.
     pub fn new() -> Result<Self, AddressSpaceError> {
         Self::with_options(KissOptions::default())
     }
@@ -147,7 +148,7 @@ impl<V: Word, S: Slot> KissTree<V, S> {
         self.get_pinned(key, &sync::pin())
     }
 
-    /// The same for a caller that has pinned the epoch already, for several lookups.
+    /// The value of a key, for a caller that has already pinned the epoch, for several lookups.
     #[inline]
     pub fn get_pinned(&self, key: u64, guard: &Guard) -> Option<V> {
         self.shared.get(key, guard).map(V::from_word)
@@ -218,14 +219,14 @@ impl<V: Word, S: Slot> KissTree<V, S> {
         self.shared.change(&mut ManyKeys::new(base, bitmap, values), &sync::pin())
     }
 
-    /// The entries whose keys are in `range`, in key order, from either end. While others write it sees every entry that
-    /// is there all the time, none that was gone before, and of what changes meanwhile the one or the other. It holds
-    /// back no memory between two steps.
+    /// The entries with keys in `range`, in key order, from either end. While other threads write, the iterator
+    /// sees every entry that is there all the time, and none that was gone before; an entry that changes meanwhile
+    /// is seen as it was or as it is. The iterator holds back no memory between two steps.
     pub fn range(&self, range: impl RangeBounds<u64>) -> Range<'_, V, S> {
         Range::new(self, range)
     }
 
-    /// The entries whose keys share their upper `bits` bits with `key`.
+    /// The entries with keys that share their upper `bits` bits with `key`.
     pub fn prefix(&self, key: u64, bits: u32) -> Range<'_, V, S> {
         let below = u64::MAX.checked_shr(bits).unwrap_or(0);
         self.range(key & !below..=key | below)

@@ -1,6 +1,6 @@
-//! The tree under shuttle: the real code with a few keys and two or three threads, in thousands of orders drawn by chance and by
-//! priorities. A page is dense with three nodes here, a block waits for its own grace period, and memory that is given back is
-//! overwritten, so that whoever reads it too late shows it.
+//! The tree under shuttle: the real code with a few keys and two or three threads, in thousands of orders drawn by
+//! chance and by priorities. A page is dense with three nodes here, a block waits for its own grace period, and
+//! memory that is given back is overwritten, so that a read that comes too late shows.
 use super::*;
 use crate::KissIndex;
 use crate::explore::{self, end_grace_periods, together};
@@ -10,7 +10,7 @@ fn explore(body: impl Fn() + Send + Sync + Copy + 'static) {
     explore::explore(1_000, body);
 }
 
-/// A tree whose keys, each with itself as value, are in a dense page.
+/// A tree with all its keys in a dense page, each with itself as value.
 fn page<S: Slot>(keys: &[u64]) -> KissTree<u64, S> {
     let tree = sparse(keys);
     end_grace_periods();
@@ -104,8 +104,8 @@ fn two_counters_and_a_neighbour<S: Slot>() {
     assert_eq!(contents(&tree), [(5, 9), (64, 64), (128, 128)]);
 }
 
-/// Reclamation: nodes of one size, whose blocks change their owners as soon as their readers have gone. A thread uses the blocks
-/// that it took out of use, so each writes two nodes.
+/// Reclamation of nodes of one size: their blocks change owners as soon as their readers have gone. A thread uses
+/// the blocks that it took out of use, so each writes two nodes.
 fn blocks_that_go_round<S: Slot>() {
     fn replace<S: Slot>(tree: &KissTree<u64, S>, keys: [u64; 2]) {
         for key in [keys[0], keys[1], keys[0]] {

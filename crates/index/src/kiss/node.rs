@@ -101,7 +101,7 @@ impl<'g> Node<'g> {
         sync::prefetch(self.words.as_ptr().wrapping_add(1 + place));
     }
 
-    /// The same for a node known to be full.
+    /// Asks the processor for the cache line of a key's value, in a node known to be full.
     #[inline]
     pub(super) fn prefetch_full(self, key: u64) {
         self.prefetch_value((key & FRAGMENT) as usize);

@@ -128,8 +128,8 @@ fn every_value_is_inserted_once_and_removed_once() {
     race::<Versioned>();
 }
 
-/// Writers change the sizes of nodes all the time, so blocks go round; a reader who held one too long, or a block used
-/// twice, would show a value under a foreign key.
+/// Writers change the sizes of nodes all the time, so blocks are reused. A reader that held one too long, or a
+/// block used twice, would show a value under a foreign key.
 #[test]
 fn nobody_reads_memory_that_serves_another_key() {
     fn race<S: Slot>() {

@@ -1,4 +1,4 @@
-//! The compressed levels above the pages: a trie of 64-bit keys whose nodes hold only what is there.
+//! The compressed levels above the pages: a trie of 64-bit keys with nodes that hold only what is there.
 //!
 //! The paper wants further levels for larger keys, with "compression mechanisms for sparsely occupied nodes as well as
 //! a vertical compression of node chains" (KISS-Tree, section 7). An inner node has a bitmap and a link for each bit; a
@@ -11,11 +11,11 @@
 //! link   | address | CLOSED | FROZEN | LEAF |      zero: nothing
 //! ```
 //!
-//! Leaves and nodes are replaced as a whole: copied, and the link to them exchanged by one compare-and-swap. So that no
-//! change of a link is lost while its node is copied, the copier first freezes all links of the node. Whoever wants to
-//! change a frozen link replaces the node by a copy that is not frozen and tries again, which makes the copier's swap
-//! fail: nobody waits. The descent helps at the first frozen link that it meets, so a link to a node that is replaced
-//! is itself never frozen.
+//! Leaves and nodes are replaced as a whole: copied, and the link to them exchanged by one compare-and-swap. So
+//! that no change of a link is lost while its node is copied, the copier first freezes all links of the node. A
+//! writer that wants to change a frozen link replaces the node by a copy that is not frozen and tries again, which
+//! makes the copier's swap fail: no thread waits. The descent helps at the first frozen link that it meets, so a
+//! link to a node that is replaced is itself never frozen.
 //!
 //! A link marked closed leads to a subtree that is being moved into a page; it can be read, and no longer be changed.
 use sync::Guard;
@@ -175,12 +175,12 @@ impl Trie {
         }
     }
 
-    /// The first leaf whose key is at or after `from`.
+    /// The first leaf that has a key at or after `from`.
     pub(super) fn first_from<'g>(&'g self, from: u64, guard: &'g Guard) -> Option<Leaf<'g>> {
         first_from(self.root(), from, guard)
     }
 
-    /// The last leaf whose key is at or before `to`.
+    /// The last leaf that has a key at or before `to`.
     pub(super) fn last_to<'g>(&'g self, to: u64, guard: &'g Guard) -> Option<Leaf<'g>> {
         last_to(self.root(), to, guard)
     }

@@ -13,12 +13,12 @@
 //! Guerraoui and Trigonakis (ASPLOS 2015). The header of the chain's first bucket latches the whole chain, and holds
 //! the version that counts its removals; in the others only the occupied bits are used.
 //!
-//! Readers write nothing. Theirs is a sequence lock (Boehm, "Can seqlocks get along with programming language
-//! memory models?", MSPC 2012: atomic data, an acquire fence, then the version once more), but for one thing: it
-//! needs no odd version during which readers wait. An entry is written while its occupied bit is off, so that nobody
-//! looks at it, and appears whole when the header is stored with the bit on; an entry's value is one word and changes
-//! by one store. All that can deceive a reader is an entry that was removed and its place given to another key
-//! between two of its loads, and each removal raises the version:
+//! Readers write nothing. Their protocol is a sequence lock (Boehm, "Can seqlocks get along with programming
+//! language memory models?", MSPC 2012: atomic data, an acquire fence, then the version once more), but for one
+//! thing: it needs no odd version during which readers wait. An entry is written while its occupied bit is off, so
+//! that no reader looks at it, and appears whole when the header is stored with the bit on; an entry's value is one
+//! word and changes by one store. A reader can be deceived only by an entry that was removed and its place given to
+//! another key between two of its loads, and each removal raises the version:
 //!
 //! ```text
 //! remove:  latch (acquire) ............................. header = version + 1, bit off (release)
@@ -26,7 +26,7 @@
 //! read:    header (acquire), key, value, acquire fence,  header: is the version the same?
 //! ```
 //!
-//! Who reads a key or value of the reuse reads, after its fence, a header at least as new as the reuse's latch
+//! A reader of a key or value of the reuse reads, after its fence, a header at least as new as the reuse's latch
 //! (the two fences synchronise), which is newer than the removal's: it sees that the version changed, and repeats.
 #[cfg(not(loom))]
 use sync::Backoff;
@@ -84,7 +84,7 @@ impl<const WORDS: usize> Bucket<WORDS> {
     /// How many keys a bucket has room for.
     pub(super) const ENTRIES: usize = ENTRY_WORDS / (WORDS + 1);
 
-    /// The header; what was written before it was stored is seen by whoever loads it.
+    /// The header. A thread that loads it sees what was written before it was stored.
     #[inline]
     pub(super) fn header(&self) -> Header {
         Header(self.header.load(Ordering::Acquire))

@@ -1,4 +1,4 @@
-//! A piece of a [`WordIndex`](super::WordIndex): the buckets for all keys whose hashes agree in some bits.
+//! A piece of a [`WordIndex`](super::WordIndex): the buckets for all keys with hashes that agree in some bits.
 //!
 //! ```text
 //!  hash:  63 ........ 55 54 ......................... 0
@@ -8,11 +8,11 @@
 //! ```
 //!
 //! A bucket that is full is continued by one from the pool, which then belongs to its chain. When the pool is used
-//! up, whoever needs a bucket grows the segment: it freezes chain after chain, so that writers wait and readers go on,
-//! copies the entries into two segments of one more bit, and hands those to the directory. (CCEH, Nam et al., FAST
-//! 2019, and Dash, Lu et al., VLDB 2020, keep half of the entries in place; then a reader must find out whether an
-//! entry is gone or has moved.) As the bucket number comes from other bits than the directory number, bucket *n* goes
-//! to the buckets *n* of both.
+//! up, the thread that needs a bucket grows the segment: it freezes chain after chain, so that writers wait and
+//! readers go on, copies the entries into two segments of one more bit, and hands those to the directory. (CCEH,
+//! Nam et al., FAST 2019, and Dash, Lu et al., VLDB 2020, keep half of the entries in place; then a reader must
+//! find out whether an entry is gone or has moved.) As the bucket number comes from other bits than the directory
+//! number, bucket *n* goes to the buckets *n* of both.
 //!
 //! Where the pool went into chains that have since been emptied, one segment of the same depth takes the place. Where
 //! all keys want the same buckets and splitting does not help, the successor gets an annex, twice as large each time,
@@ -31,7 +31,7 @@ const POOL: usize = BUCKETS / 4;
 /// A segment is not split beyond this depth.
 const DEPTH_MAX: u32 = 32;
 
-/// The entries of the keys whose hashes agree in `depth` bits.
+/// The entries of the keys with hashes that agree in `depth` bits.
 #[repr(C)]
 pub(super) struct Segment<const WORDS: usize> {
     depth: u32,
@@ -152,8 +152,8 @@ impl<const WORDS: usize> Segment<WORDS> {
         !self.is_growing.swap(true, Ordering::Acquire)
     }
 
-    /// Freezes the segment and returns what takes its place: two segments of one more bit, for a 0 and a 1 there, or
-    /// one of the same depth. Only for whoever claimed its growth.
+    /// Freezes the segment and returns what takes its place: two segments of one more bit, for a 0 and a 1 there,
+    /// or one of the same depth. Only the thread that claimed its growth may call this.
     pub(super) fn successors(&self, hash_of: impl Fn(&[u64; WORDS]) -> u64) -> Vec<Box<Self>> {
         for bucket in &self.buckets {
             bucket.latch().expect("only growing freezes a segment, and it is done once").freeze();

@@ -1,5 +1,5 @@
-//! What a word index promises: the same as a map from keys to lists, whatever the keys are and whoever changes it
-//! meanwhile.
+//! The promises of a word index: it answers as a map from keys to lists, whatever the keys are and while others
+//! change it.
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ fn key<const WORDS: usize>(number: u64) -> [u64; WORDS] {
     std::array::from_fn(|word| if word + 1 == WORDS { number } else { number % 3 })
 }
 
-/// An index whose hash of one small word is the word itself: all have the same bucket and the same segment.
+/// An index that hashes one small word to itself: all keys have one bucket and one segment.
 fn without_hash<const WORDS: usize>() -> WordIndex<WORDS> {
     WordIndex::with_hash(0, 1)
 }
