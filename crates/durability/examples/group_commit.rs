@@ -1,17 +1,17 @@
-//! How many commits a second threads get acknowledged that wait for the disk, beside the rate at which the disk makes one
-//! small write after the other durable: alone, with a copy far away in the same file and one sync for both (which is what a flush
-//! does), and with a second sync for the copy.
+//! Measures how many commits a second are acknowledged to threads that wait for the disk, beside the rate at which
+//! the disk makes one small write after the other durable: alone, with a copy far away in the same file and one
+//! sync for both (which is what a flush does), and with a second sync for the copy.
 //!
 //! ```text
 //! cargo run --release -p durability --example group_commit -- DIRECTORY [ROUNDS] [MILLISECONDS] [SLEEP]
 //! ```
 //!
-//! With SLEEP, flushes sleep so many microseconds instead of waiting for the disk, which others may be using: to be run in a
-//! directory in memory.
+//! With SLEEP, flushes sleep so many microseconds instead of waiting for the disk, which other programs may be
+//! using: to be run in a directory in memory.
 //!
-//! Threads append a frame of 64 bytes each and wait for it, over and over, all in one partition: what is measured is the
-//! election of who flushes, and waking the others. All take turns; medians of the rounds, with the ratio of each round to
-//! the disk's rate in the same round.
+//! Threads append a frame of 64 bytes each and wait for it, over and over, all in one partition: this measures the
+//! election of the flushing thread, and waking the others. All take turns; medians of the rounds, with the ratio of
+//! each round to the disk's rate in the same round.
 use std::convert::Infallible;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -29,7 +29,7 @@ const FILE_BYTES: u64 = 8 << 20;
 /// The part of the file for copies.
 const COPIES_BYTES: u64 = 128 << 10;
 
-/// A directory whose durable writes take a time of their own.
+/// A directory with durable writes that take a given time.
 struct Sleepy {
     device: FsDevice,
     sleep: Duration,

@@ -128,7 +128,8 @@ pub(crate) enum Room {
 }
 
 impl Append {
-    /// The state of a partition whose chain was read or is empty; it takes frames once it has entered a segment.
+    /// The state of a partition with a chain that was read or is empty; it takes frames once it has entered a
+    /// segment.
     pub(crate) fn new(segments: VecDeque<SegmentInfo>, lsn_max: Lsn, is_settled: bool, hole: Hole) -> Append {
         Append {
             buffer: Vec::new(),
@@ -155,7 +156,7 @@ impl Append {
         }
     }
 
-    /// Goes on in a segment whose frames end at `end`.
+    /// Goes on in a segment after the end of its frames, `end`.
     pub(crate) fn resume(&mut self, segment: &Segment, end: u64, options: &LogOptions) {
         assert!(self.buffer.is_empty() && self.reserved == 0, "frames belong to the segment before");
         self.salt = Salt::new(segment.header.salt);
@@ -434,6 +435,6 @@ pub(crate) enum Extension {
     Grow(u64),
     /// The segment is full: the next one must be begun.
     NextSegment,
-    /// The same, but frames are still to come for which room was promised in the full one.
+    /// The segment is full, but frames are still to come for which room was promised in it.
     AfterReservations,
 }

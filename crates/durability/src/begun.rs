@@ -86,7 +86,7 @@ pub(crate) fn read(device: &dyn Device, log: Option<u64>) -> Result<Begun> {
         let last = begun.segments.entry(partition).or_default();
         *last = Noted { sequence: u64_at(note, 32), salt: u64_at(note, 40) }.max(*last);
     }
-    // Of a file that says nothing at all it cannot be told whose it is.
+    // A file without a single valid note does not tell which log it belongs to.
     if begun.segments.is_empty() { damaged.map_or(Ok(begun), Err) } else { Ok(begun) }
 }
 

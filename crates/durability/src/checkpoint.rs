@@ -32,10 +32,11 @@
 //!    (`faults.rs`).
 //! 3. Damage is found before a wrong byte is handed out, and named by file and offset; if it hits the newest
 //!    manifest, the one before it is used, and that is told (`damage.rs`).
-//! 4. A file goes once neither of the two needs it and nobody holds it, and never before (`model.rs`).
+//! 4. A file goes once neither of the two needs it and no reader holds it, and never before (`model.rs`).
 //!
-//! **The lock.** Whoever opens checkpoints holds the lock of the directory ([`lock_directory`](crate::lock_directory)), as
-//! leftovers are removed, and those of a running process must not be.
+//! **The lock.** The caller that opens checkpoints holds the lock of the directory
+//! ([`lock_directory`](crate::lock_directory)), as leftovers are removed, and those of a running process must not
+//! be.
 
 mod blob_file;
 mod emptying;
@@ -152,7 +153,7 @@ impl Checkpoints {
         Checkpoints::open_with(device, access, CheckpointOptions::default())
     }
 
-    /// The same with other sizes.
+    /// Opens the checkpoints as [`open`](Self::open) does, with sizes of the caller's choice.
     pub fn open_with(
         device: Arc<dyn Device>,
         access: Access,
@@ -301,7 +302,7 @@ impl std::fmt::Debug for Checkpoints {
     }
 }
 
-/// A published manifest whose files are all there.
+/// Reads a published manifest, if all of its files are there.
 fn read_whole(device: &dyn Device, number: u64) -> Result<Option<Manifest>> {
     let Some(manifest) = Manifest::read(device, number)? else {
         return Ok(None);

@@ -60,7 +60,7 @@ impl Drop for Flusher {
         self.shared.alarm.is_over.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A panic of the thread has poisoned the log, which says so to whoever asks.
+            // A panic of the thread has poisoned the log, which reports it to every caller.
             let _ = thread.join();
         }
     }
@@ -81,7 +81,8 @@ fn run(shared: &Shared, interval: Duration) {
             std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
         }
         if !is_over() {
-            // A full disk is told to those who append; a failure has poisoned the log. Either way there is a next time.
+            // A full disk is reported to appenders; a failure has poisoned the log. Either way there is a next
+            // time.
             let _ = shared.flush_pending();
         }
     }

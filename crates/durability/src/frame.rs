@@ -135,7 +135,7 @@ impl Place {
     }
 }
 
-/// The salt of a segment with its checksum, for who encodes many frames of one segment.
+/// The salt of a segment with its checksum, for encoding many frames of one segment.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Salt {
     pub(crate) salt: u64,

@@ -9,10 +9,11 @@
 //!                      ^next
 //! ```
 //!
-//! Appenders have no part in this. Whoever flushed a partition hands over the LSNs of the flush, under a latch that is
-//! taken once a flush; a bit for each LSN from the first missing one on remembers what is ahead of it. Readers
-//! look at one atomic word. There is a bit for each LSN between the first missing and the highest on disk, so the work
-//! and the memory depend on how far numbers run ahead of each other and never on how many there were.
+//! Appenders have no part in this. A thread that has flushed a partition hands over the LSNs of the flush, under a
+//! latch that is taken once a flush; a bit for each LSN from the first missing one on remembers what is ahead of
+//! it. Readers look at one atomic word. There is a bit for each LSN between the first missing and the highest on
+//! disk, so the work and the memory depend on how far numbers run ahead of each other and never on how many there
+//! were.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -37,7 +37,7 @@ struct Found {
     device: Arc<dyn Device>,
     file: String,
     header: Header,
-    /// Where it ends for whoever reads it.
+    /// Where it ends for a reader.
     end: u64,
 }
 

@@ -223,8 +223,8 @@ impl Heap {
         Heap { shared: Arc::new(shared), checkpointer: None }
     }
 
-    /// Begins a transaction. Who uses it alone has to begin anew after [`HeapError::Conflict`];
-    /// [`Heap::atomically`] does so.
+    /// Begins a transaction. After [`HeapError::Conflict`] the caller has to begin anew, which [`Heap::atomically`]
+    /// does by itself.
     pub fn begin(&self) -> Transaction<'_> {
         Transaction::begin(&self.shared)
     }
@@ -244,8 +244,8 @@ impl Heap {
         Ok(value)
     }
 
-    /// The same without the wait: the first half of a split-phase commit. [`Heap::wait`] or [`Heap::is_stable`] is the
-    /// other.
+    /// Runs a transaction as [`atomically`](Self::atomically) does, without the wait: the first half of a
+    /// split-phase commit. [`Heap::wait`] or [`Heap::is_stable`] is the other.
     pub fn atomically_split_phase<T, E: From<HeapError>>(
         &self,
         mode: CommitMode,

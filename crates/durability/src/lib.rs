@@ -1,4 +1,4 @@
-//! What still matters after power loss: the redo log, checkpoints, and the device under both.
+//! Durability, all that survives power loss: the redo log, checkpoints, and the device under both.
 //!
 //! The crate sees opaque frames and knows nothing of rows or pages. A log has one partition for each worker, with a
 //! buffer and a chain of files of its own (Hathi, section 4). A transaction appends its redo to one partition, as any
@@ -28,7 +28,7 @@
 //! | `append`, `partition` | one partition: room, buffer, flush, files |
 //! | `dependency` | [`Dependencies`]: what a partition commit must not survive without |
 //! | `frontier` | up to which LSN everything is on disk |
-//! | `turn`, `pause`, `poison` | who flushes and who waits (group commit); short waits; what follows a failure |
+//! | `turn`, `pause`, `poison` | which thread flushes and which wait (group commit); short waits; what follows a failure |
 //! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
 //! | `archive` | handing segments over before the log gives them up, and all that is on disk when asked to |
 //! | `copies` | [`SegmentArchive`]: copies of segments in another place, and from where to where they go |

@@ -12,9 +12,9 @@ fn refused(device: &dyn Device) -> impl Fn(io::Error) -> LogError + '_ {
     }
 }
 
-/// Takes the lock of the directory, exclusive where it may be written to. What the directory is locked for comes back
-/// with the lock. [`Log::open`](crate::Log::open) does so itself; whoever reads checkpoints first does it for both
-/// ([`Log::open_locked`](crate::Log::open_locked)).
+/// Takes the lock of the directory, exclusive where it may be written to. Returns the lock and the access that it
+/// gives. [`Log::open`](crate::Log::open) does so itself; a caller that reads checkpoints first takes the lock for
+/// both ([`Log::open_locked`](crate::Log::open_locked)).
 pub fn lock_directory(device: &dyn Device) -> Result<(Box<dyn DirectoryLock>, Access)> {
     match device.lock() {
         Err(source) if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {

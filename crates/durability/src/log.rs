@@ -7,9 +7,9 @@
 //! - A transaction that has something to check between its number and its commit reserves room first
 //!   ([`Log::reserve`]), takes the number, checks, and appends its commit, or a void if it cannot commit after all.
 //!   Nothing is waited for then but the append latch. The first way is to be preferred: where threads outnumber
-//!   processors, one that is stopped between its number and its frame holds up the commits of all who went on.
+//!   processors, a thread that is stopped between its number and its frame holds up the commits of all later ones.
 //!
-//! **Whoever takes a number must append it.** No later commit is stable before.
+//! **Every number that is taken must be appended.** No later commit is stable before.
 //!
 //! **Modes** (Hathi, section 3). They differ in what [`Log::wait`] waits for, and a partition commit in its frame:
 //!
@@ -25,9 +25,9 @@
 //! Spread over 4 partitions, 64 threads on two processors and one disk committed two thirds as often as in one, over 16
 //! less than half as often.
 //!
-//! **Waiting for an LSN** flushes the partitions that hold LSNs up to it, one after the other, or follows whoever is
-//! flushing them already. If an LSN before was taken and not appended yet there is nothing to flush: its thread
-//! is a few instructions away, and is waited for without a wake-up.
+//! **Waiting for an LSN** flushes the partitions that hold LSNs up to it, one after the other, or waits for the
+//! threads that are flushing them already. If an LSN before was taken and not appended yet there is nothing to
+//! flush: its thread is a few instructions away, and is waited for without a wake-up.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,8 +60,9 @@ pub enum CommitMode {
     Sync,
     /// At once. [`Log::is_stable`] and [`Log::wait_stable`] tell when it is on disk.
     Async,
-    /// When its own partition is on disk up to it, and what it depends on is as well ([`Dependencies`]). Survives even
-    /// where commits before it did not. One appended without dependencies depends on none by the word of who appends it.
+    /// When its own partition is on disk up to it, and what it depends on is as well ([`Dependencies`]). Survives
+    /// even where commits before it did not. A commit appended without dependencies depends on none, by its
+    /// caller's word.
     Partition,
 }
 
@@ -128,7 +129,7 @@ struct Trim {
     outgoing: Outgoing,
 }
 
-/// Room in a partition for one commit or void. Whoever holds it must not append anything else meanwhile, and should not
+/// Room in a partition for one commit or void. Its holder must not append anything else meanwhile, and should not
 /// hold it for long: the partition cannot go on to its next file.
 #[must_use = "room that is not used is given back"]
 pub struct Reservation<'a> {
@@ -157,7 +158,8 @@ impl Log {
         Log::open_locked(device, locked, options, apply, progress)
     }
 
-    /// The same where the caller holds the lock ([`lock_directory`]) already; the log goes on holding it.
+    /// Opens the log as [`open`](Self::open) does, for a caller that already holds the lock ([`lock_directory`]).
+    /// The log goes on holding it.
     pub fn open_locked<E>(
         device: Arc<dyn Device>,
         locked: (Box<dyn DirectoryLock>, Access),
@@ -272,7 +274,8 @@ impl Log {
         self.append_entry(partition, Entry::new(commit_tag(mode), txn, 0, payload), mode, next_lsn)
     }
 
-    /// The same with mode [`CommitMode::Partition`], for a transaction that has seen what others wrote.
+    /// Appends a commit as [`append_commit`](Self::append_commit) does, with mode [`CommitMode::Partition`], for a
+    /// transaction that has seen what others wrote.
     pub fn append_partition_commit(
         &self,
         partition: usize,
@@ -325,8 +328,8 @@ impl Log {
         self.wait_stable_until(lsn, None).map(drop)
     }
 
-    /// The same until `deadline`, as long as there is one; returns whether everything up to `lsn` is on disk. A flush under
-    /// way is not broken off, so it may take a flush longer than that.
+    /// Waits until every LSN up to `lsn` is on disk, or until `deadline` if there is one; returns whether it is. A
+    /// flush under way is not broken off, so it may take a flush longer than that.
     pub fn wait_stable_until(&self, lsn: Lsn, deadline: Option<Instant>) -> Result<bool> {
         let Shared { common, partitions, .. } = &*self.shared;
         let mut pause = Pause::default();
@@ -500,7 +503,7 @@ impl Reservation<'_> {
         self.append(Entry::new(commit_tag(mode), txn, lsn, payload), mode)
     }
 
-    /// The same with mode [`CommitMode::Partition`], for a transaction that has seen what others wrote.
+    /// Commits `txn` with mode [`CommitMode::Partition`], for a transaction that has seen what others wrote.
     ///
     /// # Panics
     /// As [`Reservation::commit`].

@@ -1,4 +1,4 @@
-//! The files of a log, for whoever looks at a directory: what their headers say.
+//! The files of a log, for inspecting a directory: what their headers say.
 
 use crate::Lsn;
 use crate::device::{Access, Device};

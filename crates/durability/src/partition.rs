@@ -55,7 +55,7 @@ pub(crate) struct Common {
 pub(crate) struct Partition {
     number: u64,
     append: CachePadded<Mutex<Append>>,
-    /// The lowest LSN that is in the buffer or on its way to the disk, a copy for those who look without the latch.
+    /// The lowest LSN that is in the buffer or on its way to the disk, a copy for readers without the latch.
     pending_first: AtomicU64,
     turn: Turn,
     /// Latched by the leader only.
@@ -97,7 +97,7 @@ enum Target {
 }
 
 impl Partition {
-    /// A partition that goes on with `segment`, whose frames end at `end`, or with a segment to be begun.
+    /// A partition that goes on with `segment` after the end of its frames, `end`, or with a segment to be begun.
     pub(crate) fn new(
         number: u64,
         mut append: Append,
@@ -295,7 +295,7 @@ impl Partition {
                     self.begin_segment(common, &mut writer, need)?;
                     break;
                 }
-                // A few instructions are left to those who hold them, and they wait for nothing.
+                // Their holders are a few instructions from giving them back, and wait for nothing.
                 Extension::AfterReservations => pause.wait(),
             }
         }

@@ -251,7 +251,7 @@ pub(crate) fn random_number() -> u64 {
 pub(crate) struct SegmentInfo {
     pub(crate) number: u64,
     pub(crate) sequence: u64,
-    /// The highest LSN that needs the segment: of its commits, and of commits whose data frames it holds.
+    /// The highest LSN that needs the segment: of its commits, and of commits with data frames in it.
     pub(crate) lsn_max: Lsn,
     /// Where its frames start.
     pub(crate) start: u64,

@@ -1,23 +1,24 @@
-//! Whose turn it is to flush: leader and followers of the group commit.
+//! Group commit: one thread, the leader, flushes for all, and the others follow.
 //!
 //! ```text
 //!   until what I wait for is done:
-//!     nobody leads      -> lead: flush for all, give up the lead, wake one of those who wait for the next flush,
-//!                          who leads next; then all who waited for this one, by one system call
-//!     somebody leads    -> sleep in the room of my flush
+//!     no leader         -> lead: flush for all, give up the lead, wake one waiter for the next flush,
+//!                          which leads next; then all waiters for this one, by one system call
+//!     a leader          -> sleep in the room of my flush
 //! ```
 //!
-//! **Rooms.** Flushes are numbered, and who appends a frame learns the number of the flush that takes it. While one is under way
-//! everybody waits either for that one or for the next, so two rooms are enough, one for even and one for odd numbers, and
-//! whoever gives up the lead wakes all of one room and one of the other without looking at who they are. A third room
-//! is for those who wait for something else. The next leader is woken first: the disk is to be idle for as short as can be,
-//! and the others run while it works.
+//! **Rooms.** Flushes are numbered, and an appender learns the number of the flush that takes its frame. While one
+//! is under way every thread waits either for that one or for the next, so two rooms are enough, one for even and
+//! one for odd numbers. A leader that gives up the lead wakes all of one room and one of the other, without looking
+//! for single threads. A third room is for threads that wait for something else. The next leader is woken first:
+//! the disk is to be idle for as short as can be, and the others run while it works.
 //!
-//! **No wake-up is lost.** A room is a futex: a word that changes whenever somebody is woken there, and a count of those who
-//! sleep or are about to. A follower counts itself, reads the word, and then looks whether there is still a reason to sleep;
-//! the kernel lets it sleep only while the word is the same. Who gives up the lead does that first, changes the words,
-//! and then looks at the counts. In the one order of these steps either the follower sees that nobody leads, or its room's word
-//! changes after it was read. One who was woken to lead and leaves instead, as another partition has failed, wakes all others.
+//! **No wake-up is lost.** A room is a futex: a word that changes with every wake-up there, and a count of the
+//! threads that sleep or are about to. A follower counts itself, reads the word, and then looks whether there is
+//! still a reason to sleep; the kernel lets it sleep only while the word is the same. A leader first gives up the
+//! lead, then changes the words, and then looks at the counts. In the one order of these steps either the follower
+//! sees that there is no leader, or its room's word changes after it was read. A thread that was woken to lead and
+//! leaves instead, as another partition has failed, wakes all others.
 //!
 //! Followers do not look for a while before they sleep, though being woken costs a good part of a sync: looking made no
 //! number of clients faster on two processors and doubled the work for a commit (docs/decisions.md).
@@ -44,7 +45,7 @@ pub(crate) enum Room {
 impl Room {
     const COUNT: usize = 3;
 
-    /// The room of those who wait for flush number `flush`.
+    /// The room of the threads that wait for flush number `flush`.
     pub(crate) fn of_flush(flush: u64) -> Room {
         if flush.is_multiple_of(2) { Room::Even } else { Room::Odd }
     }
@@ -57,7 +58,7 @@ pub(crate) struct Turn {
     rooms: [CachePadded<Sleepers>; Room::COUNT],
 }
 
-/// Those who sleep in a room.
+/// The threads that sleep in a room.
 #[derive(Default)]
 struct Sleepers {
     /// Changes with every wake-up.
@@ -117,7 +118,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Gives up the lead; wakes one to lead next, and all who waited for what is done.
+    /// Gives up the lead; wakes one thread to lead next, and all that waited for what is done.
     fn give_up(&self, next_room: Room) {
         self.is_led.store(false, Ordering::SeqCst);
         self.rooms[next_room as usize].wake(1);
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(failures, flushes.leads.into_inner().div_ceil(3), "only who failed was told so");
     }
 
-    /// Those who wait for something else than a flush get their turn among all the flushes.
+    /// Threads that wait for something else than a flush get their turn among all the flushes.
     #[test]
     fn others_get_their_turn() {
         let (flushes, others) = (Flushes::default(), AtomicU64::new(0));
@@ -245,7 +246,7 @@ mod tests {
         assert_eq!(flushes.commit(5), Ok(2), "what was taken by a flush that failed is flushed first");
     }
 
-    /// One who is woken to lead, and finds that all is over, leaves nobody asleep.
+    /// A thread that is woken to lead, and finds that all is over, leaves none asleep.
     #[test]
     fn nobody_sleeps_when_all_is_over() {
         for _ in 0..20 {
@@ -257,7 +258,7 @@ mod tests {
                     while flushes.sleepers() < 4 {
                         std::thread::yield_now();
                     }
-                    // Who gives up the lead wakes one; the end comes before that one looks.
+                    // The leader that gives up wakes one thread; the end comes before that thread looks.
                     flushes.is_over.store(true, Ordering::SeqCst);
                     Ok::<(), u64>(())
                 };

@@ -19,7 +19,7 @@ use testkit::FaultyDevice;
 const LATER_TXN: u64 = 1 << 32;
 const ROUNDS: u64 = 9;
 
-/// Two commits in one partition whose frames stand in the other order than their numbers.
+/// Appends two commits to one partition, with frames in the other order than their numbers.
 fn crossed(log: &Log, ledger: &Ledger, partition: usize, txns: [u64; 2], mode: CommitMode) -> Result<(), LogError> {
     let lsns = txns.map(|txn| ledger.take(txn, Some(mode)));
     log.append_commit(partition, txns[1], &last_payload(0, mode, txns[1]), mode, || lsns[1])?;

@@ -178,7 +178,7 @@ fn a_segment_that_is_removed_from_a_closed_log_is_missed() {
         device.remove(name).unwrap();
         assert!(matches!(open(&device), Err(LogError::Corrupt { .. })), "{name}");
     }
-    // The same without the last two; and a file of before, that says nothing of it.
+    // Without the last two; and with a file of before, that says nothing of it.
     let device = put(&files(&device));
     names.iter().rev().take(2).for_each(|name| device.remove(name).unwrap());
     assert!(matches!(open(&device), Err(LogError::Corrupt { .. })));
@@ -236,7 +236,7 @@ fn torn_frames_do_not_come_back() {
     assert_eq!(lsns, [1, 2]);
 }
 
-/// Reads the LSNs of a log whose payloads are none of `support`.
+/// Reads the LSNs of a log with payloads that are none of `support`.
 fn read_lsns(device: &FaultyDevice, lsns: &mut Vec<u64>) -> (Log, Recovered) {
     let mut apply = |frame: durability::Frame<'_>| {
         lsns.push(frame.lsn);

@@ -69,7 +69,7 @@ fn work(heap: &Heap, block: HeapRef, thread: u64) -> Vec<Done> {
 }
 
 fn repeat(mut history: Vec<Done>) -> Vec<u64> {
-    // Who has only read comes after the update that its snapshot ends with.
+    // A transaction that has only read comes after the update that its snapshot ends with.
     history.sort_by_key(|done| (done.lsn, !done.is_update));
     let mut words = vec![0; WORDS as usize];
     let mut last = 0;
@@ -112,7 +112,7 @@ fn the_order_of_the_lsns_is_a_serial_order_in_memory() {
     histories(&Heap::volatile(options()), |_, _| ());
 }
 
-/// The same with a log and checkpoints beside it; then the heap is opened again.
+/// Threads write with a log and checkpoints beside them; then the heap is opened again.
 #[test]
 fn the_order_of_the_log_is_a_serial_order() {
     let device = FaultyDevice::new(3);
@@ -131,7 +131,7 @@ fn the_order_of_the_log_is_a_serial_order() {
     assert_eq!(found, words);
 }
 
-/// Threads move amounts between words whose sum stays; readers look at the sum after every single read, in
+/// Threads move amounts between words with a constant sum. Readers look at the sum after every single read, in
 /// transactions that will fail as well, and never see another one.
 #[test]
 fn a_transaction_that_is_bound_to_fail_sees_one_moment_too() {

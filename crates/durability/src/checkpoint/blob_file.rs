@@ -22,12 +22,13 @@
 //!
 //! The reference leads to the list; the top bit of its length, [`LONG`], tells. So its file has all of it.
 //!
-//! A file is written once from start to end, through one buffer: every write begins at a multiple of the buffer's size and
-//! is as long as it, or longer for a blob that is. It counts once it is synced and a manifest names it, with its
-//! salt and length; before, it is a leftover that nobody reads. So nothing in it needs to stand a torn write.
+//! A file is written once from start to end, through one buffer: every write begins at a multiple of the buffer's
+//! size and is as long as it, or longer for a blob that is. The file counts once it is synced and a manifest names
+//! it, with its salt and length; before, it is a leftover that is never read. So nothing in it needs to stand a
+//! torn write.
 //!
-//! A reader needs nothing but the reference. The seals are for [`walk`], which checks a whole file without knowing who
-//! refers to what.
+//! A reader needs nothing but the reference. The seals are for [`walk`], which checks a whole file without knowing
+//! the references to it.
 
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ impl FileUse {
         BLOBS.file_name(self.number)
     }
 
-    /// The same file with nothing in it referred to yet.
+    /// The file with nothing in it referred to yet.
     pub(super) fn unused(self) -> FileUse {
         FileUse { live_blobs: 0, live_bytes: 0, ..self }
     }
@@ -129,7 +130,7 @@ impl FileUse {
     }
 }
 
-/// Reads a blob whose place was checked.
+/// Reads a blob after its place was checked.
 pub(super) fn read(device: &dyn Device, file: &dyn DeviceFile, blob: BlobRef) -> Result<Vec<u8>> {
     let mut whole = Vec::new();
     if is_long(blob) {
@@ -190,7 +191,7 @@ fn mismatch(name: &str, offset: u64, bytes: u64) -> CheckpointError {
     corrupt(name, offset, format!("the checksum of a blob of {bytes} bytes does not match"))
 }
 
-/// Checks every byte of a file, whoever refers to it. Returns what is damaged.
+/// Checks every byte of a file, whatever is referred to. Returns what is damaged.
 pub(super) fn walk(device: &dyn Device, file: FileUse) -> Vec<CheckpointError> {
     let mut damages = Vec::new();
     if let Err(error) = file.check(device).and_then(|handle| walk_blobs(device, file, &*handle, &mut damages)) {

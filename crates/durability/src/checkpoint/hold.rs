@@ -1,11 +1,11 @@
-//! Holds: files of blobs that stay although no kept checkpoint needs them, as somebody may still read from them.
+//! Holds: files of blobs that stay for their readers although no kept checkpoint needs them.
 //!
-//! Whoever keeps data on disk only, and not in memory, takes a hold on its blob. Checkpoints go on as if there were none: they
-//! copy the blob elsewhere, or forget it, and the file is no longer part of any. It is removed with the first sweep after
-//! its last hold was dropped, or when the directory is opened again.
+//! Data that is kept on disk only, and not in memory, needs a hold on its blob. Checkpoints go on as if there were
+//! none: they copy the blob elsewhere, or forget it, and the file is no longer part of any. The file is removed
+//! with the first sweep after its last hold was dropped, or when the directory is opened again.
 //!
-//! A hold is taken with the list of kept checkpoints latched for reading, and a sweep looks for holds after it has changed that
-//! list: either the hold is seen, or whoever takes it sees that the file is not kept any more.
+//! A hold is taken with the list of kept checkpoints latched for reading, and a sweep looks for holds after it has
+//! changed that list: either the sweep sees the hold, or the taker sees that the file is not kept any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -17,7 +17,7 @@ use super::Checkpoints;
 use super::blob_file::{self, FileUse};
 use super::error::{CheckpointError, Result, corrupt, device_error};
 
-/// Keeps a file of blobs, whatever checkpoints are published. All who hold the same file share it.
+/// Keeps a file of blobs, whatever checkpoints are published. All holders of a file share one hold.
 #[derive(Debug)]
 pub struct BlobHold {
     file: FileUse,

@@ -98,9 +98,9 @@ impl<'a> CheckpointWriter<'a> {
         Ok(blob)
     }
 
-    /// Makes a blob of an earlier checkpoint belong to this one as well. It stays where it is, unless its file is about
-    /// to be emptied: then it is copied, and the reference to the copy comes back. So whoever holds references within
-    /// blobs must look at what comes back.
+    /// Makes a blob of an earlier checkpoint belong to this one as well. It stays where it is, unless its file is
+    /// about to be emptied: then it is copied, and the reference to the copy comes back. So a caller that keeps
+    /// references within blobs must look at what comes back.
     ///
     /// [`CheckpointError::NotThere`]: no kept checkpoint holds it, and it must be put anew. That and
     /// [`CheckpointError::Corrupt`], where a blob to be copied is damaged, do not give the checkpoint up.

@@ -73,7 +73,7 @@ impl Block {
         MAGIC | self.words
     }
 
-    /// The block whose header is `header`, and whether it is in use.
+    /// Decodes the header of the block at `at`: the block, and whether it is in use.
     pub(crate) fn decode(at: u64, header: u64) -> Option<(Block, bool)> {
         let (words, state) = (header & PAYLOAD_MAX, header & (0xFF << 40));
         let is_header = header & (0xFFFF << 48) == MAGIC && matches!(state, 0 | IN_USE) && words > 0;

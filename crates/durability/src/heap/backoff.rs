@@ -1,12 +1,12 @@
 //! How long a transaction waits before it begins again.
 //!
-//! A time by chance, up to twice as long after each conflict: of transactions that met, one is likely to be through
-//! before the next comes back. From some length on the thread sleeps, so that it does not take the processor from the one
-//! that it waits for.
+//! A random time, up to twice as long after each conflict: of transactions that met, one is likely to be through
+//! before the next comes back. From some length on the thread sleeps, so that it does not take the processor from
+//! the transaction that it waits for.
 //!
-//! **Right of way.** A transaction so long that others always overtake it would never end. After some conflicts it asks
-//! for the right of way: who wants to commit lets it go first. There is one such right, looked at by one load of a word that
-//! seldom changes; it is a courtesy, and nothing is wrong where somebody commits nevertheless.
+//! **Right of way.** A transaction so long that others always overtake it would never end. After some conflicts it
+//! asks for the right of way: other transactions let it commit first. There is one such right, looked at by one
+//! load of a word that seldom changes; it is a courtesy, and a transaction that commits nevertheless does no harm.
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ const SLEEP_FIRST: Duration = Duration::from_micros(5);
 
 /// After so many conflicts a transaction asks for the right of way.
 const CONFLICTS_BORNE: u32 = 24;
-/// Who lets another go first waits no longer than so many pauses, a fraction of a second: it might wait for us.
+/// The longest wait for another's right of way, in pauses: a fraction of a second, as it might wait for us.
 const PAUSES_GIVEN: u32 = 700;
 
-/// Who may go first.
+/// Which transaction may go first.
 #[derive(Default)]
 pub(crate) struct RightOfWay {
     /// The number of the thread and one, or 0.

@@ -69,7 +69,8 @@ impl Shared {
         let file = before.map_or(0, |(file, _)| 1 - file);
         checkpoints.number += 1;
         let mut writer = Writer::begin(device, FILES[file])?;
-        // The words behind all chunks are zero at this LSN: who has a lower one and uses them has moved the frontier.
+        // The words behind all chunks are zero at this LSN: a transaction that has a lower one and uses them has
+        // moved the frontier.
         let now = self.memory.now();
         let words = self.allocator.frontier();
         let chunk_words = self.chunk_words;

@@ -156,7 +156,7 @@ pub(crate) fn confirm(device: &dyn Device, name: &str, header: &Header) -> Resul
 /// What a file was found to hold.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// A checkpoint whose header is whole.
+    /// A checkpoint with a whole header.
     Checkpoint(Header),
     /// None that was ever finished.
     Nothing,

@@ -24,9 +24,9 @@
 //! | clock | one counter, which is the LSN (section 4) | version order, serial order and log order are one |
 //!
 //! **Opacity.** Whatever a transaction reads, also one that will not commit, is the state at its snapshot. A commit
-//! that changes a word owned its record before it took its LSN from the clock. So whoever has seen the clock at or after
-//! this LSN finds the record owned, or newer; and whoever reads the record unchanged around the word has read what stood
-//! there at the snapshot.
+//! that changes a word owned its record before it took its LSN from the clock. So a transaction that has seen the
+//! clock at or after this LSN finds the record owned, or newer; and one that reads the record unchanged around the
+//! word has read what stood there at the snapshot.
 //!
 //! **Serial order is LSN order.** The LSN is taken with all records owned, and validated after it: a transaction that
 //! writes what we have read has a higher LSN, or we see its record owned or newer and do not commit. Our number is then
@@ -111,7 +111,8 @@ impl Memory {
                 patience.wait()?;
                 continue;
             }
-            // Acquire keeps the second look behind it, and whoever reads a new word here also sees its owner there.
+            // Acquire keeps the second look behind it, and a thread that reads a new word here also sees its owner
+            // there.
             let value = self.words[at as usize].load(Ordering::Acquire);
             if self.records[record].load(Ordering::Relaxed) != before {
                 continue;
@@ -136,7 +137,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Owns the records of all writes, or none. The writes are sorted: who goes up the same ladder meets at its foot.
+    /// Owns the records of all writes, or none. The writes are sorted, so that owners of common records meet at the
+    /// first of them.
     pub(crate) fn own_writes(&self, sets: &mut Sets, owner: usize) -> Result<(), Conflict> {
         let owned = self.own_each(sets, owned_by(owner));
         if owned.is_err() {
@@ -183,7 +185,8 @@ impl Memory {
     /// The LSN of a transaction that owns all it will write. The log has to hear of it, whatever becomes of the
     /// transaction.
     pub(crate) fn next_lsn(&self) -> Lsn {
-        // Release: whoever sees this LSN sees the records owned. Acquire: we see those of everybody before us.
+        // Release: a thread that sees this LSN sees the records owned. Acquire: we see those of every commit before
+        // ours.
         self.clock.fetch_add(1, Ordering::AcqRel) + 1
     }
 
@@ -203,7 +206,7 @@ impl Memory {
     /// Writes the words and gives the records back with their new version.
     pub(crate) fn publish(&self, sets: &mut Sets, lsn: Lsn) {
         for write in sets.writes.iter() {
-            // Release: whoever reads it sees that its record was owned.
+            // Release: a thread that reads it sees that its record was owned.
             self.words[write.at as usize].store(write.value, Ordering::Release);
         }
         for owned in sets.owned.drain(..) {
@@ -241,7 +244,7 @@ impl Memory {
         lsn
     }
 
-    /// The same, by owning.
+    /// Copies words at one moment as [`copy`](Self::copy) does, by owning their records.
     pub(crate) fn copy_owned(&self, run: Range<u64>, into: &mut Vec<u64>, sets: &mut Sets, owner: usize) -> Lsn {
         let mine = owned_by(owner);
         let mut wait = SpinWait::new();
@@ -256,7 +259,7 @@ impl Memory {
                 }
             }
         }
-        // Who has an LSN up to this one has written its words, or none of these.
+        // A commit with an LSN up to this one has written its words, or none of these.
         let lsn = self.now();
         into.extend(run.map(|at| self.words[at as usize].load(Ordering::Acquire)));
         self.release(sets);

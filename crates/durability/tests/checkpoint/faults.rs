@@ -9,7 +9,7 @@ use types::BlobRef;
 
 use crate::support::{Ledger, Run, SMALL, User, blobs_of, content, files, open, open_checked, open_for};
 
-/// Two checkpoints, and a user who has changed much since.
+/// Two checkpoints, and a user that has changed much since.
 fn prepared(device: &FaultyDevice, ledger: &mut Ledger) -> (Checkpoints, User) {
     let (checkpoints, mut user) = open_checked(device, ledger);
     for round in 0..2 {

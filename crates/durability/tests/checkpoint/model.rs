@@ -15,7 +15,7 @@ use crate::support::{Ledger, SMALL, User, blobs_of, content, files, files_of, op
 #[derive(Clone, Debug)]
 enum Step {
     Add(u64),
-    /// Forget every blob whose number leaves this remainder.
+    /// Forget every blob with a number that leaves this remainder.
     Forget(u64, u64),
     Commit,
     Abandon,

@@ -1,4 +1,4 @@
-//! A user of checkpoints whose every byte can be checked after a crash.
+//! A user of checkpoints, every byte of which can be checked after a crash.
 //!
 //! The user holds a set of blobs, named by number; the bytes of a blob follow from its number. The payload of a
 //! checkpoint lists numbers and references. A ledger remembers which checkpoints were tried and which were published, so

@@ -1,4 +1,5 @@
-//! A heap whose every word can be checked after a crash: what transactions did, and what survivors must make of it.
+//! A heap, every word of which can be checked after a crash: what transactions did, and what survivors must make of
+//! it.
 #![allow(dead_code, reason = "each test file uses its share")]
 
 use std::collections::{BTreeMap, BTreeSet};

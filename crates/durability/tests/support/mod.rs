@@ -1,4 +1,4 @@
-//! A workload whose every byte can be checked after a crash.
+//! A workload, every byte of which can be checked after a crash.
 //!
 //! Transaction `txn` writes data frames 0, 1, 2.. and then a commit frame that says how many there were, and its mode
 //! and transaction. Payloads follow from transaction and frame number, so a reader needs no second copy to compare with. A
@@ -218,7 +218,7 @@ pub fn commit(
     Ok(reservation.commit(txn, lsn, &last, mode))
 }
 
-/// The same, and waits for what the mode promises.
+/// Appends a transaction as [`commit`] does, and waits for what the mode promises.
 pub fn commit_and_wait(
     log: &Log,
     ledger: &Ledger,

@@ -13,7 +13,7 @@ const PAGE_WORDS: usize = 512;
 /// Words that are looked at in one transaction of the check.
 const CHECKED: u64 = 1 << 16;
 
-/// A block of words whose sum is 0.
+/// A block of words that add up to 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
     block: HeapRef,

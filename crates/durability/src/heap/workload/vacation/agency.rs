@@ -169,7 +169,7 @@ impl Agency {
         tx.write(thing.at(to), more)
     }
 
-    /// Reserves a place for a customer who has none there, if one is free.
+    /// Reserves a place for a customer that has none there, if one is free.
     pub(super) fn reserve(&self, tx: &mut Transaction<'_>, customer: u64, kind: usize, number: u64) -> HeapResult<()> {
         let (Some(customer), Some(thing)) = (self.row(tx, CUSTOMERS, customer)?, self.row(tx, kind, number)?) else {
             return Ok(());
