@@ -60,7 +60,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table whose memory counts towards `budget`.
+    /// Creates an empty table that counts its memory towards `budget`.
     pub fn new(schema: Schema, options: TableOptions, budget: Arc<MemoryBudget>) -> Table {
         let (range, update_range) = (options.range_records, options.update_range_records);
         assert!(range.is_power_of_two() && range <= 1 << 16, "range of 2^16 at most");
@@ -108,7 +108,7 @@ impl Table {
         self.ranges.get(index).expect("a Rid names a range of its table")
     }
 
-    /// Writes a new record whose Start Time word is `start`: a running transaction's id, or a commit timestamp.
+    /// Writes a new record with the Start Time word `start`: a running transaction's id, or a commit timestamp.
     pub fn insert(&self, cells: &[Cell<'_>], start: u64) -> Rid {
         let open = &self.open[sync::thread_slot() % self.open.len()];
         loop {
@@ -209,19 +209,20 @@ impl Table {
         self.range(rid.range()).hold(&sync::pin(), view, rid.slot(), owner)
     }
 
-    /// Who wrote the newest version of a record, or has locked it.
+    /// Finds the transaction that wrote the newest version of a record, or has locked it.
     pub fn newest_writer<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Result<Writer, PageError> {
         self.range(rid.range()).newest_writer(&sync::pin(), view, rid.slot())
     }
 
-    /// The same, looked at with the record's latch held for a moment.
+    /// Finds the writer of the newest version of a record, with the record's latch held for a moment.
     ///
-    /// It is for locks that are not in the record, such as share locks. Whoever wants one registers it somewhere and then
-    /// asks this; a writer appends (or locks) and then looks for registered ones. They can't miss each other: both hold the
-    /// record's latch once, the one after it has registered, the other while it publishes its version, and one of them
-    /// first. If the writer, the other finds its version here. If the other, its registration came before it released the
-    /// latch, the writer acquired the latch after that, and looks later still, so it finds the registration. (Without the
-    /// latch each could read before the other's store is visible.)
+    /// This is for locks that are not in the record, such as share locks. A locker registers its lock somewhere and
+    /// then calls this; a writer appends (or locks) and then looks for registered locks. They can't miss each
+    /// other: both hold the record's latch once, the locker after it has registered, the writer while it publishes
+    /// its version, and one of them is first. If the writer is first, the locker finds its version here. If the
+    /// locker is, its registration came before it released the latch, the writer acquired the latch after that, and
+    /// looks later still, so it finds the registration. (Without the latch each could read before the other's store
+    /// is visible.)
     pub fn newest_writer_latched<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Result<Writer, PageError> {
         self.range(rid.range()).newest_writer_latched(&sync::pin(), view, rid.slot())
     }
@@ -232,7 +233,7 @@ impl Table {
         self.range(rid.range()).stamp_base(guard, rid.slot(), owner, stamp);
     }
 
-    /// The same for versions that it appended to a record.
+    /// Writes the outcome of transaction `owner` into versions that it appended to a record.
     pub fn stamp_versions(&self, guard: &Guard, rid: Rid, appended: Appended, owner: TxnId, stamp: u64) {
         self.range(rid.range()).stamp_tail(guard, rid.slot(), appended, owner, stamp);
     }
@@ -248,7 +249,7 @@ impl Table {
         self.read_pinned(&sync::pin(), view, rid, columns, take)
     }
 
-    /// The same for callers that have pinned the epoch.
+    /// Reads the version that `view` sees, for callers that have pinned the epoch; see [`Table::read`].
     #[inline]
     pub fn read_pinned<O: Outcomes, R>(
         &self,
@@ -288,7 +289,7 @@ impl Table {
         self.range(rid.range()).prefetch_values(guard, rid.slot(), columns);
     }
 
-    /// The same as owned values.
+    /// Reads the version that `view` sees as owned values.
     pub fn read_values<O: Outcomes>(
         &self,
         view: View<'_, O>,
@@ -311,7 +312,7 @@ impl Table {
         self.range(index).scan(index, view, projection, None)
     }
 
-    /// The same with pages that were read ahead for it.
+    /// Scans range `index` with pages that were read ahead for it.
     pub fn scan_range_after<O: Outcomes>(
         &self,
         index: usize,
@@ -372,7 +373,8 @@ impl Table {
         self.merge(index, outcomes, None, &kept.into())
     }
 
-    /// The same for some columns only. Merging columns apart pays where few of many are updated all the time.
+    /// Merges some columns of one range only. Merging columns apart pays where few of many are updated all the
+    /// time.
     pub fn merge_columns<O: Outcomes>(
         &self,
         index: usize,
@@ -383,8 +385,8 @@ impl Table {
         self.merge(index, outcomes, Some(columns), &kept.into())
     }
 
-    /// Waits for the merge of a range that another thread is at, if there is one. Not for whoever has pinned the epoch, as a merge
-    /// may wait for memory.
+    /// Waits for the merge of a range that another thread is at, if there is one. The caller must not have pinned
+    /// the epoch, as a merge may wait for memory.
     pub fn await_merge(&self, index: usize) {
         drop(self.range(index).merging.lock());
     }
@@ -423,9 +425,9 @@ impl Table {
     /// Decides which snapshots are given up: those before `wanted`, and before the last that `in_use` answers, unless it
     /// answers them too. Returns what is kept.
     ///
-    /// `in_use` is asked for the snapshots in use, ascending. They are exact, but for the last: it may stand for all others,
-    /// in use or taken later, provided that none of these is older. See the `kept` module for who has to announce what
-    /// when.
+    /// `in_use` is asked for the snapshots in use, ascending. They are exact, but for the last: it may stand for
+    /// all others, in use or taken later, provided that none of these is older. The `kept` module says when
+    /// snapshots have to be announced.
     pub fn raise_horizon(&self, wanted: Timestamp, in_use: impl FnOnce() -> Vec<Timestamp>) -> Kept {
         self.horizon.raise(wanted, in_use)
     }
@@ -519,8 +521,8 @@ impl Table {
         self.range(rid.range()).changed_between(&sync::pin(), rid.slot(), asked)
     }
 
-    /// When the version of a record was committed that others than the one who asks had made at `asked.to`; no later than
-    /// `asked.from` if that is not known any more.
+    /// When the version of a record was committed that others than the asking transaction had made at `asked.to`;
+    /// no later than `asked.from` if that is not known any more.
     pub fn newest_change<O: Outcomes>(&self, rid: Rid, asked: Validation<'_, O>) -> Result<Timestamp, PageError> {
         self.range(rid.range()).newest_change(&sync::pin(), rid.slot(), asked)
     }

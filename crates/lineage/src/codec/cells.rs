@@ -4,7 +4,7 @@
 //! cells   | for each column of words: packed | for each column of bytes: lengths, packed | size | bytes end to end |
 //! ```
 //!
-//! NULLs and values that are not there take no place; who reads knows which records have one.
+//! NULLs and values that are not there take no place; the reader knows which records have a value.
 use types::DataType;
 
 use super::{Damage, Reader, Writer};

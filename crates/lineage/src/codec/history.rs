@@ -75,7 +75,7 @@ fn encode_column(column: &Column, writer: &mut Writer) {
     }
 }
 
-/// The page of versions of the records in `slots`, whose tail records were numbered at most `through`.
+/// Decodes the page of versions of the records in `slots`. Their tail records were numbered at most `through`.
 pub(crate) fn decode_history_page(
     bytes: &[u8],
     shape: Shape<'_>,

@@ -21,7 +21,7 @@ impl Writer {
         self.array(packed.bits());
     }
 
-    /// The same, of numbers that are not packed yet.
+    /// Packs numbers and writes them in few bits.
     pub(crate) fn numbers(&mut self, numbers: &[u64]) {
         self.packed(&Packed::of(numbers));
     }
@@ -77,7 +77,7 @@ impl Reader<'_> {
         Ok(packed)
     }
 
-    /// The same, unpacked.
+    /// Reads exactly `len` numbers and unpacks them.
     pub(crate) fn numbers_of(&mut self, len: usize, what: &str) -> Result<Vec<u64>, Damage> {
         Ok(self.packed_of(len, what)?.iter().collect())
     }

@@ -22,7 +22,7 @@ pub(crate) struct RowPage {
 }
 
 impl RowPage {
-    /// The page of `len` records whose values `cell(slot, column)` gives.
+    /// Builds the page of `len` records from the values that `cell(slot, column)` gives.
     pub(crate) fn build<'a>(types: &[DataType], len: usize, mut cell: impl FnMut(usize, usize) -> Cell<'a>) -> RowPage {
         let width = types.len();
         let set_words = width.div_ceil(64);

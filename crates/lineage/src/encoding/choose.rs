@@ -185,7 +185,7 @@ fn encode_floats(simd: Simd, keys: &[i64], data_type: DataType, limit: usize, hi
         return None;
     }
     let (exponents, bytes) = Exponents::choose(&sample(keys), keys.len(), data_type)?;
-    // The sample knows one width for the whole column, whose blocks may each be narrower.
+    // The sample knows one width for the whole column, but each block may be narrower.
     if bytes < limit / 4 * 5 { with(exponents) } else { None }
 }
 

@@ -32,7 +32,7 @@ impl KeyTotals {
     /// Of no keys.
     pub const NONE: KeyTotals = KeyTotals { count: 0, sum: 0, min: i64::MAX, max: i64::MIN };
 
-    /// Of at most a block of keys, or of those whose bit in `kept` is set.
+    /// Totals of at most a block of keys, or of those that have their bit set in `kept`.
     pub fn of_keys<const EXTREMES: bool>(simd: Simd, keys: &[i64], kept: Option<&BlockBits>) -> KeyTotals {
         const SIGN: u64 = 1 << 63;
         let count = kept.map_or(keys.len(), |kept| count_bits(kept, 0, keys.len()));
@@ -206,7 +206,8 @@ impl Integers {
         }
     }
 
-    /// Sets the bits of those of the rows `from..to` of a block whose keys lie in the intervals; bit 0 is row `from`.
+    /// Sets the bits of those of the rows `from..to` of a block that have a key in the intervals; bit 0 is row
+    /// `from`.
     pub fn find(&self, simd: Simd, block: usize, rows: (usize, usize), intervals: &Intervals, bits: &mut BlockBits) {
         match self {
             Integers::Packed(packed) => packed.find(simd, block, rows, intervals, bits),

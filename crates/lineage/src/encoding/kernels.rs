@@ -76,7 +76,7 @@ fn totals_body<T: Lane, const EXTREMES: bool>(values: &[T], flip: T) -> Totals {
 }
 
 kernel! {
-    /// Totals of those `values` (at most a block) whose bit is set in `kept`.
+    /// Totals of those `values` (at most a block) that have their bit set in `kept`.
     pub(super) fn totals_kept<T: Lane, const EXTREMES: bool>(values: &[T], flip: T, kept: &[u64]) -> Totals
         = totals_kept_body::<T, EXTREMES>;
 }
@@ -122,7 +122,7 @@ fn sum_floats_body(values: &[f64]) -> f64 {
 }
 
 kernel! {
-    /// The sum of the values whose bit is set in `kept`.
+    /// The sum of the values that have their bit set in `kept`.
     pub(super) fn sum_floats_kept(values: &[f64], kept: &[u64]) -> f64 = sum_floats_kept_body;
 }
 

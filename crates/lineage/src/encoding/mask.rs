@@ -95,7 +95,7 @@ impl Mask {
         }
     }
 
-    /// Of the rows `at..at + len`, keeps only those whose bit is set: bit 0 of `bits` is row `at`.
+    /// Of the rows `at..at + len`, keeps only those with their bit set: bit 0 of `bits` is row `at`.
     pub(super) fn keep_only(&mut self, at: usize, len: usize, bits: &[u64]) {
         debug_assert!(at + len <= self.len && bits.len() * 64 >= len);
         let mut taken = 0;

@@ -57,7 +57,8 @@ impl ColumnOutline {
         }
     }
 
-    /// The same of all rows, by their extremes: they are a sorted list of two.
+    /// Whether it is certain that no row passes the test, by the extremes of all rows: they are a sorted list of
+    /// two.
     fn column_passes_none(&self, test: &Test) -> bool {
         let (Some(min), Some(max)) = (&self.zone.min, &self.zone.max) else { return true };
         let (mut first, mut last) = (Scratch::default(), Scratch::default());

@@ -5,9 +5,9 @@
 //!   words:   width * 128 bytes of packed distances     | ...       see `packing`
 //! ```
 //!
-//! A block whose keys are all equal has width 0 and takes no words. The last block is filled up with its base. Tests and
-//! totals work on the distances, unpacked into the narrowest integers that hold them: intervals of keys are moved by
-//! the base, sums get it back once for each row.
+//! A block of equal keys has width 0 and takes no words. The last block is filled up with its base. Tests and
+//! totals work on the distances, unpacked into the narrowest integers that hold them: intervals of keys are moved
+//! by the base, sums get it back once for each row.
 use arrow_buffer::{Buffer, MutableBuffer};
 
 use super::integers::{KeyTotals, find_keys};
@@ -147,7 +147,8 @@ impl Packed {
         with_lane!(width, T => unpack_and_add::<T>(simd, self.packed(block), width, block.base, keys));
     }
 
-    /// Sets the bits of those of the rows `from..to` of a block whose keys lie in the intervals; bit 0 is row `from`.
+    /// Sets the bits of those of the rows `from..to` of a block that have a key in the intervals; bit 0 is row
+    /// `from`.
     pub fn find(
         &self,
         simd: Simd,

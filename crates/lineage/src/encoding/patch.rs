@@ -29,7 +29,8 @@ impl EncodedColumn {
         patched(self, patches)
     }
 
-    /// The same if only codes change: the column is a dictionary that has all the new values.
+    /// A new column with some values replaced, if only codes change: the column is a dictionary that has all the
+    /// new values.
     pub fn recoded(&self, patches: &[(usize, Cell<'_>)]) -> Option<EncodedColumn> {
         recoded(self, patches)
     }
@@ -61,7 +62,8 @@ fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedColumn {
     EncodedColumn { data_type, len, nulls, form, zones }
 }
 
-/// The same dictionary with other codes, if it has all of the new values. Entries that nothing uses any more stay.
+/// A column with the old dictionary and other codes, if it has all of the new values. Entries that are no longer
+/// used stay.
 fn recoded(column: &EncodedColumn, patches: &Patches<'_>) -> Option<EncodedColumn> {
     let nulls = patched_nulls(column, patches);
     let (form, zones) = patched_codes(column, patches, nulls.as_ref())?;
@@ -172,8 +174,9 @@ fn patched_views<T: ByteViewType>(
         views[*slot] = if is_inline { *view } else { *view + behind };
     }
     let buffers: Arc<[Buffer]> = old.data_buffers().iter().chain(new.data_buffers()).cloned().collect();
-    // SAFETY: a view is one of `old`, whose buffers keep their numbers, or one of `new`, moved by the number of `old`'s
-    // buffers, after which those of `new` stand. Both arrays are valid, and NULLs have as many bits as `old` has rows.
+    // SAFETY: a view is one of `old`, which keeps the numbers of its buffers, or one of `new`, moved by the number
+    // of `old`'s buffers, after which those of `new` stand. Both arrays are valid, and NULLs have as many bits as
+    // `old` has rows.
     unsafe { GenericByteViewArray::new_unchecked(views.into(), buffers, nulls) }
 }
 

@@ -73,13 +73,13 @@ impl Test {
         }
     }
 
-    /// The same of a value of exactly the type.
+    /// Whether a value passes that is exactly of the type.
     pub fn holds_for(&self, value: &Value, data_type: DataType) -> bool {
         value.fits(data_type) && self.passes(cell_of_value(value, data_type, &mut Scratch::default()), data_type)
     }
 
-    /// The positions of `order` whose values pass, as half-open ranges, some perhaps empty, in no particular order.
-    /// Not for IS NULL and IS NOT NULL, which no position can tell.
+    /// The positions of `order` with values that pass, as half-open ranges, some perhaps empty, in no particular
+    /// order. Not for IS NULL and IS NOT NULL, which no position can tell.
     pub(super) fn ranges<O: Order>(&self, order: &O) -> Ranges {
         let (first, end) = order.positions();
         let equal = |value: &Value| (order.below(value), order.up_to(value));
@@ -275,7 +275,7 @@ impl Intervals {
             .map(move |(l, h)| (low.max(*l), high.min(*h)))
     }
 
-    /// What they say of a block whose keys lie in `low..=high`.
+    /// What they say of a block with keys in `low..=high`.
     pub fn verdict(&self, low: i64, high: i64) -> Verdict {
         match self.clipped(low, high).next() {
             None => Verdict::None,

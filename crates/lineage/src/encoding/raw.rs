@@ -168,7 +168,7 @@ impl Raw {
         }
     }
 
-    /// Sets the bits of those of the rows `from..to` (of one block) whose keys lie in the intervals.
+    /// Sets the bits of those of the rows `from..to` (of one block) that have a key in the intervals.
     pub fn find(&self, simd: Simd, (from, to): (usize, usize), intervals: &Intervals, bits: &mut BlockBits) {
         fn lanes<T: Lane>(simd: Simd, values: &[T], intervals: &Intervals, bits: &mut BlockBits) {
             let (least, _) = sign::<T>();

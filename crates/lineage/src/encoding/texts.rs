@@ -1,10 +1,10 @@
-//! A column of text whose values come in their order, from the dictionaries of insert and tail pages: it is encoded without
-//! hashing or sorting a value.
+//! A column of text that is encoded without hashing or sorting a value: the order of its values is known from the
+//! dictionaries of insert and tail pages.
 //!
 //! ```text
 //! values    run 0: Albany, Fresno, Oakland     run 1: Berlin, Oakland        ascending, as each dictionary had them
 //! numbers          0       1       2                  3       4
-//! rows      0, 4, 0, NULL, 2, 3                nobody has Fresno
+//! rows      0, 4, 0, NULL, 2, 3                no row has Fresno
 //!           -> Albany, Berlin, Oakland         the runs merged, each value once, without those that no row has
 //!           -> 0, 2, 0, NULL, 2, 1             one look at a table for each row
 //! ```
@@ -31,9 +31,9 @@ struct Raws {
 }
 
 impl EncodedColumn {
-    /// A column of text as a dictionary, made of values whose order is known: `values` are ascending runs, one after the
-    /// other, and `numbers` says for each row where its value is among them, or [`NULL_NUMBER`]. `None` if a dictionary is
-    /// not worth it.
+    /// Encodes a column of text as a dictionary, from values in known order: `values` are ascending runs, one after
+    /// the other, and `numbers` says for each row where its value is among them, or [`NULL_NUMBER`]. `None` if a
+    /// dictionary is not worth it.
     pub fn of_texts(values: &[&[u8]], numbers: &[u32], data_type: DataType) -> Option<EncodedColumn> {
         of_numbers(values, numbers, data_type)
     }
@@ -49,7 +49,7 @@ impl EncodedColumn {
     }
 }
 
-/// The column whose rows have these numbers, of values in ascending runs; `None` if it had better not be a dictionary.
+/// The column of rows with these numbers, of values in ascending runs; `None` if it had better not be a dictionary.
 fn of_numbers(values: &[&[u8]], numbers: &[u32], data_type: DataType) -> Option<EncodedColumn> {
     let mut uses = vec![0u32; values.len()];
     numbers.iter().filter(|number| **number != NULL_NUMBER).for_each(|number| uses[*number as usize] += 1);

@@ -1,8 +1,8 @@
 //! Zones: what is known of each block of 1,024 rows without a look at its values.
 //!
-//! Extremes are kept as *zone keys*, whose meaning depends on the form of the column: keys of the values (see
-//! [`super::keys`]), codes of a sorted dictionary, or, where bytes are kept raw, the slots that hold the extreme values.
-//! All of them are exact.
+//! Extremes are kept as *zone keys*. Their meaning depends on the form of the column: keys of the values (see
+//! [`super::keys`]), codes of a sorted dictionary, or, where bytes are kept raw, the slots that hold the extreme
+//! values. All of them are exact.
 use std::sync::Arc;
 
 use arrow_buffer::NullBuffer;

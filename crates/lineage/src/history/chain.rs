@@ -11,10 +11,11 @@
 //! the walk. They give these and go. What newer versions left out because of one of these (see below) is found in the
 //! one that stays, or still in that snapshot record: both in the page where it was.
 //!
-//! **Delta.** A value that an update repeats is left out: when the next older version that has the column holds the
-//! same value. Whoever sees the update sees that version too, walks on to it and finds no other value on the way; who
-//! does not see the update asked nothing of it. A snapshot record leaves nothing out, as it is seen by readers who do
-//! not see what is older. What is left out must be older *in the same page*, for pages change one by one.
+//! **Delta.** A value that an update repeats is left out: when the next older version that has the column holds an
+//! equal value. A reader that sees the update sees that version too, walks on to it and finds no other value on the
+//! way; a reader that does not see the update asked nothing of it. A snapshot record leaves nothing out, as it is
+//! seen by readers that do not see what is older. What is left out must be older *in the same page*, for pages
+//! change one by one.
 //!
 //! **Settled.** Let no reader be older than a certain time. The settled part of a chain is what is older than the oldest
 //! update or delete that started after it, or all of it where there is none. Every reader sees every version of it:

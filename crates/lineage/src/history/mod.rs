@@ -1,9 +1,10 @@
 //! History: the versions of a range's records that have left the tail (L-Store, end of section 2.1).
 //!
-//! Tail records that are merged into base pages and older than every active snapshot are rewritten into history pages:
-//! the versions of a record next to each other, records in the order of their slots, values that repeat left out and
-//! the rest in few bits. [`HistoryPage`] is one page, [`History`] the short list of them that a range has. Both are
-//! plain values that never change; whoever owns the range publishes a new [`History`] in place of the old one.
+//! Tail records that are merged into base pages and older than every active snapshot are rewritten into history
+//! pages: the versions of a record next to each other, records in the order of their slots, values that repeat left
+//! out and the rest in few bits. [`HistoryPage`] is one page, [`History`] the short list of them that a range has.
+//! Both are plain values that never change; the owner of the range publishes a new [`History`] in place of the old
+//! one.
 //!
 //! | module | subject |
 //! |---|---|
@@ -23,10 +24,10 @@
 //!
 //! # Why expiring changes nothing for a snapshot that is kept
 //!
-//! Versions that the same snapshots see become one within a page, wherever they lie in the chain: [`chain`] says why
-//! nobody notices. What follows is about the oldest of them. A chain is cut in two: the *settled part* is all that is
-//! older than the oldest update or delete which started after the oldest kept snapshot (all of it where there is none),
-//! the rest is its *newer part*. Let *t* be a kept snapshot.
+//! Versions that the same snapshots see become one within a page, wherever they lie in the chain: [`chain`] says
+//! why no reader notices. What follows is about the oldest of them. A chain is cut in two: the *settled part* is
+//! all that is older than the oldest update or delete which started after the oldest kept snapshot (all of it where
+//! there is none), the rest is its *newer part*. Let *t* be a kept snapshot.
 //!
 //! 1. The newer part is not touched, so the walk does the same in it. It comes to its end with the same columns found
 //!    and the same answer, or none yet, to whether the record exists.

@@ -81,8 +81,8 @@ impl Packed {
         len.div_ceil(BLOCK)
     }
 
-    /// How many words of differences a stream of `len` numbers has whose blocks take so many bits a number, or `None` if
-    /// a number would take more than 64.
+    /// How many words of differences a stream of `len` numbers has, from the bits a number that each block takes.
+    /// `None` if a number would take more than 64.
     pub(crate) fn bits_len(len: usize, widths: &[u8]) -> Option<usize> {
         let words = |(block, width): (usize, &u8)| {
             let numbers = BLOCK.min(len - block * BLOCK);

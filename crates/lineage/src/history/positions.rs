@@ -118,7 +118,7 @@ impl Positions {
 }
 
 impl Bitmap {
-    /// The set of the places whose bits are set.
+    /// The set of the places that have their bits set.
     pub(crate) fn of(words: Box<[u64]>) -> Bitmap {
         let counts = words.chunks(STRIDE).scan(0, |count, chunk| {
             let before = *count;

@@ -7,8 +7,8 @@
 //!                                                 that committed at or before c; lineage; references to the pages
 //! ```
 //!
-//! A table's ranges have images of different times. Whoever restores them replays of each range what the log has after its
-//! image's time.
+//! A table's ranges have images of different times. A restore replays for each range what the log has after the
+//! time of its image.
 //!
 //! Nothing waits for an image: it reads what never changes, and resolves versions as readers do. What had not committed by
 //! c is missing in it, numbers of tail records that are missing being tombstones. Numbers stay what they were, so that
@@ -24,7 +24,7 @@
 //! | `take` | what belongs into an image, and why it is one moment of the range |
 //! | `place` | writing its blobs, and noticing that nothing has happened |
 //! | `restore` | a range from its image |
-//! | `visit` | the versions of a restored range, for whoever builds an index |
+//! | `visit` | the versions of a restored range, for building an index |
 pub(crate) mod check;
 mod place;
 pub(crate) mod range_bytes;

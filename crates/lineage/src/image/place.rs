@@ -101,7 +101,7 @@ impl Range {
     ) -> Result<Option<RangeImage>, S::Error> {
         let last = self.last_image.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(last) = last else { return Ok(None) };
-        // Who commits up to here has written before; so the look comes after.
+        // A transaction that commits up to here has written before; so the look comes after.
         let at = now();
         if self.state() != last.state {
             return Ok(None);

@@ -153,7 +153,7 @@ pub(crate) struct TailsWriter {
 }
 
 impl TailsWriter {
-    /// Of an update range whose slots begin at `first_slot`.
+    /// A writer for an update range with slots from `first_slot` on.
     pub(crate) fn new(types: &[DataType], first_slot: usize) -> TailsWriter {
         TailsWriter {
             first_slot,

@@ -1,8 +1,8 @@
 //! Getting a range back from its image (L-Store, section 5): pages and history as they were, and from the base slots of
 //! tail records the Indirection column.
 //!
-//! The word of a record whose versions are all history, or are given up, leads to the last number that is history: readers
-//! go on there as they would from any number of these.
+//! The word of a record with versions that are all history, or given up, leads to the last number that is history:
+//! readers go on there as they would from any number of these.
 //!
 //! Everything is read and checked before anything of the range is changed.
 use std::sync::{Arc, PoisonError};

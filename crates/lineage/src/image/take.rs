@@ -17,9 +17,9 @@
 //!
 //! **Nothing is too new.** What pages and history hold had committed when they were published, so before c was read.
 //!
-//! **Everything by c is there.** Whoever has a commit timestamp has written all that it will. A version of a *prepared*
-//! transaction at or before c is waited for. Who asks for the outcome of another gets it in agreement with the clock: one
-//! that is said to be running will commit after c.
+//! **Everything by c is there.** A transaction that has a commit timestamp has written all that it will. A version
+//! of a *prepared* transaction at or before c is waited for. The outcome of any other transaction agrees with the
+//! clock: one that is reported as running will commit after c.
 //!
 //! A chain of versions leads past those that are not in the image: they are tombstones there, without a predecessor.
 use sync::Guard;

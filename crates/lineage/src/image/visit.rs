@@ -1,4 +1,4 @@
-//! The versions of a range, for whoever builds an index of what was restored.
+//! The versions of a range, for building an index of what was restored.
 //!
 //! An index has an entry for every value that a record has in some version that can still be seen. Most records have one:
 //! what the base page or the insert page holds. Others follow, of the records only that have versions in the tail or in the
@@ -50,9 +50,9 @@ impl Table {
         self.for_each_committed_version(range, columns, self.horizon(), &Stamped, visit)
     }
 
-    /// The same while others use the table: with every version that is visible at `from` or later and whose transaction had
-    /// committed when this was called, stamped or not. Of what commits meanwhile some is passed on. The caller keeps what
-    /// there is from then on ([`Table::keep_all`]).
+    /// Passes the values of some columns on while others use the table: of every version that is visible at `from`
+    /// or later and had committed when this was called, stamped or not. Of what commits meanwhile some is passed
+    /// on. The caller keeps what there is from then on ([`Table::keep_all`]).
     pub fn for_each_committed_version<O: Outcomes>(
         &self,
         range: usize,

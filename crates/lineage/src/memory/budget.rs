@@ -139,19 +139,20 @@ impl MemoryBudget {
         self.used_soon_bytes() <= self.part_of_limit(LOW)
     }
 
-    /// If too much is in use, evicts pages until that is no longer so; returns how many bytes. For whoever is about to read
-    /// pages back: the memory of each is made room for by who needs it.
+    /// If too much is in use, evicts pages until that is no longer so; returns how many bytes. To be called before
+    /// reading pages back: each caller makes room for the memory that it needs.
     pub fn help_to_evict(&self) -> u64 {
         self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(HIGH)))
     }
 
-    /// The same for scans, which may go up to the limit with what they keep to themselves: nothing that others use has to go
-    /// for it before.
+    /// Evicts pages for a scan; returns how many bytes. A scan may go up to the limit with pages of its own: no
+    /// page that others use has to go for them before.
     pub(crate) fn help_a_scan(&self) -> u64 {
         self.evict(self.used_soon_bytes().saturating_sub(self.limit_bytes()))
     }
 
-    /// The same with a reserve, so that nobody has to help for a while. For a background thread, and who can't go on.
+    /// Evicts pages down to a reserve, so that no caller has to help for a while; returns how many bytes. For a
+    /// background thread, and for callers that can't go on.
     pub fn evict_to_reserve(&self) -> u64 {
         if self.is_crowded() { self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(LOW))) } else { 0 }
     }
@@ -161,9 +162,9 @@ impl MemoryBudget {
         self.used_soon_bytes() <= self.limit_bytes()
     }
 
-    /// Waits, but not longer than this, while so many bytes more would be beyond the limit and much of what is in use is
-    /// evicted and still read by somebody: whoever needs memory faster than others are done with what went for it waits for
-    /// these others.
+    /// Waits, but not longer than this, while so many bytes more would be beyond the limit and much of what is in
+    /// use is evicted and still being read: a caller that needs memory faster than others are done with evicted
+    /// pages waits for them.
     pub fn await_readers(&self, bytes: u64, wait_max: Duration) {
         let mut begun: Option<Instant> = None;
         let is_too_much = || {
@@ -179,8 +180,8 @@ impl MemoryBudget {
         }
     }
 
-    /// Evicts pages of at least so many bytes, those first that were not used for the longest time, as far as there are any
-    /// that a checkpoint has; returns how many bytes. Their memory comes back once those who read them are done.
+    /// Evicts pages of at least so many bytes, those first that were not used for the longest time, as far as there
+    /// are any that a checkpoint has; returns how many bytes. Their memory comes back once their readers are done.
     pub fn evict(&self, bytes: u64) -> u64 {
         self.clock.evict(bytes)
     }

@@ -6,13 +6,14 @@
 //!   taken first            not used since: evicted       used since: mark cleared, to the back
 //! ```
 //!
-//! Pages in memory stand in a row. Whoever needs room takes the first: if its mark says that it was used since the last
-//! time, the mark is cleared and it goes to the back; otherwise it is evicted. Reads by key set the mark of a page, where
-//! it is not set; scans don't, and what a scan has brought in is put at the front, so that a scan of what is larger than memory takes
-//! the place of itself and leaves alone what is read all the time.
+//! Pages in memory stand in a row. A thread that needs room takes the first: if its mark says that it was used
+//! since the last time, the mark is cleared and it goes to the back; otherwise it is evicted. Reads by key set the
+//! mark of a page, where it is not set; scans don't, and a page that a scan has brought in is put at the front, so
+//! that a scan of more than fits in memory replaces its own pages and leaves alone what is read all the time.
 //!
-//! A page that no checkpoint has stays where it is; that such pages stood in the way is remembered for whoever takes
-//! checkpoints. The row keeps nothing alive, and entries whose page is gone are dropped as others come.
+//! A page that no checkpoint has stays where it is; that such pages stood in the way is remembered for the thread
+//! that takes checkpoints. The row keeps nothing alive, and entries of pages that are gone are dropped as others
+//! come.
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -25,7 +26,7 @@ pub(crate) trait Evict: Send + Sync {
     fn try_evict(&self) -> Turn;
 }
 
-/// What became of a page whose turn it was.
+/// What became of the page that was next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     /// So many bytes will come back.

@@ -73,7 +73,7 @@ impl<T> Deref for Resident<T> {
     }
 }
 
-/// Content that somebody keeps to himself, and the page whose it is.
+/// Content that one scan keeps to itself, and its page.
 pub(crate) struct Loan<T: Content> {
     page: Arc<Evictable<T>>,
     resident: Resident<T>,
@@ -187,7 +187,7 @@ impl<T: Content> Evictable<T> {
         Some(&loan.resident.content)
     }
 
-    /// The same for whoever keeps it where he likes.
+    /// The content: that of the page, read back if there is room, or else a copy that is the caller's own.
     pub(crate) fn hold<'g>(self: &'g Arc<Self>, guard: &'g Guard) -> Result<Held<'g, T>, PageError> {
         if let Some(content) = self.here(guard) {
             return Ok(Held::Here(content));
@@ -207,7 +207,7 @@ impl<T: Content> Evictable<T> {
     /// Reads the content back and installs it, unless somebody else has done so meanwhile.
     #[cold]
     fn read_back<'g>(self: &'g Arc<Self>, guard: &'g Guard, end: End) -> Result<&'g T, PageError> {
-        // Before the latch is taken: those who are to make room may look at this page too.
+        // Before the latch is taken: threads that are to make room may look at this page too.
         self.meter.budget().help_to_evict();
         self.await_memory();
         let mut place = self.stored.lock();
@@ -215,7 +215,7 @@ impl<T: Content> Evictable<T> {
             State::Here(resident) => return Ok(&resident.content),
             State::Away(away) => away,
         };
-        // The latch is kept: who comes now waits, and finds it in place.
+        // The latch is kept: a thread that comes now waits, and finds it in place.
         let resident = self.fetch_held(&place)?;
         self.state.replace(State::Here(resident), guard);
         away.give_back();

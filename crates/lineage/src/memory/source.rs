@@ -17,7 +17,7 @@ pub trait HeldBlob: Send + Sync {
     /// Its bytes, which are what was written.
     ///
     /// # Errors
-    /// Any: whoever reads the page passes it on as a [`PageError`].
+    /// Any: the reader of the page passes it on as a [`PageError`].
     fn read(&self) -> Result<Vec<u8>, Box<dyn Error + Send + Sync>>;
 }
 
@@ -76,7 +76,7 @@ impl fmt::Debug for PageError {
     }
 }
 
-/// The same failure of the same page.
+/// Equal errors are of one page and have one text.
 impl PartialEq for PageError {
     fn eq(&self, other: &PageError) -> bool {
         self.0.blob == other.0.blob && self.to_string() == other.to_string()

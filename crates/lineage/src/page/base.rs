@@ -152,7 +152,7 @@ pub(crate) enum StartTimes {
     Each(Arc<Evictable<Times>>),
 }
 
-/// The same, in memory.
+/// The Start Times of a range's records, in memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Starts<'g> {
     Insert(&'g InsertPages),

@@ -92,7 +92,7 @@ impl History {
         self.pages_of(slot).next().is_some()
     }
 
-    /// All pages in memory, for whoever makes others of them.
+    /// All pages in memory, for making others of them.
     fn hold<'g>(&'g self, guard: &'g Guard) -> Result<Vec<Held<'g, HistoryPage>>, PageError> {
         self.pages.iter().map(|page| page.hold(guard)).collect()
     }
@@ -133,13 +133,13 @@ impl History {
         Evictable::of_history(page, &self.types, &self.meter, None)
     }
 
-    /// The same history, which has left out some tail records up to `through`, all those of their records: for these the
-    /// base pages that have merged them stand.
+    /// This history without some tail records up to `through`, all those of their records: for these the base pages
+    /// that have merged them stand.
     pub(crate) fn pass(self, through: u64) -> History {
         History { through, given_up: through, ..self }
     }
 
-    /// This history with the origins of records whose own history was given up before.
+    /// This history with the origins of records that had their own history given up before.
     pub(crate) fn restore(&self, guard: &Guard, origins: HistoryPage, kept: &Kept) -> Result<History, PageError> {
         debug_assert!(origins.slots().all(|slot| !self.has_versions(slot)), "an origin is the oldest version");
         let mut pages = self.pages.clone();

@@ -88,7 +88,7 @@ impl InsertPages {
         &self.start[slot]
     }
 
-    /// The value of `column` at `slot`, whose Start Time the caller has seen written by an acquire load.
+    /// The value of `column` at `slot`. The caller has seen the slot's Start Time written, by an acquire load.
     #[inline]
     pub fn cell(&self, column: usize, slot: usize) -> Cell<'_> {
         let nulls = self.nulls[slot * self.set_words + column / 64].load(Ordering::Relaxed);
@@ -109,7 +109,7 @@ impl InsertPages {
         self.values.texts().dictionary(column).is_some()
     }
 
-    /// The same of a column of text, for a merge.
+    /// The value of a column of text, for a merge.
     pub(crate) fn text(&self, column: usize, slot: usize) -> TextCell<'_> {
         match (self.cell(column, slot), WideValues::id(self.words.load(column, slot))) {
             (Cell::Bytes(_), Some(id)) => TextCell::Known(self.values.texts(), id),

@@ -62,7 +62,8 @@ impl Lent {
         }
     }
 
-    /// The same for a scan to which some pages were lent before. If they are no longer those of the range, they don't matter.
+    /// For a scan of so many columns to which some pages were lent before. If they are no longer those of the
+    /// range, they don't matter.
     pub(crate) fn after(ahead: Option<Ahead>, columns: usize) -> Lent {
         Lent { ahead: ahead.map(|Ahead(lent)| Box::new(lent)), ..Lent::new(columns) }
     }

@@ -77,8 +77,8 @@ impl SequenceBlocks {
         }
     }
 
-    /// Buries what is left of every block, so that all numbers handed out so far are used or buried by those who have
-    /// them.
+    /// Buries what is left of every block, so that each number handed out so far is used, or is buried by its
+    /// owner.
     pub(crate) fn seal(&self, bury: impl Fn(Range<u64>)) {
         for worker in &self.workers {
             let seen = worker.load(Ordering::Acquire);

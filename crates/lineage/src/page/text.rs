@@ -38,7 +38,7 @@ const TEXT_BYTES_MAX: usize = 128;
 /// After so many values a dictionary must have found so many of them. In insert pages: values that come by chance or in
 /// turns from some thousand have begun to repeat.
 const INSERT_TRIALS: [(u32, u32); 2] = [(1 << 10, 1 << 4), (1 << 11, 1 << 8)];
-/// In tail pages, whose dictionaries are for fewer values.
+/// In tail pages, which have dictionaries for fewer values.
 const TAIL_TRIALS: [(u32, u32); 1] = [(1 << 8, 1 << 7)];
 /// At every so many it must have found half of those since.
 const ASKED: u32 = 1 << 13;
@@ -64,7 +64,7 @@ pub trait TextDictionary: Send + Sync {
 /// What a dictionary says of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Encoded {
-    /// its id, the same whoever asks
+    /// its id, equal for all callers
     pub id: u32,
     /// whether it was entered now
     pub is_new: bool,
@@ -190,8 +190,8 @@ impl<'a> TextCell<'a> {
     }
 }
 
-/// A dictionary, and what it was good for so far. Who counts at the same time as others may count less; it is only an estimate,
-/// and readers write nothing.
+/// A dictionary, and what it was good for so far. Threads that count at once may lose counts; the numbers are only
+/// an estimate, and readers write nothing.
 struct TextColumn {
     dictionary: Box<dyn TextDictionary>,
     /// values that were looked for

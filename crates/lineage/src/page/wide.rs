@@ -5,7 +5,7 @@
 //!                            | 1 | 0 (31) | id (32)           |        in the dictionary of the column, see `text`
 //! ```
 //!
-//! Whoever reads a word needs no latch for either: what it names was complete before the word was published.
+//! A reader of a word needs no latch for either: what it names was complete before the word was published.
 use std::sync::Arc;
 
 use crate::page::heap::ByteHeap;
@@ -49,7 +49,7 @@ impl WideValues {
         unsafe { self.heap.get(word) }
     }
 
-    /// The same for the value that `word` names in a column of other values: what is in dictionaries that both share is not
+    /// Stores the value that `word` names in a column of `other`. A value in dictionaries that both share is not
     /// even looked at.
     ///
     /// # Safety

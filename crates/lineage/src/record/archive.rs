@@ -1,5 +1,5 @@
-//! Turning merged tail records into history, and giving up the history that nobody may ask for (L-Store, end of
-//! section 2.1).
+//! Turning merged tail records into history, and giving up the history that no snapshot may ask for (L-Store, end
+//! of section 2.1).
 //!
 //! ```text
 //! tail of an update range   1 ......... through ......... TPS of all pages ......... allocated
@@ -10,15 +10,16 @@
 //! readers find a version in the one place or in the other. (The paper waits until no running query needs them in place;
 //! here a walk along a chain crosses from the tail to the history, so nothing has to wait for a long query.)
 //!
-//! **What is kept** is known as a set of snapshots (see `kept`). Versions that the same snapshots see become one on their way
-//! into a history page, so that what fell between two snapshots in use is not even written. A record all of whose archived
-//! versions are at or before the oldest snapshot, and whose base record shows nothing newer, needs no history: every
-//! snapshot left sees the base record. If such a record is updated again and a merge is about to put the new value over the base value
-//! that earlier snapshots still need, the merge first keeps the old one as the record's *origin*
-//! ([`Range::keep_origins`]); its writer does not have to know.
+//! **What is kept** is known as a set of snapshots (see `kept`). Versions that the same snapshots see become one on
+//! their way into a history page, so that what fell between two snapshots in use is not even written. A record
+//! needs no history if all of its archived versions are at or before the oldest snapshot and its base record shows
+//! nothing newer: every snapshot left sees the base record. If such a record is updated again and a merge is about
+//! to put the new value over the base value that earlier snapshots still need, the merge first keeps the old one as
+//! the record's *origin* ([`Range::keep_origins`]); its writer does not have to know.
 //!
-//! Order of publication, for readers, who load pages before the Indirection word and the history last: history first,
-//! then base pages, and tail pages are given up at the end. Everything here runs under the merge's own mutex.
+//! Order of publication: readers load pages before the Indirection word and the history last, so history is
+//! published first, then base pages, and tail pages are given up at the end. Everything here runs under the merge's
+//! own mutex.
 use sync::Guard;
 use sync::atomic::Ordering;
 use types::Timestamp;
@@ -187,10 +188,10 @@ impl Range {
         Ok(())
     }
 
-    /// Keeps, as origins in the history, the base values that the merge is about to replace and that kept snapshots before
-    /// the new version need: those of records whose own history was given up, be it only the snapshot
-    /// record that a rolled-back update left. `newest` are the newest versions that the merge takes in, each with its
-    /// commit time.
+    /// Keeps, as origins in the history, the base values that the merge is about to replace and that kept snapshots
+    /// before the new version need: those of records that had their own history given up, be it only the snapshot
+    /// record that a rolled-back update left. `newest` are the newest versions that the merge takes in, each with
+    /// its commit time.
     pub(crate) fn keep_origins<'g>(
         &self,
         guard: &Guard,

@@ -1,12 +1,13 @@
 //! How much of a record a transaction keeps to itself: PostgreSQL's FOR UPDATE, or FOR NO KEY UPDATE.
 //!
-//! Nobody else appends to a record of which a transaction has written or locked the newest version. But who only relies on the
-//! record's key, and on its being there, does not mind new values. So two kinds of locks tell what their transaction is about to do,
-//! and of its versions the end of the record tells as much. An update leaves the key alone as far as this file knows: who
-//! changes the key locks the record whole besides.
+//! No other transaction appends to a record while a transaction holds its newest version, written or locked. But a
+//! transaction that relies only on the record's key, and on its being there, does not mind new values. So there are
+//! two kinds of locks for what their transaction is about to do, and among versions the end of the record tells as
+//! much. An update leaves the key alone as far as this file knows: a transaction that changes the key locks the
+//! record whole besides.
 //!
-//! What is held is the most that anything says which the transaction has appended and not taken back. It stands in a row on top of
-//! the chain, as nobody else could append in between.
+//! The hold is the strongest that any lock or version says which the transaction has appended and not taken back.
+//! They stand in a row on top of the chain, as no other transaction could append in between.
 use sync::Guard;
 use sync::atomic::Ordering;
 use types::TxnId;
@@ -38,7 +39,8 @@ impl Range {
         self.hold_at(guard, view, slot, (owner, newest))
     }
 
-    /// The same behind the Indirection word `newest`: all that the owner has appended says.
+    /// How much of a record its owner holds, from all that the owner has appended behind the Indirection word
+    /// `newest`.
     pub(crate) fn hold_at<O: Outcomes>(
         &self,
         guard: &Guard,

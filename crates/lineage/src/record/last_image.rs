@@ -11,7 +11,7 @@ pub(crate) struct LastImage {
     pub(crate) state: RangeState,
 }
 
-/// What tells that something has happened to a range all of whose versions were decided.
+/// Changes when something has happened to a range that had all of its versions decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RangeState {
     /// pages and history exchanged so far

@@ -38,7 +38,7 @@ struct Walk<'w, 'g> {
     guard: &'g Guard,
     columns: &'w [usize],
     out: &'w mut [Cell<'g>],
-    /// positions in `columns` whose value is found
+    /// positions in `columns` with a value found
     found: ColumnSet,
     missing: usize,
     /// columns updated by versions that the snapshot does not see
@@ -73,7 +73,7 @@ impl Range {
         }
     }
 
-    /// The same from pages loaded before.
+    /// Reads the version of the record that `view` sees from pages loaded before.
     #[inline]
     pub(crate) fn read_from<'g, O: Outcomes>(
         &'g self,
@@ -279,7 +279,7 @@ impl<'w, 'g> Walk<'w, 'g> {
         Ok((self.missing == 0).then_some(true))
     }
 
-    /// The same for a version in the history: it lacks the columns that it left as they were, and the walk goes on to
+    /// Looks at a version in the history: it lacks the columns that it left as they were, and the walk goes on to
     /// the version that has them.
     fn visit_history(&mut self, version: &Version<'g>) -> Option<bool> {
         let kind = version.kind();
@@ -312,7 +312,7 @@ impl<'w, 'g> Walk<'w, 'g> {
         }
     }
 
-    /// Takes from the base pages the columns whose newest version at or before `record` is there.
+    /// Takes from the base pages the columns that have their newest version at or before `record` there.
     #[inline]
     fn take_base(
         &mut self,
@@ -335,7 +335,7 @@ impl<'w, 'g> Walk<'w, 'g> {
     }
 
     /// Holds the paper's promise that the newest version is two hops away: the base record, then the newest tail
-    /// record. It speaks of readers who see the newest version, with pages as new as the writer found.
+    /// record. The promise is for readers that see the newest version, with pages as new as the writer found.
     #[inline]
     fn count_hop(&mut self, record: &TailRecord<'g>, pages: &'g Pages, part: usize) {
         self.hops += 1;

@@ -53,7 +53,7 @@ impl From<PageError> for WriteError {
     }
 }
 
-/// Who wrote the newest version of a record.
+/// The writer of the newest version of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Writer {
     /// Another transaction, which has not ended; it may be prepared. Or it has locked the newest version.
@@ -120,7 +120,8 @@ struct Newest<'g> {
     top: u64,
     /// the newest version that counts, `None` where the base pages have it
     version: Option<TailRecord<'g>>,
-    /// what became of its writer, or of who has locked it; asked once: the latch keeps no transaction from ending
+    /// what became of its writer, or of the transaction that has locked it; asked once: the latch keeps no
+    /// transaction from ending
     writer: Resolved,
     /// whether it ends the record
     is_deleted: bool,
@@ -220,14 +221,14 @@ impl Append<'_> {
     }
 }
 
-/// Writes the outcome of a transaction over the Start Time that it left. Whoever else does so at the same time writes
-/// the same outcome, so a store will do.
+/// Writes the outcome of a transaction over the Start Time that it left. A thread that does so at the same time
+/// writes the same outcome, so a store will do.
 #[inline]
 fn stamp_word(start: &AtomicU64, stamp: u64) {
     start.store(stamp, Ordering::Release);
 }
 
-/// Whether a transaction whose Start Time word is `start` may append a version to the newest one.
+/// Whether a transaction with the Start Time word `start` may append a version to the newest one.
 fn check_writable<O: Outcomes>(view: View<'_, O>, start: u64, newest: &Newest<'_>) -> Result<(), WriteError> {
     match newest.writer {
         Resolved::Active(owner) | Resolved::Prepared(owner, _) if owner.has_written(start) => {}
@@ -244,7 +245,7 @@ fn check_writable<O: Outcomes>(view: View<'_, O>, start: u64, newest: &Newest<'_
 }
 
 impl Range {
-    /// Appends a version to the record at `slot` on behalf of the transaction whose Start Time word is `start`.
+    /// Appends a version to the record at `slot` on behalf of the transaction with the Start Time word `start`.
     pub(crate) fn append<O: Outcomes>(
         &self,
         guard: &Guard,
@@ -266,8 +267,8 @@ impl Range {
         Ok(appended)
     }
 
-    /// Locks the record at `slot` on behalf of the transaction whose Start Time word is `start`. `None` if it holds as much of
-    /// it already: then nobody else can append anyway.
+    /// Locks the record at `slot` on behalf of the transaction with the Start Time word `start`. `None` if it holds
+    /// as much of it already: then no other transaction can append anyway.
     pub(crate) fn lock<O: Outcomes>(
         &self,
         guard: &Guard,
@@ -316,7 +317,7 @@ impl Range {
         Ok(())
     }
 
-    /// Who wrote the newest version of the record at `slot`.
+    /// Finds the writer of the newest version of the record at `slot`.
     pub(crate) fn newest_writer<O: Outcomes>(
         &self,
         guard: &Guard,
@@ -327,7 +328,8 @@ impl Range {
         self.newest_writer_at(guard, view, slot, sequence)
     }
 
-    /// The same, looked at with the record's latch held; see [`crate::Table::newest_writer_latched`].
+    /// Finds the writer of the newest version with the record's latch held; see
+    /// [`crate::Table::newest_writer_latched`].
     pub(crate) fn newest_writer_latched<O: Outcomes>(
         &self,
         guard: &Guard,
@@ -355,9 +357,9 @@ impl Range {
         })
     }
 
-    /// What a writer finds behind the Indirection word `newest`: on the chain, as far as the pages have not all taken
-    /// it in, and else in the base record's meta-data. A new version follows the top, not the rolled-back ones over it:
-    /// a record whose writers keep rolling back must not grow a chain that each of them walks.
+    /// What a writer finds behind the Indirection word `newest`: on the chain, as far as the pages have not all
+    /// taken it in, and else in the base record's meta-data. A new version follows the top, not the rolled-back
+    /// ones over it: writers that keep rolling back must not grow a chain that each of them walks.
     fn newest<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
@@ -426,7 +428,7 @@ impl Range {
         }
     }
 
-    /// The same for a base record that the transaction inserted.
+    /// Writes the outcome of a transaction into a base record that it inserted.
     pub(crate) fn stamp_base(&self, guard: &Guard, slot: usize, owner: TxnId, stamp: u64) {
         // In base pages everything is stamped.
         let MetaPage::Insert { pages, .. } = &self.pages.load(guard).meta else { return };

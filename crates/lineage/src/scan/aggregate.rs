@@ -75,7 +75,7 @@ fn add_block<O: Outcomes>(
     Ok(())
 }
 
-/// Aggregates of a column over the rows whose values are in the base pages.
+/// Aggregates of a column over the rows with their values in the base pages.
 fn base_of_block<O: Outcomes>(
     seen: &RangeView<'_, '_, O>,
     request: &Request,

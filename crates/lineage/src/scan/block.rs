@@ -1,4 +1,4 @@
-//! What a scan sees of a range, block by block: which rows are taken from the base pages as they are, and which have
+//! A scan's view of a range, block by block: which rows are taken from the base pages as they are, and which have
 //! their values in the tail. Both scans (`scan`) and aggregates (`aggregate`) work on it.
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //!                          pending rows            one by one: the few whose visible version is elsewhere
 //! ```
 //!
-//! A block whose slots are all visible and that no pending version touches starts with all rows, and its tests are
-//! decided on the encoded pages; no Indirection word is read.
+//! If all slots of a block are visible and no pending version touches it, the block starts with all rows, and its
+//! tests are decided on the encoded pages; no Indirection word is read.
 use sync::Guard;
 
 use crate::encoding::{Mask, Test};
@@ -47,11 +47,11 @@ pub(crate) enum PendingRow<'g> {
 
 /// The rows of a block that a scan takes.
 pub(crate) struct BlockRows<'g> {
-    /// rows whose values are in the base pages
+    /// rows with their values in the base pages
     pub(crate) base: Mask,
     /// whether `base` is every row of the block
     pub(crate) is_whole: bool,
-    /// rows whose values are not
+    /// rows with their values elsewhere
     pub(crate) pending: Vec<PendingRow<'g>>,
     cells: Vec<Vec<Cell<'g>>>,
 }

@@ -1,5 +1,5 @@
-//! The delta of a scan: the pending tail records of a range folded into one entry for each slot whose visible version
-//! is not what the base pages hold.
+//! The delta of a scan: the pending tail records of a range folded into one entry for each slot that has its
+//! visible version elsewhere than in the base pages.
 //!
 //! The tail records that the pages have not all taken in are visited once, newest first, with a seen-mark a slot: the
 //! first visible version of a record counts. A version that a page has taken in and that is too new for the snapshot,
@@ -27,7 +27,7 @@ pub(crate) enum Pending<'g> {
     Chain,
 }
 
-/// The slots of a range whose visible version the base pages do not hold.
+/// The slots of a range that have a visible version which the base pages do not hold.
 pub(crate) struct Delta<'g> {
     blocks: Vec<Vec<(u32, Pending<'g>)>>,
     seen: Vec<u64>,

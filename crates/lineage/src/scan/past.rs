@@ -1,8 +1,8 @@
-//! When records changed: the versions of one record, and the changes of a range between two commits.
+//! The times at which records changed: the versions of one record, and the changes of a range between two commits.
 //!
-//! Versions are in three places: the base record (its insert), the tail, and the history. A version may move from the tail
-//! to the history while somebody looks, so the tail is read first and what is found twice is counted once.
-//! A version whose transaction is only prepared may be one of those asked for, or come to nothing: that is waited for.
+//! Versions are in three places: the base record (its insert), the tail, and the history. A version may move from
+//! the tail to the history meanwhile, so the tail is read first and what is found twice is counted once. A version
+//! of a prepared transaction may be one of those asked for, or come to nothing: its outcome is waited for.
 use std::cmp::Reverse;
 
 use sync::Guard;
@@ -37,7 +37,7 @@ fn committed<O: Outcomes>(outcomes: &O, to: Timestamp, resolve: impl Fn() -> Res
     }
 }
 
-/// The same for a tail record's version, `None` for a snapshot record.
+/// When a tail record's version was committed: `None` for a snapshot record, and as in [`committed`].
 fn committed_in_tail<O: Outcomes>(record: &TailRecord<'_>, to: Timestamp, outcomes: &O) -> Option<Timestamp> {
     let is_version = record.kind() != Kind::Snapshot;
     is_version.then(|| committed(outcomes, to, || record.resolve(outcomes))).flatten()

@@ -15,13 +15,15 @@
 //! inserts            Start Time                  the newest of every 512 slots
 //! ```
 //!
-//! The last two are found by those who ask: once all records of a page are decided, the newest commit among them never
-//! changes again and is noted for the next who asks. Writers pay nothing. Second, the record's images at `from` and at `to`:
-//! it matters if it passes the predicate in one of them and, where only some columns were read, differs in these.
+//! The last two are found by validation itself: once all records of a page are decided, the newest commit among
+//! them never changes again and is noted for the next validation. Writers pay nothing. Second, the record's images
+//! at `from` and at `to`: it matters if it passes the predicate in one of them and, where only some columns were
+//! read, differs in these.
 //!
-//! The snapshots at `from` and at `to` are held by who asks, so what they see is there. What commits in between wrote and
-//! others overwrote may have been given up: a value that was changed and changed back counts as a change where any column
-//! counts, and may be missed where only the values of some do, which are then what was read.
+//! The validating transaction holds the snapshots at `from` and at `to`, so what they see is there. Versions that
+//! commits in between wrote and others overwrote may have been given up: a value that was changed and changed back
+//! counts as a change where any column counts, and may be missed where only the values of some do, which are then
+//! what was read.
 use smallvec::SmallVec;
 use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +49,7 @@ pub struct Validation<'a, O> {
     pub to: Timestamp,
     /// the transaction itself
     pub own: TxnId,
-    /// who knows the outcome of others
+    /// knows the outcome of other transactions
     pub outcomes: &'a O,
 }
 
@@ -106,7 +108,7 @@ impl<'h> Look<'h> {
 
     /// Leaves a hint, if all that there will ever be was looked at.
     fn end(self, is_complete: bool) {
-        // Whoever else leaves one leaves the same.
+        // Any other thread that leaves a hint leaves the same one.
         if let (true, Some(newest)) = (is_complete, self.newest) {
             self.hint.store(newest.0, Ordering::Relaxed);
         }
@@ -294,7 +296,7 @@ impl Range {
     }
 }
 
-/// Adds the slots of a tail page whose versions were committed in between.
+/// Adds the slots of a tail page that have versions committed in between.
 fn add_pending<O: Outcomes>(page: &TailPageRecords<'_>, asked: Validation<'_, O>, slots: &mut Vec<usize>) {
     let Some(mut look) = Look::begin(page.newest(), asked.from) else { return };
     for record in page.records() {

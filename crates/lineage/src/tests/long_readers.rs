@@ -38,7 +38,7 @@ struct World {
     table: Table,
     rows: Vec<[u64; 2]>,
     now: u64,
-    /// who reads what: the rows at that time
+    /// the rows that each reader reads, by its time
     readers: BTreeMap<Timestamp, Vec<[u64; 2]>>,
     /// the most that there was: tail records that are not history, versions in history, and bytes of these
     most: (u64, usize, usize),

@@ -52,7 +52,7 @@ impl Record {
         record
     }
 
-    /// Appends a version whose value is its number times three, as `Range::append` does.
+    /// Appends a version with its number times three as value, as `Range::append` does.
     fn append(&self) {
         let guard = &pin();
         let latch = Latched::acquire(&self.indirection);
@@ -94,8 +94,9 @@ fn a_version_is_published_whole_and_its_writers_take_turns() {
     });
 }
 
-/// What [`Table::newest_writer_latched`](crate::Table::newest_writer_latched) promises: who registers a share lock and then
-/// looks, and who appends and then looks for share locks, do not miss each other.
+/// What [`Table::newest_writer_latched`](crate::Table::newest_writer_latched) promises: a transaction that
+/// registers a share lock and then looks, and one that appends and then looks for share locks, do not miss each
+/// other.
 #[test]
 fn a_share_lock_and_a_version_do_not_miss_each_other() {
     model(3, || {

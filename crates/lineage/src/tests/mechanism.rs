@@ -332,7 +332,7 @@ impl Fixture {
     }
 }
 
-/// The snapshot record that a rolled-back update left goes with its page; who comes after it has written none of its
+/// The snapshot record that a rolled-back update left goes with its page; the next writer has written none of its
 /// own, and earlier snapshots still need the old value.
 #[test]
 fn what_a_rolled_back_first_update_leaves_is_kept_for_earlier_snapshots() {
@@ -449,8 +449,8 @@ fn a_reader_whose_pages_are_older_than_what_is_left_is_told() {
     assert_eq!(fixture.read(1, 9, &[0]), Some(vec![50]));
 }
 
-/// A writer leaves out a column whose page has merged it, though others have not; who still reads the pages from before
-/// that merge has to notice.
+/// A writer leaves out a column that is merged into its page, though others have not merged; a reader that still
+/// has the pages from before that merge has to notice.
 #[test]
 fn a_reader_of_pages_from_before_the_reset_walks_on() {
     let fixture = Fixture::filled(2, options(16, 16), 1);

@@ -182,7 +182,7 @@ fn table_3_indirection_and_reset_of_cumulation() {
     check(&table);
 }
 
-/// The end of section 4.2: whoever still reads base pages of TPS 0 must read both t5 and t12.
+/// The end of section 4.2: a reader that still has base pages of TPS 0 must read both t5 and t12.
 #[test]
 fn a_reader_of_outdated_pages_walks_past_the_reset() {
     let table = table_1();

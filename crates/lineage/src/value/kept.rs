@@ -1,4 +1,4 @@
-//! Which snapshots a table still has its rows for, and what follows for a version.
+//! The snapshots for which a table still has its rows, and what follows for a version.
 //!
 //! ```text
 //!       snapshots in use          horizon: every snapshot from here on
@@ -7,18 +7,19 @@
 //!                  ^            ^                           d stands for b and c, f for e
 //! ```
 //!
-//! A long reader needs one version of each record, not all that were made since. So a table has, beside the *horizon*
-//! from which on it keeps everything, a short list of older snapshots: those that were in use whenever the horizon was
-//! raised. Versions that began between two of these snapshots are seen by the same snapshots, all those from the later one
-//! on, and whoever sees them sees the newest of them first; only that one is kept. (Interval-based garbage collection: Lee
-//! et al. for SAP HANA, SIGMOD 2016; Böttcher et al., *Scalable Garbage Collection for In-Memory MVCC Systems*, VLDB
-//! 2019.) A snapshot that is neither at or after the horizon nor in the list is refused, even if it is newer than one
-//! that is.
+//! A long reader needs one version of each record, not all that were made since. So a table has, beside the
+//! *horizon* from which on it keeps everything, a short list of older snapshots: those that were in use whenever
+//! the horizon was raised. Versions that began between two of these snapshots are seen by the same snapshots, all
+//! those from the later one on, and a reader that sees them sees the newest of them first; only that one is kept.
+//! (Interval-based garbage collection: Lee et al. for SAP HANA, SIGMOD 2016; Böttcher et al., *Scalable Garbage
+//! Collection for In-Memory MVCC Systems*, VLDB 2019.) A snapshot that is neither at or after the horizon nor in
+//! the list is refused, even if it is newer than one that is.
 //!
 //! # Why no snapshot in use loses a version
 //!
-//! Whoever begins to use a snapshot announces it where [`Horizon::raise`] looks for them, and then asks whether the table
-//! has it. An answer that does not come from the horizon alone, and every decision, holds the same latch.
+//! A transaction that begins to use a snapshot announces it where [`Horizon::raise`] looks for them, and then asks
+//! whether the table has it. An answer that does not come from the horizon alone, and every decision, holds the
+//! same latch.
 //!
 //! - The asker finds the horizon at or before its snapshot. The decision that next raises it marks the word first and
 //!   looks for snapshots then; as the asker did not find the mark, its announcement came before, and is found: the

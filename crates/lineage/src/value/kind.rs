@@ -12,7 +12,7 @@ pub enum Kind {
     Delete = 2,
     /// No version, but the mark of a transaction that nobody else may append one before it ends. Then it is a tombstone.
     Lock = 3,
-    /// The same of a transaction that is not going to end the record or to change its key; see [`crate::Hold`].
+    /// A lock of a transaction that is not going to end the record or to change its key; see [`crate::Hold`].
     ValuesLock = 4,
 }
 

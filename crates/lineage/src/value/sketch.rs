@@ -53,7 +53,7 @@ impl Sketch {
         let harmonic: f64 = self.registers.iter().map(|rank| 2f64.powi(-i32::from(*rank))).sum();
         let estimate = 0.7213 / (1.0 + 1.079 / count) * count * count / harmonic;
         let empty = self.registers.iter().filter(|rank| **rank == 0).count();
-        // Few values leave registers empty, whose number says more.
+        // Few values leave registers empty, and the number of those says more.
         let few = estimate <= 2.5 * count && empty > 0;
         (if few { count * (count / empty as f64).ln() } else { estimate }).round() as u64
     }

@@ -83,7 +83,7 @@ struct Taken {
 }
 
 impl Shelf {
-    /// A shelf, and an account of memory whose pages go there.
+    /// A shelf, and an account of memory that puts its pages there.
     pub(crate) fn with_budget() -> (Arc<Shelf>, Arc<MemoryBudget>) {
         let (shelf, budget) = (Arc::new(Shelf::default()), Arc::new(MemoryBudget::default()));
         budget.set_page_source(shelf.clone());

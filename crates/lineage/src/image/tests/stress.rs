@@ -34,7 +34,7 @@ impl Transactions {
         Timestamp(self.now.load(Ordering::SeqCst))
     }
 
-    /// Takes a commit timestamp; who asks for this transaction's outcome meanwhile waits.
+    /// Takes a commit timestamp; a reader that asks for this transaction's outcome meanwhile waits.
     fn prepare(&self, id: TxnId) -> Timestamp {
         let mut outcomes = self.outcomes.lock().unwrap();
         let at = Timestamp(self.now.fetch_add(1, Ordering::SeqCst) + 1);

@@ -1,5 +1,5 @@
-//! What eviction promises, on a table of every type: pages go and come back, whoever reads them; what can't be read back
-//! is an error of who needs it. Random histories with evictions in them are in `model`.
+//! What eviction promises, on a table of every type: pages go and come back for any reader; a page that can't be
+//! read back is an error of the operation that needs it. Random histories with evictions in them are in `model`.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as StdOrdering};
 
@@ -17,7 +17,7 @@ use crate::{
 
 const ROWS: u64 = 6_144;
 
-/// Who has not stamped what he wrote has rolled back.
+/// A transaction that has not stamped its versions has rolled back.
 struct RolledBack;
 
 impl Outcomes for RolledBack {
@@ -32,7 +32,7 @@ impl Outcomes for RolledBack {
     fn await_decision(&self, _: TxnId) {}
 }
 
-/// A table whose record *n* was inserted at *n* + 1 with (n, n % 5, text), and the blobs of its image.
+/// A table with record *n* inserted at *n* + 1 with (n, n % 5, text), and the blobs of its image.
 struct Fixture {
     table: Table,
     budget: Arc<MemoryBudget>,
@@ -376,7 +376,7 @@ fn bytes_that_are_no_page_are_an_error_and_other_pages_go_on() {
     assert_eq!(restored, Err(error), "what is held is what was there when the page went");
 }
 
-/// Readers of all kinds, and somebody who evicts all the time.
+/// Readers of all kinds, and a thread that evicts all the time.
 #[test]
 fn readers_find_every_page_under_eviction() {
     let mut fixture = Fixture::new(Layout::Column);

@@ -218,7 +218,8 @@ proptest! {
     }
 }
 
-/// The dictionaries of tail pages give way to others while records live whose text later versions repeat.
+/// The dictionaries of tail pages give way to others while records live that have their text repeated by later
+/// versions.
 #[test]
 fn a_version_repeats_the_text_of_one_whose_dictionary_was_another() {
     let table = table(Some(simple::new), 256);

@@ -22,7 +22,7 @@ pub(crate) fn new(_writers: usize) -> Box<dyn TextDictionary> {
     Box::new(SimpleTexts::default())
 }
 
-/// The options of a small table with such dictionaries in all pages, whose ranges are soon merged.
+/// The options of a small table with such dictionaries in all pages. Its ranges are soon merged.
 pub(crate) fn options(layout: Layout, range_records: usize, update_range_records: usize) -> TableOptions {
     let text_dictionary = Some(new as NewTextDictionary);
     TableOptions {

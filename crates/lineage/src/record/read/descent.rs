@@ -38,7 +38,7 @@ pub(crate) struct Descent<'d, 'g> {
     /// What was read last, and since when it is so; `u64::MAX` where that is not known.
     cells: Vec<Cell<'g>>,
     since: Vec<u64>,
-    /// Whose `since` is known in this read.
+    /// Columns with a known `since` in this read.
     noted: ColumnSet,
 }
 

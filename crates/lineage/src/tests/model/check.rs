@@ -22,7 +22,7 @@ impl World {
             if !is_kept {
                 continue;
             }
-            // Who reads after a prepared transaction takes its versions for committed.
+            // A reader after a prepared transaction takes its versions for committed.
             let by = prepared.filter(|(_, prepared)| *prepared <= at).map(|(open, _)| open);
             let own = |record| by.and_then(|open| open.own(record, Command::LAST));
             self.check_snapshot(Snapshot::at(at), |i, record| own(i).unwrap_or_else(|| record.at(at)));
@@ -121,7 +121,7 @@ impl World {
     /// When records changed, from the horizon on.
     fn check_times(&self) {
         let horizon = self.horizon;
-        // Whoever asks about the time of a prepared transaction waits for it, and the model has one thread.
+        // A question about the time of a prepared transaction waits for it, and the model has one thread.
         let prepared = self.open.as_ref().and_then(|open| open.prepared);
         let newest = Timestamp(prepared.map_or(self.now, |at| at.0 - 1));
         for record in &self.records {

@@ -55,7 +55,7 @@ fn values(row: Row) -> Vec<Value> {
     ALL.iter().map(|column| value(*column, row[*column])).collect()
 }
 
-/// The columns whose bits are set.
+/// The columns that have their bits set.
 fn some_of(columns: usize) -> Vec<usize> {
     ALL.into_iter().filter(|column| columns >> column & 1 != 0).collect()
 }
@@ -401,7 +401,7 @@ impl World {
         }
     }
 
-    /// Who wrote the newest version, asked in both ways.
+    /// Checks the writer of the newest version, asked in both ways.
     fn check_writer(&self, by: &Open, record: usize) {
         let (view, rid) = (self.view(Snapshot::of_transaction(by.at, by.id)), self.records[record].rid);
         let expected = match &self.open {

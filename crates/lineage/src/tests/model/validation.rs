@@ -54,7 +54,7 @@ impl World {
                 (TxnId::new(1 << 40), from, between(from.0, self.now + 3))
             }
         };
-        // Who validates holds both ends of the time that is asked about.
+        // A validating transaction holds both ends of the time that is asked about.
         if !self.table.keeps(from) || (to.0 <= self.now && !self.table.keeps(to)) {
             return;
         }

@@ -2,7 +2,7 @@
 use crate::tests::shuttle_models::*;
 
 impl World {
-    /// Takes a checkpoint of the range, whose blobs may all move, and publishes it.
+    /// Takes a checkpoint of the range, which may move all of its blobs, and publishes it.
     fn store(&self, moves: bool) {
         let mut blobs = self.blobs.lock().unwrap().take().expect("one checkpoint at a time");
         blobs.begin();

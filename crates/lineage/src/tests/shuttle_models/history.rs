@@ -1,5 +1,6 @@
-//! Tail records that become history, and history that is given up, against readers of old and new snapshots (L-Store, end
-//! of section 2.1): history is published first, tail pages go last, and who holds outdated pages looks again.
+//! Tail records that become history, and history that is given up, against readers of old and new snapshots
+//! (L-Store, end of section 2.1): history is published first, tail pages go last, and a reader with outdated pages
+//! looks again.
 use crate::tests::shuttle_models::*;
 
 fn commit_update(world: &World, column: usize, value: u64) {
@@ -64,7 +65,7 @@ fn history_is_kept_for_the_snapshots_in_use() {
     explore(move || together(with_versions(), vec![archives, updates, looks_twice]));
 }
 
-/// Whoever finds an older snapshot there keeps it, and nothing newer with it.
+/// A reader that finds an older snapshot there keeps it, and nothing newer with it.
 #[test]
 fn a_snapshot_that_is_found_to_be_there_stays() {
     let archives = |world: &World| {
@@ -88,7 +89,7 @@ fn a_snapshot_that_is_found_to_be_there_stays() {
     explore(move || together(with_versions(), vec![archives, updates, looks_back]));
 }
 
-/// Somebody who asks for changes needs all versions since, not only those that it sees.
+/// A reader that asks for changes needs all versions since, not only those that it sees.
 #[test]
 fn changes_are_complete_while_they_are_told() {
     let archives = |world: &World| {

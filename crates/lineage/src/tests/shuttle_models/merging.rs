@@ -36,7 +36,7 @@ fn a_merge_changes_nothing_that_a_reader_sees_in_row_layout() {
     explore(|| together(World::with_layout(Layout::Row), vec![writer, merger, reader]));
 }
 
-/// A world whose records are in base pages, and in which one of them was updated since.
+/// A world with its records in base pages, in which one of them was updated since.
 fn merged_before() -> World {
     let world = World::new();
     world.merge_only();

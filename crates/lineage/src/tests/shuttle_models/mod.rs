@@ -46,7 +46,7 @@ const ABORTED: u64 = 2;
 const RELEASED: u64 = 3;
 const COMMITTED: u64 = 4;
 const PREPARED: u64 = 1 << 62;
-/// What is announced as read by who reads nothing.
+/// The announcement of a transaction that reads nothing.
 const NO_SNAPSHOT: u64 = u64::MAX;
 /// Transactions that a model may begin.
 const TRANSACTIONS: usize = 12;
@@ -398,7 +398,8 @@ impl Transaction<'_> {
 
     /// Notes what was changed since the snapshot.
     fn validate(&self) {
-        // Who validates holds both ends, as the engine does: what lies between is given up otherwise once more has come after it.
+        // A validating transaction holds both ends, as the engine does: what lies between is given up otherwise
+        // once more has come after it.
         let held = self.world.begin();
         let (from, to, table) = (self.snapshot.at, held.snapshot.at, &self.world.table);
         let asked = Validation { from, to, own: self.id(), outcomes: self.world };

@@ -40,8 +40,8 @@ fn every_number_is_used_or_buried_once() {
     });
 }
 
-/// Two writers of one word that leads to the newest record, and whoever turns the oldest ones into history: the cell
-/// holds how far that has come.
+/// Two writers of one word that leads to the newest record, and a thread that turns the oldest ones into history:
+/// the cell holds how far that has come.
 struct Tail {
     pages: TailPages,
     newest: sync::blocking::Mutex<u64>,
@@ -64,7 +64,7 @@ impl Tail {
         }
     }
 
-    /// Appends a record whose value is its number times three.
+    /// Appends a record with its number times three as value.
     fn append(&self) {
         let guard = &pin();
         let mut newest = self.newest.lock().unwrap();

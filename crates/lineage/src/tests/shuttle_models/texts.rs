@@ -1,5 +1,5 @@
-//! Dictionaries of text under writers of the same value and readers of what was published: who resolves a word finds the
-//! value whole, whoever entered it, and all of its memory is charged once.
+//! Dictionaries of text under writers of the same value and readers of what was published: a reader that resolves a
+//! word finds the value whole, whichever writer entered it, and all of its memory is charged once.
 use sync::atomic::{AtomicU64, Ordering};
 
 use crate::memory::budget::Meter;
@@ -9,7 +9,7 @@ use crate::tests::shuttle_models::*;
 
 const VALUES: [&str; 3] = ["a value that both writers have", "that of the first", "that of the second"];
 
-/// Pages of one column whose words are published one by one; 0 = not yet.
+/// Pages of one column with words that are published one by one; 0 = not yet.
 struct Pages {
     values: WideValues,
     words: [AtomicU64; 4],
