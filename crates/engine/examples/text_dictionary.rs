@@ -47,7 +47,7 @@ fn text(number: u64, distinct: u64) -> String {
 
 /// Milliseconds that this thread has run.
 fn time_ms() -> f64 {
-    // The system adds up what ran when it looks for whom to run next.
+    // The system updates a thread's run time when it chooses the next thread to run.
     std::thread::yield_now();
     let spent = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     spent.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e6

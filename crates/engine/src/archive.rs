@@ -6,10 +6,10 @@
 //!                                                                                             up to where they go, and when
 //! ```
 //!
-//! Which archive a database has is remembered in its directory, in `archive.setting`: it goes on with it until told
-//! otherwise ([`ArchiveSetting`]). A copy or a backup does not take the setting along, and a database that was restored is a
-//! life (*timeline*) of its own whose log has another number, so it can use the same archive; `durability/src/copies.rs` keeps
-//! lives apart.
+//! The archive of a database is remembered in its directory, in `archive.setting`: the database goes on with it
+//! until told otherwise ([`ArchiveSetting`]). A copy or a backup does not take the setting along. A restored
+//! database is a life (*timeline*) of its own, its log has another number, and so it can use the archive of its
+//! origin; `durability/src/copies.rs` keeps lives apart.
 //!
 //! An archive that can't be written to stops nothing but the giving up of log files: they stay until it works again, and
 //! [`Database::archive_status`] tells why.
@@ -142,7 +142,8 @@ struct State {
     log: Arc<Log>,
     copies: Arc<Copies>,
     status: Mutex<ArchiveStatus>,
-    /// Bytes of the log, in [`durability::LogStats::bytes`], at the last success. Held by the one who archives.
+    /// Bytes of the log, in [`durability::LogStats::bytes`], at the last success. Latched by the thread that
+    /// archives.
     archived_bytes: Mutex<Option<u64>>,
     is_stopping: Mutex<bool>,
     stopped: Condvar,
@@ -159,7 +160,7 @@ impl Copies {
     fn open(&self) -> Result<Arc<SegmentArchive>> {
         let mut open = self.open.lock();
         let archive: Arc<dyn Device> = match &self.place {
-            // Whoever takes it away and puts another one in its place is noticed.
+            // A directory that was taken away and replaced by another one is noticed.
             Place::Directory(path) if !path.is_dir() => {
                 *open = None;
                 Arc::new(directory::existing(path)?)

@@ -48,7 +48,7 @@ const MARK_FILE: &str = "backup.mark";
 /// What a backup says of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct BackupMark {
-    /// the number of the log whose commits it has
+    /// the number of the log that has its commits
     pub(crate) log: u64,
     /// its checkpoint
     pub(crate) checkpoint: u64,
@@ -88,7 +88,7 @@ impl Database {
         self.backup_on(&copy)
     }
 
-    /// The same to a device. For tests.
+    /// Copies the database to a device as [`Database::backup`] does. For tests.
     #[doc(hidden)]
     pub fn backup_on(&self, copy: &Arc<dyn Device>) -> Result<BackupReport> {
         let checkpointer = self.shared.checkpointer.as_ref().ok_or(Error::NotOnDisk)?;

@@ -1,8 +1,8 @@
-//! The catalog: which name means which table, for whom.
+//! The catalog: which name means which table, for each snapshot and transaction.
 //!
 //! ```text
 //! newest   name -> table, since which commit        what is published
-//! former   name, table, from, to                    what was published before, while somebody may ask (`former.rs`)
+//! former   name, table, from, to                    what was published before, while a snapshot may ask (`former.rs`)
 //! claims   name -> a running transaction, and what it wants the name to mean
 //! ```
 //!
@@ -18,12 +18,12 @@
 //!
 //! # Why names and rows are those of one commit
 //!
-//! Who reads announces its snapshot first, then asks for the table, and then reads its rows, all by the same number. A change
-//! that committed at or before it is found either published or as the intent of a claim, as claims are taken away
-//! by the publication, under the latch with which names are looked up; one that committed after it is found to be later
-//! in both places. What was before is there: meanings are given up only when they ended at or before the oldest snapshot
-//! that is announced, which is looked for with the same latch held; whoever announces an older one afterwards finds
-//! that they were given up, and is told so.
+//! A reader announces its snapshot first, then asks for the table, and then reads its rows, all by the same number.
+//! A change that committed at or before it is found either published or as the intent of a claim, as claims are
+//! taken away by the publication, under the latch with which names are looked up; one that committed after it is
+//! found to be later in both places. What was before is there: meanings are given up only when they ended at or
+//! before the oldest snapshot that is announced, which is looked for with the same latch held; a reader that
+//! announces an older one afterwards is told that they were given up.
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
@@ -162,7 +162,7 @@ impl Catalog {
         self.decided(transactions, |names| names.meaning(transactions, seen, name).map(|table| table.cloned()))
     }
 
-    /// The same for any snapshot of the past.
+    /// The table that a name means in any snapshot of the past.
     ///
     /// # Errors
     /// [`Error::NoSuchTable`] if it means nothing there, [`Error::NameTooOld`] if what it meant is not kept.
@@ -177,8 +177,8 @@ impl Catalog {
         })
     }
 
-    /// What names meant at a commit, of which everything that committed before it is published and whose snapshot is held, and
-    /// before it.
+    /// The meanings of names at a commit, and before it. Everything that committed before that commit is published,
+    /// and its snapshot is held.
     pub(crate) fn meanings_at(&self, at: Timestamp) -> Meanings {
         let names = self.names.read();
         let mut meanings = Meanings { given_up: names.former.given_up().clone(), ..Meanings::default() };
@@ -251,7 +251,7 @@ impl Catalog {
         }
     }
 
-    /// Claims a name for a transaction: whether it is new to it, or who has it.
+    /// Claims a name for a transaction: whether the claim is new, or the other transaction that has it.
     pub(crate) fn claim(&self, name: &str, own: TxnId) -> Result<bool, TxnId> {
         let mut names = self.names.write();
         match names.claims.get(name) {
@@ -431,8 +431,8 @@ impl Numbered for Arc<TableData> {
     }
 }
 
-/// Whether a table went in a commit after `from` and not after `to`. To be asked by who has a later commit timestamp, or by who
-/// needs none.
+/// Whether a table went in a commit after `from` and not after `to`. The asking transaction has a later commit
+/// timestamp, or needs none.
 pub(crate) fn has_gone_between(
     transactions: &Transactions,
     table: &TableData,

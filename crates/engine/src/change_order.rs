@@ -1,8 +1,8 @@
 //! The changes of rows, and the order of those of one commit.
 //!
-//! What a commit did is known by record, and each record by its state before and after it. Listed as they come, an insert may
-//! stand before the delete of another record that had its key, and whoever replays the list onto a table with that key loses the
-//! row. So what frees a key stands before what takes it:
+//! What a commit did is known by record, and each record by its state before and after it. Listed as they come, an
+//! insert may stand before the delete of another record that had its key, and a replay of the list onto a table
+//! with that key loses the row. So what frees a key stands before what takes it:
 //!
 //! ```text
 //! deletes      free keys

@@ -152,8 +152,8 @@ impl Core {
         Arc::as_ptr(&self.budget).addr()
     }
 
-    /// The snapshots for which a table has to keep its rows: by its retention, and by who reads it now. From here on nobody
-    /// can begin to read another one.
+    /// The snapshots for which a table has to keep its rows: by its retention, and by those in use now. From here
+    /// on no transaction can begin to read another one.
     pub(crate) fn kept(&self, table: &TableData) -> Kept {
         let transactions = &self.transactions.0;
         let horizon = match table.settings().retention {
@@ -161,7 +161,8 @@ impl Core {
             Retention::Forever => return table.storage.kept(),
             retention => retention.kept_from(&self.clock),
         };
-        // What is in use stays, in every table: who holds a snapshot may begin to read this one at any time.
+        // Snapshots in use stay, in every table: a transaction that holds one may begin to read this table at any
+        // time.
         table.storage.raise_horizon(horizon, || transactions.snapshots_in_use())
     }
 }
@@ -186,7 +187,7 @@ impl Database {
         Self::open_with(directory, OpenOptions::default())
     }
 
-    /// The same with options.
+    /// Opens the database in a directory as [`Database::open`] does, with options.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
         Self::on_disk(recovery::open(directory.as_ref(), &mut options)?, &options)
     }
@@ -234,8 +235,8 @@ impl Database {
         }
     }
 
-    /// Supplies what works out the expressions of indexes, if there is nothing yet: from here on such indexes can be made. One
-    /// who opens the database again needs it then as [`OpenOptions::expressions`].
+    /// Supplies the compiler for the expressions of indexes, if there is none yet: from here on such indexes can be
+    /// made. Opening the database again needs the compiler as [`OpenOptions::expressions`].
     pub fn supply_expressions(&self, compiler: impl FnOnce() -> Arc<dyn ExpressionCompiler>) {
         self.shared.core.expressions.get_or_init(compiler);
     }
@@ -389,8 +390,8 @@ impl Shared {
         Ok(Committed { at, appended })
     }
 
-    /// The same for a transaction that has to pass `validate` once it has its timestamp. Meanwhile it is *prepared*: others
-    /// who see its writes depend on the outcome.
+    /// Commits a transaction that has to pass `validate` once it has its timestamp. Meanwhile it is *prepared*:
+    /// others that see its writes depend on the outcome.
     pub(crate) fn commit_if_valid(
         &self,
         handle: &Handle,

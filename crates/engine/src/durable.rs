@@ -33,7 +33,8 @@ impl Database {
         self.wait_durable_until(at, None).map(drop)
     }
 
-    /// The same for so long at most, or a little longer where the disk is slow. Returns whether the commit is on disk.
+    /// Waits until a commit is on disk, for so long at most, or a little longer where the disk is slow. Returns
+    /// whether it is.
     pub fn wait_durable_for(&self, at: Timestamp, time: Duration) -> Result<bool> {
         self.wait_durable_until(at, Instant::now().checked_add(time))
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! in use, of the memory limit
-//!   above 85%   the merge pool evicts down to 75%, many times a second; who reads pages back helps
+//!   above 85%   the merge pool evicts down to 75%, many times a second; threads that read pages back help
 //!               where pages stay only because no checkpoint has them, the next checkpoint comes early
 //!   above 100%  not counting what is evicted and still being read, which is a quarter of the limit for long at most:
 //!               a statement that needs memory evicts; takes a checkpoint and evicts; merges, takes a checkpoint and
@@ -24,12 +24,12 @@ use crate::error::{Error, Result};
 use crate::merger;
 use crate::table::TableData;
 
-/// How long a statement waits for those who still read what was evicted.
+/// How long a statement waits for readers of pages that were evicted.
 const READERS_MAX: Duration = Duration::from_secs(1);
 /// The shortest time between two attempts to reclaim memory, where the first was in vain.
 const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
 
-/// An account of memory for a database, whose pages go to these checkpoints.
+/// An account of memory for a database that has its pages evicted to these checkpoints.
 pub(crate) fn budget_of(checkpoints: &Arc<Checkpoints>, limit_bytes: Option<u64>) -> Arc<MemoryBudget> {
     let budget = MemoryBudget::default();
     budget.set_limit_bytes(limit_bytes.unwrap_or(u64::MAX));
@@ -96,12 +96,12 @@ impl Shared {
     #[cold]
     fn make_room(&self) -> Result<()> {
         let budget = &self.core.budget;
-        // One at a time: whoever waited finds what the other has reached.
+        // One at a time: a thread that waited finds what the other has reached.
         let mut in_vain = self.making_room.lock();
         if self.evict() {
             return Ok(());
         }
-        // Whoever was told that there is no room has tried everything, and the next one need not at once.
+        // A thread that was told that there is no room has tried everything, and the next one need not at once.
         let tries = in_vain.is_none_or(|tried| tried.elapsed() >= BETWEEN_RECLAIMS);
         if tries && self.reclaim() || budget.is_within_limit_soon() {
             return Ok(());

@@ -5,11 +5,11 @@
 //! u                     [1: from 9 to 15)          1 was renamed by commit 9, and dropped by 15
 //! ```
 //!
-//! A meaning ends when its table is dropped, emptied (an empty one takes its place) or renamed. It is kept while a snapshot
-//! in use sees it, and as long as the retention of its table reaches back to its end: that of a row that is deleted is no
-//! other. So a table that is gone can be read as of a commit before. Storage that no name leads to goes with its last
-//! meaning. Who sets the retention of a table sets that of the tables that are gone and had its name: so there is always a way
-//! to give up their past.
+//! A meaning ends when its table is dropped, emptied (an empty one takes its place) or renamed. It is kept while a
+//! snapshot in use sees it, and as long as the retention of its table reaches back to its end, as a deleted row is.
+//! So a table that is gone can be read as of a commit before. Storage that no name leads to goes with its last
+//! meaning. Setting the retention of a table also sets that of the tables that are gone and had its name: so there
+//! is always a way to give up their past.
 //!
 //! What was given up is not forgotten: of a name it is known up to which commit it had meanings that are not kept, so that
 //! a question about them is refused, and not answered as if there never was anything. Names are noted one by one up to

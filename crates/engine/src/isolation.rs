@@ -36,9 +36,9 @@ pub enum Durability {
     /// At once; it is on disk some milliseconds later. Until then a crash may take it back, whole, with all that came after
     /// it. [`Database::is_durable`](crate::Database::is_durable) tells.
     Async,
-    /// When it is on disk, with all commits that it depends on: those whose rows it has read or changed. It does not wait for
-    /// others, and survives without them. Pays where threads work on rows of their own, beside others that commit without
-    /// waiting.
+    /// When it is on disk, with all commits that it depends on: those of the rows that it has read or changed. It
+    /// does not wait for others, and survives without them. Pays where threads work on rows of their own, beside
+    /// others that commit without waiting.
     Partition,
 }
 
@@ -62,9 +62,9 @@ impl TransactionOptions {
     }
 }
 
-/// Whom a locked row is kept from: PostgreSQL's four, each keeping off all that the one before does. An update takes
-/// [`NoKeyUpdate`](LockStrength::NoKeyUpdate), unless it sets a column of the primary key or of a unique index of columns; that and a
-/// delete take [`Update`](LockStrength::Update).
+/// The transactions that a locked row is kept from: PostgreSQL's four strengths, each keeping off all that the one
+/// before does. An update takes [`NoKeyUpdate`](LockStrength::NoKeyUpdate), unless it sets a column of the primary
+/// key or of a unique index of columns; that and a delete take [`Update`](LockStrength::Update).
 ///
 /// ```text
 /// waits for          KeyShare   Share   NoKeyUpdate   Update
@@ -75,13 +75,13 @@ impl TransactionOptions {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LockStrength {
-    /// From those who end it or change its key, or lock it for that.
+    /// Keeps off transactions that end the row or change its key, or lock it for that.
     KeyShare,
-    /// From those who change it or lock it for a change.
+    /// Keeps off transactions that change the row or lock it for a change.
     Share,
-    /// From everybody but those who share its key.
+    /// Keeps off all transactions but those that share the row's key.
     NoKeyUpdate,
-    /// From everybody who changes it or locks it.
+    /// Keeps off all transactions that change the row or lock it.
     Update,
 }
 

@@ -29,13 +29,13 @@
 //! | module | subject |
 //! |---|---|
 //! | `database` | [`Database`]: opening, tables, snapshots |
-//! | `catalog` | which name means which table, for whom |
+//! | `catalog` | which name means which table, for each snapshot and transaction |
 //! | `settings` | [`TableSettings`]: layout and retention |
 //! | `sequence` | [`Sequence`]: numbers that are given out once |
-//! | `remembered` | what a database remembers for whoever opens it |
+//! | `remembered` | what a database remembers from one opening to the next |
 //! | `wall_clock` | the commit that was the newest at a time |
 //! | `table` | [`Table`]: one table and its scans |
-//! | `table_lock`, `table_name` | who has a table for itself; what it is called |
+//! | `table_lock`, `table_name` | which transaction has a table for itself; what it is called |
 //! | `transaction` | [`Transaction`]: reading, writing, changing the catalog |
 //! | `past` | the versions of a row, and changes between commits |
 //! | `primary_key` | keys, their index, uniqueness |

@@ -229,8 +229,8 @@ pub(crate) fn merge_columns(core: &Core, table: &TableData, columns: &[usize]) -
     (0..table.storage.range_count()).filter(merge).count()
 }
 
-/// Merges everything and gives up whatever no snapshot needs and no retention keeps. What others are merging is waited for: who
-/// needs memory would find none while a thread of the pool is at it.
+/// Merges every range and drops history that no snapshot and no retention needs. Waits for merges that run in the
+/// pool, as the caller needs the memory that they are about to release.
 pub(crate) fn reclaim(core: &Core) {
     for table in tables(core) {
         for range in 0..table.storage.range_count() {

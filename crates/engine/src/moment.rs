@@ -89,7 +89,8 @@ impl Database {
         restore(&from, archive.as_ref(), &target, to, &mut progress)
     }
 
-    /// The same on devices, such as some that fail on purpose. For tests.
+    /// Restores a database as [`Database::restore_to`] does, on devices, such as some that fail on purpose. For
+    /// tests.
     #[doc(hidden)]
     pub fn restore_on(
         backup: &Arc<dyn Device>,
@@ -367,7 +368,7 @@ impl History {
 /// Takes the times out of the redo of commits.
 struct Times<'c> {
     clock: &'c WallClock,
-    /// the redo of a transaction whose commit is the next to be read
+    /// the redo of a transaction that has its commit read next
     earlier: Vec<u8>,
 }
 

@@ -72,7 +72,7 @@ impl Table {
         Ok(in_order(self, self.changes_kept(from, to)?))
     }
 
-    /// The same in no order within a commit; all since `from` is kept meanwhile.
+    /// The changes of commits, in no order within a commit; all since `from` is kept meanwhile.
     fn changes_kept(&self, from: Timestamp, to: Timestamp) -> Result<Vec<RowChange>> {
         let (storage, transactions) = (&self.data.storage, &self.database.shared.core.transactions);
         let to = to.min(transactions.0.now());

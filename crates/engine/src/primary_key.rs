@@ -1,4 +1,4 @@
-//! Primary keys: an index of their own, how a key is made of a row's cells, and who has it.
+//! Primary keys: an index of their own, how a key is made of a row's cells, and which record has it.
 //!
 //! Keys of one integer column are kept in a KISS-Tree, all others in a B+tree: both in order, so that ranges of the primary key
 //! are read like those of any other index ([`crate::indexes`]).

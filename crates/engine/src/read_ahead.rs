@@ -1,7 +1,7 @@
 //! Scans of evicted pages read ahead: while one range is worked on, a thread reads back what the next one needs.
 //!
-//! It is one range ahead for whoever scans, and few are underway at a time, so what is held beyond the memory limit is bounded by
-//! the pages of these ranges. A scan whose pages are in memory starts no thread.
+//! Each scan is one range ahead, and few scans are underway at a time, so what is held beyond the memory limit is
+//! bounded by the pages of these ranges. A scan of pages that are in memory starts no thread.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -56,15 +56,15 @@ impl ReadView {
         ReadView { snapshot, held: held.map(Arc::new), _open: None, reads: None }
     }
 
-    /// The same seen by a transaction: with its own writes so far.
+    /// The view as a transaction sees it: with its own writes so far.
     pub(crate) fn within(mut self, snapshot: Snapshot, open: Arc<()>, reads: Option<Arc<ReadSet>>) -> ReadView {
         self.snapshot = Snapshot { at: self.snapshot.at, ..snapshot };
         (self._open, self.reads) = (Some(open), reads);
         self
     }
 
-    /// The same for the sake of its moment: nothing is read through it any more, and what the transaction writes next need
-    /// not be kept from it.
+    /// The view for the sake of its moment: nothing is read through it any more, and what the transaction writes
+    /// next need not be kept from it.
     pub fn closed(mut self) -> ReadView {
         self._open = None;
         self

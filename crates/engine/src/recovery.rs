@@ -128,7 +128,7 @@ impl Names {
         let former = std::mem::take(&mut base.former);
         let newest = std::mem::take(&mut base.names);
         for (_, meaning) in former.iter().filter(|(_, meaning)| !newest.contains_key(&meaning.table.id)) {
-            // Whoever ended it last; no snapshot from before is in use.
+            // The transaction that ended it is over; no snapshot from before is in use.
             meaning.table.lock.retire(meaning.to);
         }
         Names { newest, former: Former::new(former, std::mem::take(&mut base.given_up)) }
@@ -174,7 +174,7 @@ struct Replay {
     tables: HashMap<TableId, Arc<TableData>>,
     names: Names,
     keys: KeysToOrder,
-    /// the redo of a transaction whose commit is the next to be read
+    /// the redo of a transaction that has its commit read next
     earlier: Vec<u8>,
     next_table: TableId,
     table_options: TableOptions,

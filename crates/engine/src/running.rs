@@ -41,7 +41,7 @@ pub enum RunningState {
 /// A wait for a row, or for a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowWait {
-    /// who holds the row, or is before this one in its queue
+    /// the transaction that holds the row, or is before this one in its queue
     pub owner: TxnId,
     /// the table's name, if it was not dropped
     pub table: Option<String>,

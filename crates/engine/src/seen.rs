@@ -1,9 +1,9 @@
 //! Names as a reader sees them: by the commit that decides which rows it sees.
 //!
-//! A statement that looks a name up and then reads the table has to do both by one snapshot. Otherwise it might find the
-//! empty table that a commit put in the place of a full one, and read it as of before that commit. [`Database::table`] finds
-//! what the name means now, which is right for whoever takes its snapshot afterwards and reads nothing else; all others ask
-//! here.
+//! A statement that looks a name up and then reads the table has to do both by one snapshot. Otherwise it might
+//! find the empty table that a commit put in the place of a full one, and read it as of before that commit.
+//! [`Database::table`] finds what the name means now, which is right for a caller that takes its snapshot
+//! afterwards and reads nothing else; all others use this module.
 use types::Snapshot;
 
 use crate::database::Database;

@@ -1,4 +1,4 @@
-//! Sequences: numbers of which each is given out once, to whoever asks and whatever becomes of its transaction.
+//! Sequences: numbers of which each is given out once, to any caller and whatever becomes of its transaction.
 //!
 //! A sequence is a table of one row, as in PostgreSQL, and everything about tables holds for it: its name, its making and
 //! dropping within transactions, the log, checkpoints. The row says from where the numbers go on when the database is
@@ -10,18 +10,20 @@
 //!            [      29 numbers ahead       ]
 //! ```
 //!
-//! When none is left ahead, a small transaction of its own moves the row on, and is on disk before one of the new numbers
-//! leaves this file: who asks may pass its number on without a commit of its own, and a number that came again after a crash
-//! would have been given out twice. So one number in 32 waits for the disk, and of many that are taken at once the last
-//! ([`Sequence::next_values`], for which the row moves on as far as is wanted). Nobody holds the numbers while it waits: others take
-//! those that are ahead, and wait for the same flush. What was ahead when a database is closed is skipped. The step of 32
-//! numbers is PostgreSQL's.
+//! When none is left ahead, a small transaction of its own moves the row on, and is on disk before one of the new
+//! numbers leaves this file: a caller may pass its number on without a commit of its own, and a number that came
+//! again after a crash would have been given out twice. So one number in 32 waits for the disk, and of many that
+//! are taken at once the last ([`Sequence::next_values`], for which the row moves on as far as is wanted). A
+//! waiting caller does not hold the numbers: others take those that are ahead, and wait for the same flush. What
+//! was ahead when a database is closed is skipped. The step of 32 numbers is PostgreSQL's.
 //!
-//! The sequence that a transaction has made is nobody else's until it ends, and gone if it does not commit. Its numbers come from
-//! memory alone, and the transaction writes the row with all else when it commits. Where a transaction only has a sequence for
-//! itself, because it has given it another name, the row is moved on as ever, in the name of that transaction.
+//! The sequence that a transaction has made belongs to it alone until it ends, and is gone if it does not commit.
+//! Its numbers come from memory alone, and the transaction writes the row with all else when it commits. Where a
+//! transaction only has a sequence for itself, because it has given it another name, the row is moved on as ever,
+//! in the name of that transaction.
 //!
-//! A sequence that is changed gets another table, which its *successor* is from the commit on. Who waited for that goes on there.
+//! A sequence that is changed gets another table, which its *successor* is from the commit on. Callers that waited
+//! for that go on there.
 use std::sync::{Arc, OnceLock};
 
 use lineage::Cell;
@@ -244,8 +246,9 @@ impl Sequence {
     /// Gives the next number out. It never comes again, whatever becomes of the transaction or the power.
     ///
     /// # Errors
-    /// [`Error::SequenceEnd`] after the last one. [`Error::NoSuchTable`] if the sequence was dropped; waits for who is about to
-    /// drop or change it, and goes on from what it was changed into. [`Error::Log`] if the number could not be kept.
+    /// [`Error::SequenceEnd`] after the last one. [`Error::NoSuchTable`] if the sequence was dropped; waits for a
+    /// transaction that is about to drop or change it, and goes on from what it was changed into. [`Error::Log`] if
+    /// the number could not be kept.
     pub fn next_value(&self) -> Result<i64> {
         let (number, kept_by) = self.follow(|sequence| sequence.take(1))?;
         self.wait_kept(kept_by)?;

@@ -1,15 +1,16 @@
-//! Rows locked for share, or for share of their key: any number of transactions may do so, and nobody else may change the row, or
-//! its key, meanwhile.
+//! Rows locked for share, or for share of their key: any number of transactions may do so, and no other transaction
+//! may change the row, or its key, meanwhile.
 //!
 //! A row that is locked for update needs no entry anywhere: the uncommitted version of its owner is the lock. Sharers leave
 //! no version; they are listed here, by row. A table without any is told by one word that only sharers write, so writers pay
 //! for share locks only where there are some.
 //!
-//! Nobody is missed: a sharer first enters itself and then looks at the row with the row's latch held for a moment; a
-//! writer appends its version, for which it holds the same latch, and then looks here. Whoever has the latch second sees the
-//! other one, and gives way: a sharer leaves the list again before it waits, a writer takes its version back. So nobody who waits
-//! keeps the row from anybody, and a transaction that shares the row already goes on to change it beside those who wait
-//! for that. A writer looks here before it appends, too, so that its version is not in the way where it can't stay.
+//! No sharer is missed: a sharer first enters itself and then looks at the row with the row's latch held for a
+//! moment; a writer appends its version, for which it holds the same latch, and then looks here. The second of the
+//! two to have the latch sees the other one, and gives way: a sharer leaves the list again before it waits, a
+//! writer takes its version back. So a waiting transaction never keeps the row from others, and a transaction that
+//! shares the row already goes on to change it beside others that wait for that. A writer looks here before it
+//! appends, too, so that its version is not in the way where it can't stay.
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
@@ -74,7 +75,7 @@ impl ShareLocks {
         self.any(rid, |(known, shared)| known == sharer && shared.conflicts_with(strength)).is_some()
     }
 
-    /// Somebody else who shares the row in a way that keeps it from being locked so.
+    /// Another transaction that shares the row in a way that keeps it from being locked so.
     pub(crate) fn other(&self, rid: Rid, own: TxnId, strength: LockStrength) -> Option<TxnId> {
         self.any(rid, |(known, shared)| known != own && shared.conflicts_with(strength))
     }

@@ -68,7 +68,7 @@ pub(crate) struct TableData {
     pub(crate) numbers: Option<Numbers>,
     settings: RwLock<TableSettings>,
     has_changed_keys: AtomicBool,
-    /// Who may write to it.
+    /// Which transactions may write to it.
     pub(crate) lock: TableLock,
 }
 
@@ -133,7 +133,7 @@ impl TableData {
         self.numbers.is_some()
     }
 
-    /// Refuses sequences, whose row only takes numbers.
+    /// Refuses sequences: their row only takes numbers.
     pub(crate) fn check_is_no_sequence(&self) -> Result<()> {
         if self.is_sequence() { Err(Error::SequenceWritten(self.name.to_string())) } else { Ok(()) }
     }
@@ -250,7 +250,7 @@ impl TableData {
         self.has_changed_keys.load(Ordering::Acquire)
     }
 
-    /// To be called before a record is given another key: whoever sees its version also sees this.
+    /// To be called before a record is given another key: a thread that sees its version also sees this.
     pub(crate) fn note_changed_key(&self) {
         if !self.has_changed_keys() {
             self.has_changed_keys.store(true, Ordering::Release);
@@ -313,7 +313,7 @@ impl Table {
         Sequence::of(self, None)
     }
 
-    /// The same for a transaction of this id.
+    /// The sequence that this is, for a transaction of this id, which may have made or changed it.
     pub fn sequence_within(&self, transaction: TxnId) -> Option<Sequence> {
         Sequence::of(self, Some(transaction))
     }
@@ -426,7 +426,7 @@ impl Table {
         Ok(view)
     }
 
-    /// The same for a read that is over when its call returns.
+    /// Holds a snapshot for a read that is over when its call returns.
     fn hold_for_a_moment(&self, sight: Sight<'_>) -> Result<Option<ReadView>> {
         match sight.is_held {
             true => self.check_history(sight.snapshot).map(|()| None),
@@ -444,8 +444,8 @@ impl Table {
         Error::SnapshotTooOld { table: self.data.name.to_string(), at: at.0, oldest: oldest.0 }
     }
 
-    /// The visible row with this primary key as one batch of zero or one row, shaped as a scan's batches are. A key
-    /// with a NULL in it has no row, and neither has one whose row fails a test.
+    /// The visible row with this primary key as one batch of zero or one row, shaped as a scan's batches are. The
+    /// batch is empty for a key with a NULL in it, and for a row that fails a test.
     pub fn lookup<'v>(&self, view: impl Into<Sight<'v>>, key: &[Value], options: &ScanOptions) -> Result<RecordBatch> {
         let sight @ Sight { snapshot, reads, .. } = view.into();
         let key = self.data.key_of_values(key)?;

@@ -1,14 +1,14 @@
-//! Who has a table for itself, and whether the table is still there.
+//! The lock of a table: which transaction has the table for itself, and whether the table is still there.
 //!
 //! ```text
-//! word:  0                      anybody may write
+//! word:  0                      any transaction may write
 //!        id of a transaction    it alone may write, until it ends: it has dropped, emptied, renamed or just locked the table
 //!        commit timestamp       the table is gone since then: it was dropped, or an empty one stands in its place
 //! ```
 //!
-//! This is PostgreSQL's ACCESS EXCLUSIVE without its harm to readers: they do not look here, as what they see stays. Writers
-//! look once, before their first write to the table (`transaction/tables.rs`; `txn::TransactionTable::enter_table` argues
-//! why nobody is missed).
+//! This is PostgreSQL's ACCESS EXCLUSIVE without its harm to readers: they do not look here, as what they see
+//! stays. Writers look once, before their first write to the table (`transaction/tables.rs`;
+//! `txn::TransactionTable::enter_table` argues why none is missed).
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use types::{StartTime, Timestamp, TxnId};
@@ -62,7 +62,7 @@ impl TableLock {
         self.0.store(at.0, Ordering::SeqCst);
     }
 
-    /// The same for a table whose making was taken back.
+    /// Lets nobody write any more, as the making of the table was taken back. To be called by the owner.
     pub(crate) fn never_was(&self) {
         self.0.store(Self::NEVER_WAS, Ordering::SeqCst);
     }

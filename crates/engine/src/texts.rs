@@ -32,8 +32,9 @@ const HASH: FixedState = FixedState::with_seed(0x7e87);
 /// Ids by the hash of their values.
 type Places = OnceLock<Box<[AtomicU32]>>;
 
-/// In which pages text that repeats is kept once, with a Delta Storage Index to find it again. Columns whose values hardly
-/// repeat are kept without anyway. It changes nothing that can be read or that is on disk.
+/// The pages in which text that repeats is kept once, with a Delta Storage Index to find it again. Columns with
+/// values that hardly repeat are kept without anyway. The choice changes nothing that can be read or that is on
+/// disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TextDictionaries {
     /// In none.
@@ -119,7 +120,8 @@ impl TextDictionary for DeltaTexts {
     fn encode(&self, value: &[u8]) -> Option<Encoded> {
         let places = self.places(value);
         for place in places {
-            // Whoever stored an id here had it from the tree: its value is there for those who acquire what he released.
+            // An id stored here came from the tree: its value is visible after this acquire, which pairs with the
+            // release of the store.
             let id = place.load(Ordering::Acquire);
             if self.index.value(ValueId::from_word(id)) == Some(value) {
                 return Some(Encoded { id, is_new: false });

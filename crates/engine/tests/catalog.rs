@@ -1,4 +1,5 @@
-//! Changing the catalog within transactions: who sees what when, who waits for whom, and what is taken back.
+//! Changing the catalog within transactions: what each transaction sees and when, which waits for which, and what
+//! is taken back.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -260,7 +261,8 @@ fn a_writer_by_name_follows_the_name_and_not_the_table() {
     assert_eq!((name.as_str(), table.name()), ("t", "former"));
 }
 
-/// The one who wants the table waits for the first writer, the second writer for the one who wants the table: in no circle.
+/// The transaction that wants the table waits for the first writer, and the second writer for that transaction: in
+/// no circle.
 #[test]
 fn who_comes_while_a_table_is_waited_for_is_not_waited_for() {
     for level in ALL {

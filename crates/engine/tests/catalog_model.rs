@@ -290,7 +290,7 @@ impl Model {
         NAMES[name]
     }
 
-    /// What somebody sees who begins now.
+    /// What a transaction sees that begins now.
     fn newest_sight(&self) -> Sight {
         let state = self.newest();
         let look = |(name, table): (&usize, &TableNumber)| {

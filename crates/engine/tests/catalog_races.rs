@@ -1,9 +1,10 @@
-//! Writers, readers and those who empty a table, all at once.
+//! Writers, readers and transactions that empty a table, all at once.
 //!
-//! Each writer inserts a row into `t` and one into `ledger`. Now and then `t` is emptied, in one of several ways, and the number
-//! of rows in `ledger` is noted in `mark` by the same transaction. So in every snapshot, whenever it was taken, `t` has as many
-//! rows as `ledger` has beyond the mark: unless a row or a change of the catalog became visible before the other, a writer
-//! was missed by who emptied the table, or a row went to a table that was gone.
+//! Each writer inserts a row into `t` and one into `ledger`. Now and then `t` is emptied, in one of several ways,
+//! and the number of rows in `ledger` is noted in `mark` by the same transaction. So in every snapshot, whenever it
+//! was taken, `t` has as many rows as `ledger` has beyond the mark: unless a row or a change of the catalog became
+//! visible before the other, a writer was missed by the transaction that emptied the table, or a row went to a
+//! table that was gone.
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};

@@ -130,7 +130,8 @@ fn what_has_not_changed_is_not_written_again_and_the_log_is_trimmed() {
     assert_eq!(rows_and_sum(&table, None, &db), (640, (0..640).sum::<i64>() as i128 - 3));
 }
 
-/// A key that goes from record to record, in ranges whose images are of different times: the index must know which is the newest.
+/// A key that goes from record to record, in ranges with images of different times: the index must know which is
+/// the newest.
 #[test]
 fn a_key_that_was_deleted_and_inserted_again_has_one_owner_after_recovery() {
     let device = FaultyDevice::new(0);

@@ -1,8 +1,8 @@
 //! Transactions of all commit modes, isolation levels and log partitions that depend on each other, and power loss at any step.
 //!
-//! Every transaction has a number and notes it in a table of its own, so that what survived a crash is known. Each also knows
-//! whose writes it has seen: rows that it read, wrote over, or missed as they were deleted, and tables that others made. After
-//! a crash
+//! Every transaction has a number and notes it in a table of its own, so that what survived a crash is known. Each
+//! also knows the transactions that it has seen: by rows that it read, wrote over, or missed as they were deleted,
+//! and by tables that others made. After a crash
 //! - every acknowledged transaction is there;
 //! - with a transaction everything is there that it has seen, and so on;
 //! - the tables hold what those that are there have written, in their order, and nothing else.
@@ -48,7 +48,7 @@ struct World {
 }
 
 impl World {
-    /// Who has written a row last, as of a commit.
+    /// The last writer of a row, as of a commit.
     fn writer(&self, table: &str, key: i64, at: Timestamp) -> Option<Number> {
         let row = (table.to_string(), key);
         let upto = self.committed.range(..=at.0).rev();
@@ -153,7 +153,7 @@ impl Open {
         if self.options.isolation == Isolation::ReadCommitted { db.newest_commit() } else { self.at }
     }
 
-    /// Notes whose version of a row it has seen, unless that was its own.
+    /// Notes the writer of a row's version as seen, unless it was this transaction.
     fn saw(&mut self, world: &World, table: &str, key: i64, at: Timestamp) {
         if !self.deed.writes.contains_key(&(table.to_string(), key)) {
             self.deed.seen.extend(world.writer(table, key, at));
@@ -162,7 +162,7 @@ impl Open {
 
     /// One statement. An error leaves the transaction to be rolled back.
     fn step(&mut self, db: &Database, world: &World, random: &mut StdRng) -> Result<(), Error> {
-        // Most see little: whoever has seen everything survives nothing.
+        // Most see little: a transaction that has seen everything survives nothing.
         if random.random_bool(0.04) {
             return self.look_around(db, world);
         }
@@ -355,7 +355,7 @@ fn check(db: &Database, world: &mut World, name: &str) -> usize {
     lost_before_last
 }
 
-/// The world of a database whose first tables may not be there yet.
+/// The world of a database that may not have its first tables yet.
 fn reopened(image: &FaultyDevice, world: &mut World, name: &str) -> Option<(Database, usize)> {
     let db = open(image).unwrap_or_else(|error| panic!("{name}: {error}"));
     if db.table("t").is_err() {
@@ -462,7 +462,7 @@ const DEPENDENT: [(&str, Work, Work); 9] = [
     ),
 ];
 
-/// The same where the second one has seen nothing of the first.
+/// Pairs of transactions: a first one that nobody waits for, a second one that has seen nothing of it.
 const INDEPENDENT: [(&str, Work, Work); 4] = [
     ("inserts", |db, t| insert(db, t, 5), |db, t| insert(db, t, 6)),
     (
@@ -507,7 +507,7 @@ fn is_waited_for(isolation: Isolation, first: Work, second: Work, is_late: bool)
             run(Durability::Partition, 1, &|t| t.insert(&own, &[Value::from(1i64), Value::from(n)]).map(drop));
         }
     }
-    // Whoever writes waits for a change of the catalog, whichever it was.
+    // A transaction that writes waits for any change of the catalog.
     assert!(is_late || db.table("u").is_ok() || !db.is_durable(at), "its own rows are nobody else's");
     run(Durability::Partition, 1, &|t| {
         second(&db, t)?;

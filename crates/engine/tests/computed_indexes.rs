@@ -160,7 +160,7 @@ fn keys_of_a_part_are_unique_there_and_rows_come_and_go() {
     set(2, 7).unwrap();
     set(3, 5).unwrap();
     assert_eq!(all(&db, &table, "odd"), [3, 2]);
-    // Someone who leaves keeps the key until he has committed.
+    // A transaction that gives a key up keeps it until it has committed.
     let mut leaving = db.begin().unwrap();
     leaving.update(&table, &[Value::from(2i64)], &[("a", Value::from(2i64))]).unwrap();
     let mut coming = db.begin().unwrap();

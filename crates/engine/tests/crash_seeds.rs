@@ -312,7 +312,7 @@ impl Run {
         let found = contents(db);
         let allowed = self.states.range(self.acknowledged..).filter(|(_, state)| **state == found);
         let base = self.states.range(..=self.acknowledged).next_back().filter(|(_, state)| **state == found);
-        // Of several that are alike the one is meant whose number is the database's.
+        // Of several equal states, the one with the database's number is meant.
         let newest = db.snapshot().at.0;
         let at = allowed.chain(base).map(|(at, _)| *at).filter(|at| *at <= newest).max();
         let Some(at) = at else {

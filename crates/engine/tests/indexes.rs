@@ -1,4 +1,4 @@
-//! Indexes, case by case: who has a key, and who waits for whom.
+//! Indexes, case by case: which record has a key, and which transaction waits for which.
 use std::thread;
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What each isolation level promises, one situation after the other; who waits for whom, and what savepoints take back.
+//! What each isolation level promises, one situation after the other; which transaction waits for which, and what
+//! savepoints take back.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;

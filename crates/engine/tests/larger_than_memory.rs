@@ -75,7 +75,7 @@ fn check_memory(db: &Database) {
     check_within(db, LIMIT + SLACK);
 }
 
-/// Evicted pages go once those who read them have gone on, which takes its time where other programs have the processors.
+/// Evicted pages go once their readers have gone on, which takes its time where other programs have the processors.
 fn check_within(db: &Database, bytes: u64) {
     let end = Instant::now() + Duration::from_secs(20);
     while db.memory_used_bytes() > bytes {
@@ -288,7 +288,7 @@ fn a_statement_fails_when_evicting_does_not_help() {
     load(&db, &table, 5_000..6_000);
 }
 
-/// A blob that is damaged is an error of those who need its page, names the file, and harms nobody else.
+/// A blob that is damaged is an error of the statements that need its page, names the file, and harms no other.
 #[test]
 fn a_damaged_page_is_an_error_and_other_pages_go_on() {
     let directory = tempfile::tempdir().unwrap();

@@ -130,7 +130,7 @@ fn random_value(rng: &mut StdRng, column: usize) -> Value {
     }
 }
 
-/// The same random change of each table.
+/// Makes one random change in both tables.
 fn change_both(transaction: &mut Transaction, tables: &[Table; 2], rng: &mut StdRng) {
     let key = [Value::from(rng.random_range(0..60i64))];
     let fresh: Vec<Value> = (0..TYPES.len()).map(|column| random_value(rng, column)).collect();

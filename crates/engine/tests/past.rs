@@ -16,7 +16,7 @@ fn small_ranges() -> OpenOptions {
     OpenOptions { range_records: Some(64), merge_tail_records: Some(20), ..OpenOptions::default() }
 }
 
-/// A table of keys and numbers whose past is kept for this long.
+/// A table of keys and numbers that has its past kept for this long.
 fn table(db: &Database, retention: Retention) -> Table {
     let columns = vec![Column::new("id", DataType::BigInt), Column::new("x", DataType::BigInt)];
     let settings = TableSettings { retention, ..TableSettings::default() };

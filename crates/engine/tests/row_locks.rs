@@ -1,5 +1,5 @@
-//! The four strengths of row locks: who keeps whom from a row, who waits for whom, and that nobody is told of a deadlock where there is
-//! none. PostgreSQL's answers to the same scripts are in `tests/wire/protocol.py`.
+//! The four strengths of row locks: which keeps off which, which transaction waits for which, and that no deadlock
+//! is reported where there is none. PostgreSQL's answers to the same scripts are in `tests/wire/protocol.py`.
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::thread;
@@ -210,7 +210,7 @@ fn who_shares_a_row_may_change_it_beside_those_who_wait_for_that() {
     }
 }
 
-/// Two who share a row and both want to change it wait for each other; one is told.
+/// Two transactions that share a row and both want to change it wait for each other; one is the victim.
 #[test]
 fn of_two_who_share_a_row_and_want_to_change_it_one_is_told() {
     let (db, table) = filled(1);
@@ -232,7 +232,8 @@ fn of_two_who_share_a_row_and_want_to_change_it_one_is_told() {
     assert_eq!((told, outcomes.iter().filter(|outcome| outcome.is_ok()).count()), (1, 1), "{outcomes:?}");
 }
 
-/// Who shares the key beside an update is waited for as soon as the update is followed by more, and waits if that came first.
+/// A transaction that shares the key beside an update is waited for as soon as the update is followed by more, and
+/// waits if that came first.
 #[test]
 fn an_update_goes_on_to_a_delete_once_nobody_shares_the_key() {
     let (db, table) = filled(1);
@@ -251,7 +252,7 @@ fn an_update_goes_on_to_a_delete_once_nobody_shares_the_key() {
     assert!(savepoint_was_before[0].is_ok());
 }
 
-/// Who waits for a delete goes on when that is taken back, although an update before it stands.
+/// A transaction that waits for a delete goes on when that is taken back, although an update before it stands.
 #[test]
 fn who_shares_the_key_goes_on_when_the_delete_is_taken_back() {
     let (db, table) = filled(1);

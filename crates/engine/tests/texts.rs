@@ -37,7 +37,7 @@ fn insert(db: &Database, table: &Table, ids: std::ops::Range<i64>) {
     transaction.commit().unwrap();
 }
 
-/// Gives a row what belongs to another number, and leaves alone who else does so at the same time.
+/// Gives a row what belongs to another number. A conflict with another update is retried.
 fn update(db: &Database, table: &Table, id: i64, n: i64) {
     let changes = [("n", Value::from(n)), ("name", name(n)), ("code", code(n))];
     db.run(TransactionOptions::default(), |transaction| transaction.update(table, &[Value::from(id)], &changes))

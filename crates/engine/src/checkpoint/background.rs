@@ -106,7 +106,7 @@ impl State {
                 continue;
             }
             drop(is_stopping);
-            // A failure leaves the log as it is, and is told to whoever asks for a checkpoint.
+            // A failure leaves the log as it is, and is reported to the next caller that asks for a checkpoint.
             let taken = self.with_checkpoint(|_, report| Ok(report.time));
             failed = taken.is_err().then(Instant::now);
             rest_from_memory = (Instant::now(), REST_FROM_MEMORY * taken.unwrap_or_default());

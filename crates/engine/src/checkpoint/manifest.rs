@@ -115,8 +115,8 @@ impl RangeContents {
 }
 
 impl TableContents {
-    /// Those of a table whose images are these. To be called after the images were taken: what a key change in them
-    /// has noted must not be missing.
+    /// The manifest of a table from the images of its ranges. To be called after the images were taken: what a key
+    /// change in them has noted must not be missing.
     pub(crate) fn new(
         (name, from): (String, Timestamp),
         settings: TableSettings,

@@ -1,9 +1,9 @@
 //! Getting tables and their indexes back from a checkpoint, many ranges at a time.
 //!
-//! An index lists the records of a key from the newest to the oldest, and whoever looks for the one that has the key now
-//! relies on that. Ranges come back in no particular order, and the log adds records to some of them that are older than
-//! those of others. So keys that get a second record are noted, and put in order at the end ([`KeysToOrder`]); they are few, as
-//! a key has several records only where it was deleted and inserted again.
+//! An index lists the records of a key from the newest to the oldest, and a lookup of the record that has the key
+//! now relies on that. Ranges come back in no particular order, and the log adds records to some of them that are
+//! older than those of others. So keys that get a second record are noted, and put in order at the end
+//! ([`KeysToOrder`]); they are few, as a key has several records only where it was deleted and inserted again.
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,7 +49,7 @@ impl Base {
     }
 }
 
-/// Keys that have several records, whose order is not known yet.
+/// Keys that have several records, not in order yet.
 #[derive(Default)]
 pub(crate) struct KeysToOrder(Mutex<HashMap<TableId, HashSet<IndexKey>>>);
 

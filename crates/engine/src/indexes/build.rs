@@ -68,7 +68,8 @@ pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) 
     Ok(())
 }
 
-/// Puts the records of each key in the order in which they got it, which whoever looks for the one that has it now relies on.
+/// Puts the records of each key in the order in which they got it. A lookup of the record that has the key now
+/// relies on it.
 pub(crate) fn order(
     table: &TableData,
     index: &IndexData,
@@ -84,8 +85,8 @@ pub(crate) fn order(
     Ok(())
 }
 
-/// Puts records that have had one key in the order in which they got it: whoever looks for the one that has it begins at the end. Of
-/// those that one commit inserted, those that it gave up come first.
+/// Puts records that have had one key in the order in which they got it: a lookup of the one that has it begins at
+/// the end. Of those that one commit inserted, those that it gave up come first.
 fn order_holders(table: &TableData, rids: &mut [Rid], transactions: &Transactions) -> Result<()> {
     let mut holders = Vec::with_capacity(rids.len());
     for rid in rids.iter() {

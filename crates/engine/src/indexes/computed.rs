@@ -207,7 +207,7 @@ impl IndexData {
         Keyed { key: self.shape.key(parts), is_compared }
     }
 
-    /// What a row is entered under whose cells in [`IndexData::columns`] these are; `None` if it has no entry.
+    /// The key under which a row is entered, from its cells in [`IndexData::columns`]; `None` if it has no entry.
     ///
     /// # Errors
     /// [`Error::Expression`] if an expression fails for it.
@@ -277,10 +277,10 @@ impl IndexData {
     }
 }
 
-/// Rows whose keys are worked out together.
+/// Rows that have their keys worked out together.
 pub(crate) const ROWS_AT_ONCE: usize = 1024;
 
-/// What the rows of a batch are entered under, in the indexes whose keys are worked out.
+/// The keys of the rows of a batch, in the indexes that have their keys worked out.
 pub(crate) struct KeysOfBatch(Vec<(Arc<IndexData>, Vec<Option<Keyed>>)>);
 
 impl KeysOfBatch {
@@ -309,7 +309,7 @@ impl KeysOfBatch {
 pub(crate) struct KeysOfRows<'i, T, F> {
     index: &'i IndexData,
     take: F,
-    /// of an index whose keys are worked out
+    /// of an index that has its keys worked out
     builders: Vec<ColumnBuilder>,
     rows: Vec<T>,
 }

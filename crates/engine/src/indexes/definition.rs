@@ -18,7 +18,7 @@ pub enum IndexMethod {
     /// In order, for keys of any kind, in a B+tree.
     #[default]
     Btree,
-    /// In order, for one column whose values are numbers of 64 bits at most, in a KISS-Tree.
+    /// In order, for one column with values that are numbers of 64 bits at most, in a KISS-Tree.
     Kiss,
     /// Without order, for lookups of whole keys, in a hash table.
     Hash,
@@ -35,7 +35,7 @@ impl IndexMethod {
     }
 }
 
-/// An expression over the columns of one row, whose value depends on nothing else.
+/// An expression over the columns of one row, with a value that depends on nothing else.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IndexExpression {
     /// How it is written, as messages show it: a call of a function, or anything else in parentheses.
@@ -94,19 +94,19 @@ impl IndexDefinition {
         }
     }
 
-    /// The same, refusing a second row with one key.
+    /// Makes the index refuse a second row with one key.
     pub fn unique(mut self) -> IndexDefinition {
         self.unique = true;
         self
     }
 
-    /// The same with another method.
+    /// Sets the method.
     pub fn using(mut self, method: IndexMethod) -> IndexDefinition {
         self.method = method;
         self
     }
 
-    /// The same of the rows alone for which a condition holds.
+    /// Limits the index to the rows for which a condition holds.
     pub fn only_where(mut self, predicate: IndexExpression) -> IndexDefinition {
         self.predicate = Some(predicate);
         self

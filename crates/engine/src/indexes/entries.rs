@@ -6,7 +6,7 @@
 //! | `kiss` | words | a KISS-Tree of keys with their Rids |
 //! | `hash` | words, bytes | a hash table of keys with their Rids |
 //!
-//! Rows with NULL in an index whose keys are words stand in a tree of their own, behind all others.
+//! In an index with keys that are words, rows with NULL stand in a tree of their own, behind all others.
 use std::ops::Bound;
 
 use index::{

@@ -6,22 +6,22 @@
 //!           -> passed on if that version has the entry's key
 //! ```
 //!
-//! An index has an entry (key, base Rid) for every key that any version of a record has which somebody may still see, and
-//! perhaps more: entries stay when a version is overwritten or rolled back. So a reader checks the key on the version
-//! that it sees (L-Store, section 3). As a record has one visible version, and that has one key, no record comes
-//! twice, and those that come are in the order of their keys.
+//! An index has an entry (key, base Rid) for every key of every version of a record that a snapshot may still see,
+//! and perhaps more: entries stay when a version is overwritten or rolled back. So a reader checks the key on the
+//! version that it sees (L-Store, section 3). As a record has one visible version, and that has one key, no record
+//! comes twice, and those that come are in the order of their keys.
 //!
 //! An index is not versioned: it serves every snapshot from the table's horizon on, also from before it was made, and a
 //! definition is there for everybody once it is committed, whatever their snapshot. It is not in the log or in
 //! checkpoints but for its definition; opening a database builds it again.
 //!
-//! **Expressions and predicates.** A key may be worked out of a row, and an index may be of some rows only (`computed`). What
-//! is said above of keys holds for these: a version without a key has no entry, and whoever changes a column that an index
-//! reads may give the record another key, one where it had none, or none. Nothing is taken out then, as older snapshots still
-//! find the version before; readers pass over the one that has no key.
+//! **Expressions and predicates.** A key may be worked out of a row, and an index may be of some rows only
+//! (`computed`). Such keys follow the rules above: a version without a key has no entry, and a change of a column
+//! that an index reads may give the record another key, one where it had none, or none. Nothing is taken out then,
+//! as older snapshots still find the version before; readers pass over the one that has no key.
 //!
-//! **Entries that nobody needs** are those of records that were rolled back, which go at once, and those of versions that
-//! were given up, which the merge threads take out from time to time, in the primary key as well.
+//! **Entries that are no longer needed** are those of records that were rolled back, which go at once, and those of
+//! versions that were given up, which the merge threads take out from time to time, in the primary key as well.
 //!
 //! | module | subject |
 //! |---|---|
@@ -31,7 +31,7 @@
 //! | `entries` | the structures of the `index` crate behind one interface |
 //! | `build` | entering what a table has |
 //! | `scan` | reading rows through an index |
-//! | `sweep` | taking out entries that nobody needs |
+//! | `sweep` | taking out entries that are no longer needed |
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -177,7 +177,7 @@ impl IndexData {
         let computed = Computed::new(&self.definition, schema.columns(), &self.columns, compiler);
         let computed =
             computed.map_err(|error| Error::BadIndex { index: self.definition.name.clone(), why: error.message })?;
-        // Who compiled it before compiled the same.
+        // An earlier thread that compiled it compiled the same.
         let _ = place.set(computed);
         Ok(())
     }
@@ -226,7 +226,7 @@ impl IndexData {
         self.has_changed_keys.load(Ordering::Acquire)
     }
 
-    /// To be called before a record is given another key: whoever sees its version also sees this.
+    /// To be called before a record is given another key: a thread that sees its version also sees this.
     pub(crate) fn note_changed_key(&self) {
         if !self.has_changed_keys() {
             self.has_changed_keys.store(true, Ordering::Release);

@@ -1,6 +1,6 @@
 //! Keys of indexes: how the cells of a row become one, so that keys compare as the rows do.
 //!
-//! A key of one column whose values are words is a word; any other is a byte string, column after column:
+//! A key of one column of words is a word; any other is a byte string, column after column:
 //!
 //! ```text
 //! value of a word       1 | 8 bytes, the most significant first
@@ -25,7 +25,7 @@ const NULL: u8 = 2;
 pub(crate) enum IndexKey {
     Word(u64),
     Bytes(Box<[u8]>),
-    /// NULL in the one column of an index whose keys are words.
+    /// NULL in the one column of an index that has words as keys.
     Null,
 }
 
@@ -121,8 +121,8 @@ impl KeyShape {
         bytes
     }
 
-    /// The entries of rows whose first columns have these values and whose next column, if there is one, lies between the
-    /// bounds. A bound leaves out NULL.
+    /// The entries of rows that have these values in the first columns and lie between the bounds in the next
+    /// column, if there is one. A bound leaves out NULL.
     pub(crate) fn bounds(&self, equal: &[Cell<'_>], low: Bound<Cell<'_>>, high: Bound<Cell<'_>>) -> Bounds {
         if self.is_word() {
             return self.word_bounds(equal, low, high);
@@ -202,8 +202,8 @@ fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The rows that an index is asked for: those whose first columns have certain values (NULL for IS NULL), and whose next
-/// one lies between two bounds. A bound leaves out NULL; a NULL as a bound leaves out all.
+/// The rows that an index is asked for: those that have certain values in the first columns (NULL for IS NULL) and
+/// lie between two bounds in the next one. A bound leaves out NULL; a NULL as a bound leaves out all.
 #[derive(Clone, PartialEq, Debug)]
 pub struct IndexRange {
     /// values of the index's first columns
@@ -220,12 +220,12 @@ impl IndexRange {
         IndexRange::equal(Vec::new())
     }
 
-    /// Rows whose first columns have these values.
+    /// Rows that have these values in the first columns.
     pub fn equal(values: Vec<Value>) -> IndexRange {
         IndexRange { equal: values, low: Bound::Unbounded, high: Bound::Unbounded }
     }
 
-    /// Rows whose first column lies between two bounds.
+    /// Rows that lie between two bounds in the first column.
     pub fn between(low: Bound<Value>, high: Bound<Value>) -> IndexRange {
         IndexRange { equal: Vec::new(), low, high }
     }

@@ -14,7 +14,7 @@ use crate::read_view::{ReadView, Sight};
 use crate::row::{Cells, Fitted};
 use crate::table::{Rows, ScanOptions, Table, TableData};
 
-/// Entries that are looked at together at first; each time twice as many, so that who wants few rows reads few.
+/// Entries that are looked at together at first; each time twice as many, so that a reader of few rows reads few.
 const ENTRIES_FIRST: usize = 16;
 const ENTRIES_MAX: usize = 1024;
 
@@ -85,7 +85,7 @@ impl TableData {
         entries.iter().for_each(|(_, rid)| self.storage.prefetch_newest(guard, *rid));
     }
 
-    /// Passes the rows of some entries to `take`, of those whose visible version has the entry's key: the cells of
+    /// Passes the rows of some entries to `take` if their visible version has the entry's key: the cells of
     /// `columns`.
     fn read_entries(
         &self,
@@ -114,8 +114,8 @@ impl TableData {
         Ok(())
     }
 
-    /// The same where keys have to be worked out, which is done for many rows at a time. A view sees the same version both times
-    /// that it is looked at.
+    /// Passes the rows of some entries to `take` where keys have to be worked out, which is done for many rows at a
+    /// time. A view sees the same version both times that it is looked at.
     fn read_computed(
         &self,
         view: View<'_, Transactions>,

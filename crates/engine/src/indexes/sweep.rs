@@ -1,13 +1,14 @@
-//! Taking out entries that nobody needs any more: of versions that were given up, and of updates that were rolled back.
+//! Taking out entries that are no longer needed: of versions that were given up, and of updates that were rolled
+//! back.
 //!
 //! ```text
 //! walk through an index ──> entries that no version explains ──> look again while the entry is latched ──> remove
 //! ```
 //!
-//! A version explains an entry if it has its key and somebody may still see it: it is visible in a snapshot that is kept, or
-//! not decided yet. A writer appends its version first and then enters the key, which takes the entry's latch. So whoever
-//! looks under the latch and finds no version with the key knows that each one that comes later enters it anew, and each
-//! that committed earlier was looked at: the entry can go, and no reader ever misses it.
+//! A version explains an entry if it has its key and a snapshot may still see it: it is visible in a snapshot that
+//! is kept, or not decided yet. A writer appends its version first and then enters the key, which takes the entry's
+//! latch. If a thread looks under the latch and finds no version with the key, each version that comes later enters
+//! the key anew, and each that committed earlier was looked at: the entry can go, and no reader ever misses it.
 //!
 //! The merge threads do this for a table once enough keys were given up, some entries at a time. Nothing goes while a table keeps
 //! all its history, as nothing is given up.

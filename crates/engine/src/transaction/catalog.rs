@@ -4,24 +4,26 @@
 //! rolled back; the transaction itself sees it at once ([`Transaction::table`]), and a savepoint takes it back. It goes to
 //! the log as a part of the transaction's redo, so that a crash leaves either all of it or nothing.
 //!
-//! **Names.** A statement first claims the names that it touches, until the transaction ends or the statement is rolled
-//! back. Another transaction that wants to make, drop, empty, rename or set a table of that name waits, at every isolation
-//! level, and then goes on from what the name means by then, or fails as it would have without waiting: of two who make a
-//! table of one name the second one is told that it exists, unless the first one rolls back.
+//! **Names.** A statement first claims the names that it touches, until the transaction ends or the statement is
+//! rolled back. Another transaction that wants to make, drop, empty, rename or set a table of that name waits, at
+//! every isolation level, and then goes on from what the name means by then, or fails as it would have without
+//! waiting: of two transactions that make a table of one name the second one is told that it exists, unless the
+//! first one rolls back.
 //!
-//! **Tables.** Dropping, emptying and renaming a table, and [`Transaction::lock_table`], take it for the transaction alone,
-//! like PostgreSQL's ACCESS EXCLUSIVE: they wait for every running transaction that has written to the table or locked a row
-//! of it, and who wants to do so afterwards waits for them, at every isolation level. Then it goes on, or the table is gone
-//! ([`Error::NoSuchTable`]); or, for a transaction whose snapshot still has the table, it is a conflict like any other. Who
-//! writes by name is spared that by [`Transaction::table_to_write`].
+//! **Tables.** Dropping, emptying and renaming a table, and [`Transaction::lock_table`], take it for the
+//! transaction alone, like PostgreSQL's ACCESS EXCLUSIVE: they wait for every running transaction that has written
+//! to the table or locked a row of it, and a transaction that wants to do so afterwards waits for them, at every
+//! isolation level. Then it goes on, or the table is gone ([`Error::NoSuchTable`]); or, for a transaction with a
+//! snapshot that still has the table, it is a conflict like any other. [`Transaction::table_to_write`] spares that
+//! to a transaction that writes by name.
 //!
-//! **Readers** neither wait nor are waited for, unlike in PostgreSQL: those who see the table go on reading what they see.
-//! Its data is freed when no snapshot in use sees it, its retention does not keep its past, and no handle is left. Above
-//! READ COMMITTED a transaction sees the catalog of its snapshot (`catalog.rs`), with its own changes: a table made later is
-//! not there, one that was dropped later still is, one that was emptied later is full. To change what others have changed
-//! since the snapshot is a conflict. A serializable transaction that has read a table, or asked what a name means, can't
-//! commit after a commit that took the table away or gave the name another meaning; a list of all names is not looked at
-//! again.
+//! **Readers** neither wait nor are waited for, unlike in PostgreSQL: those that see the table go on reading what
+//! they see. Its data is freed when no snapshot in use sees it, its retention does not keep its past, and no handle
+//! is left. Above READ COMMITTED a transaction sees the catalog of its snapshot (`catalog.rs`), with its own
+//! changes: a table made later is not there, one that was dropped later still is, one that was emptied later is
+//! full. To change what others have changed since the snapshot is a conflict. A serializable transaction that has
+//! read a table, or asked what a name means, can't commit after a commit that took the table away or gave the name
+//! another meaning; a list of all names is not looked at again.
 //!
 //! Settings take effect for the background work at the commit; they keep no writer out.
 use std::sync::Arc;
@@ -85,8 +87,8 @@ impl Transaction {
         found.map(|data| self.table_of(data)).ok_or_else(|| Error::NoSuchTable(name.into()))
     }
 
-    /// The same for a table that is about to be written to, or whose rows are to be locked: waits for who has it for itself,
-    /// and keeps it there until the transaction ends.
+    /// The table of this name for writing to it, or for locking its rows: waits for a transaction that has it for
+    /// itself, and keeps it there until this transaction ends.
     ///
     /// # Errors
     /// [`Error::TableChanged`] if the snapshot's table was dropped or replaced meanwhile; READ COMMITTED goes on with the
@@ -238,7 +240,7 @@ impl Transaction {
         }
     }
 
-    /// Keeps others from changing what a name means; waits for who does.
+    /// Keeps others from changing what a name means; waits for a transaction that is changing it.
     pub(super) fn claim(&mut self, name: &str) -> Result<()> {
         let is_held = |anchor: &Anchor, owner| anchor.core.catalog.is_claimed_by(name, owner);
         self.when_granted(row_of_name(name), &is_held, &mut |transaction| {

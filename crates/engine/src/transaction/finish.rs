@@ -75,7 +75,7 @@ impl Transaction {
 
     /// Where its redo goes: to the partition that has the first part of it, if one has.
     pub(super) fn log_place(&self) -> LogPlace {
-        // Whose tables are there must not depend on the partition.
+        // Which tables are there must not depend on the partition.
         let durability = match self.options.durability {
             Durability::Partition if self.catalog.is_some() => Durability::Sync,
             durability => durability,

@@ -155,7 +155,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Waits for those who write to a table now.
+    /// Waits for the transactions that write to a table now.
     fn await_writers(&self, data: &Arc<TableData>) -> Result<()> {
         let (transactions, deadline) = (&self.transactions().0, self.lock_deadline());
         for user in transactions.other_users(self.handle(), data.id) {
@@ -275,7 +275,7 @@ pub(super) fn publish_indexes(steps: &[Step], at: Timestamp) {
 }
 
 impl Database {
-    /// Makes an index of a table, in a transaction of its own; waits for those who write to the table now.
+    /// Makes an index of a table, in a transaction of its own; waits for transactions that write to the table now.
     pub fn create_index(&self, table: &str, definition: IndexDefinition) -> Result<Index> {
         self.alone(|transaction| transaction.create_index(table, definition))
     }

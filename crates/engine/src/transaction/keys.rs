@@ -1,8 +1,8 @@
 //! The keys that rows enter: of the primary key, and of every index of the table.
 //!
-//! A key that only one record may have is claimed under the latch of its entry, by asking what each record is doing now
-//! that ever had it. One that a running transaction may give up, or take back by rolling back, is waited for under READ
-//! COMMITTED; above, who finds it so has lost.
+//! A key that only one record may have is claimed under the latch of its entry, by checking the current state of
+//! every record that ever had it. If a running transaction may give the key up, or take it back by rolling back,
+//! READ COMMITTED waits for that transaction; SNAPSHOT and SERIALIZABLE fail with a conflict.
 use std::sync::Arc;
 
 use index::Holder;
@@ -111,15 +111,15 @@ impl Transaction {
                 return self.enter_key(data, &**index, &key, rid);
             }
             Ok(Some(keyed)) => index.entries.insert(&keyed.key, rid),
-            // Whoever has dropped an index is not troubled by what it can't take.
+            // A transaction that has dropped an index does not fail for a key that the index can't take.
             Err(_) if self.has_dropped_index(index) => {}
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    /// Enters `rid` under its key, unless another record has the key. Waits for who may give it up where the isolation level
-    /// says so.
+    /// Enters `rid` under its key, unless another record has the key. Where the isolation level says so, waits for
+    /// a transaction that may give the key up.
     pub(super) fn enter_key<U: Unique>(
         &mut self,
         data: &Arc<TableData>,

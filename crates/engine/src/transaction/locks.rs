@@ -1,13 +1,14 @@
 //! Waiting for other transactions, and locking rows without a change.
 //!
-//! The uncommitted version of a record is its lock. Who wants to write it too waits until that version's transaction has
-//! ended (`txn`: one queue a row, deadlocks found), and looks again. Locking a row for update appends a version that says
-//! nothing, which is a tombstone from the end of the transaction on. How strong the lock is that a transaction has by what it has
-//! appended, `lineage::Hold` says: who only shares the key does not wait for an update of other columns.
+//! The uncommitted version of a record is its lock. A transaction that wants to write the record too waits until
+//! that version's transaction has ended (`txn`: one queue a row, deadlocks found), and looks again. Locking a row
+//! for update appends a version that says nothing, which is a tombstone from the end of the transaction on.
+//! `lineage::Hold` tells how strong a lock the appended versions are: a transaction that only shares the key does
+//! not wait for an update of other columns.
 //!
-//! Who shares a row stands on a list (`share_locks.rs`). A writer that has to wait for one of them appends nothing before, or
-//! takes it back, and it waits for that transaction itself and not in the row's queue. Nor does one wait in the queue that shares the
-//! row itself: those in the queue may be waiting for it.
+//! The sharers of a row stand on a list (`share_locks.rs`). A writer that has to wait for one of them appends
+//! nothing before, or takes it back, and it waits for that transaction itself and not in the row's queue. Nor does
+//! a transaction wait in the queue that shares the row itself: those in the queue may be waiting for it.
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,7 +44,7 @@ pub(super) enum Tried<T> {
 pub(super) enum Obstacle {
     /// Its version of the row, or its lock.
     Version,
-    /// The same, because it may end the row or change its key.
+    /// Its version of the row, or its lock, because it may end the row or change its key.
     WholeVersion,
     /// That it shares the row, which is to be locked so.
     Share(LockStrength),
@@ -160,12 +161,12 @@ impl Transaction {
         error
     }
 
-    /// Whether it met a conflict that may not come again, and to whom it lost a row.
+    /// Whether it met a conflict that may not come again, and the transaction that it lost a row to.
     pub(crate) fn loss(&mut self) -> (bool, Option<Lost>) {
         (self.has_lost.get(), self.lost.take())
     }
 
-    /// Has those look again who wait for this transaction, as it has given something up.
+    /// Wakes the transactions that wait for this one to look again, as it has given something up.
     pub(super) fn wake_waiters(&self) {
         self.transactions().0.wake_waiters(self.handle());
     }
@@ -335,7 +336,7 @@ impl Transaction {
                     }
                 },
             };
-            // The owner may be waiting for those who share the row.
+            // The owner may be waiting for the transactions that share the row.
             transaction.stop_sharing(data, rid, strength);
             Self::held(data, (rid, owner, by), wait)
         });
@@ -402,7 +403,7 @@ pub(super) fn hold_of(data: &TableData, change: Change<'_>) -> Hold {
     hold_beside(data, change, &touched)
 }
 
-/// The same where the indexes are known of which the change touches columns.
+/// How much of a row a change needs, for a change that touches columns of these indexes.
 #[inline]
 pub(super) fn hold_beside(data: &TableData, change: Change<'_>, touched: &Indexes) -> Hold {
     let is_key = match (change, &data.primary_key) {

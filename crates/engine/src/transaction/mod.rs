@@ -100,9 +100,10 @@ pub struct Transaction {
     log_partition: Option<usize>,
     /// A range, with the position of its table, that the merge can't keep up with.
     crowded: Option<(u32, usize)>,
-    /// Whether it met something that will not happen again if it is done again from the start.
+    /// Set after a transient failure (a conflict, a deadlock): the transaction may succeed if it is run again from
+    /// the start.
     has_lost: Shell<bool>,
-    /// To whom it lost a row.
+    /// The transaction that it lost a row to.
     lost: Option<Lost>,
 }
 
@@ -292,7 +293,7 @@ impl Transaction {
         data.read(view, &key, columns, |_, cells| take(cells))
     }
 
-    /// The same for transactions that take a snapshot for each read, or note what they read or see.
+    /// Reads a row for transactions that take a snapshot for each read, or note what they read or see.
     #[inline(never)]
     fn read_otherwise<R>(
         &self,
@@ -345,8 +346,8 @@ impl Transaction {
         if table.data.home == self.home { Ok(()) } else { Err(Error::NoSuchTable(table.data.name.to_string())) }
     }
 
-    /// Refuses tables that were dropped or replaced as well: what is written there nobody would find. Waits for who has the table
-    /// for itself.
+    /// Refuses tables that were dropped or replaced as well: what is written there would be lost. Waits for a
+    /// transaction that has the table for itself.
     #[inline]
     fn check_writable(&mut self, table: &Table) -> Result<()> {
         if self.writable == Arc::as_ptr(&table.data).addr() { Ok(()) } else { self.begin_to_write(table) }

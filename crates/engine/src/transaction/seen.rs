@@ -1,14 +1,14 @@
-//! Which commits a transaction has seen: what it depends on, if it is to be acknowledged by its own log partition
-//! ([`Durability::Partition`](crate::Durability)).
+//! The commits that a transaction has seen: it depends on them, if it is to be acknowledged by its own log
+//! partition ([`Durability::Partition`](crate::Durability)).
 //!
-//! A transaction depends on every commit whose versions it has read or written over, and on those by which a row was gone
-//! or a key free where it looked. They are noted as they are met:
+//! A transaction depends on every commit that wrote a version which it has read or written over, and on those by
+//! which a row was gone or a key free where it looked. They are noted as they are met:
 //!
 //! | what it does | what is noted |
 //! |---|---|
 //! | reads a row by key, and finds it | the commit that wrote the version |
 //! | updates or deletes a row | the commit that wrote the version before |
-//! | inserts a row whose key no other record ever had | nothing |
+//! | inserts a row with a key that no other record ever had | nothing |
 //! | finds no row, finds another record with the key, locks a row | all commits so far |
 //! | takes a view, for a scan | all commits that the view sees |
 //! | begins to write to a table | the newest change of the catalog |
@@ -20,9 +20,9 @@
 //!
 //! What is on disk already is not noted at all. How the log goes on with the rest is told in `durability/src/dependency.rs`.
 //!
-//! Only transactions pay for this that ask for it before they begin, but for a test of a pointer. One that asks later depends
-//! on all commits so far. One that changes the catalog waits for all before it, like any other: whose tables are there must not
-//! depend on the partition.
+//! Only transactions pay for this that ask for it before they begin, but for a test of a pointer. One that asks
+//! later depends on all commits so far. One that changes the catalog waits for all before it, like any other: which
+//! tables are there must not depend on the partition.
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 

@@ -37,8 +37,8 @@ impl Transaction {
         })
     }
 
-    /// Gives a sequence other options; lets it go on with `restart`, if given, or else where it stands. Waits for those who have
-    /// taken numbers from it only while they write its row.
+    /// Gives a sequence other options; lets it go on with `restart`, if given, or else where it stands. Waits for
+    /// transactions that have taken numbers from it only while they write its row.
     pub fn alter_sequence(&mut self, name: &str, options: SequenceOptions, restart: Option<i64>) -> Result<()> {
         options.check()?;
         self.change_catalog(|transaction| {
@@ -103,7 +103,7 @@ impl Transaction {
     /// Lets the transaction write the row of a sequence, in the name of another one if that has it for itself.
     pub(crate) fn enter_sequence(&mut self, data: &Arc<TableData>, owner: Option<TxnId>) -> Result<()> {
         match data.lock.standing() {
-            // The owner is at a statement that waits for this, so it neither ends nor looks who uses the table.
+            // The owner is at a statement that waits for this, so it neither ends nor looks for users of the table.
             Standing::Locked(other) if Some(other) == owner => {
                 self.position(data);
                 Ok(())

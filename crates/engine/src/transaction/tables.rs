@@ -1,9 +1,10 @@
 //! The tables that a transaction writes to, and those that it has for itself.
 //!
-//! Before its first write to a table a transaction notes that it uses it, until it ends; notes of a part that was rolled back
-//! stay. Who wants a table for itself sets the table's lock, so that nobody else begins to write, and waits until those have
-//! ended who do (`table_lock.rs`, `txn::TransactionTable::enter_table`). Waits of both kinds are waits for transactions like
-//! those for rows: deadlocks are found, and the lock timeout and interrupts end them. Readers take no part.
+//! Before its first write to a table a transaction notes that it uses it, until it ends; notes of a part that was
+//! rolled back stay. A transaction that wants a table for itself sets the table's lock, so that no other begins to
+//! write, and waits until the running writers have ended (`table_lock.rs`, `txn::TransactionTable::enter_table`).
+//! Waits of both kinds are waits for transactions like those for rows: deadlocks are found, and the lock timeout
+//! and interrupts end them. Readers take no part.
 use std::sync::Arc;
 
 use txn::RowName;
@@ -31,7 +32,7 @@ impl Transaction {
         if self.options.read_only { Err(Error::ReadOnlyTransaction) } else { Ok(()) }
     }
 
-    /// Waits for who has the table for itself, and keeps it from others who want that.
+    /// Waits for a transaction that has the table for itself, and keeps the table from others that want that.
     pub(crate) fn enter(&mut self, data: &Arc<TableData>) -> Result<()> {
         match self.has_entered(data) {
             true => self.check_there(data)?,
@@ -68,7 +69,7 @@ impl Transaction {
         let gone = match data.lock.standing() {
             Standing::Gone(at) => at,
             Standing::Locked(owner) if owner == self.id() && self.has_dropped(data) => Timestamp::ZERO,
-            // Whoever has locked it waits for this transaction.
+            // A transaction that has locked it waits for this one.
             Standing::Open | Standing::Locked(_) => return Ok(()),
         };
         match self.options.isolation {
@@ -118,7 +119,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Tries until nobody else has what is wanted, waiting in its queue in between. An attempt says who has it.
+    /// Tries until no other transaction has what is wanted, waiting in its queue in between. An attempt returns the
+    /// transaction that has it.
     pub(super) fn when_granted(
         &mut self,
         wanted: RowName,

@@ -38,7 +38,7 @@ impl Transaction {
         self.insert_cells(data, &cells, None)
     }
 
-    /// Inserts a row, of a batch whose keys are worked out already or by itself.
+    /// Inserts a row, by itself or of a batch that has its keys worked out already.
     pub(super) fn insert_cells(
         &mut self,
         data: &Arc<TableData>,
@@ -84,7 +84,7 @@ impl Transaction {
         Ok(self.id().word_of(self.command))
     }
 
-    /// The newest commit whose rows this transaction may write to: under READ COMMITTED all of them.
+    /// The newest commit that may have written the rows this transaction changes: under READ COMMITTED any.
     pub(super) fn newest_allowed(&self) -> Timestamp {
         match self.options.isolation {
             Isolation::ReadCommitted => Timestamp::MAX,
@@ -99,7 +99,7 @@ impl Transaction {
         self.update_columns(table, key, &changes)
     }
 
-    /// The same with columns named by their positions.
+    /// Sets columns, named by their positions, of the row with this primary key; returns whether there is one.
     pub fn update_columns(&mut self, table: &Table, key: &[Value], changes: &[(usize, Value)]) -> Result<bool> {
         self.check_writable(table)?;
         let data = &table.data;
@@ -214,8 +214,8 @@ impl Transaction {
         Ok(found)
     }
 
-    /// Appends a version to a record of the table whose newest version was committed at or before `at`, and enters its key if that
-    /// changes.
+    /// Appends a version to a record of the table that has its newest version committed at or before `at`, and
+    /// enters its key if that changes.
     pub(super) fn change(
         &mut self,
         data: &Arc<TableData>,
@@ -318,8 +318,8 @@ impl Transaction {
         })
     }
 
-    /// Sees to it that a version which was appended keeps off whom it should: one that changes the key gets a lock on top. Returns
-    /// who shares the row, if the version has to go again.
+    /// Makes a version that was appended keep off the transactions that it should: one that changes the key gets a
+    /// lock on top. Returns a transaction that shares the row, if the version has to go again.
     #[inline]
     fn keep(
         &mut self,
@@ -380,8 +380,8 @@ impl Transaction {
         let table = self.position(data);
         self.written.push(Written::Versions { table, rid, appended });
         self.pass_redo_on()?;
-        // Looking costs a little, so it is done once for each block of numbers: by whoever begins it, as blocks are not
-        // always used to their end.
+        // The check costs a little, so it is done once for each block of numbers, at its beginning, as blocks are
+        // not always used to their end.
         if appended.first % 16 == 1 && self.anchor.merges.is_crowded(data, rid.range()) {
             self.crowded = Some((table, rid.range()));
         }

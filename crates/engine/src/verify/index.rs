@@ -13,7 +13,7 @@ use crate::outcomes::Transactions;
 use crate::primary_key::PrimaryKey;
 use crate::table::TableData;
 
-/// Ranges whose keys are compared at a time.
+/// Ranges that have their keys compared at a time.
 const RANGES_AT_ONCE: usize = 64;
 
 /// An index as a check looks at it.
@@ -140,7 +140,7 @@ fn compare<I: CheckedIndex>(
     Ok(())
 }
 
-/// A key that one record only has had: whoever looks for it finds the record where its newest version has it.
+/// A key that one record only has had: a lookup finds the record where its newest version has the key.
 fn check_only_holder<I: CheckedIndex>(
     table: &TableData,
     transactions: &Transactions,
@@ -213,7 +213,7 @@ fn standings<I: CheckedIndex>(
     Ok(standings)
 }
 
-/// A key that several records have had: one at a time, and whoever looks for it finds that one.
+/// A key that several records have had: one at a time, and a lookup finds that one.
 fn check_holders<I: CheckedIndex>(
     table: &TableData,
     transactions: &Transactions,

@@ -64,7 +64,8 @@ impl Database {
         Self::verify_within(directory, None, progress)
     }
 
-    /// The same with so many bytes of memory for its tables, which may be larger.
+    /// Checks a database as [`Database::verify`] does, with so many bytes of memory for its tables, which may be
+    /// larger.
     ///
     /// # Errors
     /// As [`Database::verify`].
@@ -77,8 +78,8 @@ impl Database {
         Self::verify_with(directory, OpenOptions { memory_limit_bytes, progress, ..OpenOptions::default() })
     }
 
-    /// The same with what of `options` concerns it: the limit of memory, who is told, and what works out the expressions of
-    /// indexes.
+    /// Checks a database as [`Database::verify`] does, with the options that concern it: the limit of memory, the
+    /// receiver of progress, and the compiler for the expressions of indexes.
     ///
     /// # Errors
     /// As [`Database::verify`].
@@ -86,7 +87,7 @@ impl Database {
         verify(Arc::new(directory::existing(directory.as_ref())?), options)
     }
 
-    /// The same on a device. For tests.
+    /// Checks a database on a device. For tests.
     #[doc(hidden)]
     pub fn verify_on(device: Arc<dyn Device>, progress: impl FnMut(u64, u64) + 'static) -> Result<Verification> {
         verify(device, OpenOptions { progress: Some(Box::new(progress)), ..OpenOptions::default() })

@@ -15,7 +15,7 @@ use crate::indexes::{
 use crate::isolation::TransactionOptions;
 use crate::table::Table;
 
-/// A table whose keys were changed, deleted and used again.
+/// A table that had its keys changed, deleted and used again.
 fn table(db: &Database, key: &[&str]) -> Table {
     let columns = vec![
         Column::new("id", DataType::BigInt).not_null(),
