@@ -142,9 +142,9 @@ class Lstore:
 
 
 class Postgres:
-    """A private cluster on a socket of its own; `missing()` says why there can be none."""
+    """A private cluster on a socket of its own, and on a port of 127.0.0.1 if asked for; `missing()` says why there can be none."""
 
-    def __init__(self):
+    def __init__(self, port=None):
         self.bin = binaries()
         # A server that is started by root runs as the package's user.
         self.user = "postgres" if os.geteuid() == 0 else None
@@ -154,9 +154,10 @@ class Postgres:
         data = f"{self.folder}/data"
         self.call("initdb", "-D", data, "-U", "compare", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8",
                   "--lc-collate=C", "-N")
-        options = f"-c listen_addresses= -k {self.folder} -c fsync=off -c timezone=UTC -c jit=off"
+        listen = f"-c listen_addresses=127.0.0.1 -p {port}" if port else "-c listen_addresses="
+        options = f"{listen} -k {self.folder} -c fsync=off -c timezone=UTC -c jit=off"
         self.call("pg_ctl", "-D", data, "-w", "-l", f"{self.folder}/log", "-o", options, "start")
-        self.conninfo = f"host={self.folder} dbname=postgres user=compare"
+        self.conninfo = f"host={self.folder} port={port or 5432} dbname=postgres user=compare"
 
     def call(self, program, *arguments):
         done = subprocess.run([f"{self.bin}/{program}", *arguments], user=self.user, cwd=self.folder,
