@@ -38,12 +38,12 @@ const ROOMS: [Room; 16] = [
     room("durability", &["types", "sync"], &[]),
     room("engine", &["types", "sync", "index", "lineage", "txn", "durability"], &[]),
     room("sql", &["types", "engine"], &["durability"]),
+    room("gpu", &[], &[]),
     room("server", &["types", "sql"], &["engine"]),
     room("sim", &["types"], &[]),
     room("lab", &["types", "sync", "index", "sql", "sim"], &["engine"]),
     room("cli", &["types", "engine", "sql", "server", "durability", "lab", "gpu"], &[]),
     room("python", &["types", "engine", "sql"], &[]),
-    room("gpu", &[], &[]),
     room("testkit", &["types", "durability"], &[]),
     room("xtask", &[], &[]),
 ];
