@@ -30,7 +30,7 @@ pub(crate) struct Activity {
 
 #[derive(Default)]
 struct State {
-    /// Statements that run, and those whose rows are being read.
+    /// Statements that run, and those that have their rows read.
     running: Vec<Arc<Token>>,
     parked: Option<Parked>,
     /// Why the transaction of the block was rolled back, until the session has been told.
@@ -188,7 +188,7 @@ pub(crate) fn leave(activity: &Arc<Activity>) {
     activity.advisory.end();
 }
 
-/// The transactions of a database whose sessions do nothing.
+/// The transactions of a database that belong to idle sessions.
 pub(crate) fn idle_transactions(db: &Database) -> HashSet<TxnId> {
     let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let idle = |session: &Weak<Activity>| {
@@ -227,7 +227,7 @@ fn expire_block(activity: &Weak<Activity>, block: u64) {
     activity.advisory.back_to(0);
 }
 
-/// A statement that runs, or whose rows are being read, until it is dropped.
+/// A statement that runs, or has its rows read, until it is dropped.
 pub(crate) struct Running {
     activity: Arc<Activity>,
     token: Arc<Token>,
@@ -256,8 +256,8 @@ impl Drop for Running {
 pub struct CancelHandle(pub(crate) Weak<Activity>);
 
 impl CancelHandle {
-    /// Stops the statement that the session runs and the queries whose rows it has given out: they end with SQLSTATE 57014.
-    /// Returns whether there was anything to stop.
+    /// Stops the statement that the session runs and the queries that still give out rows: they end with SQLSTATE
+    /// 57014. Returns whether there was anything to stop.
     pub fn cancel(&self) -> bool {
         self.0.upgrade().is_some_and(|activity| activity.cancel(Reason::User))
     }

@@ -59,7 +59,7 @@ fn schema_with_key(table: &Table, key: &[String], source: &Source) -> Result<Sch
     Schema::new(columns, &key).map_err(|error| SqlError::from(engine::Error::from(error)))
 }
 
-/// A key that two rows have, in the words of whoever builds an index.
+/// A key that two rows have, in the words for building an index.
 fn not_unique(error: engine::Error, table: &str) -> SqlError {
     match error {
         engine::Error::DuplicateKey { key, .. } => {

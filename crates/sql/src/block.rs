@@ -51,7 +51,7 @@ struct Mark {
     locks: usize,
 }
 
-/// A query whose rows may still be read, or could not be, and how many savepoints there were when it began.
+/// A query with rows that may still be read, or could not be, and how many savepoints there were when it began.
 struct Watched {
     link: Arc<Link>,
     depth: usize,
@@ -126,7 +126,7 @@ impl Block {
         self.has_failed
     }
 
-    /// The same when rows of it failed since its last statement.
+    /// Whether it has failed, or reading rows of it has failed since its last statement.
     pub(crate) fn is_failing(&self) -> bool {
         self.has_failed || self.queries.iter().any(|query| query.link.has_failed())
     }
@@ -181,7 +181,7 @@ impl Block {
         self.transaction.as_mut()
     }
 
-    /// The same to look at.
+    /// The transaction, if it has begun, to look at.
     pub(crate) fn begun(&self) -> Option<&Transaction> {
         self.transaction.as_ref()
     }

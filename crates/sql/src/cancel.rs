@@ -13,7 +13,7 @@ use engine::Interrupter;
 use crate::error::{Result, SqlError};
 use crate::wait::wait;
 
-/// Who or what ends a statement, or a transaction.
+/// Why a statement, or a transaction, is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     User = 1,
@@ -28,7 +28,8 @@ impl Reason {
         all.into_iter().find(|reason| *reason as u8 == number)
     }
 
-    /// What the user is told, in PostgreSQL's words. Whether the connection goes is for those to decide who have one.
+    /// The error that the user is told, in PostgreSQL's words. The owner of a connection decides whether it is
+    /// closed.
     pub(crate) fn error(self) -> SqlError {
         let rolled_back = "The transaction was rolled back, and nothing of it is held any more.";
         match self {
@@ -55,7 +56,7 @@ pub(crate) struct Token {
     looks_left: std::sync::atomic::AtomicU64,
 }
 
-/// Whom to tell.
+/// The receivers of a cancellation.
 #[derive(Default)]
 struct Waiting {
     waker: Option<Waker>,
@@ -64,7 +65,7 @@ struct Waiting {
 
 #[cfg(test)]
 impl Token {
-    /// One whose statement is cancelled at the last of so many looks at it.
+    /// A token that cancels its statement at the last of so many looks at it.
     pub(crate) fn of_looks(count: u64) -> Token {
         Token { looks_left: count.into(), ..Token::default() }
     }
@@ -115,7 +116,7 @@ impl Token {
         waiting.interrupter = Some(interrupter);
     }
 
-    /// The statement has no transaction any more whose waits would have to end.
+    /// The statement has no transaction any more, so no wait has to end with it.
     pub(crate) fn interrupts_nothing(&self) {
         self.waiting().interrupter = None;
     }
@@ -124,7 +125,7 @@ impl Token {
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T> {
         let mut future = pin!(future);
         wait(poll_fn(|context| {
-            // Entered first: who cancels from here on wakes this thread.
+            // Entered first: a cancellation from here on wakes this thread.
             self.waiting().waker = Some(context.waker().clone());
             match self.check() {
                 Err(error) => Poll::Ready(Err(error)),

@@ -25,8 +25,8 @@ use crate::table::EngineTable;
 pub(crate) const CATALOG: &str = "lstore";
 /// The name of the one schema.
 pub(crate) const SCHEMA: &str = "public";
-/// The schema in which a plan finds the tables whose rows it changes or locks, with the hidden row ids. No statement can
-/// spell this name, as statements with a zero byte are refused.
+/// The schema in which a plan finds the tables that have rows changed or locked, with the hidden row ids. No
+/// statement can spell this name, as statements with a zero byte are refused.
 pub(crate) const TARGET_SCHEMA: &str = "\0target";
 /// The name of a target table in [`TARGET_SCHEMA`].
 pub(crate) fn target_table(at: usize) -> String {
@@ -173,7 +173,7 @@ pub(crate) struct View {
     pub(crate) past: Past,
     /// How many partitions a scan may have.
     pub(crate) partitions: usize,
-    /// The tables whose rows the statement changes or locks.
+    /// The tables that have rows changed or locked by the statement.
     pub(crate) targets: Vec<RowTarget>,
     /// What the statement may do with sequences.
     pub(crate) taking: Taking,
@@ -217,7 +217,7 @@ pub(crate) struct Names {
 enum Part {
     /// The tables as the statement sees them.
     Present,
-    /// The tables whose rows it changes or locks.
+    /// The tables that have rows changed or locked.
     Target,
     /// What PostgreSQL says of tables.
     Catalog,

@@ -40,7 +40,7 @@ impl VisitorMut for Balance {
     }
 }
 
-/// How many operators a row has whose tree hangs to the left.
+/// The number of operators of a row that hangs to the left in the tree.
 fn length<'a, T>(mut top: &'a T, next: impl Fn(&'a T) -> Option<&'a T>) -> usize {
     let mut length = 0;
     while let Some(left) = next(top) {

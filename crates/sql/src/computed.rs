@@ -1,4 +1,4 @@
-//! Tables whose rows are worked out when a query reads them.
+//! Tables that have their rows worked out when a query reads them.
 use std::fmt;
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ pub(crate) fn test(condition: &Expr, schema: &Schema) -> Option<(usize, Test)> {
     test_of(condition, &|expr| column(expr, schema))
 }
 
-/// The same of whatever `find` finds.
+/// The column and the test that a condition is, with `find` to find the column. NULL is as good as false here.
 pub(crate) fn test_of(condition: &Expr, find: &Find<'_>) -> Option<(usize, Test)> {
     if let Some(test) = is(condition, true, find) {
         return Some(test);

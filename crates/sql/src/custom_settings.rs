@@ -4,7 +4,8 @@
 //! block, what stays is an empty text, as in PostgreSQL.
 use std::collections::BTreeMap;
 
-/// Where names of our own begin, and of the library that runs queries, whose settings are not to be changed.
+/// The beginnings of our own names, and of those of the library that runs queries: its settings are not to be
+/// changed.
 const OWN: [&str; 2] = ["lstore.", "datafusion."];
 
 /// The values by name.

@@ -5,10 +5,11 @@
 //! ALTER DATABASE name RESET { setting | ALL }
 //! ```
 //!
-//! The database remembers them as texts (`engine`'s `remembered`), by the names of the settings after a prefix. Sessions that
-//! begin after the commit have them, as in PostgreSQL. `memory_limit` is not a session's but the database's: it holds for all
-//! from the commit on, and when the database is opened again. Who has committed one reads what is remembered by then and
-//! sets it, one after the other, so that the limit in force is that of the newest commit.
+//! The database remembers them as texts (`engine`'s `remembered`), by the names of the settings after a prefix.
+//! Sessions that begin after the commit have them, as in PostgreSQL. `memory_limit` is not a session's but the
+//! database's: it holds for all from the commit on, and when the database is opened again. A session that has
+//! committed one reads what is remembered by then and sets it, one after the other, so that the limit in force is
+//! that of the newest commit.
 use datafusion::sql::sqlparser::ast::{Reset, Set, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};

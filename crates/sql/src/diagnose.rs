@@ -194,7 +194,7 @@ fn unknown_table(name: &str, source: &Source) -> SqlError {
     }
 }
 
-/// Errors of values, whoever reports them.
+/// Errors of values, from any source.
 fn by_text(text: &str) -> Option<SqlError> {
     let lower = text.to_ascii_lowercase();
     if lower.contains("divide by zero") || lower.contains("division by zero") {

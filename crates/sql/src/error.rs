@@ -64,25 +64,25 @@ impl SqlError {
         SqlError::new(sqlstate, format!("could not {doing} file \"{path}\": {error}"))
     }
 
-    /// The same error, pointing at this byte of the statement unless it points somewhere already.
+    /// Points the error at this byte of the statement unless it points somewhere already.
     pub(crate) fn at(mut self, position: Option<usize>) -> SqlError {
         self.position = self.position.or(position);
         self
     }
 
-    /// The same error with a hint.
+    /// Adds a hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> SqlError {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same error with a detail.
+    /// Adds a detail.
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> SqlError {
         self.detail = Some(detail.into());
         self
     }
 
-    /// The same error with the names of what it is about.
+    /// Adds the names of what the error is about.
     pub(crate) fn about(mut self, about: About) -> SqlError {
         self.about = Some(Box::new(about));
         self

@@ -27,7 +27,7 @@ impl IsolationLevel {
         LEVELS.iter().find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(level, _)| *level)
     }
 
-    /// The names of all levels, for those who gave another one.
+    /// The names of all levels, for the message about an unknown one.
     pub(crate) fn names() -> String {
         LEVELS.map(|(_, name)| name).join(", ")
     }
@@ -63,7 +63,7 @@ impl Modes {
     pub(crate) const DEFAULT: Modes =
         Modes { isolation: IsolationLevel::ReadCommitted, is_read_only: false, is_deferrable: false };
 
-    /// The same with what a statement asks for.
+    /// These modes with what a statement asks for.
     pub(crate) fn with(self, asked: AskedModes) -> Modes {
         Modes {
             isolation: asked.isolation.unwrap_or(self.isolation),

@@ -50,7 +50,7 @@ impl Moment {
         Ok(())
     }
 
-    /// The same for all rows of a table.
+    /// Has the engine know that all rows of a table were read, by a way of which it does not notice that itself.
     pub(crate) fn note_rows(&self, table: &Table) -> Result<()> {
         if !self.is_past {
             table.scan(&self.view, ScanOptions::default())?;

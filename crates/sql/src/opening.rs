@@ -1,7 +1,8 @@
 //! Opening a database for SQL.
 //!
-//! A database may have indexes of expressions, which SQL works out and the engine can't: it refuses to open such a database
-//! without. So whoever has sessions opens it here, or with options that went through [`with_expressions`].
+//! A database may have indexes of expressions, which SQL works out and the engine can't: it refuses to open such a
+//! database without. So a program with sessions opens the database here, or with options that went through
+//! [`with_expressions`].
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub fn open(directory: impl AsRef<Path>, options: OpenOptions) -> engine::Result
     Database::open_with(directory, with_expressions(options))
 }
 
-/// The same options for a database that may have indexes of expressions: to open it, or to verify it.
+/// Adds to the options what a database needs that may have indexes of expressions: to open it, or to verify it.
 pub fn with_expressions(options: OpenOptions) -> OpenOptions {
     OpenOptions { expressions: Some(Arc::new(Expressions)), ..options }
 }

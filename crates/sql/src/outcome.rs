@@ -165,7 +165,7 @@ impl Rows {
         Rows { schema, source: Source::Running { batches, stop, token }, link: Arc::default(), running: None }
     }
 
-    /// The same rows, which belong to a statement that runs until they are read.
+    /// Ties the rows to a statement that runs until they are read.
     pub(crate) fn while_running(mut self, running: Running) -> Rows {
         self.running = match self.source {
             Source::Ready(_) => None,
@@ -179,7 +179,7 @@ impl Rows {
         self.schema.clone()
     }
 
-    /// An error if the statement is to stop, for who takes long over a batch.
+    /// An error if the statement is to stop, for a caller that takes long over a batch.
     ///
     /// # Errors
     /// 57014 and its like.
@@ -194,7 +194,7 @@ impl Rows {
         self.link.clone()
     }
 
-    /// The same rows under other column names.
+    /// Puts the rows under other column names.
     pub(crate) fn renamed(mut self, schema: SchemaRef) -> Rows {
         self.schema = schema;
         self

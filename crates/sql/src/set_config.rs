@@ -15,7 +15,7 @@ pub(crate) fn apply(session: &mut Session, query: &mut Query) -> Result<()> {
     })
 }
 
-/// The same query without carrying anything out, for its columns.
+/// Prepares the query for its columns, without carrying anything out.
 pub(crate) fn describe(query: &mut Query) -> Result<()> {
     each(query, |_, value, _| Ok(value.to_owned()))
 }

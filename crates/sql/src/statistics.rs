@@ -70,7 +70,7 @@ fn passing(known: &TableStatistics, tests: &[(usize, Test)]) -> usize {
     if known.rows == 0 { 0 } else { (rows as usize).max(1) }
 }
 
-/// The share of rows whose column passes these tests.
+/// The share of rows that pass these tests in the column.
 fn share(known: &TableStatistics, column: usize, tests: &[&Test]) -> f64 {
     let (rows, column) = (known.rows, &known.columns[column]);
     let values = 1.0 - share_of(column.nulls, rows);

@@ -47,7 +47,7 @@ impl StopFlag {
     }
 }
 
-/// The same plan, which fails soon after the flag is raised.
+/// Makes a plan fail soon after the flag is raised.
 pub(crate) fn stoppable(plan: Arc<dyn ExecutionPlan>, flag: &StopFlag) -> Result<Arc<dyn ExecutionPlan>> {
     let with_looks = |node: Arc<dyn ExecutionPlan>| {
         if !node.name().ends_with("JoinExec") {

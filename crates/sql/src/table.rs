@@ -52,12 +52,12 @@ impl std::fmt::Debug for EngineTable {
     }
 }
 
-/// The Arrow schema of a table's rows; columns whose Arrow type says too little are marked.
+/// The Arrow schema of a table's rows. Columns are marked if their Arrow type says too little.
 pub(crate) fn arrow_schema(schema: &engine::Schema) -> SchemaRef {
     arrow_columns(schema.columns())
 }
 
-/// The same of some columns.
+/// The Arrow schema of some columns of a table.
 pub(crate) fn arrow_columns(columns: &[Column]) -> SchemaRef {
     Arc::new(ArrowSchema::new(fields(columns)))
 }

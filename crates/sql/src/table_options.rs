@@ -192,7 +192,7 @@ fn retention(text: &str) -> Option<Retention> {
     u64::try_from(nanos).ok().filter(|nanos| *nanos > 0).map(|nanos| Retention::For(Duration::from_nanos(nanos)))
 }
 
-/// An interval whose last part is a clock's (`1 day 01:30:00`), in words.
+/// An interval that ends with a clock's part (`1 day 01:30:00`), in words.
 fn spelled_out(text: &str) -> String {
     let (start, clock) = text.rsplit_once(' ').unwrap_or(("", text));
     let parts: Vec<&str> = clock.split(':').collect();

@@ -35,7 +35,7 @@ impl Target {
         Ok(Target { table, columns, schema })
     }
 
-    /// The same table with only the first `width` of its columns to fill.
+    /// Keeps only the first `width` of the columns to fill.
     pub(crate) fn first(mut self, width: usize) -> Target {
         self.columns.truncate(width);
         self
@@ -78,7 +78,7 @@ pub(crate) fn nullable<'a>(columns: impl Iterator<Item = &'a Column>) -> SchemaR
     Arc::new(ArrowSchema::new(columns.map(field).collect::<Vec<_>>()))
 }
 
-/// A batch whose number of rows does not depend on there being a column.
+/// A batch with a number of rows that does not depend on there being a column.
 pub(crate) fn batch(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(schema, columns, &options)

@@ -65,7 +65,7 @@ impl<'a> Write<'a> {
         self.moment = None;
     }
 
-    /// The same taken again, for rows that others have changed meanwhile.
+    /// Takes the statement's moment again, for rows that others have changed meanwhile.
     pub(crate) fn next_moment(&mut self) -> Result<Moment> {
         let moment = Moment::of(self.transaction.view()?);
         self.moment = Some(moment.clone());
@@ -301,7 +301,7 @@ impl Session {
     }
 
     fn write_alone<T>(&self, work: impl Fn(&Session, &mut Write<'_>) -> Result<T>) -> Result<T> {
-        // The wait for whoever won a row is the engine's own, and not to outlast the statement.
+        // The wait for the transaction that won a row is the engine's own, and must not outlast the statement.
         let limits = [Limit::Lock, Limit::Statement].map(|limit| self.settings.limit(limit));
         let lock_timeout = limits.into_iter().flatten().min();
         let durability = self.settings.durability();

@@ -1,4 +1,4 @@
-//! Sessions beside each other: who waits for whom, what the one who waited goes on from, and who gives up.
+//! Sessions beside each other: which waits for which, what a waiting session goes on from, and which gives up.
 use std::thread;
 use std::time::Duration;
 
@@ -394,8 +394,8 @@ fn a_handle_cancels_from_another_thread() {
     assert_eq!(done(&mut second, "SELECT count(*) FROM t"), "3");
 }
 
-/// Begins a block whose time is so limited, and runs a statement in it: with more and more time, as a busy machine may need
-/// too much of it.
+/// Begins a block with such a time limit, and runs a statement in it: with more and more time, as a busy machine
+/// may need too much of it.
 fn within_limit(session: &mut Session, limit: &str, begin: &str, statement: &str) -> Outcome {
     for millis in [30, 100, 500, 2_500, 10_000] {
         done(session, &format!("SET {limit} = {millis}"));

@@ -1,5 +1,6 @@
-//! Names beside each other: whoever empties, drops, makes or renames a table, and whoever reads it meanwhile. A reader sees what
-//! some commit left, whichever way it goes: by scan, key, index or prepared statement, with or without a transaction.
+//! Names beside each other: sessions that empty, drop, make or rename a table, and sessions that read it meanwhile.
+//! A reader sees what some commit left, whichever way it goes: by scan, key, index or prepared statement, with or
+//! without a transaction.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,18 +1,19 @@
-//! Advisory locks: numbers that sessions lock for whatever their users have agreed on.
+//! Advisory locks: numbers that sessions lock for a purpose of their users' choice.
 //!
 //! ```text
 //! number -> holders: session, mode, times by the session, times by its transaction
-//!           queue:   who waits, the first come first; a newcomer that fits the holders waits behind those that it conflicts with
+//!           queue:   the waiting sessions, in order of arrival; a newcomer that fits the holders waits behind
+//!                    those that it conflicts with
 //! ```
 //!
 //! A session holds a lock until it has given it free as often as it took it, or ends; what its transaction took goes with
 //! the transaction, or with the part of it that a savepoint takes back. A session that holds a number already does not
 //! queue for it, as those in front may wait for itself.
 //!
-//! **Deadlocks.** Everything lies under one latch: who waits looks at the start whether the sessions that it waits for wait
-//! for itself in the end. Edges come into being only where a wait begins, so that each circle is found by the wait that
-//! closes it, and that one fails. A circle that also goes through locks of rows is none of these edges alone; `lock_timeout`
-//! and `statement_timeout` end it.
+//! **Deadlocks.** Everything lies under one latch: a session that begins to wait looks whether the sessions that it
+//! waits for wait for itself in the end. Edges come into being only where a wait begins, so that each circle is
+//! found by the wait that closes it, and that one fails. A circle that also goes through locks of rows is none of
+//! these edges alone; `lock_timeout` and `statement_timeout` end it.
 mod functions;
 #[cfg(test)]
 mod tests;
@@ -92,7 +93,8 @@ struct Lock {
 }
 
 impl Lock {
-    /// The sessions that a wait of `session` in this mode is for: who holds the lock, and who is in front.
+    /// The sessions that a wait of `session` in this mode is for: the holders of the lock, and those in front in
+    /// the queue.
     fn in_the_way(&self, session: u64, mode: Mode, ticket: u64) -> Vec<u64> {
         let against = |other: u64, held: Mode| (other != session && mode.conflicts(held)).then_some(other);
         let mut found: Vec<u64> = self.holders.iter().filter_map(|hold| against(hold.session, hold.mode)).collect();
@@ -271,7 +273,7 @@ impl Locks {
         true
     }
 
-    /// Takes a lock, and waits for those who are in the way.
+    /// Takes a lock, and waits for the sessions that are in the way.
     fn take(&self, number: Number, mode: Mode, span: Span) -> Result<()> {
         if self.try_take(number, mode, span) {
             return Ok(());

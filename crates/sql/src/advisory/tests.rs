@@ -1,4 +1,4 @@
-//! Who gets a lock, who waits, and what gives it free.
+//! Which session gets a lock, which waits, and what gives the lock free.
 use std::thread;
 use std::time::{Duration, Instant};
 

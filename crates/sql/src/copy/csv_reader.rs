@@ -42,7 +42,7 @@ impl Record {
         self.ends.clear();
     }
 
-    /// Adds a field whose bytes are appended by `append`.
+    /// Adds a field that `append` writes the bytes of.
     pub(crate) fn put(&mut self, append: impl FnOnce(&mut Vec<u8>), is_quoted: bool) {
         append(&mut self.bytes);
         self.ends.push((self.bytes.len(), is_quoted));

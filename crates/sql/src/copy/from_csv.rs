@@ -66,7 +66,7 @@ fn input_failed(error: &std::io::Error) -> SqlError {
 struct Origin<'a> {
     /// The file, if it is one.
     path: Option<&'a str>,
-    /// The same as errors tell it.
+    /// The file or the client, as errors name it.
     place: String,
     meter: Meter,
 }

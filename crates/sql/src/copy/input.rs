@@ -1,12 +1,12 @@
-//! Where the rows of `COPY FROM STDIN` come from: whoever holds the session supplies it with the statement.
+//! The source of the rows of `COPY FROM STDIN`: the caller of the session supplies it with the statement.
 use std::io::{self, Read};
 
 use crate::cancel::Token;
 
 /// The standard input of a session. Reading blocks until there is more, and ends where the rows do.
 ///
-/// An error of the kind `WouldBlock` or `TimedOut` says that nothing has come for a while: it is asked again unless the
-/// statement is to stop. `ConnectionAborted` says that whoever sends the rows has given up.
+/// An error of the kind `WouldBlock` or `TimedOut` says that nothing has come for a while: it is asked again unless
+/// the statement is to stop. `ConnectionAborted` says that the sender of the rows has given up.
 pub trait CopyInput: Read {
     /// Rows are wanted from here on, with so many columns.
     ///
@@ -23,7 +23,7 @@ pub trait CopyInput: Read {
     }
 }
 
-/// An input whose waits end with the statement.
+/// An input that waits no longer than the statement runs.
 pub(crate) struct Patient<'a> {
     pub(crate) input: &'a mut dyn CopyInput,
     pub(crate) token: &'a Token,

@@ -49,7 +49,7 @@ pub(crate) fn run(
     Ok(Command::new(format!("COPY {count}")))
 }
 
-/// The query whose rows are written; of a table all its rows.
+/// The query for the rows that are written; of a table all its rows.
 fn query_of(tables: &Tables, subject: &Subject, source: &Source) -> Result<Box<Query>> {
     let (name, columns) = match subject {
         Subject::Query(query) => return Ok(query.clone()),

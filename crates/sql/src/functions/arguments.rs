@@ -16,7 +16,7 @@ pub(super) fn literals(function: &str, args: &[Expr]) -> Result<Vec<ScalarValue>
     args.iter().map(literal).collect()
 }
 
-/// The table whose name an argument is, in SQL's spelling, and that name.
+/// The table that an argument names, in SQL's spelling, and its name.
 pub(super) fn find(function: &str, view: &View, arg: Option<&ScalarValue>) -> Result<(String, Table)> {
     let name = name(function, arg)?;
     let table = view.tables.find(&name)?;

@@ -89,7 +89,7 @@ fn key(table: &Table, args: &[ScalarValue]) -> Result<Vec<Value>> {
     args.iter().zip(key).map(value).collect()
 }
 
-/// The versions as a statement sees them whose newest commit this is.
+/// The versions as a statement sees them that has this as its newest commit.
 fn until(versions: Vec<RecordVersion>, at: Timestamp) -> Vec<RecordVersion> {
     let mut versions: Vec<RecordVersion> = versions.into_iter().filter(|version| version.from <= at).collect();
     versions.iter_mut().for_each(|version| version.to = version.to.filter(|to| *to <= at));

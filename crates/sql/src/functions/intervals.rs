@@ -33,7 +33,7 @@ enum Does {
     /// The interval that a number of microseconds is.
     FromMicros,
     ToTimestamp,
-    /// A time whose seconds keep so many digits.
+    /// A time that keeps so many digits of its seconds.
     Digits {
         digits: u32,
         of: Rounded,

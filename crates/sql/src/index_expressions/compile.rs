@@ -124,7 +124,7 @@ fn finish(planned: Planned, schema: &DFSchemaRef, names: &[String], kind: Kind, 
     Ok(Compiled { logical: planned.expr, physical, data_type, columns })
 }
 
-/// The name of a function whose answer may change while its arguments stay, if there is one.
+/// The name of a function that may give different answers for the same arguments, if there is one.
 fn not_immutable(expr: &Expr) -> Result<Option<String>, DataFusionError> {
     let mut found = None;
     expr.apply(|part| {

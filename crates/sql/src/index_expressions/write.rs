@@ -31,7 +31,7 @@ pub(crate) fn written(expr: &Expr, columns: &[Column], style: Style) -> String {
     Writer { columns, style }.expr(expr)
 }
 
-/// The same as it stands in the list of an index: in parentheses, but for calls of functions.
+/// An expression as it stands in the list of an index: in parentheses, but for calls of functions.
 pub(crate) fn in_list(expr: &Expr, columns: &[Column], style: Style) -> String {
     let text = written(expr, columns, style);
     if is_call(expr) { text } else { format!("({text})") }

@@ -15,7 +15,7 @@ pub(super) fn refuse(clause: &LockClause, what: &str) -> SqlError {
     SqlError::new("0A000", format!("{} {what}", clause.strength)).at(clause.position)
 }
 
-/// The one `SELECT` whose rows are those of its tables, or an error.
+/// The one `SELECT` that gives the rows of its tables, or an error.
 pub(super) fn select<'q>(query: &'q Query, clause: &LockClause, planner: &Planner) -> Result<&'q Select> {
     let select = match query.body.as_ref() {
         SetExpr::Select(select) => select,

@@ -43,7 +43,7 @@ enum Answer {
     TypeName,
     /// The name of the type that the first argument has.
     TypeOf,
-    /// The bytes that the relation takes whose number is the first argument.
+    /// The bytes that a relation takes, named by its number as the first argument.
     Size(BTreeMap<i64, i64>),
     /// The bytes that everything takes.
     Total(i64),

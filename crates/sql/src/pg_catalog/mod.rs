@@ -6,8 +6,8 @@
 //!                    relations made for the statement from what it sees (`objects`, `relations`), functions (`functions`)
 //! ```
 //!
-//! What PostgreSQL has and this database has not (policies, publications, triggers, ...) is not made up: a query whose FROM needs
-//! a row of such a relation gives none, whatever else it says, and need not be planned.
+//! What PostgreSQL has and this database has not (policies, publications, triggers, ...) is not made up: a query
+//! that needs a row of such a relation in its FROM gives none, whatever else it says, and need not be planned.
 //!
 //! | module | subject |
 //! |---|---|
@@ -41,7 +41,7 @@ use crate::parse::Source;
 /// The schema of the catalog.
 pub(crate) const CATALOG_SCHEMA: &str = "pg_catalog";
 
-/// Who everything belongs to while there are no roles.
+/// The owner of everything while there are no roles.
 const OWNER: &str = "lstore";
 const OWNER_OID: i64 = 10;
 const CATALOG_OID: i64 = 11;

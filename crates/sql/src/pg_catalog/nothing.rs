@@ -124,7 +124,7 @@ pub(super) fn empty_query(names: Vec<Ident>) -> Result<Query> {
         && let Some(SelectItem::UnnamedExpr(null)) = select.projection.pop()
     {
         let item = |(at, mut alias): (usize, Ident)| {
-            // Two columns of one name are no matter to who asks, but to the planner.
+            // Two columns of one name are no problem for the client, but for the planner.
             alias.value = format!("{}\0{at}", alias.value);
             SelectItem::ExprWithAlias { expr: null.clone(), alias }
         };

@@ -54,7 +54,7 @@ fn function_name(name: &ObjectName) -> Option<String> {
     }
 }
 
-/// The type whose values stand for numbers of the catalog that a cast is to.
+/// The type that a cast is to, if its values stand for numbers of the catalog.
 fn reg_type(data_type: &SqlType) -> Option<String> {
     match data_type {
         SqlType::Custom(name, _) => catalog_name(name).filter(|name| name.starts_with("reg")),

@@ -1,5 +1,5 @@
-//! `varchar(n)` and `char(n)` in expressions: a cast cuts what is too long, and the blanks at the end of a `char(n)` are there
-//! only for `LIKE`, regular expressions and whoever reads the result.
+//! `varchar(n)` and `char(n)` in expressions: a cast cuts what is too long, and the blanks at the end of a
+//! `char(n)` are there only for `LIKE`, regular expressions and the output of the value.
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;

@@ -1,4 +1,4 @@
-//! Calls of the library's functions whose answers differ from PostgreSQL's for some arguments.
+//! Calls of the library's functions that answer otherwise than PostgreSQL for some arguments.
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;

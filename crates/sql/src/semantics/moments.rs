@@ -47,7 +47,7 @@ pub(super) fn aggregate(mut call: AggregateFunction, schema: &DFSchema) -> Expr 
     Expr::AggregateFunction(call)
 }
 
-/// The same of an aggregate over a window.
+/// An aggregate over a window as one of these, if it is of integers or numerics.
 pub(super) fn window(mut call: Box<WindowFunction>, schema: &DFSchema) -> Expr {
     if let WindowFunctionDefinition::AggregateUDF(known) = &call.fun
         && let Some(function) = function(known, call.params.distinct, &call.params.args, schema)

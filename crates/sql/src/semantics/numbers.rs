@@ -16,7 +16,7 @@ use crate::names::fold;
 /// The digits that a decimal of the planner may have.
 const DIGITS_MAX: usize = 76;
 
-/// Functions whose result has the type of their arguments.
+/// Functions with a result of the type of their arguments.
 const TYPED_BY_ARGUMENTS: [&str; 9] =
     ["coalesce", "nullif", "greatest", "least", "min", "max", "sum", "array_agg", "pg_typeof"];
 

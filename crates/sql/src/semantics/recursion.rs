@@ -61,8 +61,8 @@ fn wrap(term: &mut SetExpr) -> Result<()> {
 /// The name of that table; no statement can spell it.
 const TERM: &str = "\0term";
 
-/// Refuses recursive queries whose recursive term has values that the other term's type does not hold: the planner casts
-/// them.
+/// Refuses recursive queries with values in the recursive term that the other term's type does not hold: the
+/// planner casts them.
 #[derive(Debug)]
 pub(crate) struct RecursiveTypes;
 

@@ -59,8 +59,8 @@ impl AggregateUDFImpl for IntegerSum {
     }
 }
 
-/// The sum of values that are all there. Each is shifted to be positive and split in halves, whose sums fit 64 bits:
-/// so the loop is one of plain vector additions.
+/// The sum of values that are all there. Each is shifted to be positive and split in halves; the sums of halves fit
+/// 64 bits, so the loop is one of plain vector additions.
 fn sum(values: &[i64]) -> i128 {
     const HALF: u64 = u32::MAX as u64;
     let mut total = 0;

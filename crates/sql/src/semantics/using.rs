@@ -3,7 +3,7 @@
 //! - `*` has the merged columns first, then the others of the left and of the right side: it is written out in that order.
 //! - A merged column of a RIGHT join is the one on the right, of a FULL join whichever there is: such joins are written with
 //!   ON, and the column, wherever it stands without a table, as what it is.
-//! - Of other joins the planner takes the column for ambiguous in `WHERE` unless it is told whose it is.
+//! - Of other joins the planner takes the column for ambiguous in `WHERE` unless it is told the column's table.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -218,8 +218,8 @@ impl VisitorMut for Selects {
     }
 }
 
-/// The name of the first table, and the columns that the first join merges: of those of further joins it is not known
-/// here whose they are.
+/// The name of the first table, and the columns that the first join merges. For columns of further joins the table
+/// is not known here.
 fn merged(table: &TableWithJoins) -> Option<(Ident, Vec<String>)> {
     let owner = match &table.relation {
         TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {

@@ -1,4 +1,4 @@
-//! Whole rows as values: `ROW(a, b) IS NULL`, and `count(t.*)` of a table whose row an outer join may have left out.
+//! Whole rows as values: `ROW(a, b) IS NULL`, and `count(t.*)` of a table that an outer join may have no row of.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{

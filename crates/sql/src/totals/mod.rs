@@ -1,8 +1,9 @@
 //! Aggregates without groups directly over a scan, answered by the storage on its encoded pages.
 //!
-//! An aggregate runs in two steps: a partial one for each partition of its input, whose results are *states*, and a
-//! final one that merges states. The rule puts [`TotalsExec`] in the place of the partial step and its scan: it gives one
-//! row of states for the whole table. The final step stays, and with it the types of results and what overflows.
+//! An aggregate runs in two steps: a partial one for each partition of its input, which results in *states*, and a
+//! final one that merges states. The rule puts [`TotalsExec`] in the place of the partial step and its scan: it
+//! gives one row of states for the whole table. The final step stays, and with it the types of results and what
+//! overflows.
 mod exec;
 
 use std::sync::Arc;

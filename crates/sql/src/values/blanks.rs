@@ -1,4 +1,4 @@
-//! The blanks at the end of a `char(n)`: they are not kept, and put there again for whoever reads the value.
+//! The blanks at the end of a `char(n)`: they are not kept, and put there again when the value is output.
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;

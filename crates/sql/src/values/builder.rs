@@ -77,7 +77,7 @@ impl ColumnBuilder {
         each!(&mut self.values, builder => builder.append_null());
     }
 
-    /// Appends the value whose text this is in the type's input syntax.
+    /// Appends the value with this text in the type's input syntax.
     pub(crate) fn append_text(&mut self, text: &str) -> Result<(), Misfit> {
         match (&mut self.values, self.data_type) {
             (Values::Boolean(builder), _) => builder.append_value(input::boolean(text)?),

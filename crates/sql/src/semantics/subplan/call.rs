@@ -1,4 +1,5 @@
-//! The function whose call runs a subquery: its arguments are what is compared, if anything is, and the parameters.
+//! The function that runs a subquery when it is called: its arguments are what is compared, if anything is, and the
+//! parameters.
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -14,7 +14,7 @@ use super::{Subplans, scope};
 /// The column of the lists; no statement can spell it.
 const ROWS: &str = "\0rows";
 
-/// Converts a join whose right side names columns of the left one; any other node stays.
+/// Converts a join with a right side that names columns of the left one; any other node stays.
 pub(super) fn convert(node: LogicalPlan, plans: &Subplans) -> Result<LogicalPlan> {
     let LogicalPlan::Join(join) = node else { return Ok(node) };
     if !matches!(join.join_type, JoinType::Inner | JoinType::Left) || !has_wrapper(&join.right)? {

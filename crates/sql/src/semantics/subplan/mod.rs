@@ -7,7 +7,7 @@
 //!   ├─ a join gives its answer (`joinable`)  ─▶  a subquery in a plain form, its columns under names of their own
 //!   ├─ any other                             ─▶  call(columns of the outer query)             (`call`, `run`, `answer`)
 //!   ├─ LATERAL                               ─▶  call that gives a list of rows, unnested     (`lateral`)
-//!   └─ WITH, named more than once             ─▶  a table whose rows are computed once         (`shared`)
+//!   └─ WITH, named more than once             ─▶  a table that has its rows computed once       (`shared`)
 //! ```
 //!
 //! In the plan of a call each column of the outer query is a parameter. A call runs the plan once for each set of values
@@ -174,7 +174,7 @@ impl Subplans {
         }
     }
 
-    /// Converts one expression whose parts are converted.
+    /// Converts one expression that has its parts converted.
     fn value(&self, expr: Expr, visible: &DFSchema, may_join: bool) -> Result<Transformed<Expr>> {
         Ok(match expr {
             Expr::Exists(Exists { subquery, negated }) => {

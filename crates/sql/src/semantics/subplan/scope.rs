@@ -54,7 +54,7 @@ pub(super) fn is_open(plan: &LogicalPlan) -> Result<bool> {
     Ok(!open_references(plan)?.is_empty())
 }
 
-/// The same plan with what `replace` has for columns of outer queries.
+/// Replaces columns of outer queries in a plan by what `replace` has for them.
 pub(super) fn replace_references(
     plan: LogicalPlan,
     replace: &dyn Fn(&Reference) -> Option<Expr>,
@@ -126,7 +126,7 @@ pub(super) fn parameter_number(placeholder: &Placeholder) -> Option<usize> {
     placeholder.id.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// The same plan without the nodes that do nothing but mark a LATERAL subquery.
+/// Removes the nodes from a plan that do nothing but mark a LATERAL subquery.
 pub(super) fn without_wrappers(plan: LogicalPlan) -> Result<LogicalPlan> {
     let plan = plan.transform_up(|node| match node {
         LogicalPlan::Subquery(subquery) => Ok(Transformed::yes(Arc::unwrap_or_clone(subquery.subquery))),

@@ -2,9 +2,9 @@
 //! functions which give another value each time, or that say `MATERIALIZED`. Queries in FROM that select such functions are
 //! worked out as they stand, too, whatever of them is needed.
 //!
-//! The planner puts a copy of the query's plan wherever it is named. Copies are found by their name and by being equal, and
-//! one table stands for them, whose scans share the rows: whoever needs a batch first has it computed, and it stays for the
-//! others as long as the statement.
+//! The planner puts a copy of the query's plan wherever it is named. Copies are found by their name and by being
+//! equal, and one table stands for them. All scans of it share the rows: the scan that needs a batch first has it
+//! computed, and it stays for the others as long as the statement.
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::ControlFlow;

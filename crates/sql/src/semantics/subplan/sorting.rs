@@ -36,7 +36,7 @@ pub(super) fn widened(node: LogicalPlan) -> Result<(LogicalPlan, Option<Vec<Colu
     Ok((LogicalPlan::Sort(sort), Some(selected)))
 }
 
-/// The same rows with no other columns than these.
+/// Narrows the rows to these columns.
 pub(super) fn narrowed(node: LogicalPlan, columns: Option<Vec<Column>>) -> Result<LogicalPlan> {
     match columns {
         Some(columns) => LogicalPlanBuilder::from(node).project(columns.into_iter().map(Expr::Column))?.build(),
