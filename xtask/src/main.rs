@@ -23,9 +23,9 @@ use offence::Verdict;
 const USAGE: &str = "\
 usage: cargo xtask <check>
 
-  depcheck   which crate may depend on which, who may reach DataFusion, who may write unsafe code
+  depcheck   which crate may depend on which, which may reach DataFusion, which may have unsafe code
   modules    circles of modules inside each crate, imports between its layers; with a crate's name, what ties its circles
-  tidy       lengths, headers, leftovers, SAFETY comments, machine paths, links between documents";
+  tidy       lengths, headers, leftovers, SAFETY comments, words of comments, machine paths, links between documents";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

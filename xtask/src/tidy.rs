@@ -6,6 +6,7 @@
 mod links;
 mod rust;
 mod text;
+mod words;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -44,6 +45,7 @@ pub fn run(root: &Path) -> Result<Verdict, String> {
     for file in &files {
         offences.extend(check(root, file, &mut counts));
     }
+    offences.extend(words::check(&files));
     let checked = format!(
         "{} Rust files with {} functions and {} unsafe sites, {} documents with {} links, {} other files, {} lines",
         counts.rust, counts.functions, counts.unsafe_sites, counts.markdown, counts.links, counts.others, counts.lines

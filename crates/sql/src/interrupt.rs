@@ -1,7 +1,7 @@
 //! Long computations that look now and then whether their statement is to stop: parsing, planning, rewriting.
 //!
-//! Their innermost steps are other people's code or far from whoever knows the statement. So a thread knows for which
-//! statement it works ([`enter`], [`watched`]), and whatever it runs may ask ([`check`]):
+//! Their innermost steps are other people's code or far from the code that knows the statement. So a thread knows
+//! for which statement it works ([`enter`], [`watched`]), and whatever it runs may ask ([`check`]):
 //!
 //! ```text
 //! parser        each expression that it begins            (`dialect`)
@@ -56,7 +56,7 @@ pub(crate) fn check() -> Result<()> {
     CURRENT.with_borrow(|token| token.as_ref().map_or(Ok(()), |token| token.check()))
 }
 
-/// The same for callers within the planner.
+/// An error of the planner if the statement is to stop for which the thread works.
 pub(crate) fn check_plan() -> PlanResult<()> {
     check().map_err(|error| DataFusionError::External(Box::new(error)))
 }

@@ -1,8 +1,8 @@
 //! SQL over the engine: PostgreSQL's dialect and semantics, planned and executed by Apache DataFusion.
 //!
-//! A [`Session`] is one connection. It parses a statement, decides by its syntax tree who answers it, and gives back
-//! rows or a command tag. Queries go to DataFusion over tables that read one snapshot; everything that changes the
-//! database goes through the engine's transactions.
+//! A [`Session`] is one connection. It parses a statement, decides by its syntax tree which part answers it, and
+//! gives back rows or a command tag. Queries go to DataFusion over tables that read one snapshot; everything that
+//! changes the database goes through the engine's transactions.
 #![forbid(unsafe_code)]
 
 mod activity;

@@ -145,7 +145,7 @@ impl Session {
         self.execute_with_input(statement, &mut NoInput)
     }
 
-    /// The same with rows for `COPY FROM STDIN`.
+    /// Runs exactly one statement, as [`execute`](Self::execute) does, with rows for `COPY FROM STDIN`.
     ///
     /// # Errors
     /// As [`Session::execute`].
@@ -153,7 +153,7 @@ impl Session {
         self.run_statement(statement, parse, input)
     }
 
-    /// Runs a statement whose syntax tree `read` gives.
+    /// Runs a statement with the syntax tree that `read` gives.
     pub(crate) fn run_statement(
         &mut self,
         text: &str,

@@ -4,9 +4,9 @@
 //! word may still name a transaction that has committed and not stamped its records yet; then the transaction table
 //! is asked, through the trait that this crate declares and the engine supplies.
 //!
-//! A transaction that has its commit timestamp and may still abort is *prepared* (pre-committed). Whose snapshot is at or
-//! after that timestamp takes its versions for committed and depends on it from then on; for writers, the merge and the
-//! list of changes it is not over.
+//! A transaction that has its commit timestamp and may still abort is *prepared* (pre-committed). A reader with a
+//! snapshot at or after that timestamp takes its versions for committed and depends on it from then on; for
+//! writers, the merge and the list of changes it is not over.
 use sync::atomic::{AtomicU64, Ordering};
 use types::{Snapshot, StartTime, Timestamp, TxnId};
 
@@ -128,7 +128,7 @@ pub enum Visibility {
 pub struct View<'a, O> {
     /// What is visible.
     pub snapshot: Snapshot,
-    /// Who knows the outcome of transactions.
+    /// The source of the outcome of transactions.
     pub outcomes: &'a O,
 }
 
@@ -166,7 +166,7 @@ impl<O: Outcomes> View<'_, O> {
         self.visibility_of_pending(start)
     }
 
-    /// The same for a Start Time that was a transaction's id when it was looked at.
+    /// What is left to ask of a Start Time that was a transaction's id when it was looked at.
     fn visibility_of_pending(&self, start: &AtomicU64) -> Visibility {
         loop {
             return match resolve(start, self.outcomes) {
@@ -216,7 +216,7 @@ impl TailRecord<'_> {
         }
     }
 
-    /// The same, and writes the outcome in its place.
+    /// Looks up what its Start Time stands for now, and writes the outcome in its place.
     pub(crate) fn resolve_and_stamp<O: Outcomes>(&self, outcomes: &O) -> Resolved {
         let before = self.start().load(Ordering::Acquire);
         stamp_resolved(self.start(), before, self.resolve(outcomes))

@@ -61,7 +61,8 @@ impl Prepared {
         self.items.get(parameter).copied().flatten()
     }
 
-    /// Whether a parameter is cast to an array of the catalog's numbers, whose items are numbers of 32 bits where they are sent.
+    /// Whether a parameter is cast to an array of the catalog's numbers: items are numbers of 32 bits where they
+    /// are sent.
     pub fn is_oid_array(&self, parameter: usize) -> bool {
         self.oid_arrays.contains(&(parameter + 1))
     }
@@ -70,7 +71,7 @@ impl Prepared {
         substitute::Types { plain: &self.parameters, items: &self.items }
     }
 
-    /// The same with a parameter that its client has called an array of this.
+    /// Notes that the client has called a parameter an array of `item`.
     pub fn with_items(mut self, parameter: usize, item: DataType) -> Prepared {
         if let Some(known) = self.items.get_mut(parameter) {
             *known = Some(item);
