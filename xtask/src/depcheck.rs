@@ -20,7 +20,7 @@ use crate::tokens;
 struct Room {
     name: &'static str,
     may_use: &'static [&'static str],
-    /// What its tests may use beyond that; `testkit` need not be named.
+    /// The crates that its tests may use beyond that; `testkit` need not be named.
     tests_may_use: &'static [&'static str],
 }
 
@@ -183,7 +183,7 @@ fn check_reach(manifests: &[Manifest], lock: &Lock) -> (Vec<Offence>, usize) {
     (offences, all_seen.len())
 }
 
-/// What `package` links. Cargo.lock mixes the dependencies of our crates' tests in; the manifest tells
+/// The packages that `package` links. Cargo.lock mixes the dependencies of our crates' tests in; the manifest tells
 /// them apart, and they count only for the crate `start` that the walk began at.
 fn linked_by<'a>(
     package: &str,

@@ -137,7 +137,7 @@ impl Lock {
         self.packages.contains_key(name)
     }
 
-    /// What a reference (`name`, or `name version` where several are locked) links in turn.
+    /// The packages that a reference (`name`, or `name version` where several are locked) links in turn.
     pub fn references(&self, reference: &str) -> impl Iterator<Item = &str> {
         let mut words = reference.split(' ');
         let name = words.next().unwrap_or_default();

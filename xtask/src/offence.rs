@@ -1,4 +1,4 @@
-//! What a check hands back: the places where a rule is broken, and a line on what it looked at.
+//! The results of a check: the places where a rule is broken, and a line on what it looked at.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Offence {
     pub line: usize,
     /// The rule that is broken, and how.
     pub what: String,
-    /// What to do about it.
+    /// The way to correct it.
     pub remedy: String,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Offence {
 /// The result of one check over the whole repository.
 #[derive(Debug)]
 pub struct Verdict {
-    /// What was looked at, with counts: a check that looked at nothing must not pass unnoticed.
+    /// Counts of the files and items looked at: a check that looked at nothing must not pass unnoticed.
     pub checked: String,
     pub offences: Vec<Offence>,
 }

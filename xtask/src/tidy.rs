@@ -14,7 +14,7 @@ use std::path::Path;
 use crate::files::{self, TextFile};
 use crate::offence::{Offence, Verdict};
 
-/// What a file is, as far as the rules care.
+/// The kind of a file, as far as the rules care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Rust,

@@ -1,4 +1,4 @@
-//! What all benchmarks share: their errors and their files. Progress and figures are those of `lab`.
+//! The common parts of all benchmarks: their errors and their files. Progress and figures are those of `lab`.
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub enum BenchError {
     Sql(String, Box<sql::SqlError>),
     /// The output does not take more.
     Output(io::Error),
-    /// What was measured is wrong, or can't be measured.
+    /// A measurement is wrong or impossible.
     Failed(String),
 }
 
@@ -91,7 +91,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What can't be removed is left for people to see.
+        // A directory that can't be removed is left for people to see.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

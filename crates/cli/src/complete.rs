@@ -1,4 +1,4 @@
-//! What Tab offers: backslash commands, keywords, tables and columns.
+//! Completion by Tab: backslash commands, keywords, tables and columns.
 use engine::Database;
 
 use crate::meta::COMMANDS;
@@ -47,7 +47,7 @@ pub fn candidates(db: &Database, line: &str, cursor: usize) -> (usize, Vec<Strin
     (start, found)
 }
 
-/// What a backslash command and its argument may become; `None` where the line is no command.
+/// The completions of a backslash command and its argument; `None` where the line is no command.
 fn of_command(db: &Database, before: &str) -> Option<(usize, Vec<String>)> {
     let indent = before.len() - before.trim_start().len();
     if !before[indent..].starts_with('\\') {

@@ -70,7 +70,7 @@ impl LineSource for TerminalEditor {
     }
 }
 
-/// What the editor asks while the user types.
+/// Answers the editor's questions while the user types.
 #[derive(Helper, Hinter, Highlighter, Validator)]
 struct Assistant {
     db: Database,

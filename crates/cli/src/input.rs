@@ -41,7 +41,7 @@ impl Input {
             return vec![Item::Command { text: line.trim().to_owned(), line: self.lines }];
         }
         if self.pending.is_empty() {
-            // What stands between statements need not be kept.
+            // Text between statements need not be kept.
             if line.trim().is_empty() || line.trim_start().starts_with("--") {
                 return Vec::new();
             }

@@ -4,7 +4,7 @@ use std::io;
 use crate::input::{Input, Item};
 use crate::shell::{Shell, Stop};
 
-/// What came instead of, or as, a line.
+/// The result of reading a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     /// A line, without its end.
@@ -62,7 +62,7 @@ pub fn run(shell: &mut Shell, source: &mut dyn LineSource) -> io::Result<()> {
 /// Runs the items of a line; whether the user leaves.
 fn run_items(shell: &mut Shell, items: Vec<Item>) -> io::Result<bool> {
     match shell.run_items(items, None) {
-        // What failed has been told; the statements after it on the same line are dropped, as psql does.
+        // The failure has been reported; the statements after it on the same line are dropped, as psql does.
         Ok(()) | Err(Stop::Failed) => Ok(false),
         Err(Stop::Quit) => Ok(true),
         Err(Stop::Output(error)) => Err(error),

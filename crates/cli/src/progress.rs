@@ -70,7 +70,7 @@ impl sql::Progress for CopyBars {
     }
 }
 
-/// What is told (bytes done, bytes in all) while the log is replayed; `None` without a terminal.
+/// The receiver of progress (bytes done, bytes in all) while the log is replayed; `None` without a terminal.
 pub(crate) fn replay_progress() -> Option<Box<dyn FnMut(u64, u64)>> {
     if !io::stderr().is_terminal() {
         return None;

@@ -182,7 +182,7 @@ impl Shell {
 
     fn tell_error(&mut self, error: &SqlError, statement: &str, place: Option<&Place>) -> Stop {
         let text = diagnostics::render(error, statement, place, self.settings.err_color);
-        // What was written before the failure comes before its message.
+        // Output from before the failure comes before its message.
         if let Err(error) = self.out().flush() {
             return Stop::Output(error);
         }

@@ -30,7 +30,7 @@ fn numbers_until_killed(directory: &std::path::Path, answered: usize) -> Vec<i64
     let mut seen: Vec<i64> = numbers.by_ref().take(answered).collect();
     child.kill().expect("it was running");
     child.wait().expect("it was ours");
-    // What it had written before it died was given out, too; but for a last line, which may be cut.
+    // Numbers that it had written before it died were given out, too; but for a last line, which may be cut.
     seen.extend(numbers.collect::<Vec<_>>().split_last().map_or(&[][..], |(_, whole)| whole));
     feeder.join().expect("a broken pipe ends it");
     seen
@@ -78,7 +78,7 @@ fn transfers_until_killed(directory: &std::path::Path, first: usize, acknowledge
     let mut seen = output.by_ref().filter(is_commit).take(acknowledged).count();
     child.kill().expect("it was running");
     child.wait().expect("it was ours");
-    // What it had written before it died was acknowledged, too.
+    // Commits that it had written before it died were acknowledged, too.
     seen += output.filter(is_commit).count();
     feeder.join().expect("a broken pipe ends it");
     seen

@@ -45,7 +45,7 @@ impl LineSource for Typist {
     }
 }
 
-/// What stands on the screen after these lines, and the history; `^C` is Ctrl-C.
+/// The screen after these lines, and the history; `^C` is Ctrl-C.
 fn typed(lines: &[&str]) -> (String, Vec<String>) {
     let screen = Screen::default();
     let settings = Settings {

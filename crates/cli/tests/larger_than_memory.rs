@@ -53,7 +53,7 @@ fn a_table_of_several_times_the_limit_is_filled_read_changed_opened_and_verified
     assert_eq!(run(&dir, away).ok().out.lines().last(), Some("t"));
     let verified = lstore(["verify", &dir.display().to_string(), "--memory-limit", LIMIT]).ok().out;
     assert!(verified.contains("9,000 rows in 12,000 versions") && verified.contains("no fault"), "{verified}");
-    // What is not committed can't go.
+    // Uncommitted rows can't be evicted.
     let refused = run(&dir, &format!("insert into t select i, 0, {text} from generate_series(30001, 40000) as g(i)"));
     let refused = refused.failed(1);
     assert!(refused.contains("out of memory") && refused.contains("commit smaller transactions"), "{refused}");

@@ -22,7 +22,7 @@ fn a_backup_and_an_archive_bring_back_any_commit_and_what_can_be_reached_is_told
     lstore(["restore", &backup, &text("backed-up")]).ok();
     assert_eq!(answer(&path("backed-up"), "select sum(id) from t"), "1\n");
     let latest = lstore(["restore", &backup, &text("latest"), "--archive", &archive]).ok();
-    // What was dropped is gone, and looked at all the same: its past can be read.
+    // The dropped table is gone, but verified nevertheless: its past can be read.
     assert!(latest.out.contains("1 tables"), "{latest:?}");
     assert!(sql(&path("latest"), "select sum(id) from t").failed(1).contains("does not exist"));
     let to_1970 = ["restore", &backup, &text("x"), "--archive", &archive, "--to-time", "1970-01-02 03:04:05"];

@@ -50,7 +50,7 @@ impl Lists<Pinned<u64>> {
         Ok(Self { words, capacity, count, noted: Pinned::new(device, 1, "a counter")?, address })
     }
 
-    /// What kernels have written, after [`Lists::note`] and the wait for its stream.
+    /// The values that kernels have written, after [`Lists::note`] and the wait for its stream.
     pub(crate) fn found(&self) -> &[u64] {
         &self.words[..self.count().min(self.capacity)]
     }

@@ -1,5 +1,4 @@
-//! What can go wrong with a device, shaped by what a caller can do: answer on the CPU, use less memory,
-//! or give the device up.
+//! Errors of a device, shaped by what a caller can do: answer on the CPU, use less memory, or give the device up.
 
 use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::CUresult;
@@ -31,7 +30,7 @@ pub enum GpuError {
     OutOfMemory {
         /// How much was asked for.
         bytes: usize,
-        /// What it was for.
+        /// The purpose of the memory.
         purpose: &'static str,
     },
     /// An input that this operator does not do.
@@ -40,7 +39,7 @@ pub enum GpuError {
     /// A call of the driver failed.
     #[error("{call} failed on the device: {name}")]
     Driver {
-        /// What was being done.
+        /// The call that failed.
         call: &'static str,
         /// The driver's name for the error.
         name: String,

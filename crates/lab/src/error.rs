@@ -6,7 +6,7 @@ use std::io;
 pub enum LabError {
     /// The output does not take more.
     Output(io::Error),
-    /// What was measured is wrong, or can't be measured.
+    /// A measurement is wrong or impossible.
     Failed(String),
 }
 

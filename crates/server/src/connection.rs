@@ -40,7 +40,7 @@ impl From<WireError> for Failure {
     }
 }
 
-/// What comes of answering.
+/// The result of answering a request.
 pub(crate) type Answer<T = ()> = Result<T, Failure>;
 
 /// Whether to go on.
@@ -62,7 +62,7 @@ pub(crate) struct Connection<'a> {
     pub(crate) skips: bool,
     shared: &'a Shared,
     entry: Arc<Entry>,
-    /// What the client was told of settings that may change.
+    /// The values that the client was told of settings that may change.
     told: Vec<(&'static str, String)>,
 }
 

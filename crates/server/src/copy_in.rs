@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(crate) struct ClientInput<'a> {
     input: &'a mut Input<Source>,
     output: &'a mut Output<TcpStream>,
-    /// What has come and was not read yet.
+    /// Data that has come and was not read yet.
     data: Vec<u8>,
     at: usize,
     state: State,
@@ -28,7 +28,7 @@ pub(crate) struct ClientInput<'a> {
 
 #[derive(PartialEq, Eq)]
 enum State {
-    /// Nobody has asked for rows.
+    /// The statement has not asked for rows.
     Silent,
     Sending,
     Done,
@@ -93,7 +93,7 @@ impl CopyInput for ClientInput<'_> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        // What follows the mark of the end is of no matter, but the client has to have said that it is done.
+        // Data after the mark of the end does not matter, but the client has to have said that it is done.
         while self.state == State::Sending {
             match self.next() {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Err(error),

@@ -71,7 +71,7 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// What the threads of a server share.
+/// The state that the threads of a server share.
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) registry: Registry,

@@ -17,13 +17,13 @@ use crate::wire::input::Behind;
 pub(crate) struct Entry {
     /// The number that its client knows it by.
     pub(crate) process: u32,
-    /// What its client proves with that a cancel request is its own.
+    /// The key by which a cancel request proves that it comes from this client.
     key: u32,
     stream: TcpStream,
     cancel: OnceLock<CancelHandle>,
     /// When it began what it is doing, in milliseconds after the registry, plus one; 0 while it waits for its client.
     busy_since: AtomicU64,
-    /// What of its client's next messages it has read already: a [`Behind`].
+    /// The client's next messages, as far as they are read already: a [`Behind`].
     behind: AtomicU8,
     /// Held while somebody takes bytes from the stream, or looks at them.
     reading: Mutex<()>,
@@ -173,7 +173,7 @@ impl Entry {
         self.reading.try_lock()
     }
 
-    /// What the connection had read behind what it is doing.
+    /// The messages that the connection had read behind the one that it is doing.
     pub(crate) fn behind(&self) -> Behind {
         let known = [Behind::Nothing, Behind::Farewell];
         let behind = self.behind.load(Ordering::Relaxed);

@@ -65,7 +65,7 @@ pub(crate) fn character(text: &str, position: usize) -> usize {
     before.chars().count() + 1
 }
 
-/// What a statement has done that gave rows.
+/// The command tag of a statement that gave rows.
 pub(crate) fn tag_of_rows(text: &str, count: usize) -> String {
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
     let word = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();

@@ -1,10 +1,11 @@
 //! The thread that looks after connections: whether a client is still there while its statement runs, and whether
 //! it has sent its startup message in time.
 //!
-//! A thread that runs a statement does not read, so it would not notice that nobody waits for the answer any more. The
-//! watch looks at what the client has sent meanwhile, without taking bytes from the socket: its farewell, or nothing but the end of
-//! the stream, ends the statement. Where more statements are to be read before either, all are run, as in PostgreSQL: a client
-//! may send its work and go. What the connection itself has read ahead comes first, so it has noted what that is.
+//! A thread that runs a statement does not read, so it would not notice that the client has gone. The watch looks
+//! at what the client has sent meanwhile, without taking bytes from the socket: its terminate message, or nothing
+//! but the end of the stream, ends the statement. Where more statements are to be read before either, all are run,
+//! as in PostgreSQL: a client may send its work and go. Messages that the connection has read ahead come first, so
+//! the connection notes what they are.
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::thread;

@@ -1,4 +1,4 @@
-//! What a server allows its clients, and what becomes of them when it ends.
+//! The limits that a server sets its clients, and the end of connections when it stops.
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};

@@ -24,7 +24,7 @@ mod once {
     pub struct OnceLock<T> {
         is_set: AtomicBool,
         setting: Mutex<()>,
-        /// Nobody waits for this one: it is set with the mutex held.
+        /// No thread waits for this cell: it is set with the mutex held.
         value: std::sync::OnceLock<T>,
     }
 

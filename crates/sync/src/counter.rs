@@ -33,7 +33,7 @@ impl<const N: usize> Counters<N> {
         self.lines[line][counter].fetch_add(count, Ordering::Relaxed);
     }
 
-    /// What all threads have added to one of the counters.
+    /// The sum that all threads have added to one of the counters.
     pub fn sum(&self, counter: usize) -> u64 {
         self.lines.iter().map(|line| line[counter].load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
     }
@@ -55,7 +55,7 @@ impl Counter {
         self.0.add(0, count);
     }
 
-    /// What all threads have added.
+    /// The sum that all threads have added.
     pub fn sum(&self) -> u64 {
         self.0.sum(0)
     }

@@ -75,7 +75,7 @@ enum Way<T> {
     Latch(T),
 }
 
-/// What became of the sections of an [`Elided`] latch.
+/// Counts of how the sections of an [`Elided`] latch ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ElisionCounts {
     /// Transactions that committed.
@@ -120,7 +120,7 @@ impl<L: Elidable, B: Backend> Elided<L, B> {
         }
     }
 
-    /// What became of the sections so far.
+    /// The counts of the sections so far.
     pub fn counts(&self) -> ElisionCounts {
         ElisionCounts {
             commits: self.counters.sum(COMMITS),

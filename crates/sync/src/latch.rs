@@ -45,9 +45,9 @@ use std::mem::ManuallyDrop;
 /// of a shared acquire and its release no exclusive one; a release happens before every later acquire that it could
 /// have kept waiting. [`Latched`] builds references on that.
 pub unsafe trait Latch: Default + Send + Sync {
-    /// What an exclusive acquire hands to its release.
+    /// Passed from an exclusive acquire to its release.
     type Exclusive;
-    /// What a shared acquire hands to its release.
+    /// Passed from a shared acquire to its release.
     type Shared;
 
     /// Waits until this thread is alone.
@@ -131,7 +131,7 @@ pub(crate) fn body_until_done<R>(body: &mut impl FnMut(&Reading<'_>) -> Result<R
 /// The answers are right at the moment at which the words that they were read from had these values, and an acquire
 /// that would change an answer writes one of these words.
 pub unsafe trait Elidable: Latch {
-    /// Nobody is inside: a section of either kind may run as a transaction.
+    /// Whether no section is inside: then a section of either kind may run as a transaction.
     fn is_free(&self) -> bool;
 
     /// No writer is inside: a reading section may run as a transaction.
@@ -142,7 +142,7 @@ pub unsafe trait Elidable: Latch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restart;
 
-/// What the body of a [`Latch::read`] knows of its latch.
+/// The state of the latch for the body of a [`Latch::read`].
 pub struct Reading<'a> {
     watched: Option<(&'a AtomicU64, u64, u64)>,
 }

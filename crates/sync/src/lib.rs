@@ -1,5 +1,6 @@
-//! What the concurrent parts of lstore are built from: cells that swap under epochs, directories that only grow,
-//! zeroed arrays of atomics, a small number for each thread, counters, and latches with their elision and throttling.
+//! The building blocks of the concurrent parts of lstore: cells that swap under epochs, directories that only grow,
+//! zeroed arrays of atomics, a small number for each thread, counters, and latches with their elision and
+//! throttling.
 //!
 //! Nothing here knows what a page or a transaction is. Readers of the cells and directories take no latch and write no
 //! cache line that another thread reads, but for pinning their own epoch.

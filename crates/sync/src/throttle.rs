@@ -99,7 +99,7 @@ impl Throttle {
         self.domain.mode_of(self.profile())
     }
 
-    /// What the last profiling session has counted, by mode.
+    /// The counts of the last profiling session, by mode.
     pub fn acquisitions(&self) -> Vec<u64> {
         self.profile().acquisitions()
     }

@@ -36,7 +36,7 @@ mod stepped {
 
     use crate::thread::step;
 
-    /// What is the same for numbers and addresses.
+    /// The methods that numbers and addresses share.
     macro_rules! accesses {
         ($value:ty) => {
             /// Reads the value.

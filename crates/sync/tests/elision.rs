@@ -13,7 +13,7 @@ fn elided<L: Elidable>(policy: RetryPolicy) -> Elided<L, InjectedBackend> {
     Elided::with_policy(InjectedBackend::default(), policy, Adaptivity::NEVER)
 }
 
-/// What `counts` should be, from commits, fall-backs and the aborts of one cause.
+/// The expected `counts`, from commits, fall-backs and the aborts of one cause.
 fn counts(commits: u64, fall_backs: u64, cause: AbortCause, abort_count: u64) -> ElisionCounts {
     let mut counts = ElisionCounts { commits, fall_backs, ..ElisionCounts::default() };
     counts.aborts[cause as usize] = abort_count;

@@ -13,8 +13,8 @@
 //!        a new device                                                             a new device
 //! ```
 //!
-//! What power loss leaves of a file is told in `image.rs`; a created or removed name that was not synced may have
-//! arrived or not.
+//! `image.rs` tells which bytes of a file may survive power loss; a created or removed name that was not synced may
+//! have arrived or not.
 //!
 //! A durable write is two steps, the write and its sync, and the sync makes nothing durable but what it wrote.
 //!
@@ -81,7 +81,7 @@ struct State {
     random: StdRng,
 }
 
-/// What becomes of a step.
+/// The fate of a step.
 enum Fate {
     Done,
     /// Power is lost during the step: it may have begun.
@@ -191,8 +191,8 @@ impl FaultyDevice {
         FaultyDevice::with_files(seed, names.into_iter().map(contents).collect())
     }
 
-    /// A device with all that was written, synced or not, as a crash of the process alone leaves it. What was
-    /// pending still is; the old device is off.
+    /// A device with all that was written, synced or not, as a crash of the process alone leaves it. Pending writes
+    /// are still pending; the old device is off.
     pub fn after_process_crash(&self, seed: u64) -> FaultyDevice {
         let mut state = self.state.lock();
         state.off = true;

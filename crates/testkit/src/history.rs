@@ -87,7 +87,7 @@ use dependencies::Graph;
 use report::Findings;
 use versions::Writers;
 
-/// Looks whether a history is possible at a level. What it permits is told in the report.
+/// Checks whether a history is possible at a level. Anomalies that the level permits are in the report.
 ///
 /// # Errors
 /// The anomalies that the level forbids.

@@ -1,4 +1,4 @@
-//! What a file looks like while its writes are under way, and what power loss makes of it.
+//! The contents of a file while its writes are under way, and after power loss.
 //!
 //! A file has two faces: `visible`, what reads return (the page cache), and `durable`, what the medium is sure to
 //! hold. Writes since the last sync are `pending`, oldest first. When power is lost each sector of the medium holds
@@ -75,7 +75,8 @@ impl File {
         apply(&mut self.durable, bytes, offset);
         let end = offset + bytes.len();
         for write in &mut self.pending {
-            // What is durable does not go back to an older version: where both overlap the older one is the new one now.
+            // Durable bytes do not go back to an older version: where both overlap the older one is the new one
+            // now.
             let (from, to) = (write.offset.max(offset), (write.offset + write.bytes.len()).min(end));
             if from < to {
                 write.bytes[from - write.offset..to - write.offset].copy_from_slice(&bytes[from - offset..to - offset]);
@@ -104,7 +105,7 @@ impl File {
         *self = File { visible: bytes.clone(), durable: bytes, pending: Vec::new() };
     }
 
-    /// What the medium may hold if power is lost now.
+    /// Bytes that the medium may hold if power is lost now.
     pub(crate) fn after_power_loss(&self, random: &mut StdRng) -> Vec<u8> {
         let mut bytes = self.durable.clone();
         match random.random_range(0..5) {

@@ -56,8 +56,8 @@ impl Bell {
         rings
     }
 
-    /// Sleeps until `is_over`, or the deadline. What makes `is_over` true is changed before [`wake`](Self::wake) or
-    /// [`ring`](Self::ring).
+    /// Sleeps until `is_over`, or the deadline. The state that `is_over` reads is changed before
+    /// [`wake`](Self::wake) or [`ring`](Self::ring).
     pub fn park_until(&self, deadline: Option<Instant>, is_over: impl Fn() -> bool) {
         let mut listeners = self.lock();
         while !is_over() {

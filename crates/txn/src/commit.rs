@@ -168,8 +168,8 @@ impl TransactionTable {
         slot.dependencies.outcome(handle.id).expect("it does not park any more")
     }
 
-    /// What became of a transaction, once it is not prepared any more: for readers that are no transactions, and for
-    /// writers. A prepared transaction may wait only for those prepared before it.
+    /// Waits until a transaction is not prepared any more, and returns its state: for readers that are no
+    /// transactions, and for writers. A prepared transaction may wait only for those prepared before it.
     pub fn await_decision(&self, txn: TxnId) -> State {
         let slot = self.slot(txn);
         let is_decided = || {

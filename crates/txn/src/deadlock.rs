@@ -7,10 +7,10 @@
 //! edge of a slot:  version (odd: there is an edge) | owner | the owner's count of rings when A looked last
 //! ```
 //!
-//! **What an edge means.** An edge stands only while A is inside its wait. It is in force as long as the owner has not
-//! rung its bell since A looked: an owner rings when it ends, when it gives a row up, and when it leaves a queue; A then
-//! looks again and, if it still has to wait, publishes an edge with the new count. The fields change only while the
-//! version is even.
+//! **Meaning of an edge.** An edge stands only while A is inside its wait. It is in force as long as the owner has
+//! not rung its bell since A looked: an owner rings when it ends, when it gives a row up, and when it leaves a
+//! queue; A then looks again and, if it still has to wait, publishes an edge with the new count. The fields change
+//! only while the version is even.
 //!
 //! **No deadlock is missed.** In a deadlock nobody rings, so that from some moment on all its edges stand unchanged. One
 //! of them was published last. Its publisher followed the edges after that, found each of the others in place, and so came

@@ -1,4 +1,4 @@
-//! What can be told about the transactions that run now, and counts of what was rare.
+//! The list of the transactions that run now, and counts of rare events.
 use sync::atomic::Ordering::{Acquire, Relaxed};
 
 use sync::Clock;
@@ -26,7 +26,7 @@ pub struct Running {
     pub waits: Option<Waiting>,
 }
 
-/// What a transaction waits for.
+/// The wait of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiting {
     /// the transaction that holds the row, or that is before this one in its queue
@@ -37,7 +37,7 @@ pub struct Waiting {
     pub since: u64,
 }
 
-/// What is counted.
+/// The events that are counted.
 #[derive(Clone, Copy)]
 pub(crate) enum Count {
     Waits,
@@ -85,7 +85,7 @@ impl TransactionTable {
         self.counters.add(what as usize, 1);
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counts(&self) -> WaitCounts {
         let sum = |what: Count| self.counters.sum(what as usize);
         WaitCounts {
@@ -125,7 +125,7 @@ impl TransactionTable {
         self.slots.iter().filter_map(|slot| self.look_at(slot)).collect()
     }
 
-    /// What a slot says of its transaction, or nothing if that ends meanwhile.
+    /// Describes the transaction of a slot, unless that ends meanwhile.
     fn look_at(&self, slot: &Slot) -> Option<Running> {
         let id = slot.running(Acquire)?;
         let state = state_of_word(slot.state.load(Acquire));

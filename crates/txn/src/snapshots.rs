@@ -20,7 +20,7 @@ impl TransactionTable {
         Timestamp(self.clock.load(Ordering::Acquire))
     }
 
-    /// What a reader that belongs to no transaction sees now.
+    /// The newest snapshot, for a reader that belongs to no transaction.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::at(self.now())
     }

@@ -30,7 +30,7 @@ pub(crate) const SLOTS: usize = if cfg!(any(loom, shuttle)) { 3 } else { 1 << SL
 /// The top bit of an id, clear in the word of a slot that is unused.
 const IN_USE: u64 = 1 << 63;
 
-/// What a transaction is doing: the low bits of its state word, below a timestamp.
+/// The phase of a transaction: the low bits of its state word, below a timestamp.
 pub(crate) mod phase {
     pub const BITS: u32 = 3;
     pub const ACTIVE: u64 = 0;
@@ -57,7 +57,7 @@ pub struct TransactionTable {
     pub(crate) time: SystemClock,
 }
 
-/// What is known of a running transaction.
+/// The state of a running transaction.
 pub(crate) struct Slot {
     pub id: AtomicU64,
     pub state: AtomicU64,
@@ -132,7 +132,7 @@ impl Handle {
     }
 }
 
-/// What became of a transaction.
+/// The state of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// It is running.
@@ -224,7 +224,7 @@ impl TransactionTable {
         slot.id.store(handle.id.word() & !IN_USE, Ordering::Release);
     }
 
-    /// What became of a transaction. Waits out the few instructions in which a commit takes its timestamp.
+    /// The state of a transaction. Waits out the few instructions in which a commit takes its timestamp.
     pub fn state(&self, txn: TxnId) -> State {
         let slot = self.slot(txn);
         let mut wait = SpinWait::new();

@@ -53,7 +53,7 @@ pub(crate) struct Waits {
     /// The edge: the transaction waited for, and its count of rings when the waiter last looked.
     pub owner: AtomicU64,
     pub rings: AtomicU64,
-    /// What is waited for, since when; for display.
+    /// The row waited for, and since when; for display.
     pub row_table: AtomicU32,
     pub row_rid: AtomicU64,
     pub since: AtomicU64,

@@ -288,7 +288,7 @@ fn random_locks_all_end_and_only_circles_have_victims() {
     assert_eq!(lock_at_random(true, 400), 0, "no circle, no victim");
 }
 
-/// What may be missing from this test's own view is nothing: the channel orders the steps.
+/// Nothing can be missing from this test's own view: the channel orders the steps.
 #[test]
 fn those_in_a_queue_get_the_row_in_its_order() {
     let table = TransactionTable::default();

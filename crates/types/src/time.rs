@@ -79,7 +79,7 @@ impl TxnId {
     }
 }
 
-/// What a Start Time word says.
+/// The meaning of a Start Time word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StartTime {
     /// Numbered but not written yet.
@@ -108,7 +108,8 @@ impl StartTime {
     }
 }
 
-/// What a reader sees: everything committed at or before `at`, and what commands of the transaction `own` wrote.
+/// A reader's view: it sees everything committed at or before `at`, and what commands of the transaction `own`
+/// wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Snapshot {
     /// The newest commit timestamp that is visible.

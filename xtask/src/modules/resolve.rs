@@ -132,7 +132,7 @@ impl Tree {
         globs.filter_map(|glob| self.through_glob(module, &glob.path, rest, hops)).next()
     }
 
-    /// What `rest` is in the module that `glob` names, if anything.
+    /// The file that defines `rest` in the module that `glob` names, if one does.
     fn through_glob(&self, module: &Segments, glob: &[String], rest: &[String], hops: usize) -> Option<String> {
         let path: Vec<String> = glob.iter().chain(rest).cloned().collect();
         self.find(module, &path, hops)

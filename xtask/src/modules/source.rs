@@ -21,7 +21,7 @@ pub struct Import {
     pub is_public: bool,
 }
 
-/// What one file says.
+/// The contents of one file.
 #[derive(Debug, Default)]
 pub struct Source {
     /// Child modules in files of their own.
@@ -82,7 +82,7 @@ fn without_tests(tokens: TokenStream, test_children: &mut BTreeSet<String>) -> V
     kept
 }
 
-/// Whether an attribute keeps its item for tests or model checkers. What stands within `not(...)` does not count.
+/// Whether an attribute keeps its item for tests or model checkers. A name within `not(...)` does not count.
 fn is_test_attribute(token: &TokenTree) -> bool {
     let TokenTree::Group(attribute) = token else { return false };
     let list: Vec<TokenTree> = attribute.stream().into_iter().collect();

@@ -17,13 +17,13 @@ const FUNCTION_LINES_MAX: usize = 70;
 /// Macros that stand for work not done.
 const LEFTOVER_MACROS: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
-/// What a comment line begins with when it is code that was switched off.
+/// The beginnings of a comment line that is code which was switched off.
 const CODE_STARTS: [&str; 12] =
     ["let ", "use ", "pub ", "fn ", "impl ", "mod ", "return ", "struct ", "enum ", "match ", "if ", "self."];
 
 const SAFETY: &str = "SAFETY:";
 
-/// What the rules found in one file.
+/// The findings of the rules in one file.
 pub struct Seen {
     pub offences: Vec<Offence>,
     pub function_count: usize,

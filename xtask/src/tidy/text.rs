@@ -46,7 +46,7 @@ pub fn check_width(file: &TextFile, is_markdown: bool) -> Vec<Offence> {
         if is_markdown && text.trim_start().starts_with("```") {
             in_fence = !in_fence;
         }
-        // What cannot be broken: a table row, quoted output, an address.
+        // Lines that cannot be broken: a table row, quoted output, an address.
         let is_unbreakable = text.contains("://") || (is_markdown && (in_fence || text.trim_start().starts_with('|')));
         let columns = text.chars().count();
         if columns > COLUMNS_MAX && !is_unbreakable {

@@ -20,7 +20,7 @@ pub(super) fn mode_name(mode: Durability) -> &'static str {
     }
 }
 
-/// What is told of the time that commits take: names and shares.
+/// The percentiles of commit times that are reported: names and shares.
 pub(super) const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// A database with a row for each client.
@@ -30,7 +30,7 @@ pub(super) struct Clients {
     clients: u32,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Committed {
     /// commits a second, all clients together

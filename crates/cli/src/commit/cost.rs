@@ -1,5 +1,5 @@
-//! What a log costs that nobody waits for: transactions of `bench micro` on a database in a directory, asynchronously
-//! committed, beside the same on a database in memory.
+//! The cost of a log that no transaction waits for: transactions of `bench micro` on a database in a directory,
+//! asynchronously committed, beside a database in memory.
 use lab::figures::{Figure, Report};
 
 use super::CommitArgs;

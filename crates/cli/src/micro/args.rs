@@ -103,7 +103,7 @@ pub struct MicroArgs {
     pub json: bool,
 }
 
-/// What can be measured.
+/// The cases that can be measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Case {
     /// Loading the table
@@ -139,7 +139,7 @@ impl Case {
         [Case::Load, Case::Low, Case::Medium, Case::High, Case::SumIdle, Case::SumPending, Case::Mixed];
 }
 
-/// What transactions promise.
+/// The isolation of transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Access {
     /// There are none: keys, versions and nothing else

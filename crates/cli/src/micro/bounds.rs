@@ -1,4 +1,4 @@
-//! What the same work costs without a database: the bounds that every figure stands beside.
+//! The cost of the same work without a database: the bounds that every figure stands beside.
 //!
 //! None of them has isolation, history or a log. The hash map is what a program would write for point access, bare
 //! columns are what it would write for scans; the arrays are what the machine can do.

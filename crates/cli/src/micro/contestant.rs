@@ -1,4 +1,4 @@
-//! What is measured, behind one face: the database and the bounds beside it.
+//! The contestants behind one interface: the database and the bounds beside it.
 use super::bounds::{BareColumns, HashMapRows};
 use super::lstore::{Lstore, StoreOptions};
 use super::workload::{COLUMNS, Statement, Workload};
@@ -6,7 +6,7 @@ use crate::bench::BenchError;
 
 /// Something that holds the table.
 pub(super) trait Contestant: Sync {
-    /// What one thread runs transactions with.
+    /// The worker with which one thread runs transactions.
     fn worker(&self) -> Box<dyn Worker + '_>;
 
     /// The sum of a column over all rows.

@@ -13,7 +13,7 @@ use crate::bench::BenchError;
 /// Transactions between two looks at the clock.
 const BATCH: u32 = 16;
 
-/// What is run for how long.
+/// The work that is run, and for how long.
 #[derive(Clone, Copy)]
 pub(super) struct Drive<'a> {
     pub(super) workload: &'a Workload,
@@ -26,7 +26,7 @@ pub(super) struct Drive<'a> {
     pub(super) done: Option<&'a AtomicU64>,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Driven {
     /// transactions a second, all threads together
@@ -100,7 +100,7 @@ impl Drive<'_> {
     }
 }
 
-/// What a thread returned; its panic goes on here.
+/// The value that a thread returned; its panic goes on here.
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -1,7 +1,8 @@
 //! The long run: updates at full speed, and every now and then a look at how far behind the merge is and at the memory.
 //!
-//! What the paper asks in section 6.2, whether the merge keeps up, is answered by the most tail records that were ever
-//! unmerged; whether the memory does, by its growth for each update in the second half, when all pages are warm.
+//! The paper asks in section 6.2 whether the merge keeps up. The most tail records that were ever unmerged answer
+//! that. Whether the memory keeps up is answered by its growth for each update in the second half, when all pages
+//! are warm.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ const SAMPLE_EVERY_MIN: Duration = Duration::from_millis(20);
 const BOUND_MAX: Duration = Duration::from_secs(1);
 const MIB: f64 = (1 << 20) as f64;
 
-/// What was seen at one moment.
+/// The state at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     seconds: f64,

@@ -1,4 +1,5 @@
-//! What transactions cost: the isolation levels beside the storage without transactions, and a row that everybody wants.
+//! The cost of transactions: the isolation levels beside the storage without transactions, and contention for one
+//! row.
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};

@@ -43,7 +43,7 @@ pub(super) struct StoreOptions {
     pub(super) layout: Layout,
     /// How long old versions are kept.
     pub(super) retention: Retention,
-    /// What transactions promise, or that there are none.
+    /// The isolation of transactions, or that there are none.
     pub(super) access: Access,
     /// How a column is summed.
     pub(super) sum: Summing,
@@ -118,7 +118,7 @@ impl Lstore {
         Ok(Lstore { database, table, names, access, sum, has_prefetch, conflicts: AtomicU64::new(0) })
     }
 
-    /// What the table holds now.
+    /// The statistics of the table now.
     pub(super) fn stats(&self) -> TableStats {
         self.table.stats()
     }

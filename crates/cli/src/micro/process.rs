@@ -1,4 +1,4 @@
-//! What the system says of memory, where it says anything: Linux, by `/proc`.
+//! The system's figures of memory, where it has any: Linux, by `/proc`.
 use std::fs;
 
 /// The memory that this process has resident.

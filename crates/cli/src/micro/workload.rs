@@ -1,4 +1,4 @@
-//! What every contestant is given to do: the rows of the table, and transactions on them.
+//! The work of every contestant: the rows of the table, and transactions on them.
 //!
 //! All of it follows from a seed and costs a few nanoseconds a statement, so that every contestant is given the same
 //! and none waits for it:
@@ -51,7 +51,7 @@ pub(super) fn loaded_row(key: u64) -> [i64; COLUMNS] {
     row
 }
 
-/// What transactions consist of.
+/// The shape of transactions.
 pub(super) struct Workload {
     active: u64,
     reads: usize,

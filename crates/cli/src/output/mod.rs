@@ -118,7 +118,7 @@ pub(crate) mod test_data {
         RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
     }
 
-    /// What a format makes of some batches.
+    /// Renders some batches in a format.
     pub fn rendered(format: Format, batches: Vec<RecordBatch>) -> String {
         let mut out = Vec::new();
         let style = Style { format, header: true, color: false };

@@ -233,7 +233,7 @@ fn stats(db: &Database) -> Result<TableStats, BenchError> {
     Ok(sum)
 }
 
-/// What opens a shell on the data, as it can be typed where the user is; none for data in memory.
+/// The command that opens a shell on the data, as it can be typed where the user is; none for data in memory.
 fn shell_command(args: &TpchArgs) -> Option<String> {
     let dir = args.dir.as_ref()?;
     if let Some(command) = &args.shell_command {

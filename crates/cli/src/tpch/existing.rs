@@ -1,5 +1,5 @@
-//! What a database already holds of the benchmark's tables, so that a second run need not load again and nobody's
-//! own tables are touched.
+//! The benchmark's tables that a database already holds, so that a second run need not load again and other tables
+//! are not touched.
 use engine::{Database, Snapshot};
 use tpchgen::generators::OrderGenerator;
 
@@ -7,7 +7,7 @@ use super::load::rows_expected;
 use super::tables::{TABLES, schema};
 use super::{BenchError, scaled};
 
-/// What is there.
+/// The tables that are there.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Existing {
     /// None of the tables.

@@ -1,4 +1,4 @@
-//! What the benchmark tells at its end: a table, or JSON objects.
+//! The report at the end of the benchmark: a table, or JSON objects.
 use std::io::{self, Write};
 
 use lab::figures::{Line, grouped};

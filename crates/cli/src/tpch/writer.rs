@@ -41,7 +41,7 @@ const DISCOUNT: usize = 6;
 const TAX: usize = 7;
 const SHIPDATE: usize = 10;
 
-/// What the writers did in all.
+/// The writers' work in all.
 pub(super) struct Written {
     pub(super) new_orders: u64,
     pub(super) new_lines: u64,
@@ -50,7 +50,7 @@ pub(super) struct Written {
     pub(super) elapsed: Duration,
 }
 
-/// What the writers share.
+/// The state that the writers share.
 struct Shared {
     stop: AtomicBool,
     new_orders: AtomicU64,
@@ -310,7 +310,8 @@ fn money(cents: i64) -> Value {
     Value::decimal(i128::from(cents), 2)
 }
 
-/// What a line adds to its order's total, in cents: the generator's formula, which cuts fractions off twice.
+/// The amount that a line adds to its order's total, in cents: the generator's formula, which cuts fractions off
+/// twice.
 fn line_total(line: &[Value]) -> i64 {
     let cents = |column: usize| match &line[column] {
         Value::Decimal(number) => i64::try_from(number.unscaled).expect("prices fit 64 bits"),

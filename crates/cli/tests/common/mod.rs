@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub struct Ran {
     pub status: i32,
@@ -21,7 +21,7 @@ impl Ran {
         self
     }
 
-    /// What the run wrote to standard error; it must have failed with this status.
+    /// The text that the run wrote to standard error; it must have failed with this status.
     #[track_caller]
     pub fn failed(self, status: i32) -> String {
         assert_eq!(self.status, status, "{self:?}");
@@ -61,7 +61,7 @@ pub fn sql(dir: &Path, text: &str) -> Ran {
     lstore([dir.as_os_str(), OsStr::new("-c"), OsStr::new(text)])
 }
 
-/// What a query on the database in a directory answers, as CSV without the names of the columns.
+/// The answer to a query on the database in a directory, as CSV without the names of the columns.
 #[track_caller]
 pub fn answer(dir: &Path, query: &str) -> String {
     let args = [dir.as_os_str(), OsStr::new("--format"), OsStr::new("csv"), OsStr::new("--no-header")];

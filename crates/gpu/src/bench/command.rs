@@ -10,10 +10,10 @@ use super::report::{Line, Report};
 use super::{Size, groupings, joins, optimizer, roofs, searches};
 use crate::{Device, GpuError};
 
-/// What can be measured. The last one needs no device.
+/// The subjects that can be measured. The last one needs no device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// What the device can do at most.
+    /// The most that the device can do.
     Roofs,
     /// gpu-join's micro benchmarks.
     Micro,
@@ -23,7 +23,7 @@ pub enum Subject {
     Group,
     /// Range queries and tree scans.
     Search,
-    /// What needs no device: gpu-contention's optimizer, bitwise-distribution's splits.
+    /// The parts that need no device: gpu-contention's optimizer, bitwise-distribution's splits.
     Contention,
 }
 

@@ -23,7 +23,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// What bounds a pass: device memory's reads of codes, or shared memory's additions.
+    /// The bound of a pass: device memory's reads of codes, or shared memory's additions.
     fn bound(&self, adds: bool) -> (&'static str, Option<f64>) {
         let by_memory = self.roofs.device_read.map(|rate| rate / 4.0);
         match (by_memory, self.roofs.shared_atomics) {
@@ -178,7 +178,7 @@ fn by_conflicts(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
     Ok(())
 }
 
-/// What suits columns of few and of many groups.
+/// Measures what suits columns of few and of many groups.
 fn by_cardinality(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
     for groups in [4, 64, 512, 4096, 50_000, 200_000, 1_000_000] {
         let codes = zipf(rows, groups, 0.0, 1);

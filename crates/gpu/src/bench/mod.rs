@@ -1,4 +1,4 @@
-//! What the program `gpu-bench` does, as a library: data, checks against the twins, roofs, timings.
+//! The program `gpu-bench` as a library: data, checks against the twins, roofs, timings.
 
 pub mod check;
 pub mod command;

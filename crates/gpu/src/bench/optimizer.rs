@@ -1,4 +1,4 @@
-//! What of gpu-contention needs no device: Table 1, and Figures 3, 4 and 9, on the CPU.
+//! The parts of gpu-contention that need no device: Table 1, and Figures 3, 4 and 9, on the CPU.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -71,8 +71,8 @@ fn optimize(codes: &[u32], values: usize, settings: Settings) -> Optimized {
     Optimized { optimizer, seconds, rounds }
 }
 
-/// What this thread has had of a processor, so that other programs do not count. Linux says it; elsewhere it is
-/// the clock on the wall.
+/// The processor time of this thread, so that other programs do not count. Linux reports it; elsewhere it is the
+/// clock on the wall.
 fn cpu_seconds() -> f64 {
     static BEGUN: OnceLock<Instant> = OnceLock::new();
     let schedule = fs::read_to_string("/proc/thread-self/schedstat").ok();

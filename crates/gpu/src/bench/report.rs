@@ -11,13 +11,13 @@ use crate::device::Properties;
 pub struct Line {
     /// The benchmark, for instance `gpu.join`.
     pub bench: &'static str,
-    /// What was varied.
+    /// The varied setting.
     pub case: String,
-    /// What was measured.
+    /// The metric.
     pub metric: &'static str,
     /// The median of the runs; none on the emulated device and for small inputs, as their times mean nothing.
     pub value: Option<f64>,
-    /// What the value counts.
+    /// The unit of the value.
     pub unit: &'static str,
     /// The least of the runs.
     pub min: Option<f64>,
@@ -25,7 +25,7 @@ pub struct Line {
     pub max: Option<f64>,
     /// How many runs.
     pub runs: usize,
-    /// What stands beside it.
+    /// The name of the baseline.
     pub baseline: Option<String>,
     /// The value over the baseline.
     pub ratio: Option<f64>,

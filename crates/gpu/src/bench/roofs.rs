@@ -1,5 +1,5 @@
-//! What a device can do at most: memory, host memory over the bus, atomic operations; and the micro benchmarks
-//! of gpu-join (Table 1, Figures 7 to 9).
+//! The roofs of a device: memory, host memory over the bus, atomic operations; and the micro benchmarks of gpu-join
+//! (Table 1, Figures 7 to 9).
 
 use std::sync::Arc;
 

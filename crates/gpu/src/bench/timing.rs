@@ -24,7 +24,7 @@ pub(super) fn milliseconds(
     Ok(spans)
 }
 
-/// What each span makes of an amount: `amount` a second, in billions.
+/// Converts spans for an amount into rates: `amount` a second, in billions.
 pub(super) fn billions_a_second(amount: f64, spans_ms: &[f64]) -> Vec<f64> {
     spans_ms.iter().map(|span_ms| amount / span_ms / 1e6).collect()
 }

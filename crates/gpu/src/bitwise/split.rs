@@ -36,7 +36,7 @@ impl Split {
     }
 }
 
-/// What the memory that a split takes depends on: Figure 5 of the paper.
+/// The parameters of the memory that a split takes: Figure 5 of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
     /// Points (N).

@@ -1,4 +1,4 @@
-//! What a column of codes costs as it stands: the counters of gpu-contention's Table 1.
+//! The cost of a column of codes as it stands: the counters of gpu-contention's Table 1.
 
 use super::BANKS;
 

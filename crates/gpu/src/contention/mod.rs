@@ -31,7 +31,7 @@ pub const BANKS: usize = 32;
 /// No place.
 const NONE: u32 = u32::MAX;
 
-/// What a column is used for.
+/// The use of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// Grouping: every code is a write.
@@ -42,10 +42,10 @@ pub enum Use {
     ValuesOnly,
 }
 
-/// What the optimizer may spend.
+/// The limits of the optimizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// What the column is used for.
+    /// The use of the column.
     pub purpose: Use,
     /// Earlier chunks whose places are avoided.
     pub window: usize,
@@ -59,7 +59,7 @@ impl Default for Settings {
     }
 }
 
-/// What the optimizer has done.
+/// Counts of the optimizer's work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Chunks.
@@ -151,7 +151,7 @@ impl Optimizer {
         self.places.iter().filter(|places| places.len() > 1).count()
     }
 
-    /// What has been done so far.
+    /// The counts of the work done so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }

@@ -9,7 +9,7 @@ use cudarc::driver::sys::{self, CUfunction_attribute_enum as Attribute};
 use super::{Device, Stream};
 use crate::error::GpuError;
 
-/// What `kernels/build` has made of one source.
+/// The output of `kernels/build` for one source.
 #[derive(Debug)]
 pub struct Binary {
     /// Names of kernels begin with one of these.

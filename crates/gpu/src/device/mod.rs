@@ -1,7 +1,7 @@
 //! A device as the operators see it: opened once, shared, with its kernels loaded when first used.
 //!
-//! What runs on a device runs later than the call that asks for it. Every operator therefore waits for
-//! its streams before it returns, so that no caller sees memory that a kernel still writes.
+//! A device runs its work later than the call that asks for it. Every operator therefore waits for its streams
+//! before it returns, so that no caller sees memory that a kernel still writes.
 
 mod kernel;
 mod memory;
@@ -23,7 +23,7 @@ pub use stream::{Event, Stream};
 /// The version of CUDA that the kernels are compiled for, as the driver counts.
 const VERSION_NEEDED: i32 = 13000;
 
-/// What a device says of itself.
+/// The properties that a device reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Properties {
     /// The maker's name.
@@ -96,7 +96,7 @@ impl Device {
         Ok(device)
     }
 
-    /// What the device says of itself.
+    /// The properties that the device reports.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }

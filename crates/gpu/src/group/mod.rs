@@ -12,7 +12,7 @@ pub use on_device::{Launched, aggregate, aggregate_from, look_up, look_up_from};
 
 use crate::device::Properties;
 
-/// What is grouped: `SELECT code, COUNT(*), SUM(value) ... GROUP BY code`.
+/// The input of a grouping: `SELECT code, COUNT(*), SUM(value) ... GROUP BY code`.
 #[derive(Debug, Clone, Copy)]
 pub struct Column<'a> {
     /// The code of each row, or its place if there are clones.
@@ -63,8 +63,8 @@ fn place_bytes(column: &Column<'_>) -> usize {
 }
 
 impl Arrangement {
-    /// What suits a column: copies for each lane while two blocks of them share a multiprocessor, then clones
-    /// or plain groups in shared memory, then parts of them while they are few, then device memory.
+    /// Chooses the arrangement that suits a column: copies for each lane while two blocks of them share a multiprocessor, then
+    /// clones or plain groups in shared memory, then parts of them while they are few, then device memory.
     pub fn suitable(column: &Column<'_>, device: &Properties) -> Self {
         let bytes = place_bytes(column);
         let shared = |places: usize| places * bytes;

@@ -44,7 +44,7 @@ impl Outcome {
     }
 }
 
-/// What a join with a group-by adds up: `SELECT code, COUNT(*), SUM(value) ... GROUP BY code`.
+/// The sums of a join with a group-by: `SELECT code, COUNT(*), SUM(value) ... GROUP BY code`.
 #[derive(Debug, Clone, Copy)]
 pub struct Groups<'a> {
     /// The group of each row of the build table; `None`: one group.

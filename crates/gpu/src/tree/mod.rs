@@ -54,7 +54,7 @@ pub struct Levels<'a, K> {
 }
 
 impl<K> Levels<'_, K> {
-    /// What is wrong with the slices, if anything is: a slot or a node that is named and not there.
+    /// The first fault of the slices, if there is one: a slot or a node that is named and not there.
     pub fn fault(&self) -> Option<String> {
         if self.keys.len() != self.children.len() {
             return Some(format!("{} keys for {} children", self.keys.len(), self.children.len()));

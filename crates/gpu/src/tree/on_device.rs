@@ -65,7 +65,7 @@ impl<K: Key> Resident<K> {
             if needed <= room {
                 return Ok((hits.found().to_vec(), span_ms));
             }
-            // What found no room in one level is missing in the next ones, too, so this may come again.
+            // Results that found no room in one level are missing in the next ones, too, so this may come again.
             room = needed + needed / 2;
         }
     }

@@ -1,4 +1,4 @@
-//! Kernels broken on purpose: the checks must notice each. What they do not notice, they do not check.
+//! Kernels broken on purpose: the checks must notice each.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};

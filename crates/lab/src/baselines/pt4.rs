@@ -25,7 +25,7 @@ const CONTENT_WORDS: usize = 2;
 /// Lookups side by side, as many as those of the KISS-Tree here.
 const BATCH: usize = 16;
 
-/// What a slot holds.
+/// The contents of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slot {
     Empty,

@@ -9,7 +9,7 @@ pub enum Better {
     Less,
 }
 
-/// What ran beside a figure in the same command.
+/// A baseline that ran beside a figure in the same command.
 #[derive(Clone, Debug)]
 pub struct Baseline {
     /// The name of what ran.
@@ -23,9 +23,9 @@ pub struct Baseline {
 /// One figure: the median of some runs.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What was run.
+    /// The case that was run.
     pub case: String,
-    /// What was measured of it.
+    /// The metric that was measured.
     pub metric: &'static str,
     /// The unit of the values.
     pub unit: &'static str,
@@ -37,7 +37,7 @@ pub struct Figure {
     pub max: f64,
     /// How many values there were.
     pub runs: usize,
-    /// What ran beside it.
+    /// The baselines that ran beside it.
     pub baselines: Vec<Baseline>,
     better: Better,
     values: Vec<f64>,

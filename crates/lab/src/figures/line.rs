@@ -8,9 +8,9 @@ use serde::Serialize;
 pub struct Line<'a> {
     /// The benchmark.
     pub bench: &'a str,
-    /// What was run.
+    /// The case that was run.
     pub case: &'a str,
-    /// What was measured of it.
+    /// The metric that was measured.
     pub metric: &'a str,
     /// The median.
     pub value: f64,
@@ -22,7 +22,7 @@ pub struct Line<'a> {
     pub max: f64,
     /// How many values there were.
     pub runs: usize,
-    /// What was measured beside it in the same command.
+    /// The baseline that was measured beside it in the same command.
     pub baseline: Option<&'a str>,
     /// Ours over the baseline's, greater than 1 = ours better.
     pub ratio: Option<f64>,

@@ -1,4 +1,4 @@
-//! What a benchmark tells: one aligned table at the end, or a JSON line for each figure and baseline at once.
+//! The report of a benchmark: one aligned table at the end, or a JSON line for each figure and baseline at once.
 use std::io::{self, Write};
 
 use super::figure::{Baseline, Figure};

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::Progress;
 
-/// What was measured: for each participant, for each metric, a value for each run.
+/// The measured values: for each participant, for each metric, a value for each run.
 pub type Measured = Vec<Vec<Vec<f64>>>;
 
 /// Has participants measure something in turns: `measure` receives the participant and the number of the run, from

@@ -1,4 +1,5 @@
-//! What a latch costs by itself: acquired and released around one addition, or around one read, by one thread and by several.
+//! The cost of a latch by itself: acquired and released around one addition, or around one read, by one thread and
+//! by several.
 //!
 //! Beside the latches stands what is wrapped around them. Throttling by socket decides nothing on a machine with one socket, and
 //! must not cost anything worth measuring there (tle-multisocket, section 4); with two sockets, which are pretended here, it
@@ -22,7 +23,7 @@ struct Counted<L> {
     count: AtomicU64,
 }
 
-/// What is measured of any latch.
+/// A section that is measured under any latch.
 trait Section: Sync {
     /// Adds one, so many times, with the latch held alone.
     fn add(&self, times: usize);

@@ -58,7 +58,7 @@ pub struct IndexArgs {
     pub memory_of: Option<Peer>,
 }
 
-/// What can be measured.
+/// The cases that can be measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Case {
     /// The KISS-Tree beside other indexes: inserts, reads single and batched, a mix, memory

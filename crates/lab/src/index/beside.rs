@@ -16,7 +16,7 @@ const WRITE_PERCENT: u32 = 20;
 /// A key and a value by themselves.
 const RAW_BYTES: f64 = 12.0;
 
-/// What is measured of each contestant, in this order.
+/// The metrics of each contestant, in this order.
 const METRICS: [(&str, &str, Better); 5] = [
     ("inserts", "M/s", Better::More),
     ("reads", "M/s", Better::More),
@@ -61,7 +61,7 @@ fn all(bench: &mut Bench<'_, '_>, ours: &[Peer], peers: &[Peer]) -> Result<(), L
     Ok(())
 }
 
-/// What is inserted, by how many threads.
+/// The keys to insert, and the number of threads.
 #[derive(Clone, Copy)]
 struct Load {
     order: Order,
@@ -69,7 +69,7 @@ struct Load {
     threads: usize,
 }
 
-/// What the threads do once the keys are there.
+/// The work of the threads once the keys are there.
 struct Work {
     picks: Vec<Picked>,
     mixes: Vec<Mixed>,

@@ -18,7 +18,7 @@ const LEAF_LINES: usize = 3;
 /// Lookups that have their cache lines counted.
 const LOOKUPS: usize = 20_000;
 
-/// What many lookups have touched.
+/// The cache lines that many lookups have touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Lines {
     nodes: f64,

@@ -1,5 +1,5 @@
-//! What each latch costs, from no inserts to nothing but inserts: the shape of tsx-index's figures 3 to 6, 9 and 10 (sections
-//! 2.1, 4.2, 4.3 and 5.3), as far as the machine has threads.
+//! The cost of each latch, from no inserts to nothing but inserts: the shape of tsx-index's figures 3 to 6, 9 and
+//! 10 (sections 2.1, 4.2, 4.3 and 5.3), as far as the machine has threads.
 //!
 //! As in the paper the index begins with even numbers; searches are for even numbers, inserts of odd ones, both at random. All
 //! is told beside the spin latch without inserts, with as many threads; figures 3(a), 4(a) and 10 are the rows of one latch

@@ -9,8 +9,8 @@
 //! footprint  the cache lines of a lookup in the Delta Storage Index (tsx-index, section 5.1)
 //! ```
 //!
-//! What is compared takes turns, and each turn builds its index anew, so that only one is in memory at a time. Every read is
-//! checked by the sum of the values found.
+//! Structures that are compared take turns, and each turn builds its index anew, so that only one is in memory at a
+//! time. Every read is checked by the sum of the values found.
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::Command;
@@ -62,7 +62,7 @@ pub fn bench(
     Ok(report.finish(&title)?)
 }
 
-/// What every case is given.
+/// The input of every case.
 struct Bench<'a, 'w> {
     args: &'a IndexArgs,
     itself: Option<&'a [OsString]>,

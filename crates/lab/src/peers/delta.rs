@@ -16,7 +16,7 @@ impl<L: Latch + 'static> Map for Delta<L> {
     fn pin(&self) {}
 
     fn get(&self, key: u64, (): &()) -> Option<u64> {
-        // What the id stands for has just been compared with the key, and is in the cache.
+        // The value of the id has just been compared with the key, and is in the cache.
         self.0.value(self.0.lookup(key)?).map(value_of)
     }
 

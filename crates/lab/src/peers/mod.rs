@@ -19,9 +19,9 @@ mod tree_index;
 use crate::LabError;
 use crate::workload::{GROUP, Operation, Order, value_of};
 
-/// What an adapter says of its map.
+/// The operations of a map that an adapter supplies.
 trait Map: Sync {
-    /// What protects some hundred lookups.
+    /// Protects some hundred lookups.
     type Pin;
 
     /// Whether several threads may write at once.
@@ -59,7 +59,7 @@ trait Map: Sync {
     }
 }
 
-/// What takes part in a benchmark. Every key has the value that follows from it.
+/// A structure that takes part in a benchmark. Every key has the value that follows from it.
 pub trait Contestant: Sync {
     /// Writes keys while nobody else is at work.
     fn write_alone(&mut self, keys: &[u64]);

@@ -87,7 +87,7 @@ pub(crate) fn parameter_type(oid: u32) -> Option<DataType> {
         TIMESTAMP => DataType::Timestamp,
         TIMESTAMPTZ => DataType::TimestampTz,
         UUID => DataType::Uuid,
-        // What has no column here travels as its text.
+        // Types without a column type here travel as text.
         _ => DataType::TEXT,
     })
 }

@@ -8,7 +8,7 @@ use sql::SqlError;
 
 use super::input::Message;
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Statements as text.
@@ -85,7 +85,7 @@ pub(crate) fn format_of(formats: &[i16], at: usize) -> i16 {
     }
 }
 
-/// What a name is of.
+/// The kind of object that a name is of.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     Statement(String),
@@ -153,7 +153,7 @@ pub(crate) fn cancel_key(bytes: &[u8]) -> Option<(u32, u32)> {
     (body.at == bytes.len()).then_some(key)
 }
 
-/// What is left of a body.
+/// The unread rest of a body.
 struct Body<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -8,7 +8,7 @@ use super::WireError;
 
 /// How much is read at a time.
 const STEP_BYTES: usize = 1 << 14;
-/// What a buffer may keep between messages.
+/// The bytes that a buffer may keep between messages.
 const KEPT_BYTES: usize = 1 << 18;
 /// The longest startup packet, as in PostgreSQL.
 const STARTUP_BYTES_MAX: usize = 10_000;
@@ -22,7 +22,7 @@ pub(crate) struct Message {
     pub(crate) body: Vec<u8>,
 }
 
-/// What a client has sent behind the message that is being answered.
+/// The kind of message that a client has sent behind the one being answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Behind {
@@ -114,7 +114,7 @@ impl<R: Read> Input<R> {
         !self.rest().is_empty()
     }
 
-    /// What has been read already behind the message handed out last.
+    /// The kind of message that has been read already behind the one handed out last.
     pub(crate) fn behind(&self) -> Behind {
         Behind::of(self.rest())
     }

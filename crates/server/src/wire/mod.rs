@@ -6,8 +6,8 @@
 //! any other        type (1)  length (4, itself included)  body
 //! ```
 //!
-//! What a client declares is never believed: a body is read as its bytes come, counts are checked against the bytes that
-//! are there, and nothing is allocated for a number that the client has only named.
+//! Numbers that a client declares are never trusted: a body is read as its bytes come, counts are checked against
+//! the bytes that are there, and nothing is allocated for a number that the client has only named.
 pub(crate) mod frontend;
 pub(crate) mod input;
 pub(crate) mod output;

@@ -1,11 +1,11 @@
-//! What the server sends, put together in one buffer that is written when it is full, or when the client waits.
+//! The output of the server, put together in one buffer that is written when it is full, or when the client waits.
 use std::io::Write;
 
 use sql::{Notice, SqlError};
 
 /// The buffer is written from this size on.
 const FLUSH_BYTES: usize = 1 << 16;
-/// What a buffer may keep after it was written.
+/// The bytes that a buffer may keep after it was written.
 const KEPT_BYTES: usize = 1 << 18;
 
 /// Writes messages.
@@ -21,7 +21,7 @@ pub(crate) struct ColumnDescription {
     pub(crate) oid: u32,
     /// The bytes of a value, or -1 where they differ.
     pub(crate) size: i16,
-    /// What the type was made with, or -1.
+    /// The modifier of the type, or -1.
     pub(crate) modifier: i32,
     pub(crate) format: i16,
 }
@@ -192,7 +192,7 @@ impl<W: Write> Output<W> {
     }
 }
 
-/// What errors and notices begin with.
+/// Writes the fields that errors and notices begin with.
 fn put_report(body: &mut Vec<u8>, severity: &str, sqlstate: &str, message: &str) {
     put_field(body, b'S', Some(severity));
     put_field(body, b'V', Some(severity));

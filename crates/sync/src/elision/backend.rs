@@ -1,4 +1,4 @@
-//! What [`Elided`](super::Elided) asks of transactional memory, so that tests can put a fake in its place.
+//! The interface of [`Elided`](super::Elided) to transactional memory, so that tests can put a fake in its place.
 
 /// Why a transaction did not commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

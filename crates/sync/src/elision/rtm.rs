@@ -69,7 +69,7 @@ fn cause_of(status: u32) -> AbortCause {
 mod instructions {
     use std::arch::asm;
 
-    /// What `eax` holds while no abort has written it.
+    /// The value of `eax` while no abort has written it.
     const STARTED: u32 = u32::MAX;
 
     /// Begins a transaction: `Ok` inside it, `Err` with the status after its abort.

@@ -7,12 +7,12 @@ use crate::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use crate::hint::SpinWait;
 use std::ptr::{self, NonNull};
 
-/// What others need to know of a thread in the queue; a line of its own.
+/// The state of a thread in the queue that other threads need; in a cache line of its own.
 pub(super) struct Place {
     /// The place behind this one.
     pub(super) next: AtomicPtr<Place>,
     pub(super) is_waiting: AtomicBool,
-    // What follows is for the queue by socket only.
+    // The fields that follow are for the queue by socket only.
     /// Where the thread runs; it looks only when it has to wait.
     pub(super) socket: AtomicUsize,
     /// The first of the places that were passed over, handed from owner to owner.

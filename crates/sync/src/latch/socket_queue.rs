@@ -116,8 +116,8 @@ fn last_passed_over(first: *mut Place) -> *mut Place {
     unsafe { first.as_ref() }.map_or(ptr::null_mut(), |first| first.passed_over_last.load(Ordering::Relaxed))
 }
 
-/// Moves the places from `first` to `last` to the end of the second queue. Somebody stands behind `last`, so nobody is
-/// about to link itself there.
+/// Moves the places from `first` to `last` to the end of the second queue. Another place stands behind `last`, so
+/// no thread is about to link itself there.
 fn pass_over(owner: &Place, first: *mut Place, last: *mut Place) {
     let before = owner.passed_over.load(Ordering::Relaxed);
     let head = if before.is_null() { first } else { before };

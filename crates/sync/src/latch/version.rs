@@ -10,7 +10,8 @@
 //! A writer counts the version up when it leaves. Reader count and waiting bit do not concern an optimistic reader.
 //! The version would have to be counted up 2^50 times between a read and its check to fool a reader.
 //!
-//! What an optimistic reader reads must be atomics: it may see values half changed, and throws them away.
+//! Data that an optimistic reader reads must be atomics: the reader may see values half changed, and throws them
+//! away.
 use super::{Elidable, Latch, Reading, Restart, body_until_done, is_unchanged};
 use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::hint::SpinWait;
@@ -21,7 +22,7 @@ const ONE_READER: u64 = 4;
 const READERS: u64 = ((1 << 12) - 1) << 2;
 const ONE_VERSION: u64 = 1 << 14;
 
-/// What an optimistic reader compares: the version and whether a writer is inside.
+/// The bits that an optimistic reader compares: the version and whether a writer is inside.
 const WATCHED: u64 = !(READERS | WRITER_WAITS);
 
 /// Optimistic attempts of [`Latch::read`] before it waits like other readers.

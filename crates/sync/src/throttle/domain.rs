@@ -13,7 +13,7 @@ use crate::atomic::{AtomicU64, Ordering};
 use crate::clock::{Clock, SystemClock};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// What a latch does with the result of profiling.
+/// The use that a latch makes of the result of profiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strategy {
     /// Runs in its fastest mode; threads of other sockets may starve (section 4).
@@ -26,7 +26,7 @@ pub enum Strategy {
 /// The times of a domain; the defaults are those of the paper's experiments (section 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThrottleSettings {
-    /// What follows from profiling.
+    /// The use that is made of the result of profiling.
     pub strategy: Strategy,
     /// How long each mode is profiled.
     pub profile_mode_ns: u64,

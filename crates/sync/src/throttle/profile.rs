@@ -1,4 +1,4 @@
-//! What a throttled latch remembers (figure 14): acquisitions by thread and mode, and the modes to run in.
+//! The profile of a throttled latch (figure 14): acquisitions by thread and mode, and the modes to run in.
 //!
 //! ```text
 //! thread 0: | pass | mode 0 | mode 1 | ... | padded to whole lines |
@@ -103,8 +103,8 @@ impl Profile {
         self.fastest_mode.load(Ordering::Relaxed)
     }
 
-    /// Runs in `fastest`, and within each quantum in the modes of `slices`, up to their ends. What comes after the
-    /// last is the fastest mode's.
+    /// Runs in `fastest`, and within each quantum in the modes of `slices`, up to their ends. The time after the
+    /// last one belongs to the fastest mode.
     pub fn decide(&self, fastest: usize, slices: &[(usize, u64)]) {
         for (at, slice) in self.slices.iter().enumerate() {
             let (mode, end_ns) = slices.get(at).copied().unwrap_or((fastest, u64::MAX));
@@ -121,7 +121,7 @@ impl Profile {
     }
 }
 
-/// What belongs to one thread.
+/// The part of a profile that belongs to one thread.
 pub(super) struct Record<'a> {
     lines: &'a [Line],
 }

@@ -28,8 +28,8 @@ impl Default for OsTopology {
 }
 
 impl OsTopology {
-    /// The topology that a directory tree describes, laid out as the system does. What cannot be read counts as one
-    /// socket.
+    /// The topology that a directory tree describes, laid out as the system does. An entry that cannot be read
+    /// counts as one socket.
     pub fn read_from(root: &Path) -> Self {
         let by_processor = packages(&root.join("cpu")).or_else(|| nodes(&root.join("node"))).unwrap_or_default();
         let mut names: Vec<usize> = by_processor.iter().map(|&(_, name)| name).collect();

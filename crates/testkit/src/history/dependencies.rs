@@ -185,7 +185,7 @@ fn add_sessions(edges: &mut Vec<Edge>, history: &History, writers: &Writers) {
         if let Some(last) = last {
             edges.push(bare(last, number, Label::Session));
         }
-        // What became of unknown outcome may have happened later than its end.
+        // A transaction of unknown outcome may have taken effect later than its end.
         if end(history, number).is_some() {
             last = Some(number);
         }

@@ -1,4 +1,4 @@
-//! What a transaction must see of its own: its appends at the end of what it reads, and the rest unchanged.
+//! Checks what a transaction must see of its own: its appends at the end of what it reads, and the rest unchanged.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use super::explain::shown;
 use super::report::Findings;
 use super::{History, Kind, Operation};
 
-/// What a transaction knows of a key.
+/// A transaction's knowledge of a key.
 struct Known<'h> {
     key: u64,
     own: Vec<u64>,
-    /// What it read beside its own.
+    /// The elements that it read beside its own.
     others: Option<&'h [u64]>,
     others_of_set: Option<HashSet<u64>>,
 }

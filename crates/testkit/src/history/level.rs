@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-/// What is held against the order of the data: nothing, the order within each session, or real time.
+/// The order that the data must agree with: none, the order within each session, or real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strictness {
     /// Only what transactions read and write orders them.
@@ -27,7 +27,7 @@ pub enum Strictness {
     RealTime,
 }
 
-/// What a transaction is protected from.
+/// An isolation level: what a transaction is protected from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Isolation {
     /// Each read sees committed values only, and the latest of them when it looks.
@@ -41,7 +41,7 @@ pub enum Isolation {
 /// An isolation level with its strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Level {
-    /// What a transaction is protected from.
+    /// The isolation level.
     pub isolation: Isolation,
     /// Which orders beside that of the data must be kept.
     pub strictness: Strictness,
@@ -103,7 +103,7 @@ impl Strictness {
     }
 }
 
-/// What is wrong with a history.
+/// The kinds of anomalies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A transaction does not see its own appends at the end of what it reads.

@@ -1,4 +1,4 @@
-//! What was recorded: transactions over lists, with the instants at which they began and ended.
+//! A recorded history: transactions over lists, with the instants at which they began and ended.
 
 /// One operation of a transaction, recorded after it succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub enum Operation {
     Append {
         /// The list.
         key: u64,
-        /// What was put at its end.
+        /// The element that was put at its end.
         element: u64,
     },
     /// The list `key` was read, and this is what it held. A list that nobody has appended to is empty.
@@ -37,7 +37,7 @@ impl Operation {
         }
     }
 
-    /// What was read, if it is a read.
+    /// The elements that were read, if it is a read.
     pub(super) fn elements(&self) -> Option<&[u64]> {
         match self {
             Operation::Append { .. } => None,
@@ -54,7 +54,7 @@ pub enum Outcome {
     Committed,
     /// The abort was acknowledged: nobody may ever see it.
     Aborted,
-    /// Nobody knows, as after a crash during the commit. It counts as committed once a committed transaction has read
+    /// Unknown, as after a crash during the commit. It counts as committed once a committed transaction has read
     /// from it, and as though it had not been until then.
     Unknown,
 }
@@ -68,7 +68,7 @@ pub struct Transaction {
     pub start: u64,
     /// An instant after its end was acknowledged. Instants are numbers from one counter that grows.
     pub end: u64,
-    /// What became of it.
+    /// How it ended.
     pub outcome: Outcome,
     /// The commit timestamp that the database gave it, where it is known.
     pub commit_timestamp: Option<u64>,
@@ -76,7 +76,7 @@ pub struct Transaction {
     /// database tells it. A read `AS OF` the past has one too; it is recorded with a session of its own and
     /// `start` 0, as it need not see what was committed before it began.
     pub snapshot: Option<u64>,
-    /// What it did, in order.
+    /// Its operations, in order.
     pub operations: Vec<Operation>,
 }
 

@@ -1,4 +1,4 @@
-//! What each isolation level promises, as an order of begins and commits.
+//! The promise of each isolation level, as an order of begins and commits.
 //!
 //! Every transaction has two points, its begin and its commit, and the levels differ in which points an edge of the
 //! graph ties together. A circle of points cannot be in time, so it is an anomaly of the level.

@@ -1,4 +1,4 @@
-//! What a check hands back: [`Report`] and [`Violation`], and the collector that keeps them short.
+//! The results of a check: [`Report`] and [`Violation`], and the collector that keeps them short.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,7 +15,7 @@ const CITED: usize = 16;
 /// Something that is wrong with a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anomaly {
-    /// What is wrong.
+    /// The kind of the anomaly.
     pub kind: Kind,
     /// Why, in words, with the operations that show it.
     pub explanation: String,
@@ -42,7 +42,7 @@ pub struct Dependencies {
     pub session: usize,
 }
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Transactions that count as committed.
@@ -53,8 +53,8 @@ pub struct Report {
     pub reads: usize,
     /// The dependencies between them.
     pub dependencies: Dependencies,
-    /// What is wrong: after [`super::analyse`] all that was found, after [`super::check`] what the level permits. A few
-    /// of each kind are told.
+    /// The anomalies: after [`super::analyse`] all that were found, after [`super::check`] those that the level
+    /// permits. A few of each kind are listed.
     pub anomalies: Vec<Anomaly>,
 }
 

@@ -1,4 +1,4 @@
-//! What the database itself says of its order, held against the data: commit timestamps and snapshots.
+//! The database's own account of its order, compared with the data: commit timestamps and snapshots.
 //!
 //! - a transaction that reads from another or appends behind it has the larger commit timestamp;
 //! - so has a transaction that begins after the other's end (as real time, for the strict levels);

@@ -58,7 +58,7 @@ pub(super) struct Set {
     pub(super) reads: Vec<(u32, HashSet<u64>)>,
 }
 
-/// What the operations on a key were.
+/// The operations on a key.
 #[derive(Default)]
 struct Log<'h> {
     key: u64,
@@ -124,7 +124,7 @@ impl<'h> Writers<'h> {
         }
     }
 
-    /// What is known of each key.
+    /// The versions of each key, as far as they are known.
     pub(super) fn versions(&self, findings: &mut Findings) -> (Vec<List>, Vec<Set>) {
         let (mut lists, mut sets) = (Vec::new(), Vec::new());
         for log in self.logs() {

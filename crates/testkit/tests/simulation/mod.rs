@@ -12,7 +12,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use testkit::history::{History, Isolation, Operation, Outcome, Transaction};
 
-/// What is broken.
+/// The defect of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Nothing,

@@ -31,7 +31,7 @@ impl<const HAND_OVERS_MAX: u32> Stage<HAND_OVERS_MAX> {
         Stage { latch: SocketQueueLatch::new(), owner: None, waiting: Vec::new() }
     }
 
-    /// What `acquire_exclusive` does, up to where it waits.
+    /// Does what `acquire_exclusive` does, up to where it waits.
     fn arrive(&mut self, number: u64, socket: usize) {
         let taken = QueuePlace::take();
         let place = taken.place();
@@ -47,7 +47,7 @@ impl<const HAND_OVERS_MAX: u32> Stage<HAND_OVERS_MAX> {
         }
     }
 
-    /// What `release_exclusive` does on the owner's socket; returns the next owner.
+    /// Does what `release_exclusive` does on the owner's socket; returns the next owner.
     fn leave(&mut self) -> Option<(u64, usize)> {
         let (_, socket, held) = self.owner.take()?;
         VirtualTopology::new(4).move_to(socket);
