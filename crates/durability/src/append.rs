@@ -1,4 +1,5 @@
-//! What the appenders of one partition share: the buffer, and the room that is left in buffer and segment.
+//! The state that the appenders of one partition share: the buffer, and the room that is left in buffer and
+//! segment.
 //!
 //! ```text
 //!   segment file   |header| ... frames on disk ... | taken by a flush |  buffer  | reserved |        ...
@@ -78,11 +79,11 @@ pub(crate) struct Entry<'a> {
     pub(crate) payload: &'a [u8],
     /// Of a commit that may depend on others it lacks what follows the payload.
     pub(crate) payload_checksum: u32,
-    /// What a commit may depend on, until that is resolved.
+    /// The commits that a commit may depend on, until they are resolved.
     pub(crate) dependencies: Option<Dependencies<'a>>,
-    /// What it depends on then.
+    /// The LSN that it depends on then.
     pub(crate) depends_on: Lsn,
-    /// Nobody waits for it.
+    /// No thread waits for it.
     pub(crate) is_unawaited: bool,
 }
 
@@ -108,7 +109,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What a flush took from the appenders.
+/// The bytes that a flush took from the appenders.
 pub(crate) struct Taken {
     pub(crate) bytes: Vec<u8>,
     pub(crate) lsns: Vec<Lsn>,
@@ -222,7 +223,7 @@ impl Append {
         Room::Enough
     }
 
-    /// What has to be done to the file for `need` more bytes.
+    /// The change to the file that `need` more bytes require.
     pub(crate) fn extension(&self, need: u64, options: &LogOptions) -> Extension {
         let end = self.end() + self.reserved + need;
         if self.is_sealed {
@@ -397,7 +398,7 @@ impl Append {
         Some(Taken { bytes, lsns, start, flush: self.taken })
     }
 
-    /// What was taken is on disk.
+    /// Notes that the taken bytes are on disk.
     pub(crate) fn taken_is_on_disk(&mut self) {
         self.taken_first = NO_LSN;
     }
@@ -426,10 +427,10 @@ impl Append {
     }
 }
 
-/// What a file needs to take more.
+/// The change that a file needs to take more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extension {
-    /// Somebody else has seen to it.
+    /// Another thread has seen to it.
     Nothing,
     /// The file must be allocated up to this size.
     Grow(u64),

@@ -48,7 +48,7 @@ pub struct OldSegment {
     pub(crate) start: u64,
 }
 
-/// What an archive was handed, from which LSN to which.
+/// The segments that an archive was handed, from which LSN to which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Archived {
     /// The number of the log.

@@ -21,8 +21,8 @@
 //!      512    512    the note on segments with odd sequences
 //! ```
 //!
-//! The note before is never touched, so whatever happens while one is written, the other is whole. What is lost of the file
-//! is written again when the log is opened, as it loses no commit.
+//! The note before is never touched, so whatever happens while one is written, the other is whole. Lost notes are
+//! written again when the log is opened, as they lose no commit.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -51,7 +51,7 @@ impl Noted {
     }
 }
 
-/// What was found on disk.
+/// The notes that were found on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Begun {
     /// By partition, the last segment that was begun.

@@ -20,9 +20,9 @@
 //! after a damaged one prove nothing, as long as they belong to the flush that the damaged one belongs to. A frame of a
 //! later flush does prove something: it was written after the sync of the flush before (`frame.rs`).
 //!
-//! **Which segments belong to the chain.** Those with the highest sequences, down to the first that is missing. What
-//! comes before that was trimmed, and is spare; its absence is proven by the header that follows it, which names the
-//! highest LSN before: if it is below the trim point, nothing is lost.
+//! **Segments of the chain.** The chain is made of the segments with the highest sequences, down to the first that
+//! is missing. Segments before that were trimmed, and are spare; their absence is proven by the header that
+//! follows, which names the highest LSN before: if it is below the trim point, nothing is lost.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -79,7 +79,7 @@ pub(crate) struct Chain {
     bytes_before: u64,
     /// Of the last segment, once its frames have ended; none where they are not to be looked at.
     witnesses: Option<Witnesses>,
-    /// Somebody may be appending, so that the end is no concern of the reader.
+    /// The log may be in use, so that its end is no concern of the reader.
     is_live: bool,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Numbered {
     pub(crate) depends_on: Lsn,
 }
 
-/// What a chain stops at.
+/// The reason for which a chain stops.
 pub(crate) enum Stop {
     Numbered(Numbered),
     Hole(Hole),
@@ -394,7 +394,7 @@ impl Chain {
         self.witnesses.as_ref().map_or((true, 0), |witnesses| witnesses.number_for(end))
     }
 
-    /// What the partition goes on with: its segments, the last one with the end of its frames.
+    /// The parts with which the partition goes on: its segments, the last one with the end of its frames.
     pub(crate) fn into_parts(mut self) -> (VecDeque<SegmentInfo>, (Segment, u64)) {
         // Mending has seen to it that there is one.
         let witness = self.witness_for(self.offset).1 + 1;
@@ -418,7 +418,7 @@ pub(crate) struct Reader {
     window_start: u64,
     /// A payload read again behind the window.
     again: Vec<u8>,
-    /// What stands in the file in place of its own bytes, and where: the last flush, taken from its witness.
+    /// Bytes that replace those of the file, and where: the last flush, taken from its witness.
     patch: Option<(u64, Vec<u8>)>,
 }
 

@@ -25,7 +25,7 @@
 //! | `handles` | files kept open for readers |
 //! | `survey` | what there is: for inspection, verification and figures |
 //!
-//! What is promised, and by which test it is checked (`tests/checkpoint/`):
+//! The promises, and the tests that check them (`tests/checkpoint/`):
 //! 1. A checkpoint whose commit returned is found whole after a crash, or a newer one, with the one before it
 //!    (`crash.rs`).
 //! 2. A checkpoint that was not published leaves nothing behind and changes nothing; the next one works
@@ -77,7 +77,7 @@ const KEPT: usize = 2;
 pub struct CheckpointOptions {
     /// A file of blobs takes no blob that would end beyond this size, unless it is the only one.
     pub file_bytes: u64,
-    /// What is written goes through a buffer of this size, and to the disk in multiples of it.
+    /// Writes go through a buffer of this size, and to the disk in multiples of it.
     pub buffer_bytes: usize,
     /// Files that are kept open for readers.
     pub open_files: usize,
@@ -91,14 +91,14 @@ impl Default for CheckpointOptions {
     }
 }
 
-/// What was found when checkpoints were opened.
+/// The checkpoints that were found at opening.
 #[derive(Debug, Default)]
 pub struct FoundCheckpoints {
     /// Published checkpoints that are whole, as far as manifests and the headers and lengths of files tell; newest
     /// first, at most two.
     pub manifests: Vec<Manifest>,
-    /// What is damaged of published checkpoints, or cannot be read, newest first. Nothing is removed as long as there is such a thing,
-    /// until the next checkpoint is published.
+    /// The published checkpoints that are damaged or cannot be read, newest first. Nothing is removed as long as
+    /// there are any, until the next checkpoint is published.
     pub damaged: Vec<CheckpointError>,
     /// Files that interrupted checkpoints had left behind, and that were removed.
     pub removed_files: u64,

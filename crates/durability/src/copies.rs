@@ -10,9 +10,9 @@
 //! of a directory that are both written to are two lives with one number, which go on in the same last segment: the
 //! archive refuses to take other bytes, or another salt, in a place that it knows.
 //!
-//! **Copies grow.** The header of a copy says where its frames end. What is added is written behind and synced first, then
-//! the header, which has its sector to itself, durably: so a copy always holds what its header says, and never less than it
-//! did. A copy that begins with zeros was interrupted before it held anything and is written again.
+//! **Copies grow.** The header of a copy says where its frames end. New frames are written behind and synced first,
+//! then the header, which has its sector to itself, durably: so a copy always holds what its header says, and never
+//! less than it did. A copy that begins with zeros was interrupted before it held anything and is written again.
 //!
 //! **The extent** is written durably once everything that it speaks of is in the copies:
 //!
@@ -58,7 +58,7 @@ pub struct SegmentArchive {
     known: Mutex<Known>,
 }
 
-/// What was learnt since the archive was opened.
+/// Facts learnt since the archive was opened.
 #[derive(Default)]
 struct Known {
     /// The ends of copies that were compared or written.
@@ -73,7 +73,8 @@ impl SegmentArchive {
         SegmentArchive { log, archive, known: Mutex::default() }
     }
 
-    /// Copies a segment durably, or what was added since it was copied before. What was copied before is compared once.
+    /// Copies a segment durably, or the frames added since it was copied before. The part copied before is compared
+    /// once.
     pub fn take(&self, segment: &OldSegment) -> io::Result<()> {
         let source = self.log.open(&segment.file, Access::Read)?;
         let mut sector = [0; SECTOR];
@@ -157,7 +158,7 @@ impl SegmentArchive {
     pub fn note(&self, archived: Archived, micros: i64) -> Result<Extent> {
         let Archived { log, from, until } = archived;
         let before = extent_of(&*self.archive, log)?;
-        // What was archived before goes on, unless something between was not.
+        // The archive goes on from before, unless something between was not archived.
         let missing = self.known.lock().missing;
         let from = before.map_or(from, |before| before.from.max(missing + 1));
         let until = before.map_or(until, |before| before.until.max(until));
@@ -178,7 +179,7 @@ impl SegmentArchive {
     }
 }
 
-/// What an archive holds of a log.
+/// The part of a log that an archive holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The number of the log.
@@ -237,7 +238,7 @@ fn extent_name(log: u64) -> String {
     format!("{log:016x}{EXTENT_SUFFIX}")
 }
 
-/// What an archive says that it holds of a log; `None` if it says nothing yet.
+/// The part of a log that an archive claims to hold; `None` if it claims nothing yet.
 fn extent_of(archive: &dyn Device, log: u64) -> Result<Option<Extent>> {
     let name = extent_name(log);
     let fail = |source| device_error(format!("read {name}"), archive.location(), source);
@@ -258,7 +259,7 @@ fn extent_of(archive: &dyn Device, log: u64) -> Result<Option<Extent>> {
 pub struct ArchivedLog {
     /// Its number.
     pub log: u64,
-    /// What the archive is sure to hold of it; `None` where it was interrupted before the first time.
+    /// The part that the archive is sure to hold; `None` where it was interrupted before the first time.
     pub extent: Option<Extent>,
     /// Its segments.
     pub segments: u64,
@@ -266,7 +267,7 @@ pub struct ArchivedLog {
     pub bytes: u64,
 }
 
-/// The logs in an archive. What can't be read of it is an error.
+/// The logs in an archive. A file that can't be read is an error.
 pub fn archived_logs(archive: &dyn Device) -> Result<Vec<ArchivedLog>> {
     let fail = |source| device_error("list the files".to_string(), archive.location(), source);
     let mut logs: BTreeMap<u64, ArchivedLog> = BTreeMap::new();

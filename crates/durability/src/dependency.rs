@@ -1,4 +1,4 @@
-//! What a partition commit depends on, and why it is not replayed upon lost commits.
+//! The dependencies of a partition commit, and why it is not replayed upon lost commits.
 //!
 //! A partition commit is acknowledged when its own partition is on disk, and survives a gap before it (Hathi, sections 3
 //! and 4). Hathi leaves it to the application that such transactions are independent of all others. Here the frame names the
@@ -12,18 +12,19 @@
 //!   handed over x  x  x        x     x       5 is no partition commit; 7 depends on it
 //! ```
 //!
-//! **Why that is right.** The caller names every commit that the transaction has read from or written over, one by one or all
-//! up to some LSN. Let D be the highest of them. What is handed over is then closed: with a commit goes everything that it
-//! depends on, as all up to D is there. It is *acknowledged* when its partition is on disk up to it and everything
-//! up to D is stable: then D lies before the first gap of any later recovery, and the commit is handed over. What was
-//! stable when the frame was appended need not be named for the same reason.
+//! **Why that is right.** The caller names every commit that the transaction has read from or written over, one by
+//! one or all up to some LSN. Let D be the highest of them. The set of commits handed over is then closed: with a
+//! commit goes everything that it depends on, as all up to D is there. A commit is *acknowledged* when its
+//! partition is on disk up to it and everything up to D is stable: then D lies before the first gap of any later
+//! recovery, and the commit is handed over. Commits that were stable when the frame was appended need not be named
+//! for the same reason.
 //!
 //! **Commits of the same partition** are not named where that can be spared: if Q stands before P in a partition, is a partition
 //! commit and depends on D(Q), P names D(Q) instead of Q. P is read only if Q was read before it, and where D(Q) is not missing Q is
 //! handed over as well. So a thread that works on its own rows waits for its own partition only, though each of its
 //! transactions depends on the one before.
 //!
-//! What is remembered for that is bounded, and a commit that was forgotten is named itself. Waiting longer is never wrong.
+//! The memory for that is bounded, and a commit that was forgotten is named itself. Waiting longer is never wrong.
 
 use std::collections::BTreeMap;
 

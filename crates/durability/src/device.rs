@@ -9,7 +9,7 @@
 //!   order, in units of 512-byte sectors.
 //! - A sector is written whole or not at all, and writing one sector does no harm to another.
 //! - A created or removed name is durable once a later [`Device::sync_dir`] returned `Ok`.
-//! - After a failed sync nothing is known of the writes before it, and a second sync proves nothing. What is
+//! - After a failed sync nothing is known of the writes before it, and a second sync proves nothing. Data that is
 //!   written again and then synced is durable.
 
 use std::io;
@@ -43,7 +43,7 @@ pub trait Device: Send + Sync + 'static {
     fn sync_dir(&self) -> io::Result<()>;
 }
 
-/// What a file is opened for.
+/// The access for which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Reading only.

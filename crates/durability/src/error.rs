@@ -29,11 +29,11 @@ pub enum LogError {
     /// The directory may not be written to.
     #[error("cannot {action} in {directory}: it is read-only or not ours to write ({source})")]
     ReadOnly {
-        /// What was being done.
+        /// The action that failed.
         action: String,
         /// The directory.
         directory: String,
-        /// What the device said.
+        /// The device's error.
         source: io::Error,
     },
 
@@ -44,22 +44,22 @@ pub enum LogError {
          acknowledged is lost"
     )]
     DiskFull {
-        /// What was being done.
+        /// The action that failed.
         action: String,
         /// The directory.
         directory: String,
-        /// What the device said.
+        /// The device's error.
         source: io::Error,
     },
 
     /// Any other failure of the device.
     #[error("cannot {action} in {directory}: {source}")]
     Io {
-        /// What was being done.
+        /// The action that failed.
         action: String,
         /// The directory.
         directory: String,
-        /// What the device said.
+        /// The device's error.
         source: io::Error,
     },
 
@@ -84,7 +84,7 @@ pub enum LogError {
         file: String,
         /// The offset of the first byte that cannot be trusted.
         offset: u64,
-        /// What gives the damage away.
+        /// The sign of the damage.
         detail: String,
     },
 
@@ -111,7 +111,7 @@ pub enum LogError {
     NotArchived {
         /// The file.
         file: String,
-        /// What the archive said.
+        /// The archive's error.
         source: io::Error,
     },
 
@@ -138,7 +138,7 @@ pub enum OpenError<E> {
         file: String,
         /// Where the frame stands.
         offset: u64,
-        /// What the receiver said.
+        /// The receiver's error.
         error: E,
     },
 }

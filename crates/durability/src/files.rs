@@ -5,8 +5,8 @@
 //! [`LogOptions::spare_segments`](crate::LogOptions::spare_segments), and those that one huge frame made longer than
 //! others, are removed.
 //!
-//! What is spare is not remembered on disk. Recovery finds it by looking: files of zeros, segments that no chain needs any
-//! more (`chain.rs`), and those that were being begun (`begun.rs`).
+//! Spare files are not remembered on disk. Recovery finds them by looking: files of zeros, segments that no chain
+//! needs any more (`chain.rs`), and those that were being begun (`begun.rs`).
 
 use std::sync::Arc;
 

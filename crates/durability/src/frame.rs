@@ -58,7 +58,7 @@ pub(crate) const DATA_FRAMES_MAX: u32 = (1 << 24) - 1;
 
 const _: () = assert!(HEADER_BYTES.is_multiple_of(ALIGN_BYTES) && HOLE_BYTES.is_multiple_of(ALIGN_BYTES));
 
-/// What a frame says about its transaction.
+/// The part of a transaction that a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
     /// Part of the redo of a transaction whose commit follows.
@@ -70,7 +70,7 @@ pub enum FrameKind {
 /// A frame as handed to the reader of the log. Those of one transaction come together, its commit last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What the frame says.
+    /// The part of the transaction that the frame holds.
     pub kind: FrameKind,
     /// The transaction it belongs to.
     pub txn: u64,
@@ -263,7 +263,7 @@ pub(crate) fn dependency(payload: &[u8]) -> Option<u64> {
     payload.len().checked_sub(DEPENDENCY_BYTES).map(|offset| u64_at(payload, offset))
 }
 
-/// What follows a payload of a commit that depends on others: the LSN and the padding of both.
+/// The bytes that follow a payload of a commit that depends on others: the LSN and the padding of both.
 pub(crate) fn dependency_and_padding(payload_bytes: usize, depends_on: u64) -> ([u8; DEPENDENCY_BYTES], &'static [u8]) {
     (depends_on.to_le_bytes(), padding(payload_bytes + DEPENDENCY_BYTES))
 }

@@ -1,7 +1,7 @@
 //! The frontier: up to which LSN everything is on disk.
 //!
 //! LSNs are dense, but they reach the disk out of order: two partitions are flushed one after the other, and two
-//! threads append in another order than they took their numbers. What is stable is the prefix:
+//! threads append in another order than they took their numbers. The prefix without a gap is stable:
 //!
 //! ```text
 //!   LSN        1 2 3 4 5 6 7 8 9 ...
@@ -32,7 +32,7 @@ pub(crate) struct Frontier {
     ahead: Mutex<Ahead>,
 }
 
-/// What is on disk from the first missing LSN on.
+/// The LSNs on disk from the first missing one on.
 struct Ahead {
     /// The first LSN that is not on disk.
     next: Lsn,

@@ -75,7 +75,7 @@ impl Device for FsDevice {
     fn lock_shared(&self) -> io::Result<Box<dyn DirectoryLock>> {
         let file = match File::open(self.path(LOCK_FILE)) {
             Ok(file) => file,
-            // Nobody ever wrote here, or the medium was copied without the lock.
+            // The directory was never written to, or the medium was copied without the lock.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Box::new(NoLock)),
             Err(error) => return Err(error),
         };

@@ -249,7 +249,7 @@ fn read_only<T>() -> io::Result<T> {
     Err(io::ErrorKind::ReadOnlyFilesystem.into())
 }
 
-/// Nobody else changes what is only read.
+/// A read-only source needs no lock: it does not change.
 struct NoLock;
 
 impl DirectoryLock for NoLock {}

@@ -54,10 +54,11 @@
 //! | `hash_table` | the paper's example, a table of words by words |
 //! | `workload` | the paper's benchmarks: random words, the hash table, STAMP's vacation |
 //!
-//! What is promised, and by which test it is checked:
+//! The promises, and the tests that check them:
 //! 1. Transactions are serializable in the order of their LSNs, and see one moment even if they are bound to fail
 //!    (`tests/heap_history.rs`, the models in `model`).
-//! 2. What a commit mode acknowledges survives power loss at any step, nothing is there in half (`tests/heap_crash.rs`).
+//! 2. A commit that its mode has acknowledged survives power loss at any step, and no commit is there in half
+//!    (`tests/heap_crash.rs`).
 //! 3. A heap that is opened again holds the same words (`tests/heap.rs`, `tests/heap_crash.rs`).
 //! 4. Damage is refused, or made good from the other checkpoint, and told (`tests/heap_damage.rs`).
 
@@ -126,7 +127,7 @@ impl Default for HeapOptions {
     }
 }
 
-/// What a heap has done since it was opened.
+/// Counts of a heap's work since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapStats {
     /// Transactions that have committed writes, and those that have only read.
@@ -141,7 +142,7 @@ pub struct HeapStats {
     pub checkpoints: u64,
     /// Words that were ever given out.
     pub words: u64,
-    /// What the log has done.
+    /// The counts of the log.
     pub log: LogStats,
 }
 
@@ -157,7 +158,7 @@ pub(crate) enum Count {
 
 const COUNTS: usize = Count::Checkpoints as usize + 1;
 
-/// What transactions and the thread of checkpoints share.
+/// The state that transactions and the thread of checkpoints share.
 pub(crate) struct Shared {
     pub(crate) memory: Memory,
     pub(crate) allocator: Allocator,
@@ -306,7 +307,7 @@ impl Heap {
         self.shared.memory.size_words()
     }
 
-    /// What happened since opening.
+    /// The counts since opening.
     pub fn stats(&self) -> HeapStats {
         let sum = |count: Count| self.shared.counts.sum(count as usize);
         HeapStats {

@@ -39,7 +39,7 @@
 //! | `checkpoint` | [`Checkpoints`]: blobs and manifests, from which recovery starts |
 //! | [`heap`] | the durable transactional heap, a library of its own on top of the log |
 //!
-//! What is promised, and by which test it is checked:
+//! The promises, and the tests that check them:
 //! 1. An acknowledged commit survives power loss (`tests/crash.rs`).
 //! 2. Commits are replayed in LSN order, up to the first that is missing; of those beyond only partition commits that depend
 //!    on none of the missing ones (`tests/crash.rs`, `tests/dependencies.rs`).
@@ -49,7 +49,7 @@
 //! 5. Damage to acknowledged frames is mended from a second place or refused with file and offset, never skipped, also where it
 //!    hits the end of the log (`tests/damage.rs`, `tests/log_end.rs`). The limits of this promise are listed in `recover.rs`.
 //!
-//! What checkpoints promise stands in `checkpoint.rs`.
+//! The promises of checkpoints stand in `checkpoint.rs`.
 #![forbid(unsafe_code)]
 
 mod append;

@@ -88,7 +88,7 @@ impl Appended {
     }
 }
 
-/// What a log did since it was opened.
+/// Counts of a log's work since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogStats {
     /// Bytes appended, headers and padding included.
@@ -109,7 +109,7 @@ pub struct Log {
     flusher: Option<Flusher>,
 }
 
-/// What the flusher's thread shares with the log.
+/// The state that the flusher's thread shares with the log.
 pub(crate) struct Shared {
     pub(crate) common: Common,
     /// Those that take frames, then those of earlier openings. None where the log is read only.
@@ -404,8 +404,8 @@ impl Log {
         self.shared.trim.lock().outgoing.archive_with(Box::new(archive));
     }
 
-    /// Hands all that is on disk to the archive, whether the log needs it or not. What is not stable yet may be among it. No
-    /// segment is given up meanwhile.
+    /// Hands all that is on disk to the archive, whether the log needs it or not. Frames that are not stable yet
+    /// may be among it. No segment is given up meanwhile.
     pub fn archive(&self) -> Result<Archived> {
         let Shared { common, partitions, trim, .. } = &*self.shared;
         let mut trim = trim.lock();
@@ -429,7 +429,7 @@ impl Log {
         self.finish()
     }
 
-    /// What happened since opening.
+    /// The counts since opening.
     pub fn stats(&self) -> LogStats {
         let add = |sum: [u64; 4], counts: [u64; 4]| std::array::from_fn(|at| sum[at] + counts[at]);
         let [bytes, frames, syncs, segments] = self.shared.partitions.iter().map(Partition::counts).fold([0; 4], add);
@@ -551,7 +551,7 @@ impl std::fmt::Debug for Reservation<'_> {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        // Nobody is left to tell of a failure, and nothing was promised for what it loses.
+        // No caller is left to receive an error, and nothing was promised for the frames that a failure loses.
         let _ = self.finish();
     }
 }

@@ -12,11 +12,11 @@ pub struct LogFile {
     pub name: String,
     /// Its size; what follows the last frame is room, or what a recycled file held before.
     pub bytes: u64,
-    /// What is in it.
+    /// Its contents.
     pub content: LogFileContent,
 }
 
-/// What a file of the log is.
+/// The contents of a file of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogFileContent {
     /// A segment of a partition.

@@ -6,8 +6,8 @@ use std::time::Duration;
 pub struct LogOptions {
     /// How many partitions take frames, at least 1. Those that earlier openings had beyond are read and trimmed.
     pub partitions: usize,
-    /// A segment takes no frame that would end beyond this size, unless it is the segment's only one. What stands in front of
-    /// its frames beside the header, 132 KiB by default, is not counted.
+    /// A segment takes no frame that would end beyond this size, unless it is the segment's only one. The bytes in
+    /// front of its frames beside the header, 132 KiB by default, are not counted.
     pub segment_bytes: u64,
     /// An append that would fill the buffer of its partition beyond this size flushes first, at most 1 GiB.
     pub buffer_bytes: usize,

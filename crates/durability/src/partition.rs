@@ -43,7 +43,7 @@ use crate::segment::SegmentInfo;
 use crate::segment::{Link, Segment};
 use crate::turn::{self, Turn};
 
-/// What the partitions of a log have in common. Nothing of it is written by an append.
+/// The common state of the partitions of a log. An append writes none of it.
 pub(crate) struct Common {
     pub(crate) files: Files,
     pub(crate) options: LogOptions,
@@ -83,11 +83,11 @@ pub(crate) struct Pushed {
     pub(crate) flush: u64,
     /// The LSN that it depends on, 0 if none.
     pub(crate) depends_on: Lsn,
-    /// Nobody waits for the frame, and it is the first such one that the flush takes.
+    /// No thread waits for the frame, and it is the first such one that the flush takes.
     pub(crate) is_first_unawaited: bool,
 }
 
-/// What a thread waits for.
+/// The event that a thread waits for.
 #[derive(Clone, Copy)]
 enum Target {
     /// So many flushes are on disk.
@@ -303,8 +303,8 @@ impl Partition {
         Ok(())
     }
 
-    /// Goes on to the next segment. Nobody appends meanwhile, as the segment before is sealed and everything in it is on
-    /// disk.
+    /// Goes on to the next segment. No append happens meanwhile, as the segment before is sealed and everything in
+    /// it is on disk.
     fn begin_segment(&self, common: &Common, writer: &mut Writer, need: u64) -> Result<()> {
         let options = &common.options;
         let link = {

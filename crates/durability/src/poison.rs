@@ -1,4 +1,4 @@
-//! What remains of a failure: nothing is acknowledged after it.
+//! The memory of a failure: nothing is acknowledged after it.
 //!
 //! After a failed write or sync nobody knows what is on disk, and asking again proves nothing. So the first failure of
 //! any partition poisons the whole log: the thread that met it is told the cause, all others from then on

@@ -31,7 +31,7 @@
 //! Reading goes on in the other partitions up to the first LSN that is missing, so that the error can say up to where all is
 //! whole: a copy that ends there is a way to accept the loss (`read_log_to_gap`).
 //!
-//! What cannot be told apart from an interrupted write, or from what never was:
+//! Some damage cannot be told apart from an interrupted write, or from something that never was:
 //! - Damage to the last flush of a partition that was not closed, if its witness was hit as well and what stands between them
 //!   was not. A later flush of another partition, or a mark, may testify that its commits were stable; then it is refused.
 //! - A last segment that is gone together with the note that it was begun, unless it was there when the log was closed last
@@ -39,8 +39,8 @@
 //! - Files that were replaced by older copies of themselves, all that belong together.
 //! - In segments of older versions, which have no witnesses: damage to the last flush, and a last segment that is gone. That ends
 //!   with the first append of this version.
-//! - What an interrupted flush testifies to is passed over if its first frame is lost: that may have been an opening frame, with
-//!   the hole that makes it true.
+//! - The testimony of an interrupted flush is passed over if its first frame is lost: that may have been an opening
+//!   frame, with the hole that makes it true.
 //! - Damage to the mark itself, or to what follows the last frame, looks like a torn tail; nothing is lost.
 
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ use crate::trim::{self, TrimPoint};
 
 const PROGRESS_STEPS: u64 = 256;
 
-/// What was found when a log was opened.
+/// The findings of opening a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// The last LSN that counts as taken: the next commit has the LSN after it.
@@ -322,7 +322,7 @@ struct Merge<'a, 'b, E> {
     next: Lsn,
     /// Nothing after it is handed over.
     until: Lsn,
-    /// What was read ahead, with the place of its chain.
+    /// The frames that were read ahead, with the place of their chain.
     pending: BTreeMap<Lsn, (usize, Numbered)>,
     holes: Vec<Hole>,
     /// Up to here everything was there when the log was closed.

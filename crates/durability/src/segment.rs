@@ -229,7 +229,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Allocates the file up to `size` bytes. What a failure leaves allocated is no harm.
+    /// Allocates the file up to `size` bytes. A failure may leave bytes allocated, which is no harm.
     pub(crate) fn grow(&mut self, size: u64) -> Result<()> {
         self.file.preallocate(size).map_err(|source| self.failed("extend", source))?;
         self.allocated_bytes = self.allocated_bytes.max(size);
@@ -246,7 +246,7 @@ pub(crate) fn random_number() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// What is remembered of a segment for the day on which it can be given up.
+/// The facts about a segment that are kept for the day on which it can be given up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentInfo {
     pub(crate) number: u64,

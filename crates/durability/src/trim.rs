@@ -32,7 +32,7 @@ const COPY_BYTES_BEFORE: usize = 32;
 const COPY_STEP: u64 = 512;
 const COPIES: [u64; 2] = [0, COPY_STEP];
 
-/// What was found on disk.
+/// The trim point that was found on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TrimPoint {
     /// 0 if nothing was ever trimmed.

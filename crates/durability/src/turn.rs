@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use rustix::thread::futex;
 use sync::CachePadded;
 
-/// Everybody.
+/// All sleepers of a room.
 const ALL: u32 = i32::MAX as u32;
 
 /// Where a thread waits, by what it waits for.

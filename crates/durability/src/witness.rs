@@ -31,7 +31,8 @@
 //! after the sync of its frames, by a second one, and says that they were on disk. A flush beside which nothing can have been
 //! acknowledged, parts of transactions that go on, then needs no witness.
 //!
-//! **What recovery concludes** (`chain.rs`). Let frames be valid up to X, N the newest witness that is whole, from S to E.
+//! **Conclusions of recovery** (`chain.rs`). Let frames be valid up to X, N the newest witness that is whole, from
+//! S to E.
 //!
 //! ```text
 //!   no witness is whole               damage: at most one slot is written at a time
@@ -44,11 +45,11 @@
 //! After power loss none of the three cases of damage can occur, as a flush begins only after the sync of the one before it:
 //! slots are overwritten one at a time, and of the frames only those of the last flush may be torn.
 //!
-//! **What damage is found.** Any that hits one run of bytes, in the file or cut off its end. Frames are lost silently only if they
-//! and their witness are hit, and what stands between is not. If that run reaches from the first slot into the frames both slots
-//! are hit. If it reaches from the second slot into the frames, all frames from the first one on are hit, and the first slot
-//! holds a witness of some of them: as the other one is not whole, these are missed. Files that are missing or were emptied
-//! are missed by `begun.rs`.
+//! **Damage that is found.** All damage to one run of bytes is found, in the file or cut off its end. Frames are
+//! lost silently only if they and their witness are hit, and what stands between is not. If that run reaches from
+//! the first slot into the frames both slots are hit. If it reaches from the second slot into the frames, all
+//! frames from the first one on are hit, and the first slot holds a witness of some of them: as the other one is
+//! not whole, these are missed. Files that are missing or were emptied are missed by `begun.rs`.
 //!
 //! The price is a second run of bytes in the same sync. Two syncs would cost twice as much (docs/decisions.md).
 
@@ -125,7 +126,7 @@ fn checksum(bytes: &[u8], salt: u64, offset: u64) -> u32 {
     crc32c::crc32c_append(place, &bytes[4..])
 }
 
-/// What a witness says.
+/// The contents of a witness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Witness {
     pub(crate) number: u64,

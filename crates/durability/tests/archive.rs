@@ -125,7 +125,7 @@ fn whatever_fails_no_segment_is_lost() {
             let (log, recovered, _) =
                 open_with(&device, LogOptions { segment_bytes: 2048, growth_bytes: 512, ..SMALL }).unwrap();
             archive_to(&log, &device, &archive);
-            // What was not acknowledged and is lost gives its numbers to others.
+            // Commits that were not acknowledged and are lost give their numbers to others.
             ledger.issued.lock().retain(|&lsn, _| lsn <= recovered.last_lsn);
             let more = Ledger::after(recovered.last_lsn);
             commit_many(&log, &more, 1 << 20, 15).unwrap();

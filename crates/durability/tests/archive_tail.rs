@@ -1,4 +1,5 @@
-//! What is archived while the log still needs it: copies that grow, what the archive is sure to hold, and reading it.
+//! Archiving segments while the log still needs them: copies that grow, what the archive is sure to hold, and
+//! reading it.
 
 mod support;
 
@@ -166,7 +167,7 @@ fn damage_to_an_archive_is_named_and_never_read_over() {
     assert!(harmless <= 464 / 3 + 1 + copies * (1024 / 3 + 1), "{harmless}");
 }
 
-/// What was not archived for a while is told: the archive begins anew.
+/// Frames that were not archived for a while are noticed: the archive begins anew.
 #[test]
 fn an_archive_with_a_gap_begins_behind_it() {
     let (device, archive, ledger) = (FaultyDevice::new(0), FaultyDevice::new(0), Ledger::default());

@@ -55,8 +55,8 @@ fn scripted(device: &FaultyDevice, ledger: &Ledger) -> Result<(), LogError> {
     log.close()
 }
 
-/// What the crash left must open and hold what was acknowledged; then the log goes on with `partitions`, and loses power
-/// once more. `step` and `seed` name the run and the image.
+/// The state after the crash must open and hold what was acknowledged; then the log goes on with `partitions`, and
+/// loses power once more. `step` and `seed` name the run and the image.
 fn survives(image: &FaultyDevice, ledger: &Ledger, step: u64, seed: u64) {
     let _run = Run { step, seed };
     let options = LogOptions { partitions: 1 + (seed % 5) as usize, ..SMALL };
@@ -242,8 +242,8 @@ fn random_cuts_of_many_threads() {
     println!("250 runs of 2 to 5 threads, {acks} acknowledged commits, {images} images");
 }
 
-/// A process that crashes leaves the page cache. What recovery shows from it must survive a power loss that
-/// follows, although nobody had synced it, or the sync had failed.
+/// A process that crashes leaves the page cache. Commits that recovery shows from it must survive a power loss that
+/// follows, although they had not been synced, or the sync had failed.
 #[test]
 fn what_recovery_shows_is_durable() {
     let rehearsal = FaultyDevice::new(0);

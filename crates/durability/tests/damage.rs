@@ -161,7 +161,7 @@ fn a_shortened_segment_is_refused() {
     }
 }
 
-/// What was there when the log was closed is missed, also where nothing that is left speaks of it.
+/// A segment that was there when the log was closed is missed, also where nothing that is left names it.
 #[test]
 fn a_segment_that_is_removed_from_a_closed_log_is_missed() {
     let (device, ledger) = (FaultyDevice::new(0), Ledger::default());

@@ -1,9 +1,10 @@
 //! Partition commits that depend on others: replayed only with all that they depend on, and acknowledged only once that is
 //! certain.
 //!
-//! The workload is one that the log knows nothing of: numbered cells, each of which holds the LSN that wrote it last. A
-//! transaction writes some cells over and names the commits that it has seen there, all of them or just the highest with all
-//! before it. What recovery hands over is replayed and must find every cell as it was found when it was written.
+//! The workload is one that the log knows nothing of: numbered cells, each of which holds the LSN that wrote it
+//! last. A transaction writes some cells over and names the commits that it has seen there, all of them or just the
+//! highest with all before it. Commits that recovery hands over are replayed, and each must find every cell as it
+//! was when the commit was written.
 
 mod support;
 
@@ -20,7 +21,7 @@ use testkit::FaultyDevice;
 
 const CELLS: usize = 8;
 
-/// What each cell holds, and what was acknowledged.
+/// The LSN in each cell, and the acknowledged commits.
 #[derive(Clone, Default, Debug)]
 struct World {
     last: Lsn,
@@ -95,7 +96,7 @@ fn transact(log: &Log, world: &Mutex<World>, random: &mut StdRng, own_cell: Opti
     Ok(())
 }
 
-/// What the crash left holds all that was acknowledged, and shows the same each time.
+/// The state after the crash holds all that was acknowledged, and is the same each time.
 fn survives(image: &FaultyDevice, world: &World, seed: u64) -> Recovered {
     let (log, recovered, found) = open(image, SMALL).unwrap();
     let lost: Vec<_> = world.acknowledged.difference(&found.acknowledged).collect();
@@ -201,7 +202,7 @@ fn who_works_on_its_own_cells_waits_for_its_own_partition_only() {
     assert!(log.wait_stable_until(last.lsn, None).unwrap());
 }
 
-/// What is left of an interrupted flush may speak of an LSN as stable that stood in a hole, and have lost the hole.
+/// The rest of an interrupted flush may name an LSN as stable that stood in a hole, and have lost the hole.
 #[test]
 fn a_close_that_is_interrupted_after_a_crash_does_not_look_like_damage() {
     for padding in 0..64 {

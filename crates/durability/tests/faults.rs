@@ -368,7 +368,7 @@ fn the_trim_point_never_stands_in_a_hole() {
     assert_eq!((found.lsns(), recovered.trimmed_below), (vec![4, 5], 2));
 }
 
-/// What the receiver of the frames refuses is reported with its place.
+/// A frame that its receiver refuses is reported with its place.
 #[test]
 fn a_refused_frame_is_reported() {
     let (device, ledger) = (FaultyDevice::new(0), Ledger::default());

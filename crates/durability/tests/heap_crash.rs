@@ -69,7 +69,8 @@ fn scripted(device: &FaultyDevice, ledger: &Arc<Ledger>, workers: &Workers) -> H
     Arc::into_inner(heap).expect("no worker has it").close()
 }
 
-/// What the crash left must open and be right; then the heap goes on, takes checkpoints, and loses power once more.
+/// The state after the crash must open and be right; then the heap goes on, takes checkpoints, and loses power once
+/// more.
 fn survives(image: &FaultyDevice, ledger: &Ledger, step: u64, seed: u64) {
     let _run = Run(step, seed);
     let (heap, recovered) = open(image).unwrap();
@@ -134,8 +135,8 @@ fn survives_crashes_of_recovery(image: impl Fn() -> FaultyDevice, ledger: &Ledge
     unreachable!()
 }
 
-/// A process that crashes leaves the page cache. What recovery shows from it must survive a power loss that follows,
-/// also where a checkpoint was taken from there.
+/// A process that crashes leaves the page cache. Words that recovery shows from it must survive a power loss that
+/// follows, also where a checkpoint was taken from there.
 #[test]
 fn what_recovery_shows_is_durable() {
     let workers = Workers::start();

@@ -27,7 +27,7 @@ fn options() -> HeapOptions {
     HeapOptions { words: 1 << 16, chunk_words: 16, checkpoint_interval: None, log }
 }
 
-/// What a transaction did, in its order: word, value, and whether it was written.
+/// The reads and writes of a transaction, in order: word, value, and whether it was written.
 #[derive(Debug)]
 struct Done {
     lsn: Lsn,

@@ -236,7 +236,7 @@ fn no_damage_loses_a_commit_without_a_word() {
     for seed in 0..seeds() {
         let Written { device, acknowledged: acks, options, end } = written(seed);
         let files = files_of(&device);
-        // What is not damaged is not refused.
+        // An undamaged log is not refused.
         let before = outcomes.refused;
         outcomes.judge(&files, options, &acks, &format!("seed {seed}, {end:?}, no damage"));
         assert_eq!(outcomes.refused, before, "seed {seed}, {end:?}: refused without damage");

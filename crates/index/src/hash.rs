@@ -12,7 +12,7 @@ use types::Rid;
 
 type Rids = SmallVec<[Rid; 2]>;
 
-/// What a record that had a key at some time is doing now.
+/// The present state of a record that had a key at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holder {
     /// It never came to be: the entry can go.

@@ -78,7 +78,7 @@ pub(crate) fn only(value: u64) -> Option<Rid> {
     (value & LIST == 0).then(|| Rid::from_word(value))
 }
 
-/// What a value stands for.
+/// The decoded form of a value.
 enum Rids<'g> {
     One(u64),
     Several(&'g RidList),
@@ -207,7 +207,7 @@ pub(crate) unsafe fn take(value: &AtomicU64, guard: &Guard, rid: Rid) -> bool {
     }
 }
 
-/// What taking a Rid from an entry leaves.
+/// The result of taking a Rid from an entry.
 pub(crate) enum Taken {
     /// The entry's value stays, as the Rid was not there or has gone from the list.
     Nothing,
@@ -217,7 +217,7 @@ pub(crate) enum Taken {
     Last,
 }
 
-/// What taking `rid` from an entry leaves.
+/// Takes `rid` from an entry and returns what is left.
 ///
 /// # Safety
 ///
@@ -268,7 +268,7 @@ pub(crate) unsafe fn retire(value: u64, guard: &Guard) {
 ///
 /// # Safety
 ///
-/// Nobody looks at the value now or later, and it is given here once.
+/// No thread looks at the value now or later, and it is given here once.
 pub(crate) unsafe fn free(value: u64) {
     if value & LIST != 0 {
         let address = std::ptr::with_exposed_provenance_mut::<RidList>((value & !LIST) as usize);

@@ -1,5 +1,5 @@
-//! What a KISS-Tree takes and gives back. The tests of this file run one after the other: memory waits for every
-//! reader of the process, and the bytes of the allocator are counted for the process.
+//! The memory that a KISS-Tree takes and gives back. The tests of this file run one after the other: memory waits
+//! for every reader of the process, and the bytes of the allocator are counted for the process.
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -156,7 +156,7 @@ pub(super) fn pieces(device: &dyn Device, file: &dyn DeviceFile, blob: BlobRef) 
     list_of(&list, blob).ok_or_else(broken)
 }
 
-/// What a list says; `None` if it is none.
+/// Decodes a list; `None` if it is none.
 fn list_of(list: &[u8], blob: BlobRef) -> Option<Vec<BlobRef>> {
     let (count, listed) = list.split_at_checked(8)?;
     let piece = |bytes: &[u8]| {
@@ -248,7 +248,7 @@ pub(super) struct BlobWriter {
     file: Box<dyn DeviceFile>,
     number: u64,
     salt: u64,
-    /// What is not written yet: less than `buffer_bytes`.
+    /// Bytes that are not written yet: less than `buffer_bytes`.
     buffer: Vec<u8>,
     buffer_bytes: usize,
     /// How far the file is written.

@@ -10,8 +10,8 @@
 //! - **More than 16 files are small**, their blobs less than a sixteenth of a full one: they are emptied, all at once. So there
 //!   are not many more files than full ones would be, and what is copied for it is at most a full file's worth.
 //!
-//! What lives is what the newest checkpoint refers to. It is decided once, when a checkpoint begins, so that a file is
-//! emptied wholly or not at all.
+//! A blob lives if the newest checkpoint refers to it. That is decided once, when a checkpoint begins, so that a
+//! file is emptied wholly or not at all.
 
 use std::collections::HashSet;
 

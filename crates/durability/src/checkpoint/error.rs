@@ -24,11 +24,11 @@ pub enum CheckpointError {
     /// The directory may not be written to.
     #[error("cannot {action} in {directory}: it is read-only or not ours to write ({source})")]
     ReadOnly {
-        /// What was being done.
+        /// The action that failed.
         action: String,
         /// The directory.
         directory: String,
-        /// What the device said.
+        /// The device's error.
         source: io::Error,
     },
 
@@ -39,22 +39,22 @@ pub enum CheckpointError {
          log are whole; free some space there and the next checkpoint will work"
     )]
     DiskFull {
-        /// What was being done.
+        /// The action that failed.
         action: String,
         /// The directory.
         directory: String,
-        /// What the device said.
+        /// The device's error.
         source: io::Error,
     },
 
     /// Any other failure of the device.
     #[error("cannot {action} in {directory}: {source}")]
     Io {
-        /// What was being done.
+        /// The action that failed.
         action: String,
         /// The directory.
         directory: String,
-        /// What the device said.
+        /// The device's error.
         source: io::Error,
     },
 
@@ -82,7 +82,7 @@ pub enum CheckpointError {
         file: String,
         /// The offset of the first byte that cannot be trusted.
         offset: u64,
-        /// What gives the damage away.
+        /// The sign of the damage.
         detail: String,
     },
 

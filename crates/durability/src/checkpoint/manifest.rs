@@ -39,7 +39,7 @@ pub struct Manifest {
     pub number: u64,
     /// The least LSN that any part of the checkpoint is consistent at: the log is needed from the next one on.
     pub low: Lsn,
-    /// What the writer of the checkpoint wants to know.
+    /// A payload for the writer of the checkpoint.
     pub payload: Vec<u8>,
     /// The files that its blobs stand in, by number.
     pub(super) files: Vec<FileUse>,

@@ -1,4 +1,4 @@
-//! What there is of checkpoints: figures, files, and whether they are whole.
+//! A survey of checkpoints: figures, files, and whether they are whole.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use super::sweep::Names;
 use super::{Checkpoints, Kept};
 use crate::device::Access;
 
-/// What checkpoints hold, and what was written since they were opened.
+/// The contents of checkpoints, and the bytes written since they were opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointStats {
     /// Checkpoints that are kept: none, one or two.
@@ -63,7 +63,7 @@ pub struct CheckpointFile {
     pub needed_by: Vec<u64>,
 }
 
-/// What was done since opening.
+/// Counts of the work since opening.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     published: AtomicU64,
@@ -85,7 +85,7 @@ impl Counts {
 }
 
 impl Checkpoints {
-    /// What the checkpoints hold, and what happened since opening.
+    /// The contents of the checkpoints, and the work since opening.
     pub fn stats(&self) -> CheckpointStats {
         let kept = self.state.read().kept.clone();
         let files = needed(&kept);
@@ -128,8 +128,8 @@ impl Checkpoints {
     }
 
     /// Reads every byte of the kept checkpoints and returns what is damaged or cannot be read, each with file and
-    /// offset; also where the damage is in a blob that nobody refers to any more. `progress` is told the bytes read and
-    /// the bytes to read. What is given up meanwhile is passed over.
+    /// offset; also where the damage is in a blob that is no longer referred to. `progress` is told the bytes read
+    /// and the bytes to read. Files that are given up meanwhile are passed over.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Vec<CheckpointError> {
         let kept = self.state.read().kept.clone();
         let mut damages = Vec::new();

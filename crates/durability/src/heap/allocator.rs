@@ -7,10 +7,10 @@
 //!   header        0xA110 (16 bits) | 1 in use, 0 free (8 bits) | words of the payload (40 bits)
 //! ```
 //!
-//! **What is durable is the headers alone**, and they are written by transactions like any other word: an allocation
-//! becomes durable with the transaction that made it, and is gone with it. Which blocks are free, and up to where words were ever
-//! handed out, is kept in memory and found again by walking from header to header when the heap is opened. No two
-//! transactions meet at a list of free blocks or a pointer to the end.
+//! **Only the headers are durable**, and they are written by transactions like any other word: an allocation
+//! becomes durable with the transaction that made it, and is gone with it. Which blocks are free, and up to where
+//! words were ever handed out, is kept in memory and found again by walking from header to header when the heap is
+//! opened. No two transactions meet at a list of free blocks or a pointer to the end.
 //!
 //! **A block is given out again only once its freeing is stable.** Otherwise a transaction that recovery applies could
 //! stand on one that it drops: a partition commit in a block that a lost transaction had freed would find the block in use
@@ -96,7 +96,7 @@ struct Arena {
     stretch: Range<u64>,
 }
 
-/// What came of the search for a block.
+/// The result of the search for a block.
 pub(crate) enum Found {
     Block(Block),
     /// There is one once this LSN is stable.

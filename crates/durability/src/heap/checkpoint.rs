@@ -11,7 +11,8 @@
 //!   give up the log before the oldest chunk of the checkpoint before this one
 //! ```
 //!
-//! Nobody waits for a checkpoint. Chunks are of different moments, and recovery takes each on from its own LSN.
+//! No transaction waits for a checkpoint. Chunks are of different moments, and recovery takes each on from its own
+//! LSN.
 //!
 //! Two differences to the paper. A chunk's transaction takes no number of its own: what it has read ends at a number that
 //! others took. And the log is kept from the *older* of the two checkpoints on, so that damage to the newer one loses
@@ -29,7 +30,7 @@ use crate::heap::image::{self, FILES, Header, Writer};
 use crate::heap::{Count, Shared};
 use crate::log::Log;
 
-/// What the heap's checkpoints have come to.
+/// The state of the heap's checkpoints.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoints {
     /// The newest one, and the place of its file.

@@ -153,7 +153,7 @@ pub(crate) fn confirm(device: &dyn Device, name: &str, header: &Header) -> Resul
     written.map_err(|source| device_error(format!("write {name}"), device.location(), source))
 }
 
-/// What a file was found to hold.
+/// The contents of a file.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// A checkpoint with a whole header.

@@ -192,7 +192,7 @@ impl Memory {
 
     /// Whether what was read is as it was, now that `lsn` is ours.
     pub(crate) fn validate(&self, sets: &Sets, lsn: Lsn, owner: usize) -> bool {
-        // Nobody has committed in between.
+        // No other transaction has committed in between.
         if lsn == sets.snapshot + 1 {
             return true;
         }

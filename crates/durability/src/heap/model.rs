@@ -61,7 +61,7 @@ fn a_reader_sees_both_words_of_a_commit_or_neither() {
             let memory = memory.clone();
             thread::spawn(move || {
                 let mut sets = begin(&memory);
-                // What it reads before it gives up is of its snapshot, too.
+                // Words that it reads before it gives up are of its snapshot, too.
                 if let Ok(x) = memory.read(&mut sets, X) {
                     assert_eq!(x, sets.snapshot, "the state at the snapshot");
                     if let Ok(y) = memory.read(&mut sets, Y) {

@@ -25,10 +25,10 @@ use crate::heap::redo;
 use crate::log::Log;
 use crate::recover::Recovered;
 
-/// What was found when a heap was opened.
+/// The findings of opening a heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeapRecovered {
-    /// What was found of the log. Its commits include those that the checkpoint had already.
+    /// The findings in the log. Its commits include those that the checkpoint had already.
     pub log: Recovered,
     /// The number of the checkpoint that recovery began with; 0 if there was none.
     pub checkpoint: u64,
@@ -38,7 +38,7 @@ pub struct HeapRecovered {
     pub damaged: Vec<String>,
 }
 
-/// What recovery begins with: the words are in the memory, these are their LSNs.
+/// The start of recovery: the words are in the memory, these are their LSNs.
 #[derive(Default)]
 struct Base {
     header: Option<(usize, Header)>,

@@ -28,7 +28,7 @@ impl HeapRef {
         self.0 == 0
     }
 
-    /// The word `offset` words after this one. What lies beyond every heap stays there.
+    /// The word `offset` words after this one. A reference beyond every heap stays beyond it.
     pub const fn at(self, offset: u64) -> HeapRef {
         HeapRef(self.0.saturating_add(offset))
     }

@@ -1,4 +1,4 @@
-//! What a transaction has read, what it will write, and what it owns while it commits.
+//! The words that a transaction has read, those that it will write, and the records that it owns while it commits.
 //!
 //! The write set is a row of words, searched from its end while it is short and through a table of positions once it is
 //! not. All vectors outlive their transaction: a thread keeps a spare for the next one.
@@ -81,7 +81,7 @@ impl Sets {
         }
     }
 
-    /// What stood in a record before it was owned.
+    /// The word of a record before it was owned.
     pub(crate) fn before(&self, record: usize) -> Option<u64> {
         let at = self.owned.binary_search_by_key(&record, |owned| owned.record).ok()?;
         Some(self.owned[at].word)

@@ -118,7 +118,7 @@ impl<'heap> Transaction<'heap> {
         self.write(at, to.to_word())
     }
 
-    /// What stands in root `number`: the way into the heap after it was opened.
+    /// The reference in root `number`: the way into the heap after it was opened.
     ///
     /// # Panics
     /// If there is no such root: see [`Heap::ROOTS`](crate::heap::Heap::ROOTS).

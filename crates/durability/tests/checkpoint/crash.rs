@@ -25,7 +25,7 @@ fn scripted(device: &FaultyDevice, ledger: &mut Ledger) -> Result<(), Checkpoint
     Ok(())
 }
 
-/// What the crash left is checked; then checkpoints go on, and lose power once more.
+/// Checks the state after the crash; then checkpoints go on, and lose power once more.
 fn survives(image: &FaultyDevice, ledger: &Ledger, step: u64, seed: u64) {
     let _run = Run { step, seed };
     let mut ledger = ledger.clone();
@@ -78,8 +78,8 @@ fn at_every_step_of_a_script() {
     println!("{} crash points, {images} images, {openings} crashes while opening", rehearsal.steps());
 }
 
-/// A process that crashes, or a step that fails, leaves the page cache. What is found there must survive a power loss
-/// that follows, although nobody had synced it.
+/// A process that crashes, or a step that fails, leaves the page cache. Checkpoints found there must survive a
+/// power loss that follows, although they had not been synced.
 #[test]
 fn what_an_opening_shows_is_durable() {
     let (rehearsal, mut ledger) = (FaultyDevice::new(0), Ledger::default());

@@ -183,7 +183,7 @@ fn a_lying_manifest_is_damage() {
     }
 }
 
-/// What was never published is a leftover, not damage; files with other names are left alone.
+/// A checkpoint that was never published is a leftover, not damage; files with other names are left alone.
 #[test]
 fn leftovers_are_removed_and_nothing_else() {
     let all = written();

@@ -210,7 +210,7 @@ fn what_neither_a_checkpoint_nor_anybody_else_keeps_cannot_be_held() {
     assert!(!files(&device).contains(&format!("checkpoint-{:08}.blobs", blob.file)), "and then it goes");
 }
 
-/// What is kept twice counts and is copied once.
+/// A blob that is kept twice counts and is copied once.
 #[test]
 fn a_blob_kept_twice_is_one_blob() {
     let (device, mut ledger) = (FaultyDevice::new(0), Ledger::default());

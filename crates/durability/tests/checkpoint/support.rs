@@ -114,7 +114,7 @@ pub fn blobs_of(payload: &[u8]) -> BTreeMap<u64, BlobRef> {
     payload.chunks_exact(8 + BlobRef::ENCODED_LEN).map(entry).collect()
 }
 
-/// What was tried: by `low`, which counts the tries, the payload and whether the commit returned.
+/// The checkpoints that were tried: by `low`, which counts the tries, the payload and whether the commit returned.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     tries: BTreeMap<u64, (Vec<u8>, bool)>,

@@ -44,7 +44,7 @@ pub fn open(device: &FaultyDevice) -> HeapResult<(Heap, HeapRecovered)> {
     Heap::open(Arc::new(device.clone()), options())
 }
 
-/// What a transaction did.
+/// A transaction's writes.
 #[derive(Clone, Debug)]
 struct Issued {
     mark: u64,

@@ -40,7 +40,7 @@ impl Drop for Run {
     }
 }
 
-/// What became of an LSN that was taken.
+/// The state of an LSN that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issued {
     pub txn: u64,
@@ -114,7 +114,7 @@ pub struct Commit {
     pub mode: CommitMode,
 }
 
-/// What recovery handed over.
+/// The frames that recovery handed over.
 #[derive(Debug, Default)]
 pub struct Found {
     /// In the order in which they came, which is LSN order.

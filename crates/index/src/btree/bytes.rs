@@ -34,7 +34,7 @@ const PREFIX_MAX: usize = PREFIX_WORDS * WORD;
 const SHORT_MAX: usize = 2 * WORD - 1;
 const SHORT: u64 = 1;
 
-/// What the keys of a node begin with.
+/// The common beginning of the keys of a node.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Prefix {
     len: usize,

@@ -84,7 +84,7 @@ impl<'s, 'g, K: Key, V: Value, L: Latching> Visit<'s, 'g, K, V, L> {
         unsafe { self.node.load_key(self.shape.level, index, || self.check()) }
     }
 
-    /// What a key takes outside of the node.
+    /// The bytes that a key takes outside of the node.
     pub(super) fn key_bytes_outside(&self, index: usize) -> Result<usize, Restart> {
         // SAFETY: as in `search_leaf`.
         unsafe { K::bytes_outside(self.node.slot(self.shape.level, index), || self.check()) }

@@ -1,4 +1,4 @@
-//! What two neighbours and their parent exchange: splitting a node, merging two, evening them out.
+//! Exchanges between two neighbours and their parent: splitting a node, merging two, evening them out.
 //!
 //! ```text
 //!          parent  | . | s | . |                   | . | s | t | . |

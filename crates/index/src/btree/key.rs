@@ -63,7 +63,7 @@ pub trait Key: 'static {
     type Ref<'k>: Copy + Ord + Debug;
     /// A key as it is handed out.
     type Owned: Clone + Ord + Debug + Send + Sync;
-    /// What all keys of a node have in common and do not store.
+    /// The part that all keys of a node have in common and do not store.
     type Shared: Copy + PartialEq;
     /// A key prepared for the search in one node.
     type Probe<'k>: Copy;
@@ -82,13 +82,13 @@ pub trait Key: 'static {
     /// A short key above `left` and not above `right`, which are neighbours in this order.
     fn separator<'k>(left: Self::Ref<'k>, right: Self::Ref<'k>) -> Self::Owned;
 
-    /// What two keys, and so all between them, have in common.
+    /// The part that two keys, and so all between them, have in common.
     fn common(first: Self::Ref<'_>, last: Self::Ref<'_>) -> Self::Shared;
 
-    /// What keys with this and keys with the other have in common.
+    /// The part that is common to keys with `shared` and keys with `other`.
     fn union(shared: &Self::Shared, other: &Self::Shared) -> Self::Shared;
 
-    /// What remains in common if `key` comes in addition, if that is less.
+    /// The part that remains in common if `key` comes in addition, if that is less.
     fn narrowed(shared: &Self::Shared, key: Self::Ref<'_>) -> Option<Self::Shared>;
 
     /// Reads what the keys of a node share; anything where a writer disturbs.

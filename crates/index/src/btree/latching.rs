@@ -1,7 +1,7 @@
 //! How a tree is latched: node by node with versions, or by one latch around it.
 //!
-//! Both run the same descents. What differs is what a descent remembers of a node and how it makes sure, before it
-//! follows what it has read, that this still holds:
+//! Both run the same descents. They differ in what a descent remembers of a node, and in how it makes sure, before
+//! it follows what it has read, that this still holds:
 //!
 //! | | [`NodeLatches`] | [`TreeLatch`] |
 //! |---|---|---|
@@ -23,11 +23,11 @@ use sync::{Latch, VersionLatch};
 /// [`Latching::acquire`] and the release no other may succeed for this node, and no check. Memory safety of the tree
 /// stands on that.
 pub unsafe trait Latching: Default + Send + Sync + 'static {
-    /// What each node carries.
+    /// The latch of each node.
     type Node: Default + Send + Sync;
-    /// What one run of a section knows.
+    /// The state of one run of a section.
     type Section<'s>: Copy;
-    /// What a descent remembers of a node.
+    /// The part of a node's state that a descent remembers.
     type Seen: Copy;
 
     /// Runs `body` as a reader until it succeeds.

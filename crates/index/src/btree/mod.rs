@@ -21,7 +21,7 @@
 //! - Nodes and their layout: [`node`]; keys: [`key`], [`bytes`]; splitting and merging: [`exchange`], [`growth`].
 //! - Leaves are not linked. A scan goes down once for each leaf, with the bound that the parent had for the last one:
 //!   [`range`].
-//! - What leaves the tree is freed when nobody pinned at that time is left.
+//! - Nodes that leave the tree are freed when no thread pinned at that time is left.
 //! - Duplicates: a tree whose keys are pairs `(key, Rid)`, without values: [`duplicates`]. Unique keys, with the records
 //!   that had them: [`UniqueTree`].
 mod batch;

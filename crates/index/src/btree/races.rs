@@ -51,7 +51,7 @@ enum Call {
 }
 
 impl Call {
-    /// What becomes of the value of the key; the call returns the value before.
+    /// Changes the value of the key; returns the value before.
     fn apply(self, before: Option<u64>) -> Option<u64> {
         match self {
             Call::Get => before,

@@ -75,7 +75,7 @@ fn step<K: Clone + std::fmt::Debug + 'static>(
     ]
 }
 
-/// What a range of the standard library's map refuses.
+/// Whether the standard library's map accepts a range.
 fn is_range<K: Ord>(low: &Bound<K>, high: &Bound<K>) -> bool {
     match (low, high) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => true,

@@ -10,7 +10,7 @@ use sync::latch::{Reading, Restart};
 
 use super::lines::LINE_BYTES;
 
-/// What a line holds.
+/// The contents of a cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LineKind {
     /// Nodes of the tree, and its root pointer.
@@ -21,7 +21,7 @@ pub enum LineKind {
     Value,
 }
 
-/// What goes down the tree with a search.
+/// Accompanies a search down the tree.
 pub trait Visitor {
     /// Why a search may have to begin again.
     type Error;

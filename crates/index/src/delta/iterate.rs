@@ -15,7 +15,7 @@ use super::footprint::{Reader, Visitor};
 use super::node::{IDS, Leaf};
 use super::value::DictionaryValue;
 
-/// What was copied from a leaf.
+/// The part of a leaf that was copied.
 struct Copied<'a> {
     ids: [ValueId; IDS],
     at: usize,

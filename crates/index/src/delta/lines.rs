@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 /// Bytes of a cache line.
 pub(super) const LINE_BYTES: usize = 64;
 
-/// What the allocator aligns to without further ado.
+/// The alignment that the allocator gives in any case.
 const ORDINARY: usize = 16;
 
 /// Room for the alignment and for the start of the request in front.

@@ -101,7 +101,7 @@ impl Default for DeltaForm {
     }
 }
 
-/// What inserts of one core write beside the tree.
+/// The state that inserts of one core write beside the tree.
 struct Part<V: DictionaryValue + ?Sized> {
     dictionary: Dictionary<V>,
     nodes: CachePadded<Pool>,
@@ -220,7 +220,7 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
         self.len() == 0
     }
 
-    /// The memory that the index has asked for. What of it has never been written takes address space only.
+    /// The memory that the index has asked for. A part that was never written takes address space only.
     pub fn bytes(&self) -> usize {
         self.parts.iter().map(|part| part.dictionary.bytes() + part.nodes.bytes()).sum()
     }

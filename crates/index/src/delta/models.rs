@@ -18,8 +18,8 @@ fn number(name: &[u8]) -> u32 {
     std::str::from_utf8(&name[..5]).unwrap().parse().unwrap()
 }
 
-/// What is entered: so many multiples of ten before the threads begin, and other numbers by the threads. The tree has these
-/// heights before and after.
+/// The entered numbers: so many multiples of ten before the threads begin, and other numbers by the threads. The
+/// tree has these heights before and after.
 #[derive(Clone, Copy)]
 struct Load {
     known: u32,

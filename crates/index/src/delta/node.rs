@@ -28,7 +28,7 @@ const LEAF_BYTES: usize = 3 * 64;
 const INNER_BYTES: usize = 6 * 64;
 const _: () = assert!(size_of::<Leaf>() == LEAF_BYTES && size_of::<Inner>() == INNER_BYTES);
 
-/// What both kinds of nodes begin with.
+/// The beginning of both kinds of nodes.
 #[repr(C)]
 pub(super) struct Node {
     count: AtomicU32,

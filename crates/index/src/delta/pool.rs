@@ -7,8 +7,8 @@
 //! older chunks:  | previous, length | handed out ............................. |
 //! ```
 //!
-//! Only the writer of the tree allocates. What it is going to need can be prepared outside its critical section: a
-//! request to the system in there would abort a hardware transaction.
+//! Only the writer of the tree allocates. Memory that it is going to need can be prepared outside its critical
+//! section: a request to the system in there would abort a hardware transaction.
 use std::ptr::{NonNull, null_mut};
 
 use sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -84,7 +84,7 @@ impl Pool {
         self.allocate_in_new_chunk(len_bytes)
     }
 
-    /// What needs much gets a chunk of its own, and the rest of the newest one stays in use.
+    /// A large value gets a chunk of its own, and the rest of the newest one stays in use.
     #[cold]
     fn allocate_in_new_chunk(&self, len_bytes: usize) -> NonNull<u8> {
         let spare = NonNull::new(self.spare.swap(null_mut(), Ordering::Acquire));

@@ -59,7 +59,7 @@ fn encode_together<L: Latch>(index: &DeltaIndex<[u8], L>) {
     assert!(index.ids().map(|id| index.value(id).unwrap()).eq(names.iter().map(|name| &name[..])));
 }
 
-/// What a reader may see while the first `entered` numbers are certainly there.
+/// Checks what a reader may see while the first `entered` numbers are certainly there.
 fn look_around<L: Latch>(index: &DeltaIndex<[u8], L>, entered: u64) {
     for number in (0..entered).step_by(if cfg!(miri) { 7 } else { 97 }) {
         let id = index.lookup(&name(number)).expect("the value was entered before");

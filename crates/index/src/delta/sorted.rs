@@ -9,7 +9,7 @@ use super::dictionary::{IdLayout, ValueId};
 /// No place in the order.
 const ABSENT: u32 = u32::MAX;
 
-/// The ids of a delta sorted by value. What is inserted later has no place here.
+/// The ids of a delta sorted by value. Values that are inserted later have no place here.
 #[derive(Debug, Clone)]
 pub struct SortedIds {
     layout: IdLayout,

@@ -1,4 +1,4 @@
-//! What the dictionaries hold: numbers, or byte strings (text compares like its bytes in UTF-8).
+//! The values of the dictionaries: numbers, or byte strings (text compares like its bytes in UTF-8).
 //!
 //! ```text
 //! number:            | value, 8 bytes |

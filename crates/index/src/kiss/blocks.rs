@@ -99,7 +99,7 @@ struct Lists {
     retired_count: u64,
 }
 
-/// What the blocks of an arena are doing.
+/// Counts of the blocks of an arena by their state.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct BlockCounts {
     /// Blocks that hold a node.
@@ -186,7 +186,7 @@ impl Arena {
         let Some(retired) = retired else { return };
         let arena = Arc::clone(self);
         guard.defer(move || arena.activate(&retired));
-        // What is deferred would otherwise stay with the thread until there are some dozens of it.
+        // A deferred call would otherwise stay with the thread until there are some dozens of them.
         guard.flush();
     }
 

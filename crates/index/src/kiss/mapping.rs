@@ -72,8 +72,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Reserves `len_bytes` of zeros, readable and writable, on small pages for now. What is at least one large page long
-    /// begins at a multiple of its size.
+    /// Reserves `len_bytes` of zeros, readable and writable, on small pages for now. A mapping of at least one
+    /// large page begins at a multiple of that page's size.
     pub(super) fn reserve(len_bytes: usize) -> Result<Mapping, AddressSpaceError> {
         let failed = |errno: rustix::io::Errno| AddressSpaceError { wanted_bytes: len_bytes, reason: errno.into() };
         let slack = if len_bytes >= HUGE_PAGE { HUGE_PAGE } else { 0 };

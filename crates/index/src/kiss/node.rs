@@ -141,7 +141,8 @@ impl<'g> Node<'g> {
     }
 }
 
-/// What becomes of a node. An edit may be asked again, when another thread was quicker; the last answer counts.
+/// Decides what becomes of a node. An edit may be asked again, when another thread was quicker; the last answer
+/// counts.
 pub(super) trait Edit {
     /// The key of the node.
     fn base(&self) -> u64;
@@ -160,7 +161,7 @@ pub(super) trait Edit {
     unsafe fn write(&self, old: Option<Node<'_>>, bitmap: u64, to: NonNull<u64>);
 }
 
-/// What to do with the entry of a key.
+/// The change to make to the entry of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change<V> {
     /// Leave it, or leave it absent.

@@ -37,7 +37,7 @@ pub(super) struct Trie {
     root: AtomicPtr<u8>,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
     Done,

@@ -206,7 +206,7 @@ impl<const WORDS: usize> Bucket<WORDS> {
     }
 }
 
-/// The right to change a chain. What was changed in its first bucket is shown when the latch is dropped.
+/// The right to change a chain. Changes in its first bucket are shown when the latch is dropped.
 pub(super) struct Latch<'a, const WORDS: usize> {
     first: &'a Bucket<WORDS>,
     header: u64,

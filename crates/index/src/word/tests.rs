@@ -174,8 +174,8 @@ fn readers_never_miss_a_key_of_a_chain_that_neighbours_come_to_and_go_from() {
     check_readers::<2>(&without_hash(), 24);
 }
 
-/// A writer of each key announces what it is about to do, does it, and announces that it is done. What a reader finds
-/// between two looks at the same announcement is what was announced.
+/// A writer of each key announces what it is about to do, does it, and announces that it is done. A reader that
+/// sees one announcement before and after must find what was announced.
 fn check_announcements<const WORDS: usize>(index: &WordIndex<WORDS>) {
     let announced: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(0)).collect();
     let done = AtomicBool::new(false);

@@ -24,7 +24,7 @@ impl Pace {
     }
 }
 
-/// What the threads have done.
+/// The work that the threads have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Drive {
     /// Transactions of all threads.

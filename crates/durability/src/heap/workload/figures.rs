@@ -10,7 +10,7 @@ use crate::heap::{Heap, HeapOptions, HeapResult};
 use crate::log::CommitMode;
 use crate::options::LogOptions;
 
-/// What to measure.
+/// The measurements to take.
 #[derive(Clone, Debug)]
 pub struct FigureOptions {
     /// Numbers of threads.
@@ -32,7 +32,7 @@ pub struct FigureOptions {
 /// One figure: what a case came to, beside its baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What was measured.
+    /// The case that was measured.
     pub case: String,
     /// Of the rounds.
     pub per_s_median: f64,
@@ -42,7 +42,7 @@ pub struct Figure {
     pub per_s_max: f64,
     /// How many rounds.
     pub rounds: usize,
-    /// What ran beside it.
+    /// The baseline that ran beside it.
     pub baseline: Option<&'static str>,
     /// The median of the ratios of each round, ours over the baseline's.
     pub ratio: Option<f64>,

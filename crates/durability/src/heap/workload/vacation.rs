@@ -48,7 +48,7 @@ impl VacationOptions {
         VacationOptions { things: 4, queried_percent: 60, reserving_percent: 90, rows: 1 << 20, transactions: 1 << 22 };
 }
 
-/// What a client does next.
+/// A client's next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Reserves.

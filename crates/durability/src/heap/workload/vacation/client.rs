@@ -1,5 +1,5 @@
-//! The transactions of a client. What is up to chance is drawn before the transaction, so that it does the same when it is
-//! begun again.
+//! The transactions of a client. Random choices are drawn before the transaction, so that it makes the same ones
+//! when it is begun again.
 
 use super::agency::{Agency, KINDS, price};
 use crate::heap::workload::Random;
