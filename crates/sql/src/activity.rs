@@ -1,5 +1,5 @@
-//! What a session shares with the rows that it has given out, its cancel handles and the watcher: what is running, and
-//! the transaction of its block while no statement uses it.
+//! The state that a session shares with the rows that it has given out, its cancel handles and the watcher: the
+//! running statements, and the transaction of its block while no statement uses it.
 //!
 //! ```text
 //! statement begins   the transaction is taken from here               the idle alarm is called off

@@ -1,8 +1,8 @@
 //! `ALTER TABLE ... ADD PRIMARY KEY`: the rows move to a new table that has the key, and takes the name.
 //!
-//! The index of a table is filled as its rows come in, and a column of the key takes no NULL, so a key is not added to rows
-//! that are there: within one transaction they are read, inserted again under a name that nobody can spell, and the old
-//! table is dropped. What was before is not kept: the history of the new table begins here.
+//! The index of a table is filled as its rows come in, and a column of the key takes no NULL, so a key is not added
+//! to rows that are there: within one transaction they are read, inserted again under a name that no statement can
+//! spell, and the old table is dropped. The history before is not kept: the history of the new table begins here.
 use arrow_array::Array;
 use datafusion::sql::sqlparser::ast::{AlterTable, TableConstraint};
 use engine::{ScanOptions, Schema, Table};

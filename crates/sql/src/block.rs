@@ -29,7 +29,7 @@ pub(crate) struct Block {
     /// How it is expected to be committed.
     durability: Durability,
     has_failed: bool,
-    /// Nobody has said `BEGIN`: statements that came together are one transaction.
+    /// Not opened by `BEGIN`: statements that came together are one transaction.
     is_implicit: bool,
     /// The oldest first.
     savepoints: Vec<Mark>,
@@ -186,7 +186,7 @@ impl Block {
         self.transaction.as_ref()
     }
 
-    /// What a query reads that begins now.
+    /// The moment that a query reads which begins now.
     pub(crate) fn moment(&mut self, db: &Database, token: &Token) -> Result<Moment> {
         Ok(Moment::of(self.transaction(db, token)?.view()?))
     }
@@ -300,7 +300,7 @@ impl Block {
     }
 }
 
-/// What the engine is asked for.
+/// The options of the engine for these modes.
 pub(crate) fn options(modes: Modes) -> TransactionOptions {
     let (isolation, read_only) = (modes.isolation.isolation(), modes.is_read_only);
     TransactionOptions { isolation, read_only, ..TransactionOptions::default() }

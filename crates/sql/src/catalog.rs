@@ -1,9 +1,9 @@
-//! What a statement may name: the tables of one database at the statement's moment, the same at moments of the past
-//! that it names, the views on the database itself, and nothing else.
+//! The names that a statement may use: the tables of one database at the statement's moment, the tables at moments
+//! of the past that it names, the views on the database itself, and nothing else.
 //!
-//! A statement first takes its moment, and then looks names up by it: so the tables are those of the commit that decides which
-//! rows are seen. What happens before, such as the look at how a statement may be run, sees the tables as they are, and proves
-//! nothing. A statement that writes holds the table that it writes to before it takes its moment.
+//! A statement first takes its moment, and then looks names up by it: so the tables are those of the commit that
+//! decides which rows are seen. A look before that, such as how a statement may be run, sees the tables as they
+//! are, and proves nothing. A statement that writes holds the table that it writes to before it takes its moment.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ enum Seen {
     View(ReadView),
 }
 
-/// What a transaction has made of the catalog that its snapshot does not tell.
+/// The changes of the catalog by the own transaction, which its snapshot does not tell.
 #[derive(Clone)]
 struct Own {
     id: TxnId,
@@ -149,8 +149,8 @@ impl Tables {
         }
     }
 
-    /// What a name means at a moment of the past. A table that was not there yet, or not under this name, is the one that the
-    /// name means here: it had no rows then, or those that it had under another name.
+    /// The table that a name means at a moment of the past. A table that was not there yet, or not under this name,
+    /// is the one that the name means here: it had no rows then, or those that it had under another name.
     pub(crate) fn find_past(&self, moment: &Moment, name: &str) -> engine::Result<Table> {
         match self.at(moment).find(name) {
             Err(engine::Error::NoSuchTable(_)) => self.find(name),
@@ -164,7 +164,7 @@ impl Tables {
     }
 }
 
-/// What one statement sees.
+/// The view of one statement.
 #[derive(Clone)]
 pub(crate) struct View {
     pub(crate) db: Database,
@@ -175,15 +175,15 @@ pub(crate) struct View {
     pub(crate) partitions: usize,
     /// The tables that have rows changed or locked by the statement.
     pub(crate) targets: Vec<RowTarget>,
-    /// What the statement may do with sequences.
+    /// The sequences as the statement may use them.
     pub(crate) taking: Taking,
     /// The values of the session's settings.
     pub(crate) settings: Arc<BTreeMap<String, String>>,
     /// The session's advisory locks.
     pub(crate) locks: Locks,
-    /// What `pg_backend_pid()` is.
+    /// The value of `pg_backend_pid()`.
     pub(crate) process: i32,
-    /// What `now()` is, in microseconds since 1970.
+    /// The value of `now()`, in microseconds since 1970.
     pub(crate) now: i64,
     /// Whether the statement is to stop.
     pub(crate) token: Arc<Token>,
@@ -193,7 +193,7 @@ pub(crate) struct View {
 #[derive(Clone)]
 pub(crate) struct RowTarget {
     pub(crate) table: Table,
-    /// What is seen of it.
+    /// The moment at which it is seen.
     pub(crate) moment: Moment,
     /// Only the rows with these ids, if given.
     pub(crate) rids: Option<Arc<[u64]>>,
@@ -219,7 +219,7 @@ enum Part {
     Present,
     /// The tables that have rows changed or locked.
     Target,
-    /// What PostgreSQL says of tables.
+    /// PostgreSQL's description of tables.
     Catalog,
     /// The tables as they were after a commit.
     Past(u64),

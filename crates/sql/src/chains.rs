@@ -139,7 +139,7 @@ fn no_rows() -> SetExpr {
     SetExpr::Values(no_values())
 }
 
-/// What takes the place of rows that are on their way.
+/// A placeholder for rows that are being moved.
 pub(crate) fn no_values() -> Values {
     Values { explicit_row: false, value_keyword: false, rows: Vec::new() }
 }

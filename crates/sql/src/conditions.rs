@@ -14,7 +14,8 @@ use engine::{Comparison, DataType, Schema, Test, Value};
 
 use crate::values::scalars::value_of_scalar;
 
-/// What finds the number and the type of an operand that tests are made of: of a column, or of a part of an index's keys.
+/// Finds the number and the type of an operand that tests are made of: of a column, or of a part of an index's
+/// keys.
 pub(crate) type Find<'a> = dyn Fn(&Expr) -> Option<(usize, DataType)> + 'a;
 
 /// The column and the test that a condition is, if a scan can do it. NULL is as good as false here.
@@ -73,7 +74,7 @@ fn literal(expr: &Expr, data_type: DataType) -> Option<Value> {
     value_of(scalar, data_type)
 }
 
-/// A literal as a value of this type. What functions say of texts comes in several forms.
+/// A literal as a value of this type. Functions give texts in several forms.
 fn value_of(scalar: &ScalarValue, data_type: DataType) -> Option<Value> {
     match (scalar, data_type) {
         (

@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::table_options;
 use crate::types::column_type;
 
-/// What a `CREATE TABLE` asks for.
+/// The table that a `CREATE TABLE` asks for.
 pub(crate) struct NewTable {
     pub(crate) name: String,
     pub(crate) settings: TableSettings,

@@ -4,17 +4,17 @@ use std::fmt;
 /// Why a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
-    /// What went wrong, in PostgreSQL's words where it has them.
+    /// The message, in PostgreSQL's words where it has them.
     pub message: String,
     /// The five-character SQLSTATE.
     pub sqlstate: &'static str,
     /// Where in the statement's text, as a byte offset.
     pub position: Option<usize>,
-    /// What the user might do about it.
+    /// A remedy for the user.
     pub hint: Option<String>,
     /// More about the case at hand.
     pub detail: Option<String>,
-    /// What the error is about, where that is known.
+    /// The objects that the error is about, where they are known.
     pub about: Option<Box<About>>,
 }
 
@@ -29,7 +29,7 @@ pub struct About {
     pub constraint: Option<String>,
 }
 
-/// What most functions here return.
+/// The result of most functions here.
 pub(crate) type Result<T, E = SqlError> = std::result::Result<T, E>;
 
 impl SqlError {

@@ -32,7 +32,7 @@ pub(crate) fn read(statement: Statement) -> Result<Statement> {
         match name.as_str() {
             "analyze" => analyze = is_on(option)?,
             "verbose" => verbose = is_on(option)?,
-            // What these leave out or add to PostgreSQL's plans is not told here either way.
+            // Plans do not show these options' output in any case.
             "costs" | "buffers" | "settings" | "summary" => drop(is_on(option)?),
             "timing" | "wal" if is_on(option)? => of_runs = Some(name.to_uppercase()),
             "timing" | "wal" => {}

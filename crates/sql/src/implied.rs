@@ -1,8 +1,9 @@
 //! Whether the conditions of a query say as much as the predicate of an index: then all rows that pass are in the index.
 //!
-//! It is a matter of their form, as in PostgreSQL. Each part of the predicate, as joined by AND, must be among the conditions,
-//! or follow from one of them: both are tests of one column against constants, or the condition can't hold where what is said
-//! not to be NULL is NULL. What does not follow in this way may still be true; then the index is not used.
+//! It is a matter of their form, as in PostgreSQL. Each part of the predicate, as joined by AND, must be among the
+//! conditions, or follow from one of them: both are tests of one column against constants, or the condition can't
+//! hold where an operand is NULL that the predicate says is not. A predicate that does not follow in this way may
+//! still be true; then the index is not used.
 use std::ops::Bound;
 
 use datafusion::common::ScalarValue;

@@ -1,4 +1,4 @@
-//! What a transaction is asked to be: its isolation level, whether it only reads, whether it may wait to begin.
+//! The modes of a transaction: its isolation level, whether it only reads, whether it may wait to begin.
 use std::fmt;
 
 use engine::Isolation;
@@ -32,7 +32,7 @@ impl IsolationLevel {
         LEVELS.map(|(_, name)| name).join(", ")
     }
 
-    /// What it is for the engine.
+    /// The isolation level for the engine.
     pub(crate) fn isolation(self) -> Isolation {
         match self {
             IsolationLevel::ReadUncommitted | IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
@@ -59,7 +59,7 @@ pub(crate) struct Modes {
 }
 
 impl Modes {
-    /// What a transaction of a new session is.
+    /// The modes of a transaction in a new session.
     pub(crate) const DEFAULT: Modes =
         Modes { isolation: IsolationLevel::ReadCommitted, is_read_only: false, is_deferrable: false };
 

@@ -10,7 +10,7 @@ use engine::{Database, ReadView, ScanOptions, Table, Timestamp, Value};
 
 use crate::error::Result;
 
-/// What is seen, and what holds it.
+/// The snapshot that is seen, and its hold.
 #[derive(Clone)]
 pub(crate) struct Moment {
     view: ReadView,
@@ -28,7 +28,7 @@ impl Moment {
         Ok(Moment { view: db.read_view_at(at)?, is_past: true })
     }
 
-    /// What a transaction's statement sees.
+    /// The moment of a statement in a transaction.
     pub(crate) fn of(view: ReadView) -> Moment {
         Moment { view, is_past: false }
     }

@@ -1,4 +1,4 @@
-//! What a statement gives back: rows that stream, or a command tag.
+//! The results of a statement: rows that stream, or a command tag.
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -19,11 +19,11 @@ use crate::values::blanks;
 pub enum Outcome {
     /// A query's rows.
     Rows(Rows),
-    /// What a command did.
+    /// The command has run.
     Done(Command),
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     /// PostgreSQL's command tag, such as `INSERT 0 3`.

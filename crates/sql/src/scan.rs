@@ -21,7 +21,7 @@ use crate::index_path::IndexLookup;
 use crate::moment::Moment;
 use crate::statistics;
 
-/// What is read of the table.
+/// The part of the table that is read.
 #[derive(Clone)]
 pub(crate) enum ScanSource {
     /// Every row, in at most this many partitions.

@@ -1,4 +1,4 @@
-//! What the values of settings say: truths, times, words, and the texts that a `SET` has them in.
+//! Reading the values of settings: truths, times, words, and the texts that a `SET` has them in.
 use datafusion::sql::sqlparser::ast::{Expr, Value};
 use engine::Durability;
 
@@ -39,7 +39,7 @@ pub(crate) fn durability(name: &str, value: &str) -> Result<Durability> {
     Ok(if is_sync { Durability::Sync } else { Durability::Async })
 }
 
-/// What PostgreSQL takes for a truth: a word or its beginning, if that is no other's.
+/// Reads a truth as PostgreSQL does: a word or its beginning, if no other word begins so.
 pub(crate) fn boolean(name: &str, value: &str) -> Result<bool> {
     let value = value.to_ascii_lowercase();
     let begins = |word: &str, least: usize| value.len() >= least && word.starts_with(&value);

@@ -22,7 +22,7 @@ use crate::past;
 use crate::setting_values::{boolean, durability, invalid, is_utf8, literal, milliseconds};
 use crate::time_limit;
 
-/// What a setting may be set to.
+/// The values that a setting may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Allowed {
     /// Any text.
@@ -70,7 +70,7 @@ enum Whose {
     Current,
 }
 
-/// What is limited in its time.
+/// The time limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
     /// The wait for one row.
@@ -145,14 +145,14 @@ pub(crate) struct Saved {
 /// The settings of a session.
 pub(crate) struct Settings {
     values: Saved,
-    /// What the session began with.
+    /// The values that the session began with.
     defaults: Values,
     /// Why it could not begin with what the database remembers.
     unread: Option<SqlError>,
     db: Database,
 }
 
-/// What a `SET` is about.
+/// The change that a `SET` makes.
 pub(crate) enum Change {
     /// It was a setting of the session, and is done.
     Done,
@@ -200,7 +200,8 @@ impl Settings {
         settings
     }
 
-    /// The session begins with what the database remembers. What this version does not understand is left alone.
+    /// Begins the session with what the database remembers. Settings that this version does not understand are left
+    /// alone.
     fn begin_with(&mut self, remembered: Vec<(String, String)>) {
         for (name, value) in remembered {
             let Ok((known, default, allowed)) = find(&name) else { continue };
@@ -216,7 +217,7 @@ impl Settings {
         self.unread.clone().map_or(Ok(()), Err)
     }
 
-    /// What an `ALTER DATABASE ... SET` asks for: the setting and its value, none for the default.
+    /// The setting of an `ALTER DATABASE ... SET` and its value, none for the default.
     pub(crate) fn for_a_database(&self, set: &Set) -> Result<(String, Option<String>)> {
         let (name, value) = asked(set)?;
         let known = Settings::check_name(&name)?;

@@ -1,5 +1,5 @@
-//! What the optimizer is told of a scan: how many rows it gives, and of its columns the distinct values and the NULLs.
-//! All of it is an estimate from what merges have seen, and taken for no more.
+//! Estimates for the optimizer of a scan: how many rows it gives, and of its columns the distinct values and the
+//! NULLs. They come from what merges have seen, and are taken for no more.
 //!
 //! Tests are taken to be independent of one another, but those of one column are taken together: its range tests cut
 //! out a part of the span between its extremes, over which values are taken to be spread evenly.
@@ -15,8 +15,8 @@ const GUESS: f64 = 0.2;
 /// The share of texts that is taken to begin in one way.
 const GUESS_OF_PREFIX: f64 = 0.1;
 
-/// What is known of the rows that pass the tests; `columns` are the table's columns of the scan's output, `None` for the
-/// row id.
+/// Estimates of the rows that pass the tests; `columns` are the table's columns of the scan's output, `None` for
+/// the row id.
 pub(crate) fn of_scan(
     table: &Table,
     tests: &[(usize, Test)],
@@ -36,7 +36,7 @@ pub(crate) fn of_scan(
     statistics
 }
 
-/// What is known where nothing but the number of rows is.
+/// Estimates where only the number of rows is known.
 pub(crate) fn of_rows(rows: usize, schema: &SchemaRef) -> Statistics {
     let mut statistics = Statistics::new_unknown(schema);
     let width = |field: &arrow_schema::FieldRef| field.data_type().primitive_width().unwrap_or(24);

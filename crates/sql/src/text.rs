@@ -111,7 +111,7 @@ fn interval_value(array: &dyn Array, row: usize, unit: IntervalUnit) -> String {
 /// PostgreSQL's style: `1 year 2 mons 3 days 04:05:06.7`.
 fn interval_text(months: i64, days: i64, micros: i64) -> String {
     let mut parts = Vec::new();
-    // What is positive behind what is negative says so.
+    // A positive part behind a negative one shows its sign.
     let mut is_behind_negative = false;
     for (count, unit) in [(months / 12, "year"), (months % 12, "mon"), (days, "day")] {
         if count != 0 {

@@ -40,12 +40,13 @@ impl<'a> Write<'a> {
         self.token.check()
     }
 
-    /// What tells whether it is.
+    /// The token that tells whether it is.
     pub(crate) fn token(&self) -> &'a Token {
         self.token
     }
 
-    /// What the statement's queries read: taken once, so that none of them sees what the statement writes itself.
+    /// The moment that the statement's queries read: taken once, so that none of them sees what the statement
+    /// writes itself.
     pub(crate) fn moment(&mut self) -> Result<Moment> {
         match &self.moment {
             Some(moment) => Ok(moment.clone()),
@@ -117,7 +118,7 @@ impl Session {
         }
     }
 
-    /// What a failed block does not take.
+    /// Runs a control statement that a failed block does not take.
     fn within(&mut self, control: Control) -> Result<Command> {
         match control {
             Control::Begin { tag, modes } => match &mut self.block {

@@ -12,7 +12,8 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::table::TYPE_KEY;
 
-/// What `numeric` without precision and scale means here: storage is exact to 38 digits, so some scale must be chosen.
+/// The meaning of `numeric` without precision and scale: storage is exact to 38 digits, so some scale must be
+/// chosen.
 const BARE_NUMERIC: DataType = DataType::Decimal { precision: 38, scale: 10 };
 
 /// The column type that a type's name stands for, and a notice where it means less than it says.
@@ -116,7 +117,7 @@ impl TypePlanner for CastTypes {
     }
 }
 
-/// What stands before the number of digits that a cast leaves the seconds of a time.
+/// The prefix of the number of digits that a cast leaves the seconds of a time.
 const DIGITS: &str = "digits ";
 
 /// The digits that a cast to this leaves the seconds.

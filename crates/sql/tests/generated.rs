@@ -20,7 +20,7 @@ use sql::{Outcome, Session, SessionOptions, SqlError, text_value};
 /// How many statements a plain run of the tests makes.
 const STATEMENTS: u64 = 50;
 
-/// What a valid statement may fail with: what is not supported, and values that do not fit.
+/// The errors that a valid statement may fail with: features that are not supported, and values that do not fit.
 const MAY_FAIL: [&str; 6] = ["0A000", "21000", "22003", "22012", "22P02", "2201B"];
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -55,7 +55,7 @@ impl Actor {
     }
 }
 
-/// What came of a statement, as scripts write it.
+/// The result of a statement, as scripts write it.
 fn outcome(session: &mut Session, statement: &str) -> String {
     let rows = match session.execute(statement) {
         Ok(Outcome::Done(_)) => return "ok".to_owned(),

@@ -124,7 +124,7 @@ fn information_schema_knows_tables_columns_keys_and_sequences() {
     assert_eq!(ask(&mut session, "SELECT * FROM information_schema.referential_constraints"), [""; 0]);
 }
 
-/// What the JDBC driver asks for a table's key and indexes.
+/// The JDBC driver's queries for a table's key and indexes.
 #[test]
 fn vectors_are_expanded_as_the_jdbc_driver_wants_them() {
     let mut session = session();
@@ -149,7 +149,7 @@ fn vectors_are_expanded_as_the_jdbc_driver_wants_them() {
     assert_eq!(ask(&mut session, indexes)[..3], shown);
 }
 
-/// What SQLAlchemy and psycopg ask.
+/// Queries of SQLAlchemy and psycopg.
 #[test]
 fn subscripts_subqueries_and_type_names_are_understood() {
     let mut session = session();

@@ -1,4 +1,5 @@
-//! What scripts can't show: threads, deep statements, rows that are not read to their end, access to files.
+//! Sessions where scripts do not suffice: threads, deep statements, rows that are not read to their end, access to
+//! files.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -3,7 +3,7 @@ use std::fmt;
 
 use arrow_buffer::Buffer;
 
-/// What is wrong with bytes that were read.
+/// The damage in bytes that were read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Damage(pub(crate) String);
 
@@ -85,12 +85,12 @@ impl<'a> Reader<'a> {
         Reader { left: bytes, subject }
     }
 
-    /// What is wrong, if something is.
+    /// Reports damage unless `is_right`.
     pub(crate) fn check(&self, is_right: bool, what: impl FnOnce() -> String) -> Result<(), Damage> {
         if is_right { Ok(()) } else { Err(self.damage(&what())) }
     }
 
-    /// This is wrong.
+    /// Describes damage to these bytes.
     pub(crate) fn damage(&self, what: &str) -> Damage {
         Damage(format!("{} {what}", self.subject))
     }

@@ -42,7 +42,7 @@ pub(crate) use meta::{
     decode_rows, decode_start_times, decode_update_columns, encode_rows, encode_start_times, encode_update_columns,
 };
 
-/// What a blob is.
+/// The kind of a blob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum BlobKind {
@@ -88,7 +88,7 @@ impl BlobKind {
     }
 }
 
-/// What a decoder knows of the range that it reads for.
+/// The decoder's knowledge of the range that it reads for.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape<'a> {
     /// the columns' types

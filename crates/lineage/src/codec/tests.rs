@@ -1,4 +1,4 @@
-//! What was put into bytes comes out again, in every form, and bytes that are cut off are refused.
+//! Encoded values come out again, in every form, and bytes that are cut off are refused.
 use types::{DataType, Timestamp, Value};
 
 use super::encode_update_columns;

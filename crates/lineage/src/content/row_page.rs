@@ -6,8 +6,8 @@
 //! bytes   values that do not fit a word; their word holds offset (32 bits) and length (32 bits)
 //! ```
 //!
-//! What a table in row layout gains by key, a cache line or two a record, it pays in scans, which read all of them;
-//! nothing is encoded. Merging rewrites the page whole.
+//! A table in row layout gains by key, a cache line or two a record, and pays for it in scans, which read all of
+//! them; nothing is encoded. Merging rewrites the page whole.
 use std::sync::Arc;
 
 use crate::value::cell::{Cell, is_wide};

@@ -19,7 +19,7 @@ pub enum Sum {
     Float(f64),
 }
 
-/// What aggregate functions need of some values of one column. NULLs count nowhere.
+/// The sums, counts and extremes of some values of one column that aggregate functions need. NULLs count nowhere.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Aggregates {
     data_type: DataType,

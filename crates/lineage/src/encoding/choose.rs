@@ -1,10 +1,10 @@
 //! Which encoding a column gets, and encoding it.
 //!
 //! Zones need the exact extremes of every block, so the size of bit-packed distances is known exactly at once, and
-//! counting runs is one more pass. What costs more is tried on a sample of about 1,000 values spread over the column
-//! first: a dictionary, if few of them are distinct, and for floats the exponents of ALP. An encoding is taken only if
-//! it saves at least a quarter, as reading a raw value is cheapest; columns of one value are always encoded where that is
-//! smaller.
+//! counting runs is one more pass. Encodings that cost more are tried on a sample of about 1,000 values spread over
+//! the column first: a dictionary, if few of them are distinct, and for floats the exponents of ALP. An encoding is
+//! taken only if it saves at least a quarter, as reading a raw value is cheapest; columns of one value are always
+//! encoded where that is smaller.
 //!
 //! A merge knows what the column was before and hands that in as a hint: then nothing is sampled, and the same
 //! encoding is tried first.
@@ -30,7 +30,7 @@ const SAMPLE: usize = 1_024;
 /// The most entries of a dictionary of keys: their codes must be much narrower than keys.
 const LOOKUP_MAX: usize = 4_096;
 
-/// What a column was encoded as before.
+/// The former encoding of a column.
 #[derive(Clone, Copy)]
 pub(super) enum Hint {
     Raw,

@@ -45,7 +45,7 @@ pub(crate) struct Exponents {
     pub is_real: bool,
 }
 
-/// What a column of integers needs to be one of floats.
+/// The exponents and exceptions that make a column of integers one of floats.
 pub(crate) struct Alp {
     pub exponents: Exponents,
     /// slots of the exceptions, ascending

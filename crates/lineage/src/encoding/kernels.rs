@@ -9,7 +9,7 @@
 //! the same rows give the same sum on every machine. A row left out adds zero.
 use super::simd::{BLOCK, Lane, kernel};
 
-/// What the integers of a block come to, after the flip.
+/// Totals of the integers of a block, after the flip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Totals {
     /// the sum

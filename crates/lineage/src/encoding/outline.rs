@@ -1,6 +1,6 @@
-//! What is known of a column without its values: its zones, and what follows from them. It stays in memory while the column
-//! is evicted, so that a scan passes over blocks that have nothing for it, and whole blocks are added up, without
-//! reading anything back.
+//! The outline of a column, without its values: its zones, and what follows from them. It stays in memory while the
+//! column is evicted, so that a scan passes over blocks that have nothing for it, and whole blocks are added up,
+//! without reading anything back.
 use std::sync::Arc;
 
 use types::DataType;
@@ -27,7 +27,7 @@ pub(crate) struct ColumnOutline {
 }
 
 impl EncodedColumn {
-    /// What is known of it without its values.
+    /// The outline of the column.
     pub(crate) fn outline(&self) -> ColumnOutline {
         ColumnOutline {
             data_type: self.data_type,

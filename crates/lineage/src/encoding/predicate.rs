@@ -219,7 +219,7 @@ pub(super) fn number_of(value: &Value) -> i128 {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Intervals(SmallVec<[(i64, i64); 2]>);
 
-/// What the extremes of a block tell about a test.
+/// The verdict of a block's extremes on a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// No value passes.
@@ -275,7 +275,7 @@ impl Intervals {
             .map(move |(l, h)| (low.max(*l), high.min(*h)))
     }
 
-    /// What they say of a block with keys in `low..=high`.
+    /// The verdict on a block with keys in `low..=high`.
     pub fn verdict(&self, low: i64, high: i64) -> Verdict {
         match self.clipped(low, high).next() {
             None => Verdict::None,

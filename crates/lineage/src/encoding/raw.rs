@@ -21,7 +21,7 @@ use super::simd::{BLOCK, BlockBits, Lane, Simd};
 use super::within::within;
 use crate::value::cell::{Cell, is_wide};
 
-/// The values of a column as they came. What stands in a NULL row is arbitrary.
+/// The values of a column as they came. The value of a NULL row is arbitrary.
 pub(crate) enum Raw {
     I64(ScalarBuffer<i64>),
     I32(ScalarBuffer<i32>),
@@ -55,7 +55,7 @@ fn collect<T: ArrowNativeType>(keys: &[i64], value: impl Fn(i64) -> T) -> Scalar
     keys.iter().map(|key| value(*key)).collect::<Vec<T>>().into()
 }
 
-/// What the signed type of `T`'s width has as its smallest number, and the bit that maps its order to that of `T`.
+/// The smallest number of the signed type of `T`'s width, and the bit that maps its order to that of `T`.
 fn sign<T: Lane>() -> (i64, T) {
     let bit = 1u64 << (T::WIDTH - 1);
     ((bit as i64).wrapping_neg(), T::of(bit))

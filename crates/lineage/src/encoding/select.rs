@@ -144,7 +144,7 @@ impl EncodedColumn {
         self.keep_valid(block, rows, at, zone, mask);
     }
 
-    /// What the extremes of a block tell: they are a sorted list of two.
+    /// The verdict of the extremes of a block: they are a sorted list of two.
     fn verdict_on_bytes(&self, zone: &BlockZone, test: &Test) -> Verdict {
         if !self.zone_has_values(zone) {
             return Verdict::None;

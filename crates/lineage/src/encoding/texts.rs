@@ -22,7 +22,7 @@ use super::zones;
 /// The number of a row that is NULL.
 pub(crate) const NULL_NUMBER: u32 = u32::MAX;
 
-/// What decides whether a dictionary is worth it: its values as they came.
+/// Decides whether a dictionary is worth it: the column's values as they came.
 struct Raws {
     /// different values that are used
     distinct: usize,
@@ -59,7 +59,7 @@ fn of_numbers(values: &[&[u8]], numbers: &[u32], data_type: DataType) -> Option<
     }
     let (entries, codes) = entries_of(values, &used)?;
     let nulls = nulls_of(numbers);
-    // What stands for NULL is replaced by a neighbour.
+    // A placeholder for NULL is replaced by a neighbour.
     let code = |number: &u32| codes.get(*number as usize).map_or(0, |code| i64::from(*code));
     let mut codes: Vec<i64> = numbers.iter().map(code).collect();
     nulls.iter().for_each(|nulls| fill_nulls(&mut codes, nulls));

@@ -14,7 +14,7 @@ use super::raw::Raw;
 use super::simd::{BLOCK, Simd};
 use crate::value::cell::Cell;
 
-/// What is known of some rows.
+/// The extremes and NULLs of some rows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Zone {
     /// the smallest value, `None` if all are NULL
@@ -25,7 +25,7 @@ pub struct Zone {
     pub null_count: usize,
 }
 
-/// What is known of one block, in zone keys.
+/// The extremes and NULLs of one block, in zone keys.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockZone {
     /// the smallest, `i64::MAX` if all are NULL

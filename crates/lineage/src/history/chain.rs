@@ -5,25 +5,26 @@
 //! record exists, and each column comes from the first version seen that has it. Updates and deletes never start later
 //! than newer ones: a record's writers follow each other, each after the other's commit. Therefore:
 //!
-//! **Seen together.** Versions of the same start are seen together or not at all, and so are those with no kept snapshot
-//! between their starts, as no other will ever be asked for (see [`crate::value::kept`]). So the newest of them decides, and the
-//! older ones can only give it columns that neither it has nor a snapshot record between them, which would come first in
-//! the walk. They give these and go. What newer versions left out because of one of these (see below) is found in the
-//! one that stays, or still in that snapshot record: both in the page where it was.
+//! **Seen together.** Versions of the same start are seen together or not at all, and so are those with no kept
+//! snapshot between their starts, as no other will ever be asked for (see [`crate::value::kept`]). So the newest of
+//! them decides, and the older ones can only give it columns that neither it has nor a snapshot record between
+//! them, which would come first in the walk. They give these and go. Values that newer versions left out because of
+//! one of these (see below) are found in the one that stays, or still in that snapshot record: both in the page
+//! where it was.
 //!
 //! **Delta.** A value that an update repeats is left out: when the next older version that has the column holds an
 //! equal value. A reader that sees the update sees that version too, walks on to it and finds no other value on the
 //! way; a reader that does not see the update asked nothing of it. A snapshot record leaves nothing out, as it is
-//! seen by readers that do not see what is older. What is left out must be older *in the same page*, for pages
-//! change one by one.
+//! seen by readers that do not see what is older. The older value must be *in the same page*, for pages change one
+//! by one.
 //!
-//! **Settled.** Let no reader be older than a certain time. The settled part of a chain is what is older than the oldest
-//! update or delete that started after it, or all of it where there is none. Every reader sees every version of it:
-//! starts are at or before that time, or it is a snapshot record. A walk that reaches it therefore always
-//! ends the same way: its newest update or delete decides, its newest value of each column counts. One version stands
-//! for all of it: that update or delete (or where there is none, a snapshot record), with the newest value of every
-//! column. This is the record's *origin*. What is newer stays as it is, snapshot records included, and every value
-//! left out of it by the delta rule is found in the origin, if it was found in the settled part before.
+//! **Settled.** Let no reader be older than a certain time. The settled part of a chain is what is older than the
+//! oldest update or delete that started after it, or all of it where there is none. Every reader sees every version
+//! of it: starts are at or before that time, or it is a snapshot record. A walk that reaches it therefore always
+//! ends in the same way: its newest update or delete decides, its newest value of each column counts. One version
+//! stands for all of it: that update or delete (or where there is none, a snapshot record), with the newest value
+//! of every column. This is the record's *origin*. The newer part stays as it is, snapshot records included, and
+//! every value left out of it by the delta rule is found in the origin, if it was found in the settled part before.
 use smallvec::SmallVec;
 use types::Timestamp;
 

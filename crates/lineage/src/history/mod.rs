@@ -25,9 +25,9 @@
 //! # Why expiring changes nothing for a snapshot that is kept
 //!
 //! Versions that the same snapshots see become one within a page, wherever they lie in the chain: [`chain`] says
-//! why no reader notices. What follows is about the oldest of them. A chain is cut in two: the *settled part* is
-//! all that is older than the oldest update or delete which started after the oldest kept snapshot (all of it where
-//! there is none), the rest is its *newer part*. Let *t* be a kept snapshot.
+//! why no reader notices. The rest of this argument is about the oldest of them. A chain is cut in two: the
+//! *settled part* is all that is older than the oldest update or delete which started after the oldest kept
+//! snapshot (all of it where there is none), the rest is its *newer part*. Let *t* be a kept snapshot.
 //!
 //! 1. The newer part is not touched, so the walk does the same in it. It comes to its end with the same columns found
 //!    and the same answer, or none yet, to whether the record exists.

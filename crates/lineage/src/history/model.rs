@@ -62,7 +62,7 @@ enum Step {
     Append(u64),
     /// The horizon moves part of the way to now, and some older snapshots are in use.
     Raise { horizon: u64, in_use: Vec<u64> },
-    /// What nobody needs is given up.
+    /// Versions that are no longer needed are given up.
     Expire,
 }
 

@@ -178,7 +178,7 @@ impl<'a> Version<'a> {
         self.page.sequences.get(self.number)
     }
 
-    /// What it is.
+    /// The kind of the version.
     #[inline]
     pub(crate) fn kind(&self) -> Kind {
         if self.page.snapshots.contains(self.number) {
@@ -242,8 +242,8 @@ impl<'a> Version<'a> {
 /// Versions that are read at once.
 const READ_AHEAD: usize = 1024;
 
-/// Reads a page from its first record to its last. What it costs does not grow with the page, as searches for each version
-/// would.
+/// Reads a page from its first record to its last. The cost of a record does not grow with the page, as searches
+/// for each version would.
 pub(crate) struct PageReader<'a> {
     page: &'a HistoryPage,
     slots: std::vec::IntoIter<usize>,

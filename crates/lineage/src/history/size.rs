@@ -1,4 +1,4 @@
-//! What history pages take beside the tail records that they replace, for several ways to update a table of ten
+//! The memory of history pages beside the tail records that they replace, for several ways to update a table of ten
 //! `bigint` columns. `cargo test --release -p lineage history::size -- --nocapture` prints the figures.
 use types::DataType;
 

@@ -9,7 +9,7 @@
 //! Pages that are evicted are read back one at a time; that one can't be read is a fault of its own, and the others are
 //! looked at.
 //!
-//! Nobody writes to the range meanwhile.
+//! No thread writes to the range meanwhile.
 use sync::atomic::Ordering;
 use types::{DataType, StartTime, Value};
 
@@ -25,7 +25,7 @@ use crate::table::Table;
 use crate::value::kind::Kind;
 
 impl Table {
-    /// What is wrong with a range, each with its place. To be asked while nobody writes to it.
+    /// The faults of a range, each with its place. No thread may write to the range meanwhile.
     pub fn check_range(&self, range: usize) -> Vec<String> {
         self.range(range).check()
     }

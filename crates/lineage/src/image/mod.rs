@@ -10,9 +10,9 @@
 //! A table's ranges have images of different times. A restore replays for each range what the log has after the
 //! time of its image.
 //!
-//! Nothing waits for an image: it reads what never changes, and resolves versions as readers do. What had not committed by
-//! c is missing in it, numbers of tail records that are missing being tombstones. Numbers stay what they were, so that
-//! the TPS of the pages stay true.
+//! Nothing waits for an image: it reads what never changes, and resolves versions as readers do. Versions that had
+//! not committed by c are missing in it; the numbers of missing tail records are tombstones. Numbers stay what they
+//! were, so that the TPS of the pages stay true.
 //!
 //! A page knows the blob that has it, once the checkpoint that wrote it has been published ([`RangeImage::published`]). A
 //! range to which nothing has happened since then gives its former image back.

@@ -30,7 +30,7 @@ use crate::value::kept::Kept;
 /// Numbers of tail records are below this: they share a word with a count, see `sequence`.
 const SEQUENCES_END: u64 = 1 << 47;
 
-/// What an image says of a range, but for the records that are in no page of their own.
+/// The image of a range, but for the records that are in no page of their own.
 pub(crate) struct RangeBytes {
     /// when it was taken: it has all commits up to here, and no others
     pub(crate) at: Timestamp,
@@ -48,7 +48,7 @@ pub(crate) struct RangeBytes {
     pub(crate) pages: Option<PagesImage>,
 }
 
-/// What an image says of the past of an update range.
+/// The image of the past of an update range.
 pub(crate) struct ArchiveImage {
     /// the highest number of a tail record, merged or in the image
     pub(crate) allocated: u64,
@@ -58,7 +58,7 @@ pub(crate) struct ArchiveImage {
     pub(crate) pages: Vec<BlobRef>,
 }
 
-/// What an image says of the base pages.
+/// The image of the base pages.
 pub(crate) struct PagesImage {
     pub(crate) starts: StartsImage,
     pub(crate) updates: Option<BlobRef>,

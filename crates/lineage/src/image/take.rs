@@ -37,7 +37,7 @@ use crate::record::last_image::RangeState;
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, Resolved, resolve};
 
-/// What was taken of a range; it is written to blobs afterwards, when nothing is pinned any more.
+/// The parts taken of a range; they are written to blobs afterwards, when nothing is pinned any more.
 pub(super) struct Taken {
     pub(super) at: Timestamp,
     pub(super) newest: Timestamp,
@@ -66,7 +66,7 @@ impl TakenArchive {
     }
 }
 
-/// What a version is to an image.
+/// The place of a version in an image.
 enum Decided {
     /// Committed in time.
     InTime(Timestamp),
@@ -76,7 +76,8 @@ enum Decided {
     Open,
 }
 
-/// What a version is to the image of `at`; one that is prepared and may be in time is waited for.
+/// Decides the place of a version in the image of `at`; a version that is prepared and may be in time is waited
+/// for.
 fn decide<O: Outcomes>(outcomes: &O, at: Timestamp, resolve: impl Fn() -> Resolved) -> Decided {
     loop {
         return match resolve() {

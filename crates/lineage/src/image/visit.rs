@@ -99,7 +99,7 @@ impl Range {
         changes.dedup();
         for changes in changes.chunk_by(|left, right| left.0 == right.0) {
             let slot = changes[0].0;
-            // What was there at first is what was there at `from`: nobody asks for what was before.
+            // The first version that is known is the one at `from`: older ones are not asked for.
             let times = changes.iter().rev().map(|(_, at)| *at).chain(inserted(slot));
             let mut descent = self.descend(guard, slot, columns);
             for at in times.map(|at| at.max(from)) {

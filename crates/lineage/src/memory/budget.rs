@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::memory::clock::{Clock, EvictionStats};
 use crate::memory::source::PageSource;
 
-/// What memory is used for.
+/// The uses of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemoryKind {
     /// insert pages
@@ -123,7 +123,7 @@ impl MemoryBudget {
         (u128::from(self.limit_bytes()) * hundredths / 100) as u64
     }
 
-    /// What will be in use once what is evicted has come back.
+    /// Memory that will be in use once evicted pages have come back.
     fn used_soon_bytes(&self) -> u64 {
         self.used_bytes().saturating_sub(self.clock.retired_bytes())
     }
@@ -203,7 +203,7 @@ impl MemoryBudget {
         self.clock.has_evicted()
     }
 
-    /// What was evicted and read back.
+    /// Counts of pages evicted and read back.
     pub fn evictions(&self) -> EvictionStats {
         self.clock.stats()
     }
@@ -222,12 +222,12 @@ impl Meter {
         Arc::new(Meter { budget, kinds: Default::default() })
     }
 
-    /// What it draws on.
+    /// The budget that it draws on.
     pub(crate) fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 
-    /// What the table uses now.
+    /// The memory that the table uses now.
     pub fn used(&self) -> MemoryUse {
         let used = |kind: MemoryKind| self.kinds[kind as usize].load(Ordering::Relaxed).max(0) as u64;
         MemoryUse {

@@ -26,14 +26,14 @@ pub(crate) trait Evict: Send + Sync {
     fn try_evict(&self) -> Turn;
 }
 
-/// What became of the page that was next.
+/// The outcome for the page that was next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     /// So many bytes will come back.
     Evicted(u64),
     /// It was used since its last turn.
     Recent,
-    /// Somebody is busy with it.
+    /// Another thread is busy with it.
     Busy,
     /// No checkpoint has these bytes.
     Unstored(u64),
@@ -48,7 +48,7 @@ pub(crate) enum End {
     Back,
 }
 
-/// What eviction has done.
+/// Counts of evictions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EvictionStats {
     /// pages evicted
@@ -161,7 +161,8 @@ impl Clock {
             }
         }
         if evicted > 0 {
-            // What a thread has put away waits with it for more of the kind; here it is large, and others wait for it.
+            // Deferred memory of a thread waits for more of the kind; here it is large, and other threads wait for
+            // it.
             sync::pin().flush();
         }
         if evicted < wanted && !has_chances {

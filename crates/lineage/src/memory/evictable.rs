@@ -14,9 +14,10 @@
 //! (invariant 6), and only then is its memory given back to the account.
 //!
 //! A reader follows one pointer. Where it finds the content, it has it for as long as it is pinned, and has written
-//! nothing but perhaps the mark. Where it does not, it reads the blob back with the page's latch held, so that a second reader
-//! waits for the first one's, and installs what it read ([`Evictable::get`]). Scans and merges may keep it to themselves where
-//! there is little room ([`Evictable::lend`]). What can't be read back is an error of this reader alone ([`PageError`]).
+//! nothing but perhaps the mark. Where it does not, it reads the blob back with the page's latch held, so that a
+//! second reader waits for the first one's, and installs what it read ([`Evictable::get`]). Scans and merges may
+//! keep it to themselves where there is little room ([`Evictable::lend`]). A page that can't be read back is an
+//! error of this reader alone ([`PageError`]).
 //!
 //! **The outline** is what is known of a page without its content, so that scans pass over blocks, statistics are collected and
 //! walks know which history has nothing for them, without reading anything back.
@@ -42,11 +43,11 @@ use crate::memory::source::{HeldBlob, PageError};
 /// much longer than the page's own reading takes, as it may be this reader's own guard that keeps the memory.
 const READERS_MAX: Duration = Duration::from_millis(1);
 
-/// What can be evicted.
+/// Content that can be evicted.
 pub(crate) trait Content: Sized + Send + Sync + 'static {
-    /// What stays in memory, and is enough to make sense of the blob.
+    /// The part that stays in memory, and is enough to make sense of the blob.
     type Outline: Send + Sync + 'static;
-    /// What its memory is used for.
+    /// The use of its memory.
     const KIND: MemoryKind;
 
     /// The bytes of memory that come back when it is evicted.

@@ -51,7 +51,7 @@ impl PageError {
         self.0.blob
     }
 
-    /// What the source of pages said; `None` where the blob could be read, and what is in it is no page.
+    /// The error of the source of pages; `None` where the blob could be read, and what is in it is no page.
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         match &self.0.cause {
             Cause::Source(cause) => Some(&**cause),

@@ -45,7 +45,7 @@ use crate::value::kept::Kept;
 use crate::value::kind::Kind;
 use crate::value::sketch::Sketch;
 
-/// What a merge did.
+/// The work of a merge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MergeReport {
     /// tail records taken in, tombstones and snapshot records included
@@ -76,7 +76,7 @@ impl Range {
     /// Merges what is resolved, all columns or those named. `None` if there was nothing to do, another merge is running,
     /// or a transaction that still runs holds up the first step; nothing is lost then and a later merge takes it.
     ///
-    /// What it needs of evicted pages it reads back; where that fails nothing has happened.
+    /// Evicted pages that it needs are read back; where that fails nothing has happened.
     pub(crate) fn merge<O: Outcomes>(
         &self,
         outcomes: &O,

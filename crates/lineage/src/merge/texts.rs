@@ -1,4 +1,4 @@
-//! What the merge knows of a column of text: for each row a number, of values that come in ascending runs.
+//! The merge's view of a column of text: for each row a number, of values that come in ascending runs.
 //!
 //! ```text
 //! run of a dictionary     its values in its order, taken when the first row names it; a row costs a look at that order

@@ -12,7 +12,7 @@ pub(crate) struct Archive {
     _charge: Charge,
 }
 
-/// What was found when every record was last looked at for versions that may go.
+/// The findings when every record was last looked at for versions that may go.
 #[derive(Clone, Default)]
 pub(crate) struct Expired {
     /// how many versions there were

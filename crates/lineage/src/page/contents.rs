@@ -1,4 +1,5 @@
-//! What can be evicted of a range, and what stays of it: columns, pages of rows, the two meta-data pages, history pages.
+//! The parts of a range that can be evicted, and what stays of them: columns, pages of rows, the two meta-data
+//! pages, history pages.
 use std::sync::Arc;
 
 use sync::atomic::AtomicU64;
@@ -40,7 +41,7 @@ impl Content for EncodedColumn {
     }
 }
 
-/// What stays of a page of rows, and of the meta-data columns of updated records.
+/// The outline of a page of rows, and of the meta-data columns of updated records.
 pub(crate) struct RowsOutline {
     pub(crate) types: Arc<[DataType]>,
     pub(crate) len: usize,
@@ -99,7 +100,7 @@ impl Content for Times {
     }
 }
 
-/// What stays of a history page.
+/// The outline of a history page.
 #[derive(Debug)]
 pub(crate) struct HistoryOutline {
     pub(crate) types: Arc<[DataType]>,

@@ -35,13 +35,13 @@ pub(crate) struct History {
     meter: Arc<Meter>,
 }
 
-/// What becomes of a record when history expires.
+/// The fate of a record when history expires.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Stays,
     /// Its settled part becomes its origin.
     Settles,
-    /// Nobody needs it any more.
+    /// It is not needed any more.
     Goes,
 }
 
@@ -288,7 +288,7 @@ impl std::fmt::Debug for History {
     }
 }
 
-/// What becomes of a record for readers from `oldest` on.
+/// The fate of a record for readers from `oldest` on.
 fn fate(chain: &Chain, oldest: Timestamp, keep_origin: impl FnOnce() -> bool) -> Fate {
     let from = settled_part(chain, oldest);
     match chain.len() - from {

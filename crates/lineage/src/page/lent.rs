@@ -15,7 +15,7 @@ use crate::page::base::{MetaColumns, MetaPage, Page, StartTimes, Starts, Values}
 use crate::page::insert::InsertPages;
 use crate::value::cell::Cell;
 
-/// What a scan keeps for itself, as long as it is in a range.
+/// The pages that a scan keeps for itself, as long as it is in a range.
 pub(crate) struct Lent {
     /// by their place among the columns of the scan
     columns: Box<[OnceCell<Loan<EncodedColumn>>]>,
@@ -103,7 +103,7 @@ impl Lent {
         })
     }
 
-    /// What the merged tail records of a range did.
+    /// The updates of the merged tail records of a range.
     pub(crate) fn updates<'g>(
         &'g self,
         guard: &'g Guard,

@@ -61,7 +61,7 @@ pub trait TextDictionary: Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-/// What a dictionary says of a value.
+/// A dictionary's answer for a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Encoded {
     /// its id, equal for all callers

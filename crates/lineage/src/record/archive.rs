@@ -10,8 +10,8 @@
 //! readers find a version in the one place or in the other. (The paper waits until no running query needs them in place;
 //! here a walk along a chain crosses from the tail to the history, so nothing has to wait for a long query.)
 //!
-//! **What is kept** is known as a set of snapshots (see `kept`). Versions that the same snapshots see become one on
-//! their way into a history page, so that what fell between two snapshots in use is not even written. A record
+//! **Kept versions** follow from a set of snapshots (see `kept`). Versions that the same snapshots see become one
+//! on their way into a history page, so that what fell between two snapshots in use is not even written. A record
 //! needs no history if all of its archived versions are at or before the oldest snapshot and its base record shows
 //! nothing newer: every snapshot left sees the base record. If such a record is updated again and a merge is about
 //! to put the new value over the base value that earlier snapshots still need, the merge first keeps the old one as
@@ -89,7 +89,7 @@ impl Range {
     /// pages too, and expires however little it brings. Returns whether it archived anything. The caller holds the merge's
     /// mutex.
     ///
-    /// What it needs of evicted pages it reads back; where that fails this update range stays as it is.
+    /// Evicted pages that it needs are read back; where that fails this update range stays as it is.
     pub(crate) fn archive(&self, guard: &Guard, kept: &Kept, all: bool) -> Result<bool, PageError> {
         let pages = self.pages.load(guard);
         let MetaPage::Base(meta) = &pages.meta else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! What a range remembers of its last image, so that one to which nothing has happened gives the same image back.
+//! The range's memory of its last image: a range to which nothing has happened gives that image back.
 use types::{BlobRef, Timestamp};
 
 /// The last image of a range that was published, and what the range was like then.

@@ -63,7 +63,7 @@ pub(crate) struct UpdateRange {
     pub(crate) archive: EpochCell<Archive>,
 }
 
-/// What the merge remembers of a range.
+/// The merge's memory of a range.
 #[derive(Default)]
 pub(crate) struct MergeProgress {
     /// The tail records allocated when the range was last looked at, to notice that it is quiet.

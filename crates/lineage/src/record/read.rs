@@ -33,7 +33,7 @@ use crate::value::kind::Kind;
 
 mod descent;
 
-/// What a walk along a record's chain has found so far.
+/// The state of a walk along a record's chain.
 struct Walk<'w, 'g> {
     guard: &'g Guard,
     columns: &'w [usize],
@@ -204,7 +204,7 @@ impl Range {
         Ok(self.end_walk(pages, view, slot, &mut walk)?)
     }
 
-    /// What is left to say once all versions were met.
+    /// Ends the walk once all versions were met.
     fn end_walk<'g, O: Outcomes>(
         &'g self,
         pages: &'g Pages,

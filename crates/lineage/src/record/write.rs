@@ -14,10 +14,11 @@
 //! a tombstone, also where the transaction commits, and so leaves nothing behind. Versions that the transaction appends
 //! meanwhile stand on the lock, so that it holds again if they are taken back.
 //!
-//! A running transaction takes back what it wrote since a savepoint, newest first or in any order, by stamping it as
-//! tombstones. What it appends next stands on the newest version left, as after a rollback. A snapshot record has the
-//! Start Time of its base record; only one for a record which the transaction itself inserted is taken back, and then
-//! counts as little as a version taken back: the next update keeps the old values again, as the history will not have it.
+//! A running transaction takes back what it wrote since a savepoint, newest first or in any order, by stamping it
+//! as tombstones. Versions that it appends next stand on the newest version left, as after a rollback. A snapshot
+//! record has the Start Time of its base record; only one for a record which the transaction itself inserted is
+//! taken back, and then counts as little as a version taken back: the next update keeps the old values again, as
+//! the history will not have it.
 use smallvec::SmallVec;
 use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
@@ -58,13 +59,13 @@ impl From<PageError> for WriteError {
 pub enum Writer {
     /// Another transaction, which has not ended; it may be prepared. Or it has locked the newest version.
     Running(TxnId),
-    /// Nobody: the transaction that inserted the record rolled back.
+    /// No transaction: the one that inserted the record rolled back.
     Tombstone,
     /// A transaction that committed, or the view's own.
     Settled,
 }
 
-/// What to append.
+/// The change to append.
 #[derive(Clone, Copy)]
 pub enum Change<'a> {
     /// New values for some columns, each named once.
@@ -114,7 +115,7 @@ impl Drop for Latched<'_> {
     }
 }
 
-/// What the newest version of a record looks like to a writer.
+/// The newest version of a record as a writer needs it.
 struct Newest<'g> {
     /// the newest tail record that was not rolled back, snapshot records included; 0 where there is none
     top: u64,
@@ -195,7 +196,7 @@ impl Append<'_> {
         values.iter().for_each(|(column, _)| changed.insert(*column));
         // The meta-data page is at least as far as any other.
         let may_be_merged = pages.meta.lineage()[part] >= version.sequence;
-        // What stays as it is is copied as it is.
+        // Unchanged columns are copied as they are.
         let columns = if may_be_merged { 0 } else { version.explicit_among(!changed.word(0)) };
         changed.insert_word(0, columns);
         version.explicit().for_each(|column| {
@@ -292,8 +293,9 @@ impl Range {
         Ok(Some(appended))
     }
 
-    /// Brings back what a writer is likely to need of evicted pages, before it has the record's latch: others spin for that, and
-    /// should not do so while a page is read. What is missed here, or evicted again, is read with the latch held.
+    /// Brings back the evicted pages that a writer is likely to need, before it has the record's latch: others spin
+    /// for that, and should not do so while a page is read. A page that is missed here, or evicted again, is read
+    /// with the latch held.
     fn bring(&self, guard: &Guard, slot: usize, change: Option<Change<'_>>) -> Result<(), PageError> {
         if !self.meter.budget().has_evicted() {
             return Ok(());
@@ -357,8 +359,8 @@ impl Range {
         })
     }
 
-    /// What a writer finds behind the Indirection word `newest`: on the chain, as far as the pages have not all
-    /// taken it in, and else in the base record's meta-data. A new version follows the top, not the rolled-back
+    /// Finds the newest version behind the Indirection word `newest`: on the chain, as far as the pages have not
+    /// all taken it in, and else in the base record's meta-data. A new version follows the top, not the rolled-back
     /// ones over it: writers that keep rolling back must not grow a chain that each of them walks.
     fn newest<'g, O: Outcomes>(
         &'g self,
@@ -413,8 +415,8 @@ impl Range {
         Ok(Newest { top, version: None, writer, is_deleted, is_update, ever, floor, pages })
     }
 
-    /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. What is history by
-    /// now was stamped by the merge.
+    /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. Versions that
+    /// are history by now were stamped by the merge.
     pub(crate) fn stamp_tail(&self, guard: &Guard, slot: usize, appended: Appended, owner: TxnId, stamp: u64) {
         let tails = &self.part(slot).tails;
         for sequence in appended.first..appended.last + 1 {

@@ -77,7 +77,7 @@ impl Range {
         })
     }
 
-    /// Reads back what a scan is likely to need. What can't be read is left to the scan.
+    /// Reads back the pages that a scan is likely to need. Errors are left to the scan.
     pub(crate) fn read_ahead(&self, request: &Request) -> Ahead {
         let guard = &sync::pin();
         let (pages, columns) = (self.pages.load(guard), request.all_columns());

@@ -1,4 +1,4 @@
-//! What a snapshot sees of a whole range: batches, totals, statistics, changes, and whether others have changed it.
+//! Reads of a whole range by a snapshot: batches, totals, statistics, changes, and whether others have changed it.
 pub(crate) mod aggregate;
 pub(crate) mod batches;
 pub(crate) mod block;

@@ -121,7 +121,7 @@ impl Range {
     ) -> Result<(), PageError> {
         let mut moments = self.changed(index, Timestamp::ZERO, to, outcomes)?;
         moments.retain(|moment| is_wanted(moment.rid));
-        // What was there at `from` is the first version that is known.
+        // The version at `from` is the first that is known.
         moments.iter_mut().for_each(|moment| moment.at = moment.at.max(from));
         moments.sort_unstable_by_key(|moment| (moment.rid, Reverse(moment.at)));
         moments.dedup();

@@ -1,9 +1,9 @@
-//! What a scan asks of the storage.
+//! The request of a scan to the storage.
 use arrow_schema::SchemaRef;
 
 use crate::encoding::Test;
 
-/// What a scan asks of the storage.
+/// The request of a scan to the storage.
 pub struct Request {
     /// positions of the columns to read, in output order
     pub columns: Vec<usize>,
@@ -27,7 +27,7 @@ impl Request {
 /// The most rows in a batch of a scan.
 pub const BLOCK_ROWS: usize = 8_192;
 
-/// What a scan reads.
+/// The columns that a scan reads.
 pub struct Projection {
     /// the columns in output order, and what their rows must pass
     pub request: Request,

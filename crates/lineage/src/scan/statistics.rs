@@ -1,5 +1,5 @@
-//! What the optimizer may know of a table: row counts and, for each column, NULLs, extremes and distinct values, as the
-//! merges have left them. Rows that are not merged yet are counted and not looked at.
+//! Statistics of a table for the optimizer: row counts and, for each column, NULLs, extremes and distinct values,
+//! as the merges have left them. Rows that are not merged yet are counted and not looked at.
 use sync::Guard;
 use types::{Schema, Value};
 

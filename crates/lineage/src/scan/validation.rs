@@ -41,7 +41,7 @@ use crate::record::view::{Outcomes, Resolved, View, resolve};
 use crate::value::cell::Cell;
 use crate::value::kind::Kind;
 
-/// What a transaction asks of others' changes.
+/// A transaction's question about others' changes.
 pub struct Validation<'a, O> {
     /// the snapshot that it read, which is held
     pub from: Timestamp,
@@ -76,7 +76,7 @@ impl<O: Outcomes> Validation<'_, O> {
         at > self.from && at <= self.to
     }
 
-    /// What others had committed at a time.
+    /// The view of what others had committed at a time.
     fn view(&self, at: Timestamp) -> View<'_, O> {
         // Of its own commands, none is seen.
         let snapshot = Snapshot { at, own: Some(self.own), before: Command::FIRST };
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(hints(&fixture)[1][lock], 1, "and then it is nothing");
     }
 
-    /// What the own transaction wrote does not count, prepared or not.
+    /// Writes of the validating transaction do not count, prepared or not.
     #[test]
     fn nobody_is_in_his_own_way() {
         let fixture = Fixture::filled(1, options(16, 16), 2);

@@ -1,5 +1,5 @@
-//! What running and prepared transactions hold and take back: locks, savepoints, commit dependencies; one test for each
-//! statement that the model (see `model`) would seldom meet or not explain.
+//! Locks, savepoints and commit dependencies of running and prepared transactions; one test for each statement that
+//! the model (see `model`) would seldom meet or not explain.
 use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId};
 
 use crate::record::hold::Hold;
@@ -72,7 +72,7 @@ fn a_lock_keeps_others_off_and_leaves_nothing_behind_however_its_transaction_end
     }
 }
 
-/// What its transaction may still do to the record is told by all that it has appended and not taken back.
+/// All that a transaction has appended and not taken back tells what it may still do to the record.
 #[test]
 fn a_lock_tells_how_much_of_the_record_it_keeps() {
     let fixture = fixture();

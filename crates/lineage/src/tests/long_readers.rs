@@ -77,7 +77,7 @@ impl World {
         self.rows[row][column] = value;
     }
 
-    /// What a table without retention keeps.
+    /// The snapshots for which a table without retention keeps its rows.
     fn kept(&self) -> Kept {
         let now = Timestamp(self.now);
         self.table.raise_horizon(Timestamp::MAX, || self.readers.keys().copied().chain([now]).collect())
@@ -131,7 +131,7 @@ fn a_long_reader_does_not_keep_the_versions_that_come_after_it() {
     let (tail_records, versions, bytes) = world.most;
     println!("{UPDATES} updates: {tail_records} tail records, {versions} versions of {bytes} bytes at most");
     assert!(tail_records < 2 * MERGED_TOGETHER, "{tail_records} tail records");
-    // What each of three snapshots sees, and the original values, in a few pages.
+    // The versions that each of three snapshots sees, and the original values, in a few pages.
     assert!(versions <= 5 * ROWS, "{versions} versions of {bytes} bytes");
     let between = Timestamp(world.now - UPDATES / 4);
     assert!(!world.table.keeps(between), "newer than a snapshot in use, and not in use itself");
@@ -150,7 +150,7 @@ fn what_a_long_reader_kept_goes_when_it_ends() {
     world.table.archive_range(0, world.kept(), true);
     let (_, many, _) = world.versions();
     world.readers.clear();
-    // Nobody writes any more, and nobody says that everything should be looked at.
+    // No transaction writes any more, and nothing says that everything should be looked at.
     assert!(world.table.has_archivable());
     world.table.archive_range(0, world.kept(), false);
     let (_, few, _) = world.versions();

@@ -1,6 +1,6 @@
-//! The steps of the storage that lean on the order of memory, under loom: every order of two or three threads (up to a
-//! bound on preemptions), and every value that the memory model lets a load return. What `shuttle_models` runs as a
-//! whole is here cut down to the words that threads meet at; the code is the real one.
+//! The steps of the storage that depend on the order of memory, under loom: every order of two or three threads (up
+//! to a bound on preemptions), and every value that the memory model lets a load return. The runs of
+//! `shuttle_models` are cut down here to the words that threads meet at; the code is the real one.
 //!
 //! `RUSTFLAGS="--cfg loom -C debug-assertions" cargo test -p lineage --release --lib loom_models`
 use std::collections::BTreeSet;
@@ -94,7 +94,7 @@ fn a_version_is_published_whole_and_its_writers_take_turns() {
     });
 }
 
-/// What [`Table::newest_writer_latched`](crate::Table::newest_writer_latched) promises: a transaction that
+/// The promise of [`Table::newest_writer_latched`](crate::Table::newest_writer_latched): a transaction that
 /// registers a share lock and then looks, and one that appends and then looks for share locks, do not miss each
 /// other.
 #[test]

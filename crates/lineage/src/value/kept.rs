@@ -60,7 +60,7 @@ impl From<Timestamp> for Kept {
 }
 
 impl Kept {
-    /// What is kept from a horizon on, and these before it, which ascend.
+    /// Keeps all from a horizon on, and these snapshots before it, which ascend.
     pub(crate) fn of_parts(horizon: Timestamp, old: Arc<[Timestamp]>) -> Kept {
         Kept { horizon, old }
     }
@@ -102,7 +102,7 @@ impl Kept {
         self.old.get(later).map_or(self.horizon.0, |at| at.0)
     }
 
-    /// What is left of these snapshots when the horizon rises: those that are in use.
+    /// The snapshots that are left when the horizon rises: those that are in use.
     pub(crate) fn raised(&self, horizon: Timestamp, in_use: &[Timestamp]) -> Kept {
         debug_assert!(in_use.is_sorted(), "snapshots in use come in order");
         let horizon = horizon.max(self.horizon);

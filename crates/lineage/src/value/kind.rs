@@ -1,6 +1,6 @@
-//! What a tail record is.
+//! The kinds of tail records.
 
-/// What a tail record is.
+/// The kind of a tail record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {

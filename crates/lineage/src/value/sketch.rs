@@ -1,8 +1,8 @@
 //! Estimates of how many distinct values a column has: HyperLogLog (Flajolet et al., AofA 2007) with 1,024 registers,
 //! about 3% of error for 1 KiB.
 //!
-//! A merge adds the values that it takes in to the sketch of the page before, so keeping it costs nothing for values
-//! that stay. What an update replaced is still counted; statistics need no more.
+//! A merge adds the values that it takes in to the sketch of the page before, so keeping it costs nothing for
+//! values that stay. Values that updates have replaced are still counted; statistics need no more.
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;

@@ -18,7 +18,7 @@ use crate::catalog::View;
 use crate::error::{Result, SqlError};
 use crate::runtimes::blocking;
 
-/// What a function does.
+/// The action of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Call {
     Take(Mode, Span),

@@ -34,7 +34,7 @@ pub(crate) use functions::register;
 /// How long a wait goes on without a look at whether its statement is to stop.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(10);
 
-/// What is locked: one number of eight bytes, or two of four, which are other locks.
+/// The name of a lock: one number of eight bytes, or two of four, which are other locks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Number {
     One(i64),
@@ -180,7 +180,7 @@ pub(crate) struct Advisory {
     session: u64,
     /// Whether it ever took one: most never do, and need not look at the end of each transaction.
     is_used: AtomicBool,
-    /// What the transaction has taken, the oldest first. Its latch is taken after that of the table.
+    /// The locks that the transaction has taken, the oldest first. Its latch is taken after that of the table.
     of_transaction: Mutex<Vec<(Key, Mode)>>,
 }
 
@@ -245,7 +245,7 @@ impl Advisory {
     }
 }
 
-/// What a statement may do with advisory locks.
+/// The advisory locks as a statement may use them.
 #[derive(Clone)]
 pub(crate) struct Locks {
     pub(crate) own: Arc<Advisory>,

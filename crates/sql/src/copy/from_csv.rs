@@ -53,7 +53,7 @@ pub(crate) fn run_input(
     Ok(loaded)
 }
 
-/// What a client is told that has given up, or can't be asked.
+/// The error for a client that has given up, or can't be asked.
 fn input_failed(error: &std::io::Error) -> SqlError {
     match error.kind() {
         std::io::ErrorKind::Unsupported => SqlError::new("0A000", error.to_string()),
@@ -170,7 +170,7 @@ impl Rejects {
     }
 }
 
-/// What the builders hold.
+/// The values that the builders hold.
 #[derive(Default)]
 struct Filled {
     rows: usize,

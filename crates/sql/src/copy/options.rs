@@ -18,7 +18,7 @@ pub(crate) struct CopyStatement {
     pub(crate) options: CopyOptions,
 }
 
-/// What is copied.
+/// The table or query that is copied.
 #[derive(Clone)]
 pub(crate) enum Subject {
     Table { name: ObjectName, columns: Vec<Ident> },
@@ -61,7 +61,7 @@ pub(crate) struct CopyOptions {
 }
 
 impl CopyOptions {
-    /// What stands for NULL.
+    /// The text that stands for NULL.
     pub(crate) fn null(&self, format: Format) -> &str {
         self.null.as_deref().unwrap_or(if format == Format::Text { "\\N" } else { "" })
     }

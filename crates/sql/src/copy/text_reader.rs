@@ -34,7 +34,7 @@ impl<R: Read> TextReader<R> {
         self.bytes
     }
 
-    /// Reads the next row; false at the end. What is not NULL counts as quoted.
+    /// Reads the next row; false at the end. Fields that are not NULL count as quoted.
     pub(crate) fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
         record.clear();
         record.line = self.lines + 1;

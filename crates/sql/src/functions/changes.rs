@@ -58,10 +58,10 @@ impl TableFunctionImpl for Changes {
     }
 }
 
-/// What a call is about.
+/// The arguments of a call.
 struct Asked {
     name: String,
-    /// What the name means as of `at`.
+    /// The table that the name means as of `at`.
     table: Table,
     at: Timestamp,
     after: Timestamp,

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 
 use crate::error::SqlError;
 
-/// What a function computes.
+/// The computation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Compute {
     Ln,

@@ -23,7 +23,7 @@ use crate::values::datetime::MICROS_PER_DAY;
 pub(crate) const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const ORDER: DataType = DataType::Decimal128(38, 0);
 
-/// What a function does.
+/// The action of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Does {
     Multiply,
@@ -40,7 +40,7 @@ enum Does {
     },
 }
 
-/// What is rounded.
+/// The operand that is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Rounded {
     Timestamp { has_zone: bool },
@@ -77,7 +77,7 @@ pub(crate) fn scaled(interval: Expr, number: Expr, divides: bool) -> Expr {
     call(if divides { Does::Divide } else { Does::Multiply }, vec![interval, number])
 }
 
-/// What an interval is compared by.
+/// The expression by which an interval is compared.
 pub(crate) fn order(interval: Expr) -> Expr {
     call(Does::Order, vec![interval])
 }

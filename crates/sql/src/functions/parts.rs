@@ -38,7 +38,7 @@ impl Part {
     }
 }
 
-/// What parts are taken of.
+/// The type of value that parts are taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Date,

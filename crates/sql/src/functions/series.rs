@@ -12,7 +12,7 @@ use datafusion::common::ScalarValue;
 
 use crate::error::{Result, SqlError};
 
-/// What values a series has.
+/// The type of the values of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     /// Four bytes.

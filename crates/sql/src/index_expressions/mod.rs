@@ -52,13 +52,13 @@ impl ExpressionCompiler for Expressions {
         let told = |error: SqlError| ExpressionError::new(error.sqlstate, format!("{}: {error}", expression.text));
         let parsed = parsed(&expression.text).map_err(told)?;
         let mut compiled = compile(&parsed, columns, Kind::Expression, &Source::new("")).map_err(told)?;
-        // What it was when the index was made.
+        // The type that it had when the index was made.
         compiled.data_type = expression.data_type;
         Ok(Arc::new(compiled))
     }
 }
 
-/// What the catalog keeps of an expression, or of the predicate, of a new index.
+/// The form in which the catalog keeps an expression, or the predicate, of a new index.
 ///
 /// # Errors
 /// PostgreSQL's, where an index can't be of it.
@@ -154,7 +154,7 @@ impl Compiled {
         (expression as &dyn std::any::Any).downcast_ref()
     }
 
-    /// What a query's expression is compared with.
+    /// The expression that a query's expression is compared with.
     pub(crate) fn logical(&self) -> &Expr {
         &self.logical
     }

@@ -6,8 +6,8 @@
 //! pretty             a + b > 0 AND c = 'x'::text                psql, messages
 //! ```
 //!
-//! What is kept is the pretty form, and always read again, so it says what was meant: no type is written that the planner would
-//! not have found.
+//! The pretty form is kept and always read again, so it says what was meant: no type is written that the planner
+//! would not have found.
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, UnaryOperator, Value,
 };
@@ -185,7 +185,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What stands beside an expression: a text has its type.
+    /// Writes an operand beside an expression: a text has its type.
     fn beside(&self, expr: &Expr, other: &Expr) -> String {
         let text = self.below(expr, 6);
         match self.column_of(other) {

@@ -1,4 +1,4 @@
-//! What rows can't be locked in, refused in PostgreSQL's words.
+//! Queries that can't lock rows, refused in PostgreSQL's words.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{

@@ -36,7 +36,7 @@ pub(crate) enum Strength {
 }
 
 impl Strength {
-    /// What it is for the engine.
+    /// The strength of the lock for the engine.
     pub(crate) fn lock(self) -> LockStrength {
         match self {
             Strength::Update => LockStrength::Update,

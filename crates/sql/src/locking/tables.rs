@@ -47,7 +47,7 @@ pub(super) fn prepare(
     check_names(clauses, &items)?;
     let asked = |factor: &TableFactor| clauses.iter().filter(|clause| names(clause, factor)).collect::<Vec<_>>();
     let mut found: Vec<Option<Table>> = vec![None; items.len()];
-    // What is locked is found first: the moment that the others are seen at comes after that.
+    // The locked tables are found first: the moment that the others are seen at comes after that.
     for is_locked in [true, false] {
         for (Item { factor, .. }, found) in items.iter().zip(&mut found) {
             let asked = asked(factor);
@@ -168,7 +168,7 @@ fn find(
     Err(refuse(clause, "cannot be applied to a table as of another time"))
 }
 
-/// What there is to say of a name that is no table's but a view's.
+/// The answer for a name that is no table's but a view's.
 fn not_a_table(name: &ObjectName, asked: &[&LockClause], source: &Source) -> Option<Result<Option<Table>>> {
     let is_view = match table_name(name, source) {
         Ok(name) => system::is_view(&name),

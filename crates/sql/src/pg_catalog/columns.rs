@@ -203,7 +203,7 @@ pub(super) const INFORMATION: [(&str, &str); 11] = [
     ("views", "table_catalog t table_schema t table_name t view_definition t check_option t is_updatable t"),
 ];
 
-/// What relations of `information_schema` are called where all relations have one schema.
+/// The prefix of relations of `information_schema` where all relations have one schema.
 pub(super) const INFORMATION_PREFIX: &str = "information_schema.";
 
 /// The columns of a relation, if there is one of this name.

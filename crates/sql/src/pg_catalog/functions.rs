@@ -22,7 +22,7 @@ use crate::index_expressions::{Style, parsed, written};
 use crate::names::name_in_text;
 use crate::types::type_name;
 
-/// What a function answers.
+/// The answer of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Answer {
     Text(&'static str),
@@ -131,7 +131,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     ALWAYS.into_iter().chain(own).map(function).collect()
 }
 
-/// What relations take: of tables their rows, their indexes or both, of others all.
+/// The bytes that relations take: of tables their rows, their indexes or both, of others all.
 fn sizes(objects: &Objects, [with_rows, with_indexes]: [bool; 2]) -> BTreeMap<i64, i64> {
     let mut sizes: BTreeMap<i64, i64> = objects.indexes().map(|(_, index)| (index.oid, index.bytes)).collect();
     for table in &objects.tables {

@@ -67,7 +67,7 @@ fn columns(table: &TableObject) -> Vec<Row> {
     schema.columns().iter().enumerate().map(column).collect()
 }
 
-/// What a type's length or precision is.
+/// The length or precision of a type.
 fn measures(data_type: DataType) -> Row {
     let number = |bits: i64, scale: Option<i64>| {
         let mut row = vec![("numeric_precision", Number(bits)), ("numeric_precision_radix", Number(2))];

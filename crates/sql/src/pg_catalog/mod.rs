@@ -6,8 +6,9 @@
 //!                    relations made for the statement from what it sees (`objects`, `relations`), functions (`functions`)
 //! ```
 //!
-//! What PostgreSQL has and this database has not (policies, publications, triggers, ...) is not made up: a query
-//! that needs a row of such a relation in its FROM gives none, whatever else it says, and need not be planned.
+//! Objects that PostgreSQL has and this database has not (policies, publications, triggers, ...) are not made up: a
+//! query that needs a row of such a relation in its FROM gives none, whatever else it says, and need not be
+//! planned.
 //!
 //! | module | subject |
 //! |---|---|

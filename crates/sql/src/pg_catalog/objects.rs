@@ -1,4 +1,5 @@
-//! What the catalog tells of: the tables, indexes and sequences that a statement sees, each with the number that stands for it.
+//! The objects that the catalog describes: the tables, indexes and sequences that a statement sees, each with its
+//! number.
 //!
 //! Tables and sequences have their own numbers, which never change. An index has none: its number comes from its name, which no
 //! other relation has, so that it is the same in one query as in the next.
@@ -30,7 +31,7 @@ pub(super) struct TableObject {
     pub(super) name: String,
     pub(super) table: Table,
     pub(super) indexes: Vec<IndexObject>,
-    /// What it takes without its indexes.
+    /// The bytes that it takes without its indexes.
     pub(super) bytes: i64,
 }
 
@@ -39,7 +40,7 @@ pub(super) struct IndexObject {
     pub(super) oid: i64,
     pub(super) name: String,
     pub(super) definition: IndexDefinition,
-    /// What its columns are called.
+    /// The names of its columns.
     pub(super) names: Vec<String>,
     /// The types of its columns.
     pub(super) columns: Vec<Column>,

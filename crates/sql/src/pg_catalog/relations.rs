@@ -192,7 +192,7 @@ fn classes(objects: &Objects) -> Vec<Row> {
     tables.chain(objects.indexes().map(index)).chain(objects.sequences.iter().map(sequence)).collect()
 }
 
-/// What all relations have in `pg_class`.
+/// The columns of `pg_class` that all relations have.
 fn class(oid: i64, name: &str, kind: &str, method: i64, width: usize) -> Row {
     let mut row = vec![("oid", Number(oid)), ("relname", text(name)), ("relkind", text(kind))];
     row.extend([("relnamespace", Number(PUBLIC_OID)), ("relowner", Number(OWNER_OID)), ("relam", Number(method))]);
@@ -346,7 +346,7 @@ fn database() -> Row {
     row
 }
 
-/// What `ALTER DATABASE` has set, in one row.
+/// The settings made by `ALTER DATABASE`, in one row.
 fn database_settings(db: &Database) -> Result<Vec<Row>> {
     let set: Vec<String> = remembered(db)?.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
     let of = || vec![("setdatabase", Number(DATABASE_OID)), ("setrole", Number(0)), ("setconfig", Texts(set.clone()))];

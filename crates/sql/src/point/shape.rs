@@ -21,7 +21,7 @@ const ROWS_MAX: usize = 64;
 /// A statement taken apart.
 pub(super) struct Shape<'a> {
     pub(super) table: String,
-    /// What its columns are called by.
+    /// The qualifier of its columns.
     pub(super) label: String,
     /// Joined by AND.
     pub(super) conditions: Vec<&'a Expr>,

@@ -23,7 +23,7 @@ pub(super) enum Origin {
     Now(DataType),
 }
 
-/// What a column is set to.
+/// The value that a column is set to.
 #[derive(Clone, Debug)]
 pub(super) enum Term {
     Value(Origin),
@@ -204,7 +204,7 @@ impl Scope<'_> {
     }
 }
 
-/// What the origins lead to in one execution.
+/// The values of the origins in one execution.
 pub(super) struct Bound<'a> {
     pub(super) values: &'a [Value],
     /// microseconds since 1970

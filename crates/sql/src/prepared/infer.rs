@@ -1,4 +1,4 @@
-//! What type a parameter has that nobody has said: the one that PostgreSQL would give it.
+//! The types of parameters that were not declared: those that PostgreSQL would give them.
 //!
 //! A parameter takes the type of what it stands beside (`column = $1`, `column + $1`, `column IN ($1, ...)`, `BETWEEN`), of
 //! the column that it goes to (`VALUES ($1)`, `SET column = $1`), of its cast (`$1::date`), `bigint` as a number of rows,
@@ -105,7 +105,7 @@ struct Finder<'a> {
     /// The tables that were met so far, each under the name by which its columns may be called.
     scope: Vec<(String, Arc<Schema>)>,
     types: Vec<Option<DataType>>,
-    /// What the items are of those that are arrays.
+    /// The types of the items of those that are arrays.
     items: Vec<Option<DataType>>,
 }
 
@@ -226,7 +226,7 @@ impl Finder<'_> {
         self.set(right, of_left);
     }
 
-    /// What the clauses say that are of this kind of statement only.
+    /// Looks at the clauses that only this kind of statement has.
     fn statement(&mut self, statement: &Statement) {
         match statement {
             Statement::Insert(insert) => self.insert(insert),

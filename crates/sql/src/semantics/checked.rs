@@ -103,7 +103,7 @@ fn number(expr: &Expr, schema: &DFSchema) -> Option<ArrowType> {
             Some(checked) => Some(checked.of().clone()),
             None => expr.get_type(schema).ok(),
         },
-        // What was not replaced is no such number.
+        // An operand that was not replaced is no such number.
         Expr::BinaryExpr(binary) if is_arithmetic(binary.op) => None,
         other => other.get_type(schema).ok(),
     };

@@ -147,7 +147,7 @@ impl<'a> Scope<'a> {
         if let TableFactor::NestedJoin { table_with_joins, alias: None } = &mut table.relation {
             self.spell_out(table_with_joins)?;
         }
-        // What was merged within parentheses has been written as a condition, so that it is looked at before.
+        // Columns merged within parentheses have been written as a condition, so that it is looked at before.
         let mut outputs = self.factor(&table.relation)?;
         for join in &mut table.joins {
             let right = self.factor(&join.relation)?;

@@ -19,7 +19,7 @@ use super::casts::each;
 use crate::types::{marked, type_of_field};
 use crate::values::blanks;
 
-/// What becomes of a text.
+/// The result that a text becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum To {
     /// A text of this type, cut to its length.

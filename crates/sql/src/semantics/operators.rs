@@ -16,7 +16,7 @@ use datafusion::physical_expr_common::datum::apply;
 
 use crate::error::SqlError;
 
-/// What a function does.
+/// The action of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Does {
     Binary(Operator),
@@ -162,7 +162,7 @@ fn check_floats<T: ArrowPrimitiveType<Native: Float>>(
     Ok(())
 }
 
-/// What is asked of floats of both widths.
+/// The operations needed of floats of both widths.
 pub(super) trait Float: Copy {
     fn is_finite(self) -> bool;
     fn is_infinite(self) -> bool;

@@ -140,7 +140,7 @@ impl VisitorMut for Counts<'_> {
 }
 
 impl Counts<'_> {
-    /// What is counted in the place of the rows of a table.
+    /// The argument that is counted in place of the rows of a table.
     fn counted(&self, label: &ObjectName) -> Result<FunctionArgExpr> {
         let Some(label) = label.0.last().and_then(ObjectNamePart::as_ident) else {
             return Ok(FunctionArgExpr::Wildcard);

@@ -1,4 +1,4 @@
-//! What the options of a sequence mean together: PostgreSQL's defaults, and what changes with what.
+//! The options of a sequence taken together: PostgreSQL's defaults, and which options change with which.
 use engine::{DataType, SequenceOptions};
 
 use crate::error::{Result, SqlError};

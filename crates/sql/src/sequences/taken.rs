@@ -24,7 +24,7 @@ impl Taken {
     }
 }
 
-/// What a statement may do with sequences.
+/// The sequences as a statement may use them.
 #[derive(Clone)]
 pub(crate) struct Taking {
     pub(crate) taken: Taken,

@@ -90,7 +90,7 @@ fn replace(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan
     }
 }
 
-/// What the storage has to give for the state of an aggregate; `None` where it can't.
+/// The parts of an aggregate's state that the storage has to give; `None` where it can't.
 fn parts_of(
     expr: &AggregateFunctionExpr,
     state: &[FieldRef],

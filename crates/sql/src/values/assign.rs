@@ -18,7 +18,7 @@ use crate::error::{Result, SqlError};
 use crate::text::{float_digits, text_value};
 use crate::types::{type_name, type_of_field};
 
-/// What texts may become.
+/// The types that texts may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Texts {
     /// Texts only: an expression of type text.

@@ -56,7 +56,7 @@ const ZONES: [(&str, i64); 21] = [
     ("pst", -480),
 ];
 
-/// What a text says.
+/// The meaning of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
     /// Before or after everything.
@@ -88,7 +88,7 @@ fn date_and_time(word: &str) -> Option<(&str, &str)> {
     (is_digit(date.as_bytes().last()) && is_digit(time.as_bytes().first())).then_some((date, time))
 }
 
-/// What has been read of a text.
+/// The fields that have been read of a text.
 #[derive(Debug, Default)]
 struct Fields {
     special: Option<Moment>,

@@ -1,5 +1,5 @@
-//! What all tests of encoded columns share: values of every type in several shapes, and every form that a column of
-//! them can have. The rule that all forms are held to is the array itself, read cell by cell.
+//! The common parts of all tests of encoded columns: values of every type in several shapes, and every form that a
+//! column of them can have. The rule that all forms are held to is the array itself, read cell by cell.
 mod columns;
 mod evaluation;
 mod merging;

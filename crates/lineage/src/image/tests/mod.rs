@@ -1,4 +1,4 @@
-//! What images promise: see each test. Random histories with images and restarts in them are in `model`.
+//! The promises of images: see each test. Random histories with images and restarts in them are in `model`.
 mod damage;
 pub(crate) mod sample;
 mod statements;

@@ -212,7 +212,7 @@ pub(super) fn answers(table: &Table, at: u64) -> Vec<String> {
     answers
 }
 
-/// What a table knows of its past.
+/// A table's knowledge of its past.
 pub(super) fn history(table: &Table, now: u64) -> Vec<String> {
     let mut answers = vec![format!("{:?} {:?}", table.statistics(), table.horizon())];
     for range in 0..table.range_count() {

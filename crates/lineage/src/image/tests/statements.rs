@@ -204,7 +204,7 @@ fn memory_is_charged_for_what_was_restored() {
         };
         assert_eq!(restored.history_bytes, archives(&table));
         assert_eq!(archives(&table), archives(&sample.table));
-        // What was exchanged may still be counted in the original.
+        // Pages that were exchanged may still be counted in the original.
         assert!(restored.base_bytes > 0 && restored.base_bytes <= original.base_bytes);
         assert!(restored.tail_bytes > 0 && restored.tail_bytes <= original.tail_bytes);
         assert!(restored.insert_bytes > 0 && restored.insert_bytes <= original.insert_bytes);

@@ -1,4 +1,4 @@
-//! What eviction promises, on a table of every type: pages go and come back for any reader; a page that can't be
+//! The promises of eviction, on a table of every type: pages go and come back for any reader; a page that can't be
 //! read back is an error of the operation that needs it. Random histories with evictions in them are in `model`.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as StdOrdering};
@@ -280,7 +280,7 @@ fn a_scan_of_more_than_memory_leaves_in_memory_what_is_read_by_key() {
     assert_eq!(fixture.read_backs(), read_backs, "the scan's pages went");
 }
 
-/// What was read ahead serves the scan that it was read for, as far as it is still what the range has.
+/// Pages that were read ahead serve the scan that they were read for, as far as they are still those of the range.
 #[test]
 fn what_was_read_ahead_is_not_read_again_and_counts_only_for_the_pages_it_is_from() {
     let mut fixture = Fixture::new(Layout::Column);

@@ -27,7 +27,7 @@ fn name(number: u8) -> Vec<u8> {
 /// The values that dictionaries have before their order is taken; others come when the first row has them.
 const EARLY: u8 = 18;
 
-/// What a row is given: NULL, a value of one of two dictionaries, or one in none.
+/// The value that a row is given: NULL, a value of one of two dictionaries, or one in none.
 #[derive(Clone, Copy, Debug)]
 enum Given {
     Null,
@@ -277,7 +277,7 @@ fn an_update_enters_new_values_into_a_dictionary_of_base_pages_and_takes_out_tho
     for number in 0..1_000u64 {
         table.insert(&[Cell::Bytes(&name((number % 9) as u8)), Cell::Word(number)], 1);
     }
-    // What was rolled back has no value.
+    // A row that was rolled back has no value.
     table.insert(&[Cell::Bytes(&name(20)), Cell::Word(0)], StartTime::TOMBSTONE);
     table.merge_range(0, &Committed, Timestamp::ZERO).unwrap();
     check_first_column(&table, &(0..1_001).map(|n| (n < 1_000).then(|| name((n % 9) as u8))).collect::<Vec<_>>());

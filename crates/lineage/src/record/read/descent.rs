@@ -1,8 +1,9 @@
 //! Reading one record as of one moment after the other, each older than the one before: all its versions in as many steps as there
 //! are, where a read of its own for each would pass over all that are newer, and look for columns in all that are older.
 //!
-//! - What a snapshot does not see, no older one sees. In the tail a walk begins where the one before has met the first version that it
-//!   saw; the snapshot records that were passed are kept, as they have old values for every older moment.
+//! - A version that a snapshot does not see, no older one sees. In the tail a walk begins where the one before has
+//!   met the first version that it saw; the snapshot records that were passed are kept, as they have old values for
+//!   every older moment.
 //! - A value found in a version that was made at some time is the value at every moment from then on to the one that was read: the
 //!   versions in between have none for that column. One found in no version, but in the base page, is the value for all older moments.
 //!
@@ -35,7 +36,7 @@ pub(crate) struct Descent<'d, 'g> {
     /// As in a walk.
     newer: ColumnSet,
     newer_oldest: u64,
-    /// What was read last, and since when it is so; `u64::MAX` where that is not known.
+    /// The values read last, and since when they are so; `u64::MAX` where that is not known.
     cells: Vec<Cell<'g>>,
     since: Vec<u64>,
     /// Columns with a known `since` in this read.

@@ -9,7 +9,7 @@ use crate::tests::model::{ALL, Known, Row, World, cell};
 use crate::value::cell::Cell;
 use crate::{Change, Table};
 
-/// What a committed transaction did to a record.
+/// The change of a record by a committed transaction.
 pub(super) struct Redo {
     at: Timestamp,
     rid: Rid,

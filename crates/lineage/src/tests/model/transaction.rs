@@ -6,7 +6,7 @@ use crate::record::hold::Hold;
 use crate::record::write::Appended;
 use crate::tests::model::Row;
 
-/// What a transaction did to a record.
+/// The change of a record by a transaction.
 #[derive(Clone, Copy)]
 pub(super) enum Wrote {
     /// This row in the place of what was there; `None` = it is deleted.

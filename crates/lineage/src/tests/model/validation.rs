@@ -5,7 +5,7 @@ use crate::record::view::{Outcome, Outcomes};
 use crate::tests::model::{Record, Row, World, value};
 use crate::{Comparison, Test, Validation};
 
-/// What a transaction read of a range.
+/// The reads of a transaction in a range.
 struct Read {
     tests: Vec<(usize, Test)>,
     /// values of the second column that pass them

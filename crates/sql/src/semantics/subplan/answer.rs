@@ -1,4 +1,4 @@
-//! What the rows of a subquery answer, in three values where values are compared.
+//! The answer of a subquery's rows, in three values where values are compared.
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use datafusion::logical_expr::Operator;
 use super::call::Kind;
 use crate::error::SqlError;
 
-/// What is known of a subquery's rows.
+/// The answer of a subquery, as far as its rows are known.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// The answer.
@@ -24,7 +24,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// What the rows answer, where the type of an answer is `returns`.
+    /// The answer of the rows, as a value of the type `returns`.
     pub(super) fn of(kind: Kind, returns: &ArrowType, batches: &[RecordBatch]) -> Result<Answer> {
         Ok(match kind {
             Kind::Exists => {

@@ -25,7 +25,7 @@ use crate::error::SqlError;
 /// How many answers a call keeps for parameters that come again.
 const ANSWERS_MAX: usize = 16_384;
 
-/// What is asked of a subquery.
+/// The question to a subquery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Whether it has a row.
@@ -168,7 +168,7 @@ struct Call {
     is_volatile: bool,
     statement: Arc<Statement>,
     returns: FieldRef,
-    /// What the plan gave for parameters that there were.
+    /// The answers of the plan for parameters that it was run with.
     answers: Mutex<HashMap<Vec<ScalarValue>, Arc<Answer>>>,
     signature: Signature,
 }

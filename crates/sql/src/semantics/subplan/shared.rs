@@ -164,7 +164,7 @@ struct Rows {
 
 /// Where more rows come from.
 enum Source {
-    /// Nobody has asked yet.
+    /// No scan has asked yet.
     Waiting,
     Running(SendableRecordBatchStream),
     Failed(Arc<DataFusionError>),
