@@ -31,7 +31,7 @@ const LIST: &str = "xtask/src/modules.rs";
 const CIRCLES: [(&str, usize); 11] = [
     ("cli", 11),
     ("durability", 5),
-    ("engine", 35),
+    ("engine", 2),
     ("gpu", 3),
     ("index", 4),
     ("lab", 9),

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::put_on_disk;
 use crate::copy::{self, failed};
-use crate::database::{Core, Database, OpenOptions};
+use crate::database::{ArchiveSetting, Core, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
 
@@ -34,19 +34,6 @@ pub(crate) const SETTING_FILE: &str = "archive.setting";
 const SETTING_BYTES: usize = 512;
 /// See [`OpenOptions::archive_interval`].
 const INTERVAL: Duration = Duration::from_secs(10);
-
-/// Where the log of a database is archived. What is chosen holds until something else is.
-#[derive(Clone, Default, Debug)]
-pub enum ArchiveSetting {
-    /// Where it was when the database was open last; nowhere if that was never said.
-    #[default]
-    AsBefore,
-    /// To this directory, which is made if it is missing. It may hold the archives of other databases, and must not be a
-    /// database itself.
-    To(PathBuf),
-    /// Nowhere. The archive stays, and has a gap if archiving is begun again later.
-    Nowhere,
-}
 
 /// What an archive holds of this database.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -216,6 +203,18 @@ impl Archiver {
     }
 }
 
+impl Archiver {
+    /// Brings the archive up to date.
+    pub(crate) fn archive(&self) -> Result<ArchiveStatus> {
+        self.state.archive()
+    }
+
+    /// What the archive holds.
+    pub(crate) fn status(&self) -> ArchiveStatus {
+        self.state.status.lock().clone()
+    }
+}
+
 impl State {
     /// Brings the archive up to date.
     fn archive(&self) -> Result<ArchiveStatus> {
@@ -273,21 +272,5 @@ impl Drop for Archiver {
             // Nobody is left to tell; what is missing comes when the database is open again.
             let _ = self.state.archive();
         }
-    }
-}
-
-impl Database {
-    /// Brings the archive up to the newest commit, and returns what it holds. It happens by itself every few seconds and
-    /// when the database is closed.
-    ///
-    /// # Errors
-    /// [`Error::NoArchive`] if the database has none.
-    pub fn archive_now(&self) -> Result<ArchiveStatus> {
-        self.shared.archiver.as_ref().ok_or(Error::NoArchive)?.state.archive()
-    }
-
-    /// What the archive holds, and whether archiving works; `None` without an archive.
-    pub fn archive_status(&self) -> Option<ArchiveStatus> {
-        self.shared.archiver.as_ref().map(|archiver| archiver.state.status.lock().clone())
     }
 }

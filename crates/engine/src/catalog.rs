@@ -36,10 +36,10 @@ use types::{Snapshot, Timestamp, TxnId};
 use crate::error::{Error, Result};
 use crate::former::{Former, GivenUp, Meaning, Numbered};
 use crate::outcomes::Transactions;
-use crate::redo::TableId;
 use crate::settings::TableSettings;
 use crate::table::TableData;
 use crate::table_lock::Standing;
+use crate::table_name::TableId;
 use crate::wall_clock::WallClock;
 
 /// See the module.

@@ -3,7 +3,22 @@ use durability::{CheckpointError, LogError, OpenError};
 use lineage::PageError;
 use types::{DataType, SchemaError};
 
-use crate::indexes::ExpressionError;
+/// Why an expression can't be compiled, or has no value for a row, in the words of SQL.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ExpressionError {
+    /// The five characters of PostgreSQL.
+    pub sqlstate: &'static str,
+    /// What it is.
+    pub message: String,
+}
+
+impl ExpressionError {
+    /// An error of this kind.
+    pub fn new(sqlstate: &'static str, message: impl Into<String>) -> ExpressionError {
+        ExpressionError { sqlstate, message: message.into() }
+    }
+}
 
 /// The result of everything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

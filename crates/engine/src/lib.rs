@@ -28,13 +28,13 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `database` | [`Database`]: opening, tables, snapshots |
+//! | `database` | [`Database`]: opening, tables, snapshots; what its threads share |
 //! | `catalog` | which name means which table, for each snapshot and transaction |
 //! | `settings` | [`TableSettings`]: layout and retention |
-//! | `sequence` | [`Sequence`]: numbers that are given out once |
+//! | `sequence`, `sequence_options` | [`Sequence`]: numbers that are given out once |
 //! | `remembered` | what a database remembers from one opening to the next |
 //! | `wall_clock` | the commit that was the newest at a time |
-//! | `table` | [`Table`]: one table and its scans |
+//! | `table` | [`Table`]: one table and its scans; what its handles share |
 //! | `table_lock`, `table_name` | which transaction has a table for itself; what it is called |
 //! | `transaction` | [`Transaction`]: reading, writing, changing the catalog |
 //! | `past` | the versions of a row, and changes between commits |
@@ -56,7 +56,6 @@
 //! | `texts` | the storage's dictionaries of text: the Delta Storage Index |
 #![forbid(unsafe_code)]
 
-mod anchor;
 mod archive;
 mod backup;
 mod bare;
@@ -89,6 +88,7 @@ mod row;
 mod running;
 mod seen;
 mod sequence;
+mod sequence_options;
 mod settings;
 mod share_locks;
 mod table;
@@ -99,18 +99,18 @@ mod transaction;
 mod verify;
 mod wall_clock;
 
-pub use archive::{ArchiveSetting, ArchiveStatus};
+pub use archive::ArchiveStatus;
 pub use backup::BackupReport;
 #[doc(hidden)]
 pub use bare::{BareStatements, BareTable};
 pub use change_order::{ChangeKind, RowChange};
 pub use checkpoint::{CheckpointReport, CheckpointedTable};
-pub use database::{Database, OpenOptions};
+pub use database::{ArchiveSetting, Database, OpenOptions};
 pub use durability::{CheckpointFile, CheckpointFileKind, LogFile, LogFileContent};
-pub use error::{Error, Result};
+pub use error::{Error, ExpressionError, Result};
 pub use indexes::{
-    Direction, ExpressionCompiler, ExpressionError, Index, IndexDefinition, IndexExpression, IndexMethod, IndexPart,
-    IndexRange, IndexRows, IndexScan, RowExpression,
+    Direction, ExpressionCompiler, Index, IndexDefinition, IndexExpression, IndexMethod, IndexPart, IndexRange,
+    IndexRows, IndexScan, RowExpression,
 };
 pub use inspect::{ArchivedLife, BackupSummary, CheckpointSummary, Inspection};
 pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
@@ -122,7 +122,8 @@ pub use moment::{RecoveryTarget, RestoreReport};
 pub use past::RecordVersion;
 pub use read_view::{ReadView, Sight};
 pub use running::{RowWait, RunningState, RunningTransaction, WaitCounts};
-pub use sequence::{Sequence, SequenceOptions, SequencePosition};
+pub use sequence::{Sequence, SequencePosition};
+pub use sequence_options::SequenceOptions;
 pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableMemory, TableScan};
 pub use texts::TextDictionaries;

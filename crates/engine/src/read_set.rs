@@ -29,8 +29,8 @@ use crate::error::{Error, Result};
 use crate::indexes::IndexKey;
 use crate::indexes::{Bounds, IndexData};
 use crate::outcomes::Transactions;
-use crate::redo::TableId;
 use crate::table::TableData;
+use crate::table_name::TableId;
 
 /// More single records than this are read as "any row of their table".
 const RECORDS_MAX: usize = 1 << 16;

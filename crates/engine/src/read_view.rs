@@ -4,7 +4,7 @@ use std::sync::Arc;
 use txn::Handle;
 use types::{Snapshot, Timestamp};
 
-use crate::anchor::Anchor;
+use crate::database::Anchor;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::read_set::ReadSet;

@@ -25,8 +25,9 @@ use crate::evictor;
 use crate::former::{Former, Meaning};
 use crate::indexes::{IndexData, build_all};
 use crate::outcomes::Transactions;
-use crate::redo::{self, Operation, TableId};
+use crate::redo::{self, Operation};
 use crate::table::TableData;
+use crate::table_name::TableId;
 use crate::wall_clock::WallClock;
 
 /// Opens the database in the directory `path`.

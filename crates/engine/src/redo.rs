@@ -28,6 +28,7 @@ use types::{Rid, Schema};
 use crate::error::{Error, Result};
 use crate::indexes::KeptIndex;
 use crate::settings::TableSettings;
+use crate::table_name::TableId;
 use crate::wall_clock::Micros;
 
 const INSERT: u8 = 1;
@@ -41,9 +42,6 @@ const TAKEN_BACK: u8 = 8;
 const RENAME: u8 = 9;
 const CREATE_INDEX: u8 = 10;
 const DROP_INDEX: u8 = 11;
-
-/// The number of a table, never used again.
-pub(crate) type TableId = u32;
 
 /// One operation as it was read from a frame.
 pub(crate) enum Operation<'a> {

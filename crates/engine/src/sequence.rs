@@ -24,16 +24,12 @@
 //!
 //! A sequence that is changed gets another table, which its *successor* is from the commit on. Callers that waited
 //! for that go on there.
-use std::sync::{Arc, OnceLock};
-
-use lineage::Cell;
-use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use types::{Column, DataType, Rid, Schema, Timestamp, TxnId, Value};
+use types::{Rid, Timestamp, TxnId, Value};
 
 use crate::error::{Error, Result};
 use crate::isolation::{Durability, Isolation, TransactionOptions};
-use crate::table::{Table, TableData};
+use crate::sequence_options::SequenceOptions;
+use crate::table::{NumbersState, RowCells, Table, row_cells};
 use crate::table_lock::Standing;
 
 /// How many numbers the row is moved on by.
@@ -42,23 +38,6 @@ const STEP: i64 = 32;
 /// Where the row is: the table has only ever had one.
 pub(crate) fn row() -> Rid {
     Rid::base(0, 0)
-}
-
-/// Which numbers a sequence gives out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SequenceOptions {
-    /// smallint, integer or bigint: how far the bounds may lie
-    pub data_type: DataType,
-    /// the first number
-    pub start: i64,
-    /// from one number to the next; negative for a sequence that goes down
-    pub increment: i64,
-    /// the smallest number
-    pub min: i64,
-    /// the largest number
-    pub max: i64,
-    /// whether it begins again at the other bound instead of ending
-    pub cycle: bool,
 }
 
 /// Where a sequence stands.
@@ -81,134 +60,16 @@ pub struct Sequence {
     own: Option<TxnId>,
 }
 
-/// The numbers of a sequence that all its handles share.
-#[derive(Default)]
-pub(crate) struct Numbers {
-    state: Mutex<State>,
-    /// How it was made; of one that was there when the database was opened nothing is known.
-    origin: OnceLock<Origin>,
-    /// What it was changed into: since the commit that took this one away, if there is one.
-    successor: Mutex<Option<Arc<TableData>>>,
-}
-
-/// The making of a sequence.
-struct Origin {
-    maker: TxnId,
-    /// The id of the one that was changed into this one, and so on back to the first.
-    first: u32,
-}
-
-#[derive(Clone, Copy, Default)]
-struct State {
-    /// Whether the rest is known: the row is read when it is asked for.
-    is_known: bool,
-    last: i64,
-    is_called: bool,
-    /// How many numbers after `last` the row is ahead; negative if the row is behind it.
-    ahead: i64,
-    /// The commit of the row, which is waited for before a number is given out.
-    at: Timestamp,
-}
-
-impl Default for SequenceOptions {
-    fn default() -> Self {
-        SequenceOptions { data_type: DataType::BigInt, start: 1, increment: 1, min: 1, max: i64::MAX, cycle: false }
-    }
-}
-
-impl SequenceOptions {
-    /// The smallest and the largest number of a type that a sequence can have.
-    pub fn bounds(data_type: DataType) -> Option<(i64, i64)> {
-        match data_type {
-            DataType::SmallInt => Some((i16::MIN.into(), i16::MAX.into())),
-            DataType::Integer => Some((i32::MIN.into(), i32::MAX.into())),
-            DataType::BigInt => Some((i64::MIN, i64::MAX)),
-            _ => None,
-        }
+impl Table {
+    /// The sequence that this is, if it is one. For one that a transaction may have made or changed itself there is
+    /// [`Transaction::sequence`](crate::Transaction::sequence).
+    pub fn sequence(&self) -> Option<Sequence> {
+        Sequence::of(self, None)
     }
 
-    /// Refuses options that contradict each other, in PostgreSQL's words.
-    pub fn check(&self) -> Result<()> {
-        let SequenceOptions { data_type, start, increment, min, max, .. } = *self;
-        let refuse = |why: String| Err(Error::BadSequence(why));
-        let Some((lowest, highest)) = SequenceOptions::bounds(data_type) else {
-            return refuse("sequence type must be smallint, integer, or bigint".into());
-        };
-        if increment == 0 {
-            return refuse("INCREMENT must not be zero".into());
-        }
-        if max > highest || max < lowest {
-            return refuse(format!("MAXVALUE ({max}) is out of range for sequence data type {data_type}"));
-        }
-        if min < lowest || min > highest {
-            return refuse(format!("MINVALUE ({min}) is out of range for sequence data type {data_type}"));
-        }
-        if min >= max {
-            return refuse(format!("MINVALUE ({min}) must be less than MAXVALUE ({max})"));
-        }
-        if start < min {
-            return refuse(format!("START value ({start}) cannot be less than MINVALUE ({min})"));
-        }
-        if start > max {
-            return refuse(format!("START value ({start}) cannot be greater than MAXVALUE ({max})"));
-        }
-        Ok(())
-    }
-
-    /// The columns of the table that a sequence is.
-    pub(crate) fn schema() -> Schema {
-        let column = |name, data_type| Column { nullable: false, ..Column::new(name, data_type) };
-        let columns =
-            [("last_value", DataType::BigInt), ("log_cnt", DataType::BigInt), ("is_called", DataType::Boolean)];
-        Schema::new(columns.map(|(name, data_type)| column(name, data_type)).into(), &[])
-            .expect("no name is given twice")
-    }
-
-    /// The number after another one, `None` where the sequence ends.
-    fn after(&self, last: i64) -> Option<i64> {
-        let next = last.checked_add(self.increment).filter(|next| (self.min..=self.max).contains(next));
-        let other_bound = if self.increment > 0 { self.min } else { self.max };
-        next.or(self.cycle.then_some(other_bound))
-    }
-
-    /// How many numbers follow this one without reaching a bound, at most as many as are wanted.
-    fn following(&self, last: i64, wanted: i64) -> i64 {
-        let bound = if self.increment > 0 { self.max } else { self.min };
-        let room = (i128::from(bound) - i128::from(last)) / i128::from(self.increment);
-        room.clamp(0, wanted.into()) as i64
-    }
-}
-
-/// What the row says.
-pub(crate) type RowCells = [Cell<'static>; 3];
-
-/// The row of a sequence that goes on after a number, or begins with it.
-pub(crate) fn row_cells(last_value: i64, is_called: bool) -> RowCells {
-    [Cell::Word(last_value as u64), Cell::Word(0), Cell::Word(is_called.into())]
-}
-
-impl Numbers {
-    /// What the row should say, if the numbers given out are beyond it. From here on they are not.
-    pub(crate) fn take_owed(&self) -> Option<RowCells> {
-        let mut state = self.state.lock();
-        let owes = std::mem::take(&mut state.ahead) < 0;
-        owes.then(|| row_cells(state.last, state.is_called))
-    }
-
-    /// Notes which transaction has made this sequence, and from which one.
-    pub(crate) fn note_origin(&self, maker: TxnId, id: u32, before: Option<&TableData>) {
-        let first =
-            before.map_or(id, |before| before.numbers.as_ref().map_or(before.id, |numbers| numbers.first(before.id)));
-        self.origin.get_or_init(|| Origin { maker, first });
-    }
-
-    /// Notes what the sequence becomes, should its changer commit.
-    pub(crate) fn note_successor(&self, successor: &Arc<TableData>) {
-        *self.successor.lock() = Some(successor.clone());
-    }
-
-    fn first(&self, id: u32) -> u32 {
-        self.origin.get().map_or(id, |origin| origin.first)
+    /// The sequence that this is, for a transaction of this id, which may have made or changed it.
+    pub fn sequence_within(&self, transaction: TxnId) -> Option<Sequence> {
+        Sequence::of(self, Some(transaction))
     }
 }
 
@@ -357,7 +218,7 @@ impl Sequence {
         if !(min..=max).contains(&value) {
             return Err(Error::SequenceBounds { sequence: self.name().into(), value, min, max });
         }
-        let set = |state: &mut State, ahead| *state = State { last: value, is_called, ahead, ..*state };
+        let set = |state: &mut NumbersState, ahead| *state = NumbersState { last: value, is_called, ahead, ..*state };
         if self.is_made_by_own() {
             return self.with_state(|state| {
                 set(state, -1);
@@ -371,7 +232,7 @@ impl Sequence {
     }
 
     /// Takes the next number.
-    fn advance(&self, state: &mut State) -> Result<()> {
+    fn advance(&self, state: &mut NumbersState) -> Result<()> {
         if state.is_called {
             let end = || {
                 let is_max = self.options.increment > 0;
@@ -391,7 +252,7 @@ impl Sequence {
     }
 
     /// Changes the numbers, and writes the row that belongs to them in a transaction of its own, which need not be on disk yet.
-    fn write(&self, change: impl FnOnce(&mut State) -> Result<RowCells>) -> Result<Timestamp> {
+    fn write(&self, change: impl FnOnce(&mut NumbersState) -> Result<RowCells>) -> Result<Timestamp> {
         let options =
             TransactionOptions { durability: Durability::Async, ..TransactionOptions::at(Isolation::ReadCommitted) };
         let mut transaction = self.table.database.begin_with(options)?;
@@ -407,7 +268,7 @@ impl Sequence {
         })
     }
 
-    fn with_state<T>(&self, work: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+    fn with_state<T>(&self, work: impl FnOnce(&mut NumbersState) -> Result<T>) -> Result<T> {
         let data = &self.table.data;
         let missing = || Error::NoSuchTable(self.name().into());
         let mut state = data.numbers.as_ref().ok_or_else(missing)?.state.lock();
@@ -415,7 +276,7 @@ impl Sequence {
             let newest = self.table.database.shared.core.transactions.newest(self.own);
             let row = data.storage.read_values(newest, row(), &[0, 2])?.ok_or_else(missing)?;
             let [Value::BigInt(last), Value::Boolean(is_called)] = row[..] else { return Err(missing()) };
-            *state = State { is_known: true, last, is_called, ..State::default() };
+            *state = NumbersState { is_known: true, last, is_called, ..NumbersState::default() };
         }
         work(&mut state)
     }

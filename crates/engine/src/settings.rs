@@ -5,7 +5,7 @@ use lineage::{Layout, TableOptions};
 use serde::{Deserialize, Serialize};
 use types::Timestamp;
 
-use crate::sequence::SequenceOptions;
+use crate::sequence_options::SequenceOptions;
 use crate::wall_clock::{WallClock, wall_time};
 
 /// Records in a range of a sequence, which has one.

@@ -1,10 +1,13 @@
-//! The name of a table, which is read by reference at any time and may be changed while it is.
+//! The number of a table, and its name, which is read by reference at any time and may be changed while it is.
 //!
 //! Names that were replaced stay where they are, as somebody may hold on to them; a table is not renamed so often that they
 //! matter.
 use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
+
+/// The number of a table, never used again.
+pub(crate) type TableId = u32;
 
 /// The table of what the database remembers for those that open it, under a name that SQL has no way to say.
 pub(crate) const REMEMBERED: &str = "\0remembered";

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use durability::{Checkpoints, Device, Log};
 use parking_lot::{Condvar, Mutex};
 
-use super::{CheckpointReport, Taking};
+use super::take::{CheckpointReport, Taking};
 use crate::database::Core;
 use crate::error::Result;
 

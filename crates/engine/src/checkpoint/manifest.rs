@@ -24,9 +24,9 @@ use crate::catalog::Meanings;
 use crate::error::{Error, Result};
 use crate::former::{GivenUp, Meaning};
 use crate::indexes::{IndexData, KeptIndex};
-use crate::redo::TableId;
 use crate::settings::TableSettings;
 use crate::table::TableData;
+use crate::table_name::TableId;
 use crate::wall_clock::Micros;
 
 const VERSION: u32 = 1;

@@ -19,8 +19,8 @@ use crate::former::{GivenUp, Meaning};
 use crate::indexes::{self, IndexKey};
 use crate::outcomes::Transactions;
 use crate::primary_key::PrimaryKey;
-use crate::redo::TableId;
 use crate::table::TableData;
+use crate::table_name::TableId;
 use crate::wall_clock::Micros;
 
 /// What a checkpoint gives recovery to begin with; without one it is empty.
@@ -120,7 +120,7 @@ pub(crate) fn restore(
             data.note_changed_key();
         }
         table.indexes.iter().try_for_each(|index| data.add_known_index(index.clone()))?;
-        let piece = |(range, contents): (usize, &super::RangeContents)| Piece {
+        let piece = |(range, contents): (usize, &super::manifest::RangeContents)| Piece {
             data: data.clone(),
             range,
             blob: contents.blob(),

@@ -24,25 +24,8 @@ use types::{Column, DataType};
 
 use super::definition::{IndexDefinition, IndexExpression, IndexPart};
 use super::{IndexData, IndexKey};
-use crate::error::{Error, Result};
+use crate::error::{Error, ExpressionError, Result};
 use crate::row::Cells;
-
-/// Why an expression can't be compiled, or has no value for a row, in the words of SQL.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct ExpressionError {
-    /// The five characters of PostgreSQL.
-    pub sqlstate: &'static str,
-    /// What it is.
-    pub message: String,
-}
-
-impl ExpressionError {
-    /// An error of this kind.
-    pub fn new(sqlstate: &'static str, message: impl Into<String>) -> ExpressionError {
-        ExpressionError { sqlstate, message: message.into() }
-    }
-}
 
 /// Makes of the text of an expression what works it out.
 pub trait ExpressionCompiler: Send + Sync {

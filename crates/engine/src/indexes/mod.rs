@@ -26,27 +26,16 @@
 //! | module | subject |
 //! |---|---|
 //! | `definition` | what an index is of |
+//! | `data` | an index, and the list of a table's |
 //! | `computed` | keys that are worked out by expressions, and which rows have one |
 //! | `order` | keys that compare as rows do |
 //! | `entries` | the structures of the `index` crate behind one interface |
 //! | `build` | entering what a table has |
 //! | `scan` | reading rows through an index |
 //! | `sweep` | taking out entries that are no longer needed |
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-
-use index::Holder;
-use lineage::Cell;
-use parking_lot::Mutex;
-use smallvec::SmallVec;
-use sync::EpochCell;
-use types::{Column, Rid, Schema, Timestamp, TxnId};
-
-use crate::error::{Error, Result};
-use crate::table_lock::{Standing, TableLock};
-
 mod build;
 mod computed;
+mod data;
 mod definition;
 mod entries;
 mod order;
@@ -54,266 +43,15 @@ mod scan;
 mod sweep;
 
 pub(crate) use build::{build_all, enter_committed, order};
-use computed::Computed;
-pub use computed::{ExpressionCompiler, ExpressionError, RowExpression};
+pub use computed::{ExpressionCompiler, RowExpression};
 pub(crate) use computed::{Keyed, KeysOfBatch, KeysOfRows, ROWS_AT_ONCE};
+pub use data::Index;
+pub(crate) use data::{IndexData, IndexList, Indexes};
 pub(crate) use definition::KeptIndex;
 pub use definition::{IndexDefinition, IndexExpression, IndexMethod, IndexPart};
 pub use entries::Direction;
-use entries::Entries;
 pub(crate) use entries::Entry;
 pub use order::IndexRange;
-use order::KeyShape;
 pub(crate) use order::{Bounds, IndexKey};
 pub use scan::{IndexRows, IndexScan};
 pub(crate) use sweep::sweep;
-
-/// An index of a table.
-pub(crate) struct IndexData {
-    pub(crate) definition: IndexDefinition,
-    /// the columns that a row's key is made of, or worked out from
-    columns: Box<[usize]>,
-    /// a bit for each of these, those beyond the bits of the word sharing some
-    bits: u64,
-    /// the parts of its keys, as if they were columns
-    key_columns: Box<[Column]>,
-    /// `Some` where keys are worked out; compiled before anything is entered
-    computed: Option<OnceLock<Computed>>,
-    shape: KeyShape,
-    pub(crate) entries: Entries,
-    has_changed_keys: AtomicBool,
-    /// Whether it is there: *locked* by the transaction that makes it, *open* for everybody, or *gone*.
-    pub(crate) standing: TableLock,
-    /// The commit that made it, 0 if that was before the database was opened.
-    made_at: AtomicU64,
-    /// The oldest snapshot that it serves: the table's horizon when it was made.
-    from: AtomicU64,
-}
-
-/// A handle to an index; cheap to clone.
-#[derive(Clone)]
-pub struct Index {
-    pub(crate) data: Arc<IndexData>,
-}
-
-impl Index {
-    /// What it is of.
-    pub fn definition(&self) -> &IndexDefinition {
-        &self.data.definition
-    }
-
-    /// Whether its rows can be read in the order of their keys, and ranges of them.
-    pub fn is_ordered(&self) -> bool {
-        self.data.entries.is_ordered()
-    }
-
-    /// The parts of its keys as if they were columns: an expression's name is its text.
-    pub fn key_columns(&self) -> &[Column] {
-        &self.data.key_columns
-    }
-
-    /// The compiled expression that is this part of its keys, if it is none of the columns.
-    pub fn expression(&self, part: usize) -> Option<Arc<dyn RowExpression>> {
-        self.data.computed()?.expression(part).cloned()
-    }
-
-    /// Its compiled predicate, if it is of some rows only.
-    pub fn predicate(&self) -> Option<Arc<dyn RowExpression>> {
-        self.data.computed()?.predicate().cloned()
-    }
-
-    /// The memory that it takes.
-    pub fn bytes(&self) -> u64 {
-        self.data.entries.bytes() as u64
-    }
-}
-
-impl IndexData {
-    /// An index without entries, for everybody or for the transaction that makes it. What it is of is still to be
-    /// [compiled](IndexData::compile).
-    pub(crate) fn new(schema: &Schema, kept: KeptIndex, maker: Option<TxnId>) -> Result<IndexData> {
-        let KeptIndex { definition, has_changed_keys } = kept;
-        let bad = |why: String| Error::BadIndex { index: definition.name.clone(), why };
-        if definition.parts.is_empty() {
-            return Err(bad("it has no columns".into()));
-        }
-        let columns = definition.reads();
-        if let Some(column) = columns.iter().find(|column| **column >= schema.columns().len()) {
-            return Err(bad(format!("there is no column number {column}")));
-        }
-        let key_column = |part: &IndexPart| match part {
-            IndexPart::Column(column) => schema.columns()[*column].clone(),
-            IndexPart::Expression(expression) => Column::new(&expression.text, expression.data_type),
-        };
-        let key_columns: Box<[Column]> = definition.parts.iter().map(key_column).collect();
-        let shape = KeyShape::new(key_columns.iter().map(|column| column.data_type).collect());
-        if definition.method == IndexMethod::Kiss && !shape.is_word() {
-            return Err(bad("access method \"kiss\" takes one column whose values have 64 bits at most".into()));
-        }
-        let entries =
-            Entries::new(definition.method, definition.unique, &shape).map_err(|error| bad(error.to_string()))?;
-        Ok(IndexData {
-            bits: columns.iter().fold(0, |bits, column| bits | 1 << (column % 64)),
-            columns: columns.into(),
-            key_columns,
-            computed: definition.is_computed().then(OnceLock::new),
-            shape,
-            entries,
-            has_changed_keys: AtomicBool::new(has_changed_keys),
-            standing: maker.map_or_else(TableLock::default, TableLock::of),
-            made_at: AtomicU64::new(0),
-            from: AtomicU64::new(0),
-            definition,
-        })
-    }
-
-    /// Makes ready what works its keys out, if they have to be.
-    ///
-    /// # Errors
-    /// [`Error::NoExpressions`] if nobody can; [`Error::BadIndex`] if an expression can't be compiled.
-    pub(crate) fn compile(&self, schema: &Schema, compiler: Option<&dyn ExpressionCompiler>) -> Result<()> {
-        let Some(place) = &self.computed else { return Ok(()) };
-        let compiler = compiler.ok_or_else(|| Error::NoExpressions { index: self.definition.name.clone() })?;
-        let computed = Computed::new(&self.definition, schema.columns(), &self.columns, compiler);
-        let computed =
-            computed.map_err(|error| Error::BadIndex { index: self.definition.name.clone(), why: error.message })?;
-        // An earlier thread that compiled it compiled the same.
-        let _ = place.set(computed);
-        Ok(())
-    }
-
-    /// What works its keys out, where they are not just columns.
-    #[inline]
-    fn computed(&self) -> Option<&Computed> {
-        self.computed.as_ref().map(|place| place.get().expect("it was compiled before it was used"))
-    }
-
-    /// Lets everybody use it, as a commit has made it.
-    pub(crate) fn publish(&self, at: Timestamp) {
-        self.made_at.store(at.0, Ordering::Relaxed);
-        self.standing.unlock();
-    }
-
-    /// What the log and checkpoints keep of it.
-    pub(crate) fn kept(&self) -> KeptIndex {
-        KeptIndex { definition: self.definition.clone(), has_changed_keys: self.has_changed_keys() }
-    }
-
-    /// The columns that a row's key is made of, or worked out from: of an index of columns alone these, in key order.
-    pub(crate) fn columns(&self) -> &[usize] {
-        &self.columns
-    }
-
-    /// Whether one of these columns is one that it reads.
-    pub(crate) fn is_among(&self, mut columns: impl Iterator<Item = usize> + Clone) -> bool {
-        let bits = columns.clone().fold(0, |bits, column| bits | 1 << (column % 64));
-        self.bits & bits != 0 && columns.any(|column| self.columns().contains(&column))
-    }
-
-    /// The key made of the cells of its columns, where it is of nothing else: that of a primary key.
-    #[inline]
-    pub(crate) fn plain_key(&self, cells: &[Cell<'_>]) -> IndexKey {
-        self.shape.key(cells)
-    }
-
-    /// A key for people.
-    pub(crate) fn show(&self, key: &IndexKey) -> String {
-        self.shape.show(key)
-    }
-
-    /// Whether an update, even one that was rolled back, may have given a record another key.
-    pub(crate) fn has_changed_keys(&self) -> bool {
-        self.has_changed_keys.load(Ordering::Acquire)
-    }
-
-    /// To be called before a record is given another key: a thread that sees its version also sees this.
-    pub(crate) fn note_changed_key(&self) {
-        if !self.has_changed_keys() {
-            self.has_changed_keys.store(true, Ordering::Release);
-        }
-    }
-
-    /// Notes the oldest snapshot that it serves, before anybody else may use it.
-    fn serve_from(&self, from: Timestamp) {
-        self.from.store(from.0, Ordering::Relaxed);
-    }
-
-    /// Whether it serves a snapshot: not one that was held already when the index was made and its table kept less, and
-    /// nobody keeps it for what is written after it was dropped.
-    pub(crate) fn serves(&self, at: Timestamp) -> bool {
-        let is_old = at.0 < self.from.load(Ordering::Relaxed);
-        match self.standing.standing() {
-            Standing::Open | Standing::Locked(_) => !is_old,
-            Standing::Gone(gone) => !is_old && at < gone,
-        }
-    }
-
-    /// Enters a record under a key during recovery; returns whether the key has another record.
-    pub(crate) fn enter_again(&self, key: &IndexKey, rid: Rid) -> bool {
-        if !self.definition.unique {
-            self.entries.insert(key, rid);
-            return false;
-        }
-        let mut has_others = false;
-        let entered = self.entries.insert_unique(key, rid, |other| {
-            has_others |= other != rid;
-            Holder::Past
-        });
-        debug_assert!(entered.is_ok(), "no record is said to have the key");
-        has_others
-    }
-}
-
-/// The indexes of a table, those that are being made or dropped included: every writer keeps them all.
-pub(crate) struct IndexList {
-    list: EpochCell<Vec<Arc<IndexData>>>,
-    /// held while the list is exchanged
-    changing: Mutex<()>,
-}
-
-impl Default for IndexList {
-    fn default() -> Self {
-        IndexList { list: EpochCell::new(Vec::new()), changing: Mutex::new(()) }
-    }
-}
-
-/// Some indexes.
-pub(crate) type Indexes = SmallVec<[Arc<IndexData>; 2]>;
-
-impl IndexList {
-    /// All of them.
-    pub(crate) fn all(&self) -> Indexes {
-        self.which(|_| true)
-    }
-
-    /// Those for which `is_wanted` holds.
-    #[inline]
-    pub(crate) fn which(&self, is_wanted: impl Fn(&IndexData) -> bool) -> Indexes {
-        let guard = sync::pin();
-        self.list.load(&guard).iter().filter(|index| is_wanted(index)).cloned().collect()
-    }
-
-    /// Those made at or before a commit, of which everything that committed before it is published. Some that were dropped
-    /// later may be missing.
-    pub(crate) fn made_by(&self, at: Timestamp) -> Indexes {
-        self.which(|index| match index.standing.standing() {
-            Standing::Open => index.made_at.load(Ordering::Relaxed) <= at.0,
-            Standing::Locked(_) | Standing::Gone(_) => false,
-        })
-    }
-
-    pub(crate) fn add(&self, index: Arc<IndexData>) {
-        self.change(|list| list.push(index));
-    }
-
-    pub(crate) fn remove(&self, index: &Arc<IndexData>) {
-        self.change(|list| list.retain(|known| !Arc::ptr_eq(known, index)));
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Vec<Arc<IndexData>>)) {
-        let (_changing, guard) = (self.changing.lock(), sync::pin());
-        let mut list = self.list.load(&guard).clone();
-        change(&mut list);
-        self.list.replace(list, &guard);
-    }
-}

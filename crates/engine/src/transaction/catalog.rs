@@ -32,40 +32,17 @@ use types::{Schema, Snapshot, Timestamp};
 
 use super::Transaction;
 use super::indexes::publish_indexes;
-use crate::anchor::Anchor;
+use super::notes::Step;
 use crate::catalog::{Intent, row_of_name};
+use crate::database::Anchor;
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::indexes::IndexData;
 use crate::isolation::{Isolation, TransactionOptions};
 use crate::redo;
 use crate::settings::{Retention, TableSettings};
 use crate::table::{Table, TableData};
 use crate::table_lock::TableLock;
 use crate::table_name::is_hidden;
-
-/// One thing that a transaction did to the catalog, with what it takes to undo it.
-pub(super) enum Step {
-    /// Nobody else may change what the name means.
-    Claimed(String),
-    /// The name is to mean something else; this was the intent before.
-    Intended(String, Intent),
-    /// The table is this transaction's alone.
-    Locked(Arc<TableData>),
-    Made(Arc<TableData>),
-    /// It is not to be found under any name any more.
-    Dropped(Arc<TableData>),
-    Renamed(Arc<TableData>, String),
-    Set(Arc<TableData>, TableSettings),
-    IndexMade(Arc<TableData>, Arc<IndexData>),
-    IndexDropped(Arc<TableData>, Arc<IndexData>),
-}
-
-/// What a transaction did to the catalog, step by step.
-#[derive(Default)]
-pub(super) struct Changes {
-    steps: Vec<Step>,
-}
 
 /// The table that a name means now and in the transaction's snapshot.
 struct Meanings {

@@ -23,8 +23,8 @@ use index::KeyRids;
 use lineage::Writer;
 use types::{Rid, Timestamp};
 
-use super::catalog::Step;
-use super::{Transaction, Written, neighbours};
+use super::Transaction;
+use super::notes::{Step, Written, neighbours};
 use crate::catalog::row_of_table;
 use crate::database::Database;
 use crate::error::{Error, Result};

@@ -16,21 +16,15 @@ use lineage::{Appended, Change, Hold, Validation, WriteError, Writer};
 use txn::{Place, RowName, WaitError};
 use types::{Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
-use super::{Locked, Transaction};
-use crate::anchor::Anchor;
+use super::Transaction;
+use super::notes::{Locked, Lost};
+use crate::database::Anchor;
 use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::indexes::{IndexKey, Indexes};
 use crate::isolation::{Isolation, LockStrength, LockWait, RowLock};
 use crate::read_view::ReadView;
 use crate::table::{Table, TableData};
-
-/// A row that a transaction could not have, and the one that had it.
-pub(crate) struct Lost {
-    data: Arc<TableData>,
-    rid: Rid,
-    owner: TxnId,
-}
 
 /// What came of trying to get a row.
 pub(super) enum Tried<T> {

@@ -17,18 +17,19 @@
 //! | `sequences` | making, changing and dropping sequences |
 //! | `locks` | waiting for other transactions, and locking rows without a change |
 //! | `savepoint` | taking back a part |
-//! | `finish` | commit and rollback |
-//! | `seen` | what a partition commit depends on |
+//! | `commit` | the commit, step by step, and the rollback |
+//! | `depend`, `seen` | what a partition commit depends on |
+//! | `notes` | what it notes of its work |
 use std::cell::{Cell as Shell, OnceCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineage::{Appended, Cell, View, value_of_cell};
+use lineage::{Cell, View, value_of_cell};
 use smallvec::SmallVec;
 use txn::Handle;
 use types::{Command, Rid, Snapshot, Timestamp, TxnId, Value};
 
-use crate::anchor::Anchor;
+use crate::database::Anchor;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::indexes::IndexKey;
@@ -41,21 +42,22 @@ use crate::table::{ScanOptions, Table, TableData, TableScan};
 
 mod batch;
 mod catalog;
-mod finish;
+mod commit;
+mod depend;
 mod indexes;
 mod keys;
 mod locks;
+mod notes;
 mod savepoint;
 mod seen;
 mod sequences;
 mod tables;
 mod write;
 
-use catalog::{Changes, Step};
 pub use locks::Interrupter;
-pub(crate) use locks::Lost;
-use savepoint::Marks;
-pub use savepoint::Savepoint;
+pub(crate) use notes::Lost;
+pub use notes::Savepoint;
+use notes::{Changes, Locked, Marks, Step, Written};
 use seen::Seen;
 
 /// A transaction: it sees what its [`Isolation`] promises, and its own writes. Dropped without a commit it rolls back.
@@ -105,21 +107,6 @@ pub struct Transaction {
     has_lost: Shell<bool>,
     /// The transaction that it lost a row to.
     lost: Option<Lost>,
-}
-
-/// Records that a transaction wrote, `table` being the position of their table in its list.
-enum Written {
-    /// `count` records inserted in neighbouring slots from `first` on.
-    Inserts { table: u32, first: Rid, count: u32 },
-    /// Versions appended to one record.
-    Versions { table: u32, rid: Rid, appended: Appended },
-}
-
-/// A row locked for update.
-struct Locked {
-    table: u32,
-    rid: Rid,
-    appended: Appended,
 }
 
 /// A place in the transaction table, not yet a transaction.
@@ -361,9 +348,4 @@ impl Transaction {
             self.tables.len() - 1
         }) as u32
     }
-}
-
-/// The Rids of `count` neighbouring slots.
-fn neighbours(first: Rid, count: u32) -> impl Iterator<Item = Rid> {
-    (0..count as usize).map(move |i| Rid::base(first.range(), first.slot() + i))
 }

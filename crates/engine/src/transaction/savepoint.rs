@@ -5,24 +5,10 @@
 //! redo; where that has partly gone to the log, the log is told from which byte on it does not hold.
 use types::StartTime;
 
-use super::{Transaction, Written, neighbours};
+use super::Transaction;
+use super::notes::{Marks, Savepoint, Written, neighbours};
 use crate::error::{Error, Result};
 use crate::redo;
-
-/// A point in a transaction to which it can be rolled back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Savepoint(u64);
-
-/// How far a transaction's lists were.
-#[derive(Clone, Copy)]
-pub(super) struct Marks {
-    written: usize,
-    locked: usize,
-    shared: usize,
-    catalog: usize,
-    /// bytes of redo, those in the log included
-    redo: u64,
-}
 
 impl Transaction {
     /// A point to which the transaction can be rolled back, as often as is wanted.
@@ -95,7 +81,7 @@ impl Transaction {
         self.forget_keys(marks.written);
         let id = self.id();
         for written in self.written.drain(marks.written..) {
-            stamp(&sync::pin(), &self.tables, id, &written, StartTime::TOMBSTONE);
+            written.stamp(&sync::pin(), &self.tables, id, StartTime::TOMBSTONE);
         }
         self.unlock(marks.locked, marks.shared);
         self.take_catalog_back(marks.catalog);
@@ -149,25 +135,6 @@ impl Transaction {
                     key.ok().flatten().flatten().into_iter().for_each(|key| index.entries.remove(&key, rid));
                 }
             }
-        }
-    }
-}
-
-/// Stamps records that a transaction wrote with its outcome.
-pub(super) fn stamp(
-    guard: &sync::Guard,
-    tables: &[std::sync::Arc<crate::table::TableData>],
-    id: types::TxnId,
-    written: &Written,
-    stamp: u64,
-) {
-    match *written {
-        Written::Inserts { table, first, count } => {
-            let storage = &tables[table as usize].storage;
-            neighbours(first, count).for_each(|rid| storage.stamp_insert(guard, rid, id, stamp));
-        }
-        Written::Versions { table, rid, appended } => {
-            tables[table as usize].storage.stamp_versions(guard, rid, appended, id, stamp);
         }
     }
 }

@@ -9,9 +9,10 @@ use types::{Rid, Timestamp, TxnId};
 use super::{Step, Transaction};
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::sequence::{self, RowCells, Sequence, SequenceOptions};
+use crate::sequence::{self, Sequence};
+use crate::sequence_options::SequenceOptions;
 use crate::settings::{Retention, TableSettings};
-use crate::table::{Table, TableData};
+use crate::table::{Numbers, RowCells, Table, TableData, row_cells};
 use crate::table_lock::Standing;
 
 impl Transaction {
@@ -87,7 +88,7 @@ impl Transaction {
             before.note_successor(&data);
         }
         self.enter(&data)?;
-        let row = self.insert_cells(&data, &sequence::row_cells(value, is_called), None)?;
+        let row = self.insert_cells(&data, &row_cells(value, is_called), None)?;
         debug_assert_eq!(row, sequence::row(), "nothing else was ever put in");
         Ok(())
     }
@@ -127,7 +128,7 @@ impl Transaction {
         });
         let own: Vec<Arc<TableData>> = own.filter(|table| table.is_sequence()).cloned().collect();
         for data in own {
-            if let Some(row) = data.numbers.as_ref().and_then(sequence::Numbers::take_owed) {
+            if let Some(row) = data.numbers.as_ref().and_then(Numbers::take_owed) {
                 self.enter(&data)?;
                 self.write_sequence(&data, &row)?;
             }

@@ -11,8 +11,8 @@ use txn::RowName;
 use types::{Timestamp, TxnId};
 
 use super::{Step, Transaction};
-use crate::anchor::Anchor;
 use crate::catalog::row_of_table;
+use crate::database::Anchor;
 use crate::error::{Error, Result};
 use crate::isolation::Isolation;
 use crate::table::{Table, TableData};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use lineage::{Cell, View};
 use types::{Rid, Snapshot, Timestamp};
 
-use super::Verification;
+use super::report::Verification;
 use crate::error::Result;
 use crate::indexes::{IndexData, IndexKey, Keyed, KeysOfRows};
 use crate::outcomes::Transactions;

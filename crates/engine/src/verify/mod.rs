@@ -30,26 +30,12 @@ use crate::evictor::budget_of;
 use crate::table::TableData;
 
 mod index;
+mod report;
 mod rows;
+
+pub use report::Verification;
 #[cfg(test)]
 mod tests;
-
-/// What was looked at, and what is wrong.
-#[derive(Clone, Debug, Default)]
-pub struct Verification {
-    /// tables, those that are gone and kept for their past included
-    pub tables: u64,
-    /// rows of the newest versions
-    pub rows: u64,
-    /// versions of rows, the newest ones included
-    pub versions: u64,
-    /// entries of indexes
-    pub index_entries: u64,
-    /// bytes of checkpoints
-    pub checkpoint_bytes: u64,
-    /// each with its place
-    pub faults: Vec<String>,
-}
 
 /// Faults of one table and kind that are told; more are counted.
 const FAULTS_MAX: usize = 20;

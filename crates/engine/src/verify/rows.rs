@@ -1,7 +1,7 @@
 //! Pages against what they say of themselves, and versions against the constraints of their table.
 use lineage::Cell;
 
-use super::Verification;
+use super::report::Verification;
 use crate::error::Result;
 use crate::outcomes::Transactions;
 use crate::table::TableData;

@@ -9,9 +9,8 @@ use types::{Column, DataType, Rid, Schema, Timestamp, Value};
 
 use super::Verification;
 use crate::database::Database;
-use crate::indexes::{
-    ExpressionCompiler, ExpressionError, IndexData, IndexDefinition, IndexExpression, IndexMethod, RowExpression,
-};
+use crate::error::ExpressionError;
+use crate::indexes::{ExpressionCompiler, IndexData, IndexDefinition, IndexExpression, IndexMethod, RowExpression};
 use crate::isolation::TransactionOptions;
 use crate::table::Table;
 

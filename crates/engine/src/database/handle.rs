@@ -15,10 +15,17 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use sync::{CachePadded, thread_slot};
 
-use crate::database::{Database, Shared};
+use super::shared::Shared;
 
 /// How many threads count apart from each other.
 const ANCHORS: usize = 64;
+
+/// A database. Clones are handles to the same one; it is closed when the last handle, of the database, a table, a
+/// scan or a transaction, is dropped.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) shared: Anchors,
+}
 
 /// The counters of a database.
 #[derive(Clone)]

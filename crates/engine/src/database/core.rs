@@ -1,0 +1,68 @@
+//! What the background threads need of a database.
+use std::sync::{Arc, OnceLock};
+
+use lineage::{Kept, MemoryBudget, TableOptions};
+use txn::TransactionTable;
+use types::Timestamp;
+
+use crate::catalog::{Catalog, Meanings};
+use crate::indexes::ExpressionCompiler;
+use crate::outcomes::Transactions;
+use crate::settings::Retention;
+use crate::table::TableData;
+use crate::table_name::TableId;
+use crate::wall_clock::WallClock;
+
+/// What the merge thread needs of a database.
+pub(crate) struct Core {
+    pub(crate) transactions: Transactions,
+    pub(crate) catalog: Catalog,
+    pub(crate) table_options: TableOptions,
+    pub(crate) budget: Arc<MemoryBudget>,
+    pub(crate) clock: WallClock,
+    pub(super) expressions: OnceLock<Arc<dyn ExpressionCompiler>>,
+}
+
+impl Core {
+    pub(crate) fn new(
+        newest: Timestamp,
+        meanings: Meanings,
+        next_table: TableId,
+        table_options: TableOptions,
+        budget: Arc<MemoryBudget>,
+        clock: WallClock,
+    ) -> Arc<Core> {
+        Arc::new(Core {
+            transactions: Transactions(TransactionTable::starting_at(newest)),
+            catalog: Catalog::new(meanings, next_table),
+            table_options,
+            budget,
+            clock,
+            expressions: OnceLock::new(),
+        })
+    }
+
+    /// What works out the expressions of indexes.
+    pub(crate) fn expressions(&self) -> Option<&dyn ExpressionCompiler> {
+        self.expressions.get().map(|compiler| &**compiler)
+    }
+
+    /// What tells the tables and transactions of this database from those of others.
+    pub(crate) fn home(&self) -> usize {
+        Arc::as_ptr(&self.budget).addr()
+    }
+
+    /// The snapshots for which a table has to keep its rows: by its retention, and by those in use now. From here
+    /// on no transaction can begin to read another one.
+    pub(crate) fn kept(&self, table: &TableData) -> Kept {
+        let transactions = &self.transactions.0;
+        let horizon = match table.settings().retention {
+            // Nothing more is given up, so nobody has to be looked for.
+            Retention::Forever => return table.storage.kept(),
+            retention => retention.kept_from(&self.clock),
+        };
+        // Snapshots in use stay, in every table: a transaction that holds one may begin to read this table at any
+        // time.
+        table.storage.raise_horizon(horizon, || transactions.snapshots_in_use())
+    }
+}

@@ -1,0 +1,30 @@
+//! What all handles of a database share.
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+use std::time::Instant;
+
+use durability::Log;
+use parking_lot::Mutex;
+
+use super::core::Core;
+use crate::archive::Archiver;
+use crate::checkpoint::Checkpointer;
+use crate::merger::MergePool;
+
+/// What all handles of a database share.
+pub(crate) struct Shared {
+    // Dropped first: the merge threads end before the log is closed.
+    pub(crate) merges: MergePool,
+    pub(crate) core: Arc<Core>,
+    /// Dropped before the log as well.
+    pub(crate) checkpointer: Option<Checkpointer>,
+    /// After it, as it gives segments up, and before the log.
+    pub(crate) archiver: Option<Archiver>,
+    pub(crate) log: Option<Arc<Log>>,
+    /// See [`Database::set_default_isolation`].
+    pub(super) default_isolation: AtomicU8,
+    /// See [`Database::memory_limit_at_opening_bytes`].
+    pub(super) memory_limit_at_opening: Option<u64>,
+    /// When memory was last reclaimed in vain for a statement that needed it.
+    pub(crate) making_room: Mutex<Option<Instant>>,
+}

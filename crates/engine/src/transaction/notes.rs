@@ -1,0 +1,90 @@
+//! What a transaction notes of its work: what to stamp, what to give back, and how far it was at its savepoints.
+use std::sync::Arc;
+
+use lineage::Appended;
+use types::{Rid, TxnId};
+
+use crate::catalog::Intent;
+use crate::indexes::IndexData;
+use crate::settings::TableSettings;
+use crate::table::TableData;
+
+/// Records that a transaction wrote, `table` being the position of their table in its list.
+pub(super) enum Written {
+    /// `count` records inserted in neighbouring slots from `first` on.
+    Inserts { table: u32, first: Rid, count: u32 },
+    /// Versions appended to one record.
+    Versions { table: u32, rid: Rid, appended: Appended },
+}
+
+impl Written {
+    /// Stamps the records with the outcome of the transaction `id`, whose list of tables this is.
+    pub(super) fn stamp(&self, guard: &sync::Guard, tables: &[Arc<TableData>], id: TxnId, stamp: u64) {
+        match *self {
+            Written::Inserts { table, first, count } => {
+                let storage = &tables[table as usize].storage;
+                neighbours(first, count).for_each(|rid| storage.stamp_insert(guard, rid, id, stamp));
+            }
+            Written::Versions { table, rid, appended } => {
+                tables[table as usize].storage.stamp_versions(guard, rid, appended, id, stamp);
+            }
+        }
+    }
+}
+
+/// The Rids of `count` neighbouring slots.
+pub(super) fn neighbours(first: Rid, count: u32) -> impl Iterator<Item = Rid> {
+    (0..count as usize).map(move |i| Rid::base(first.range(), first.slot() + i))
+}
+
+/// A row locked for update.
+pub(super) struct Locked {
+    pub(super) table: u32,
+    pub(super) rid: Rid,
+    pub(super) appended: Appended,
+}
+
+/// A row that a transaction could not have, and the one that had it.
+pub(crate) struct Lost {
+    pub(super) data: Arc<TableData>,
+    pub(super) rid: Rid,
+    pub(super) owner: TxnId,
+}
+
+/// One thing that a transaction did to the catalog, with what it takes to undo it.
+pub(super) enum Step {
+    /// Nobody else may change what the name means.
+    Claimed(String),
+    /// The name is to mean something else; this was the intent before.
+    Intended(String, Intent),
+    /// The table is this transaction's alone.
+    Locked(Arc<TableData>),
+    Made(Arc<TableData>),
+    /// It is not to be found under any name any more.
+    Dropped(Arc<TableData>),
+    Renamed(Arc<TableData>, String),
+    Set(Arc<TableData>, TableSettings),
+    IndexMade(Arc<TableData>, Arc<IndexData>),
+    IndexDropped(Arc<TableData>, Arc<IndexData>),
+}
+
+/// What a transaction did to the catalog, step by step.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) steps: Vec<Step>,
+}
+
+/// A point in a transaction to which it can be rolled back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Savepoint(pub(super) u64);
+
+/// How far a transaction's lists were.
+#[derive(Clone, Copy)]
+pub(super) struct Marks {
+    pub(super) written: usize,
+    pub(super) locked: usize,
+    pub(super) shared: usize,
+    pub(super) catalog: usize,
+    /// bytes of redo, those in the log included
+    pub(super) redo: u64,
+}
