@@ -29,7 +29,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
     let cli = match args::parse(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version come this way too, with the status 0. If they can't be written, nobody is listening.
+            // Help and version come this way too, with the status 0. If they can't be written, there is no reader.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }

@@ -43,7 +43,7 @@ pub struct Settings {
     pub style: Style,
     /// Whether errors may be coloured.
     pub err_color: bool,
-    /// Whether someone types the statements: tags are then written in every format.
+    /// Whether a user types the statements: tags are then written in every format.
     pub interactive: bool,
     /// Whether long statements that read or write files show a bar.
     pub bars: bool,

@@ -42,7 +42,7 @@ pub(crate) struct Append {
     /// Where the frames of the segment start, and where they end at the latest unless there is only one.
     frames_start: u64,
     frames_limit: u64,
-    /// There is a commit in the buffer that nobody waits for.
+    /// There is a commit in the buffer that no thread waits for.
     has_unawaited: bool,
     /// The segment takes no more frames but reserved ones; the next segment must be begun.
     is_sealed: bool,
@@ -266,8 +266,8 @@ impl Append {
         Entry { tag, payload_checksum, depends_on, dependencies: None, ..entry }
     }
 
-    /// Notes that nobody waits for what was just appended. Whether it is the first such commit in the buffer: then somebody has
-    /// to be told that the buffer is to be flushed.
+    /// Notes that no thread waits for the commit that was just appended. Returns whether it is the first such
+    /// commit in the buffer: then the flusher has to be told that the buffer is to be flushed.
     pub(crate) fn is_first_unawaited(&mut self) -> bool {
         !std::mem::replace(&mut self.has_unawaited, true)
     }
@@ -354,7 +354,7 @@ impl Append {
 
     /// Returns how many data frames the transaction had.
     fn end_transaction(&mut self, txn: u64, lsn: Lsn) -> u32 {
-        // Most transactions have none, and nobody else has any either.
+        // Most transactions have none, and then no other transaction has any either.
         let open = if self.open.is_empty() { None } else { self.open.remove(&txn) };
         self.needed_for(lsn, open.as_ref().map(|open| open.first_segment));
         open.map_or(0, |open| open.data_frames)

@@ -19,12 +19,12 @@ pub trait Device: Send + Sync + 'static {
     /// The directory in words, for messages.
     fn location(&self) -> String;
 
-    /// Takes the exclusive lock of the directory, held until the returned value is dropped.
-    /// Fails at once with [`io::ErrorKind::WouldBlock`] if somebody else holds it.
+    /// Takes the exclusive lock of the directory, held until the returned value is dropped. Fails at once with
+    /// [`io::ErrorKind::WouldBlock`] if another process holds it.
     fn lock(&self) -> io::Result<Box<dyn DirectoryLock>>;
 
     /// Takes the shared lock of a directory that may not be written to. Fails with [`io::ErrorKind::WouldBlock`] if
-    /// somebody holds the exclusive lock.
+    /// another process holds the exclusive lock.
     fn lock_shared(&self) -> io::Result<Box<dyn DirectoryLock>>;
 
     /// The names of all files, in no particular order.

@@ -1,4 +1,5 @@
-//! The thread that flushes what nobody waits for, so that an async commit is on disk after a bounded time.
+//! The thread that flushes commits that no thread waits for, so that an async commit is on disk after a bounded
+//! time.
 //!
 //! ```text
 //!   asleep          until an async commit finds it so and wakes it
@@ -7,7 +8,8 @@
 //!   nothing left    asleep again
 //! ```
 //!
-//! While commits keep coming nobody wakes anybody: the first one that a flush takes looks at a flag that does not change.
+//! While commits keep coming no thread is woken: the first commit that a flush takes looks at a flag that does not
+//! change.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -24,7 +26,7 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// Called after an append that nobody waits for.
+    /// Called after an append that no thread waits for.
     pub(crate) fn ring(&self, thread: &Thread) {
         // Either we see it asleep, or it sees our frame before it sleeps: both write, fence, and then look.
         fence(Ordering::SeqCst);

@@ -23,7 +23,7 @@ use sync::CachePadded;
 
 use crate::Lsn;
 
-/// No LSN may be as far ahead of the first missing one: it is a number that nobody took.
+/// No LSN may be as far ahead of the first missing one: such a number was never taken.
 pub(crate) const AHEAD_MAX: u64 = 1 << 32;
 
 /// The largest LSN with nothing missing before it, and what is on disk beyond.

@@ -11,9 +11,10 @@
 //! are the segments where they lie, each under a header with its new number. Nothing is copied, and no more files are open
 //! at a time than are read; [`gather_log`] makes files of it.
 //!
-//! Two segments with frames in one place belong to two lives of the log, as after a restored copy that went its own way.
-//! That is refused, as nobody knows which one is meant. Whether what was found is enough, whole, and of one life is
-//! checked once more when the log is read: every segment names the salt and the end of the one before it.
+//! Two segments with frames in one place belong to two lives of the log, as after a restored copy that went its own
+//! way. That is refused, as it can't be told which one is meant. Whether what was found is enough, whole, and of
+//! one life is checked once more when the log is read: every segment names the salt and the end of the one before
+//! it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -55,10 +56,11 @@ pub struct GatheredLog {
 }
 
 impl GatheredLog {
-    /// Puts log `number` together, or the one log that is there, out of what is in `sources`: archives, and the directory of
-    /// a log that nobody has open. It begins at `below`: what stands at or after it is handed over, and if part of that is
-    /// missing it is an error. Segments that end before it are left out where `is_short` says so. Data frames of a
-    /// transaction may stand in one of these, which reading tells ([`LogError::Corrupt`]); then all must be taken.
+    /// Puts log `number` together, or the one log that is there, out of what is in `sources`: archives, and the
+    /// directory of a log that is not open. It begins at `below`: what stands at or after it is handed over, and if
+    /// part of that is missing it is an error. Segments that end before it are left out where `is_short` says so.
+    /// Data frames of a transaction may stand in one of these, which reading tells ([`LogError::Corrupt`]); then
+    /// all must be taken.
     pub fn new(sources: &[Arc<dyn Device>], number: Option<u64>, below: Lsn, is_short: bool) -> Result<GatheredLog> {
         let mut partitions: BTreeMap<u64, Partition> = BTreeMap::new();
         let mut log = number;

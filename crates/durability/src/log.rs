@@ -318,12 +318,12 @@ impl Log {
         }
     }
 
-    /// Waits until a flush of a partition is on disk, and all before it. Flushes if nobody else does.
+    /// Waits until a flush of a partition is on disk, and all before it. Flushes if no other thread does.
     pub fn wait_partition(&self, partition: usize, flush: u64) -> Result<()> {
         self.partition(partition)?.wait_written(&self.shared.common, flush)
     }
 
-    /// Waits until every LSN up to `lsn` is on disk. Flushes if nobody else does.
+    /// Waits until every LSN up to `lsn` is on disk. Flushes if no other thread does.
     pub fn wait_stable(&self, lsn: Lsn) -> Result<()> {
         self.wait_stable_until(lsn, None).map(drop)
     }
@@ -436,7 +436,7 @@ impl Log {
         LogStats { bytes, frames, syncs, segments }
     }
 
-    /// Wakes the flusher for a commit that nobody waits for. The first of a flush does for all.
+    /// Wakes the flusher for a commit that no thread waits for. The first of a flush does for all.
     fn ring(&self, pushed: &Pushed) {
         if pushed.is_first_unawaited
             && let Some(flusher) = &self.flusher

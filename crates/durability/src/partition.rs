@@ -196,7 +196,7 @@ impl Partition {
         }
     }
 
-    /// Waits until flush number `flush` is on disk. Flushes if nobody else does.
+    /// Waits until flush number `flush` is on disk. Flushes if no other thread does.
     pub(crate) fn wait_written(&self, common: &Common, flush: u64) -> Result<()> {
         self.wait_for(common, Target::Flush(flush), || self.flush(common))
     }

@@ -1,9 +1,9 @@
 //! The memory of a failure: nothing is acknowledged after it.
 //!
-//! After a failed write or sync nobody knows what is on disk, and asking again proves nothing. So the first failure of
-//! any partition poisons the whole log: the thread that met it is told the cause, all others from then on
-//! [`LogError::Poisoned`], except for commits that were stable before. A full disk does not poison
-//! (`partition.rs`). A panic while flushing does, as frames may have been taken that nobody will write.
+//! After a failed write or sync it is unknown what is on disk, and asking again proves nothing. So the first
+//! failure of any partition poisons the whole log: the thread that met it is told the cause, all others from then
+//! on [`LogError::Poisoned`], except for commits that were stable before. A full disk does not poison
+//! (`partition.rs`). A panic while flushing does, as frames may have been taken that will never be written.
 
 use std::sync::OnceLock;
 

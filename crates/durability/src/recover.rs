@@ -183,9 +183,10 @@ pub fn read_log<E>(
     if merge.next <= until { Err(merge.missing(until).into()) } else { Ok(()) }
 }
 
-/// Hands over the commits of `range` up to the first that is missing, of a log that nobody appends to, and returns the last LSN of
-/// the range before that. All up to `proven` is known to have been there, or without it all that a frame says to have been:
-/// if one of them is missing, it is damage. `progress` is told the bytes read and the bytes to read.
+/// Hands over the commits of `range` up to the first that is missing, of a log that is not appended to, and returns
+/// the last LSN of the range before that. All up to `proven` is known to have been there, or without it all that a
+/// frame says to have been: if one of them is missing, it is damage. `progress` is told the bytes read and the
+/// bytes to read.
 ///
 /// A partition commit may come that stands a little behind the range.
 pub fn read_log_to_gap<E>(

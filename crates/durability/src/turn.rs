@@ -88,9 +88,9 @@ impl Sleepers {
 }
 
 impl Turn {
-    /// Returns once `is_reached()` or `is_over()`, leading by `lead` whenever nobody else does, or with the error of
-    /// its own `lead`. Neither must become false again. After a `lead` that failed others lead in their turn. `room` is that of
-    /// what is to be reached, `next_room` that of the next flush to be done.
+    /// Returns once `is_reached()` or `is_over()`, leading by `lead` whenever no other thread does, or with the
+    /// error of its own `lead`. Neither must become false again. After a `lead` that failed others lead in their
+    /// turn. `room` is that of what is to be reached, `next_room` that of the next flush to be done.
     pub(crate) fn wait_for<E>(
         &self,
         room: Room,
@@ -112,7 +112,7 @@ impl Turn {
             }
         }
         if !is_reached() {
-            // It may have been woken to lead, and nobody else was.
+            // It may have been woken to lead, and no other thread was.
             self.rooms.iter().for_each(|room| room.wake(ALL));
         }
         Ok(())

@@ -298,7 +298,7 @@ fn commits_share_syncs() {
     assert!(log.is_stable(100), "the leader flushed for all");
 }
 
-/// An async commit that nobody waits for is on disk after a while all the same, also after a pause.
+/// An async commit that no thread waits for is on disk after a while all the same, also after a pause.
 #[test]
 fn the_flusher_bounds_how_long_an_async_commit_waits() {
     let (device, ledger) = (FaultyDevice::new(0), Ledger::default());

@@ -33,7 +33,7 @@ pub(crate) fn together<T: Send + Sync + 'static, P: FnOnce(&T) + Send + 'static>
     shared
 }
 
-/// Lets all grace periods pass, where nobody has pinned the epoch.
+/// Lets all grace periods pass, where no thread has pinned the epoch.
 pub(crate) fn end_grace_periods() {
     (0..16).for_each(|_| drop(sync::pin()));
 }

@@ -106,7 +106,7 @@ impl<K: Hash + Eq + Clone> HashIndex<K> {
         self.map.len()
     }
 
-    /// Passes on every key with its Rids, newest first: all of them if nobody adds or removes one meanwhile.
+    /// Passes on every key with its Rids, newest first: all of them if none is added or removed meanwhile.
     pub fn for_each(&self, mut visit: impl FnMut(&K, &[Rid])) {
         self.map.iter_sync(|key, rids| {
             visit(key, &rids.iter().rev().copied().collect::<Vec<_>>());

@@ -251,7 +251,7 @@ fn replace(value: &AtomicU64, guard: &Guard, successor: u64) {
     unsafe { retire(old, guard) };
 }
 
-/// Frees what a value stands for when nobody can look at it any more.
+/// Frees the memory of a value when no thread can look at it any more.
 ///
 /// # Safety
 ///

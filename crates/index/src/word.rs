@@ -287,12 +287,12 @@ impl<const WORDS: usize> WordIndex<WORDS> {
         self.root.load(&guard).each_segment().map(|segment| of(&guard, unsafe { &*segment })).sum()
     }
 
-    /// How many keys there are, counted bucket by bucket: exact if nobody adds or removes one meanwhile.
+    /// How many keys there are, counted bucket by bucket: exact if none is added or removed meanwhile.
     pub fn len(&self) -> usize {
         self.sum(|_, segment| segment.all_buckets().map(Bucket::len).sum())
     }
 
-    /// Passes on every key with its Rids, newest first: all of them if nobody adds or removes one meanwhile.
+    /// Passes on every key with its Rids, newest first: all of them if none is added or removed meanwhile.
     pub fn for_each(&self, mut visit: impl FnMut(&[u64; WORDS], &[Rid])) {
         let guard = sync::pin();
         let mut listed = Vec::new();
@@ -333,7 +333,8 @@ impl<const WORDS: usize> Drop for WordIndex<WORDS> {
     fn drop(&mut self) {
         let guard = sync::pin();
         for segment in self.root.load(&guard).each_segment() {
-            // SAFETY: the pointer comes from a box, is here once, and `&mut self` proves that nobody uses the index.
+            // SAFETY: the pointer comes from a box, is here once, and `&mut self` proves that the index is not in
+            // use.
             let segment = unsafe { Box::from_raw(segment) };
             for (_, value) in segment.all_buckets().flat_map(Bucket::entries) {
                 // SAFETY: the same is true of the entry, which goes with the segment.

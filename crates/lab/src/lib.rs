@@ -6,7 +6,7 @@
 //!
 //! - [`figures`]: what is compared takes turns; medians beside what ran with them, as a table or as JSON lines.
 //! - [`index`]: the benchmark of the indexes, `lstore bench index`.
-//! - [`baselines`]: what the papers measured against and nobody publishes.
+//! - [`baselines`]: unpublished structures that the papers measured against.
 #![forbid(unsafe_code)]
 
 pub mod baselines;

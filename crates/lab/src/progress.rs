@@ -12,7 +12,7 @@ pub trait Progress: Sync {
     fn finish(&self, note: &str);
 }
 
-/// Tells nobody.
+/// Shows no progress.
 pub struct Quiet;
 
 impl Progress for Quiet {

@@ -6,9 +6,9 @@
 //!                      registry ◀── cancel requests, shutdown, the watch over clients that have gone
 //! ```
 //!
-//! Every connection has a thread of its own, which blocks where its session blocks: for a lock, for the disk, for its client.
-//! So a client that stalls keeps nobody else waiting, a statement by key is answered without being handed from thread to
-//! thread, and analytical queries compute on DataFusion's own threads meanwhile.
+//! Every connection has a thread of its own, which blocks where its session blocks: for a lock, for the disk, for
+//! its client. So a client that stalls delays no other client, a statement by key is answered without being handed
+//! from thread to thread, and analytical queries compute on DataFusion's own threads meanwhile.
 //!
 //! The modules: `wire` is bytes, `values` the forms of values, `startup` the beginning of a connection, `simple`
 //! and `extended` the two ways to run statements, `copy_in` rows from a client, `registry` the connections, `watch`

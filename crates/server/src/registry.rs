@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     busy_since: AtomicU64,
     /// The client's next messages, as far as they are read already: a [`Behind`].
     behind: AtomicU8,
-    /// Held while somebody takes bytes from the stream, or looks at them.
+    /// Held by the thread that takes bytes from the stream, or looks at them.
     reading: Mutex<()>,
 }
 
@@ -52,7 +52,7 @@ impl Read for Source {
     }
 }
 
-/// A number that nobody can guess: what the system's hash makes of nothing, under keys that it draws at random.
+/// A number that can't be guessed: the system's hash of nothing, under keys that it draws at random.
 fn secret() -> u32 {
     let hash = RandomState::new().build_hasher().finish();
     u32::try_from(hash >> 32).unwrap_or(0)

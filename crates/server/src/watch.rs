@@ -59,7 +59,7 @@ fn has_gone(entry: &Entry) -> bool {
     match peeked {
         Ok(0) => true,
         Ok(_) => {
-            // This does not wait, as nobody takes the bytes meanwhile.
+            // This does not wait, as no other thread takes the bytes meanwhile.
             let mut bytes = [0; PEEKED_BYTES];
             let count = entry.stream().peek(&mut bytes).unwrap_or(0);
             Behind::of(&bytes[..count]) == Behind::Farewell

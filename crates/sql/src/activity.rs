@@ -171,7 +171,8 @@ impl Activity {
     }
 }
 
-/// The sessions of the process. Only where they begin and end is written here, and where somebody asks for all of them.
+/// The sessions of the process. It is written only where they begin and end, and read where all of them are asked
+/// for.
 static SESSIONS: Mutex<Vec<Weak<Activity>>> = Mutex::new(Vec::new());
 
 /// A session's activity, to be asked for until [`leave`].

@@ -1,5 +1,5 @@
-//! Statements that a client sends together, in one message or before it asks for an answer, are one transaction though
-//! nobody has said `BEGIN`, as in PostgreSQL: all of them take effect, or none.
+//! Statements that a client sends together, in one message or before it asks for an answer, are one transaction
+//! without `BEGIN`, as in PostgreSQL: all of them take effect, or none.
 use crate::block::Block;
 use crate::control::Control;
 use crate::copy::input::NoInput;
@@ -20,7 +20,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a transaction is open that nobody has begun by a statement.
+    /// Whether a transaction is open that no statement has begun.
     pub fn is_implicit(&self) -> bool {
         self.block.as_ref().is_some_and(Block::is_implicit)
     }

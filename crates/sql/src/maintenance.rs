@@ -1,4 +1,4 @@
-//! `VACUUM` and `ANALYZE`, which have nothing to do here: merges and statistics need nobody to ask for them. They are taken
+//! `VACUUM` and `ANALYZE`, which have nothing to do here: merges and statistics need no request. They are accepted
 //! so that programs which keep house in PostgreSQL go on, and look whether the tables are there.
 //!
 //! ```text

@@ -6,7 +6,7 @@ use engine::Isolation;
 /// The levels by SQL's names. Each protects from what the ones before it do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IsolationLevel {
-    /// Taken for READ COMMITTED, as in PostgreSQL: nobody reads what is not committed.
+    /// Taken for READ COMMITTED, as in PostgreSQL: uncommitted rows are never read.
     ReadUncommitted,
     ReadCommitted,
     RepeatableRead,

@@ -57,7 +57,8 @@ impl Lease {
         Ok(Lease(shared))
     }
 
-    /// Runs a future of the query. The runtime is the query's until the future ends, even where nobody waits for that.
+    /// Runs a future of the query. The runtime is the query's until the future ends, even where no caller waits for
+    /// that.
     pub(crate) fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
         let own = self.clone();
         self.0.runtime.spawn(async move {

@@ -1,4 +1,4 @@
-//! Queries that nobody waits for any more, brought to a stop.
+//! Stopping queries that no client waits for any more.
 //!
 //! A task is aborted where it yields, but a join can compute for minutes without doing so: it pairs the rows of two batches,
 //! of which none may pass, or hands many batches to an operator that only counts them. So the plan of a query that is about

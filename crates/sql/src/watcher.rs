@@ -1,7 +1,8 @@
 //! Alarms: work that is done at a moment unless it is called off before, by one thread of the process.
 //!
-//! The thread is started with the first alarm. It sleeps until the earliest alarm that it knows of, and alarms that come
-//! later than that, which is nearly all, are only entered in the list: setting and calling off an alarm wakes nobody.
+//! The thread is started with the first alarm. It sleeps until the earliest alarm that it knows of, and alarms that
+//! come later than that, which is nearly all, are only entered in the list: setting and calling off an alarm wakes
+//! no thread.
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;

@@ -17,7 +17,7 @@ use arrow_array::types::Int32Type;
 use engine::Database;
 use sql::{Outcome, Session, SessionOptions};
 
-/// A statement that takes longer waits for somebody.
+/// A statement that takes longer waits for another transaction.
 const BLOCKED: Duration = Duration::from_millis(60);
 /// A statement that takes longer hangs.
 const HANGS: Duration = Duration::from_secs(20);

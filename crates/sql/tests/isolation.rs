@@ -415,7 +415,7 @@ fn an_idle_block_is_rolled_back_and_its_locks_go() {
     let (mut first, mut second) = (session(&db), session(&db));
     let (limit, begin) = ("idle_in_transaction_session_timeout", "BEGIN ISOLATION LEVEL REPEATABLE READ");
     drop(within_limit(&mut first, limit, begin, "UPDATE t SET n = 0 WHERE id = 1"));
-    // It waits until the block is taken back, which nobody asks for.
+    // It waits until the block is taken back, which no statement asks for.
     assert_eq!(done(&mut second, "UPDATE t SET n = n + 1 WHERE id = 1"), "UPDATE 1");
     // Its snapshot goes too.
     while !db.running_transactions().is_empty() {

@@ -285,7 +285,7 @@ fn a_statement_that_has_begun_is_answered_however_little_history_is_kept() {
     let seen = rows.map(|batch| batch.unwrap().column(1).as_primitive::<Int32Type>().values().to_vec());
     let seen: Vec<i32> = seen.flatten().collect();
     assert_eq!((seen.len(), seen.iter().max()), (30_000, Some(&0)), "the rows are those of the moment it began");
-    // Once nobody reads any more, the past goes with the next merges.
+    // Once no query reads the past any more, it goes with the next merges.
     let gone = loop {
         other.execute("UPDATE t SET b = b + 1").unwrap();
         db.merge_now();

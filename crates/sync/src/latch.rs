@@ -148,7 +148,7 @@ pub struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// A read that nobody disturbs, as its latch is held.
+    /// A read that no writer disturbs, as its latch is held.
     #[inline]
     pub fn undisturbed() -> Self {
         Reading { watched: None }

@@ -26,9 +26,9 @@
 //! [`Kind::WriteSkew`]. But then two appends to a list need not meet, and if rows carry no position that follows the
 //! commits, the order in which they are read is no order of versions: such reads are [`Operation::ReadSet`].
 //!
-//! **A good workload** has few keys that many transactions meet at, moves on to new keys before lists grow beyond some
-//! dozens of elements (reads are recorded whole), reads and appends in one transaction, and reads each list once more
-//! at the end: an append that nobody reads tells little. [`Report`] counts what there was to check.
+//! **A good workload** has few keys that many transactions meet at, moves on to new keys before lists grow beyond
+//! some dozens of elements (reads are recorded whole), reads and appends in one transaction, and reads each list
+//! once more at the end: an append that is never read tells little. [`Report`] counts what there was to check.
 //!
 //! Two transactions of which each appends to what the other has read make a write skew, which SNAPSHOT permits and
 //! SERIALIZABLE does not:

@@ -142,7 +142,7 @@ fn two_that_read_from_one_another_are_g1c() {
 
 #[test]
 fn two_that_append_behind_the_same_version_lose_an_update() {
-    // T1 was overwritten by T2: nobody sees its append.
+    // T1 was overwritten by T2: its append is never seen.
     let overwritten = concurrent(&[&[read(1, &[]), append(1, 1)], &[read(1, &[]), append(1, 2)], &[read(1, &[2])]]);
     expect(&overwritten, &[Kind::LostUpdate, Kind::ReadSkew(Plain)], Snapshot, Plain);
     let both = concurrent(&[&[read(1, &[]), append(1, 1)], &[read(1, &[]), append(1, 2)], &[read(1, &[1, 2])]]);
@@ -174,7 +174,7 @@ fn two_that_read_what_the_other_writes_are_write_skew() {
     let operations = [[read(1, &[]), append(2, 2)], [read(2, &[]), append(1, 1)]];
     let history = concurrent(&[&operations[0], &operations[1], &[read(1, &[1]), read(2, &[2])]]);
     expect(&history, &[Kind::WriteSkew(Plain)], Serializable, Plain);
-    // Also where nobody reads what they wrote.
+    // Also where their writes are never read.
     expect(&concurrent(&[&operations[0], &operations[1]]), &[Kind::WriteSkew(Plain)], Serializable, Plain);
 }
 

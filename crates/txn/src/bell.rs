@@ -82,7 +82,7 @@ impl Bell {
         }
     }
 
-    /// Lets everybody look again.
+    /// Wakes all waiters, so that they look again.
     pub fn ring(&self, is_watched: &AtomicU64) {
         self.ring_with(is_watched, |_| ());
     }

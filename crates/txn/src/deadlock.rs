@@ -12,9 +12,10 @@
 //! queue; A then looks again and, if it still has to wait, publishes an edge with the new count. The fields change
 //! only while the version is even.
 //!
-//! **No deadlock is missed.** In a deadlock nobody rings, so that from some moment on all its edges stand unchanged. One
-//! of them was published last. Its publisher followed the edges after that, found each of the others in place, and so came
-//! back to itself. (Publishing is a `SeqCst` swap, following a row of `SeqCst` loads after it.)
+//! **No deadlock is missed.** In a deadlock no bell rings, so that from some moment on all its edges stand
+//! unchanged. One of them was published last. Its publisher followed the edges after that, found each of the others
+//! in place, and so came back to itself. (Publishing is a `SeqCst` swap, following a row of `SeqCst` loads after
+//! it.)
 //!
 //! **A reported deadlock is real.** Edges may change while they are followed, so that a circle put together of old
 //! and new edges might never have existed. A transaction that finds a circle therefore reads all its edges a second

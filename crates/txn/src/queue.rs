@@ -31,7 +31,7 @@ const SHARDS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
 type Queues = HashMap<RowName, Vec<TxnId>>;
 
-/// The queues of all rows that somebody waits for.
+/// The queues of all rows that transactions wait for.
 pub(crate) struct RowQueues {
     hasher: RandomState,
     shards: Box<[CachePadded<Mutex<Queues>>]>,
@@ -72,7 +72,7 @@ impl TransactionTable {
         Place { table: self, waiter: waiter.id, row, is_taken: false }
     }
 
-    /// How many rows somebody waits for in a queue.
+    /// How many rows have waiting transactions in a queue.
     pub fn queued_rows(&self) -> usize {
         self.queues.len()
     }

@@ -65,7 +65,7 @@ pub(crate) struct Slot {
     pub reads: AtomicU64,
     /// On how many prepared transactions it depends.
     pub dependencies: Dependencies,
-    /// Not 0 if somebody waits for the transaction or depends on it.
+    /// Not 0 if another transaction waits for this one or depends on it.
     pub is_watched: AtomicU64,
     /// The clock when it began, which tells older from younger.
     pub born: AtomicU64,

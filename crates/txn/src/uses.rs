@@ -35,8 +35,9 @@ impl Uses {
 }
 
 impl TransactionTable {
-    /// Notes that the transaction is about to write to a table, which it has not noted before. The caller looks afterwards,
-    /// by a `SeqCst` load, whether somebody has locked the table; if so, the note is to be taken back before anything else.
+    /// Notes that the transaction is about to write to a table, which it has not noted before. The caller looks
+    /// afterwards, by a `SeqCst` load, whether the table is locked; if so, the note is to be taken back before
+    /// anything else.
     pub fn enter_table(&self, handle: &mut Handle, table: u32) {
         debug_assert!(table != NONE && table != ANY);
         let (uses, count) = (&self.uses[handle.slot].0, usize::from(handle.tables));

@@ -150,8 +150,8 @@ fn a_slot_that_is_reused_deceives_nobody() {
 
 const ROW: RowName = RowName { table: 1, rid: 1 };
 
-/// The owner sets its state and then looks whether somebody waits; the waiter makes itself known and then looks at the
-/// state. If both could miss each other, the waiter would sleep for ever.
+/// The owner sets its state and then looks for waiters; the waiter makes itself known and then looks at the state.
+/// If both could miss each other, the waiter would sleep for ever.
 #[test]
 fn no_waiter_sleeps_through_the_end_of_the_owner() {
     model(3, || {

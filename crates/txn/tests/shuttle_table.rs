@@ -266,7 +266,7 @@ impl SharedRow {
         }
     }
 
-    /// Looks that nobody else has or shares the row, and ends.
+    /// Checks that no other transaction has or shares the row, and ends.
     fn end(&self, handle: Handle, result: Result<(), WaitError>, is_alone: bool) {
         let own = handle.id().word();
         match result {

@@ -240,8 +240,8 @@ fn who_waits_for_several_one_after_the_other_misses_no_deadlock() {
     });
 }
 
-/// Threads lock rows in orders of their own. Everything ends, no row is ever held by two, and without a circle (rows in
-/// ascending order) nobody is told of a deadlock.
+/// Threads lock rows in orders of their own. Everything ends, no row is ever held by two, and without a circle
+/// (rows in ascending order) no deadlock is reported.
 fn lock_at_random(is_ordered: bool, rounds: u64) -> u64 {
     const ROWS: u64 = 4;
     let table = TransactionTable::default();

@@ -194,7 +194,7 @@ pub enum Retention {
     /// Without end
     #[default]
     Forever,
-    /// As long as somebody reads them
+    /// As long as a snapshot reads them
     None,
 }
 

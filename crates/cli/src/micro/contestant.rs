@@ -12,7 +12,8 @@ pub(super) trait Contestant: Sync {
     /// The sum of a column over all rows.
     fn sum(&self, column: usize) -> Result<i64, BenchError>;
 
-    /// Brings work that was left to the background to its end, so that it weighs on nobody's next run.
+    /// Brings work that was left to the background to its end, so that it does not weigh on another contestant's
+    /// run.
     fn settle(&self) {}
 
     /// Tail records that no merge has taken in yet.

@@ -49,7 +49,7 @@ pub(super) struct StoreOptions {
     pub(super) sum: Summing,
     /// Whether the rows of a transaction are asked for before its first statement.
     pub(super) has_prefetch: bool,
-    /// Where the database is, if it has a log: nobody waits for it.
+    /// The directory of the database, if it has a log: transactions do not wait for it.
     pub(super) directory: Option<PathBuf>,
 }
 

@@ -20,7 +20,8 @@ pub(super) enum Existing {
     Other(String),
 }
 
-/// Looks at what is there. Tables with these names but other columns are an error: they belong to someone.
+/// Looks for tables of the benchmark. Tables with these names but other columns are an error: they have another
+/// use.
 pub(super) fn look(db: &Database, sf: f64) -> Result<Existing, BenchError> {
     let names = db.table_names();
     let found: Vec<&str> = TABLES.into_iter().filter(|table| names.iter().any(|name| name == table)).collect();

@@ -65,7 +65,8 @@ pub struct Published {
     pub copied_bytes: u64,
     /// Files that were removed.
     pub removed_files: u64,
-    /// Why files that nobody needs could not be removed. The next checkpoint tries again; this one is published.
+    /// Why files that are no longer needed could not be removed. The next checkpoint tries again; this one is
+    /// published.
     pub leftovers: Option<CheckpointError>,
 }
 

@@ -147,7 +147,7 @@ impl<'device> Writer<'device> {
 }
 
 /// Writes the header of a checkpoint again. It may have been read from the page cache only: after a crash of the
-/// process nobody has synced it.
+/// process it may not have been synced.
 pub(crate) fn confirm(device: &dyn Device, name: &str, header: &Header) -> Result<()> {
     let written = device.open(name, Access::Write).and_then(|file| file.write_durably(&header.encode(), 0));
     written.map_err(|source| device_error(format!("write {name}"), device.location(), source))

@@ -82,17 +82,17 @@ impl Memory {
         self.clock.load(Ordering::Acquire)
     }
 
-    /// A word as recovery finds it, while nobody else is there.
+    /// A word as recovery finds it, while no other thread is there.
     pub(crate) fn get(&self, at: u64) -> u64 {
         self.words[at as usize].load(Ordering::Relaxed)
     }
 
-    /// Sets a word, while nobody else is there.
+    /// Sets a word, while no other thread is there.
     pub(crate) fn set(&self, at: u64, value: u64) {
         self.words[at as usize].store(value, Ordering::Relaxed);
     }
 
-    /// Sets the clock, while nobody else is there.
+    /// Sets the clock, while no other thread is there.
     pub(crate) fn set_clock(&self, lsn: Lsn) {
         self.clock.store(lsn, Ordering::Release);
     }
@@ -250,7 +250,7 @@ impl Memory {
         let mut wait = SpinWait::new();
         for at in run.clone().step_by(STRIPE_WORDS as usize) {
             let record = self.record_of(at);
-            // Committers wait for nobody without end, so we may.
+            // Committers wait for no other without end, so we may.
             loop {
                 match self.own(record, mine) {
                     Ok(Some(word)) => break sets.owned.push(Seen { record, word }),

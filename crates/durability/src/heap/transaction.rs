@@ -10,8 +10,9 @@
 //!   then     wait for the disk as the mode says; or later, which is the split-phase commit
 //! ```
 //!
-//! The redo stands in the log before anybody sees the words: so what one has read stands before what one appends, in
-//! whichever partition, and partition commits that share a partition may depend on each other.
+//! The redo stands in the log before any other transaction sees the words: so what a transaction has read stands
+//! before what it appends, in whichever partition, and partition commits that share a partition may depend on each
+//! other.
 
 use std::marker::PhantomData;
 

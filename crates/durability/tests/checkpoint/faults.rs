@@ -63,8 +63,8 @@ fn a_step_that_fails_gives_up_one_checkpoint_and_no_more() {
     assert!(failed > 20 && left_over > 0);
 }
 
-/// When the header of the manifest fails, and the removal of the manifest fails as well, nobody knows whether the checkpoint
-/// exists. It must be whole if it does.
+/// When the header of the manifest fails, and the removal of the manifest fails as well, it is unknown whether the
+/// checkpoint exists. It must be whole if it does.
 #[test]
 fn a_checkpoint_of_which_nobody_knows_is_whole_or_gone() {
     let (rehearsal, mut ledger) = (FaultyDevice::new(0), Ledger::default());

@@ -1,5 +1,5 @@
-//! Random histories against a plain model: what was committed is there, byte for byte, what nobody needs is not, and
-//! files do not pile up.
+//! Random histories against a plain model: blobs that were committed are there, byte for byte, blobs that are not
+//! needed are gone, and files do not pile up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -180,7 +180,7 @@ pub fn files(device: &FaultyDevice) -> BTreeSet<String> {
     device.list().unwrap().into_iter().collect()
 }
 
-/// Opens and checks; what nobody needs must be gone.
+/// Opens and checks; blobs that are not needed must be gone.
 pub fn open_checked(device: &FaultyDevice, ledger: &mut Ledger) -> (Checkpoints, User) {
     let (checkpoints, found) = open(device).unwrap();
     ledger.check(&found, &checkpoints);

@@ -114,13 +114,13 @@ impl Outside {
     unsafe fn key<'k>(&self) -> &'k [u8] {
         // SAFETY: the first word is the length, as written before the address was published.
         let len = unsafe { self.0.read() } as usize;
-        // SAFETY: that many bytes follow, and nobody changes them.
+        // SAFETY: that many bytes follow, and they never change.
         unsafe { std::slice::from_raw_parts(self.0.add(1).cast(), len) }
     }
 
     /// # Safety
     ///
-    /// As for [`Outside::key`], and nobody uses the key from now on.
+    /// As for [`Outside::key`], and the key is not used from now on.
     unsafe fn free(self) {
         // SAFETY: as the caller promises.
         let len = unsafe { self.key() }.len();
@@ -253,7 +253,7 @@ impl Key for Bytes {
         } else if rest & SHORT != 0 {
             Self::store(shared.1, to, &short_key(shared.0, head, rest));
         } else {
-            // SAFETY: the caller alone may change the slot, so that nobody has retired its key.
+            // SAFETY: the caller alone may change the slot, so its key was not retired.
             let key = unsafe { Outside::at(rest).key() };
             to.store(0, word_of(&key[shared.1.len..]));
             to.store(1, rest);

@@ -146,7 +146,7 @@ impl<'g, K: Key, V: Value, L: Latching> Held<'g, K, V, L> {
         Ok(Held { node })
     }
 
-    /// Frees the node once nobody can be looking at it. It is in the tree no more, and its keys are elsewhere.
+    /// Frees the node once no thread can be looking at it. It is in the tree no more, and its keys are elsewhere.
     pub(super) fn retire(self, guard: &Guard) {
         let address = std::ptr::from_ref(self.node).expose_provenance();
         drop(self);

@@ -108,8 +108,8 @@ pub trait Key: 'static {
     ///
     /// # Safety
     ///
-    /// `check` succeeds only if what was read of the slot before was its content at one moment, since when the caller
-    /// has been pinned and nobody has freed what the slot leads to without deferring that.
+    /// `check` succeeds only if what was read of the slot before was its content at one moment, since when the
+    /// caller has been pinned and the memory that the slot leads to was freed only by a deferred call.
     unsafe fn compare(
         slot: Slot<'_>,
         probe: &Self::Probe<'_>,
@@ -138,11 +138,12 @@ pub trait Key: 'static {
     /// key has what is shared by the second.
     unsafe fn carry(shared: (&Self::Shared, &Self::Shared), from: Slot<'_>, to: Slot<'_>);
 
-    /// Frees what a stored key keeps outside, once nobody pinned now is left (with a guard) or at once.
+    /// Frees the memory that a stored key keeps outside, once no thread pinned now is left (with a guard) or at
+    /// once.
     ///
     /// # Safety
     ///
-    /// The slot holds a stored key that is not used again; without a guard, by nobody else either.
+    /// The slot holds a stored key that is not used again; without a guard, by no other thread either.
     unsafe fn retire(slot: Slot<'_>, guard: Option<&Guard>);
 
     /// The memory that a stored key takes outside.

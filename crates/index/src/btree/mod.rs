@@ -243,7 +243,7 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
         Ok(visit)
     }
 
-    /// How many entries there are, counted leaf by leaf: exact if nobody writes meanwhile.
+    /// How many entries there are, counted leaf by leaf: exact if no thread writes meanwhile.
     pub fn len(&self) -> usize {
         self.sum_of_level(0, |visit| Ok(visit.shape().count))
     }
@@ -253,7 +253,7 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
         self.range(..).next().is_none()
     }
 
-    /// The memory that the tree takes, looked up node by node: exact if nobody writes meanwhile.
+    /// The memory that the tree takes, looked up node by node: exact if no thread writes meanwhile.
     pub fn bytes(&self) -> usize {
         let top = self.root.shape().level;
         let nodes_below = |level| self.sum_of_level(level, |visit| Ok(visit.shape().count));

@@ -277,7 +277,7 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
 
     /// A copy of a key, for the holder of the latch.
     pub(super) fn own_key(&self, level: usize, index: usize) -> K::Owned {
-        // SAFETY: nobody but the caller changes the node, so that all of it belongs together and is not freed.
+        // SAFETY: only the caller changes the node, so that all of it belongs together and is not freed.
         let key = unsafe { self.load_key(level, index, || Ok(())) };
         key.unwrap_or_else(|Restart| unreachable!("nothing was checked"))
     }
@@ -374,7 +374,7 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
     pub(super) fn free_keys(&self) {
         let shape = self.shape();
         for index in shape.first_key()..shape.count {
-            // SAFETY: the tree is being dropped, so that nobody uses the key.
+            // SAFETY: the tree is being dropped, so the key is no longer used.
             unsafe { K::retire(self.slot(shape.level, index), None) };
         }
     }

@@ -93,7 +93,7 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
         UniqueRange { index: self, entries: self.tree.range(range) }
     }
 
-    /// How many keys there are, counted leaf by leaf: exact if nobody writes meanwhile.
+    /// How many keys there are, counted leaf by leaf: exact if no thread writes meanwhile.
     pub fn len(&self) -> usize {
         self.tree.len()
     }
@@ -103,7 +103,7 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
         self.tree.is_empty()
     }
 
-    /// The memory that the index takes, looked up node by node: exact if nobody writes meanwhile.
+    /// The memory that the index takes, looked up node by node: exact if no thread writes meanwhile.
     pub fn bytes(&self) -> usize {
         let lists = self.tree.sum_of_level(0, |leaf| {
             let values: SmallVec<[u64; 64]> = (0..leaf.shape().count).map(|index| leaf.value(index)).collect();
@@ -132,7 +132,7 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
 impl<K: Key, L: Latching> Drop for UniqueTree<K, L> {
     fn drop(&mut self) {
         for (_, value) in self.tree.range(..) {
-            // SAFETY: the value is in the tree once, and `&mut self` proves that nobody looks at it any more.
+            // SAFETY: the value is in the tree once, and `&mut self` proves that no thread looks at it any more.
             unsafe { rids::free(value) };
         }
     }

@@ -88,7 +88,8 @@ impl<T: Zeroed> Buckets<T> {
         if entered.is_ok() {
             self.bytes.fetch_add(Self::bucket_bytes(bucket), Ordering::Relaxed);
         } else {
-            // SAFETY: allocated above with this length; another thread was faster, so nobody knows of this one.
+            // SAFETY: allocated above with this length; another thread was faster, so no other thread knows of this
+            // one.
             unsafe { lines::free(made, Self::bucket_bytes(bucket)) };
         }
     }
@@ -98,7 +99,7 @@ impl<T> Drop for Buckets<T> {
     fn drop(&mut self) {
         for (bucket, start) in self.table.iter_mut().enumerate() {
             if let Some(start) = NonNull::new(*start.get_mut()) {
-                // SAFETY: made by `make_bucket` with this length, and nobody borrows elements any more.
+                // SAFETY: made by `make_bucket` with this length, and no borrow of an element is left.
                 unsafe { lines::free(start.cast(), Self::bucket_bytes(bucket)) };
             }
         }

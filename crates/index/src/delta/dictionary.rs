@@ -142,7 +142,7 @@ impl<V: DictionaryValue + ?Sized> Dictionary<V> {
     /// No other thread appends, and appends follow one another by happens-before.
     pub(super) unsafe fn append(&self, value: V::Borrowed<'_>) -> u32 {
         let position = self.end.len.load(Ordering::Relaxed);
-        // SAFETY: the entry is beyond the length, so nobody reads it; the caller appends alone.
+        // SAFETY: the entry is beyond the length, so no thread reads it; the caller appends alone.
         unsafe { V::write(self.entries.reserve(position), value, &self.end.pool) };
         self.end.len.store(position + 1, Ordering::Release);
         position

@@ -43,7 +43,7 @@ pub(super) fn allocate(len_bytes: usize) -> NonNull<u8> {
 /// Gives memory back.
 ///
 /// # Safety
-/// `lines` comes from [`allocate`] with the same `len_bytes`, is given back once and used by nobody any more.
+/// `lines` comes from [`allocate`] with the same `len_bytes`, is given back once and not used any more.
 pub(super) unsafe fn free(lines: NonNull<u8>, len_bytes: usize) {
     // SAFETY: `allocate` has put the start of the request there.
     let start = unsafe { lines.cast::<NonNull<u8>>().sub(1).read() };

@@ -142,7 +142,7 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
     fn with_id_bits(form: DeltaForm, latch: L, id_bits: u32) -> Self {
         let part_count = form.dictionary_count.clamp(1, 1_024).next_power_of_two();
         let parts: Box<[Part<V>]> = (0..part_count).map(|_| Part::default()).collect();
-        // SAFETY: nobody else knows of the pool yet.
+        // SAFETY: no other thread knows of the pool yet.
         let root = unsafe { Leaf::new_in(&parts[0].nodes) };
         DeltaIndex {
             latch: CachePadded::new(latch),

@@ -34,7 +34,7 @@ pub struct Pool {
     next: AtomicPtr<u8>,
     left_bytes: AtomicUsize,
     newest: AtomicPtr<Chunk>,
-    /// A chunk that somebody has prepared.
+    /// A chunk that was prepared.
     spare: AtomicPtr<Chunk>,
     total_bytes: AtomicUsize,
 }
@@ -58,7 +58,7 @@ impl Pool {
         let chunk = self.new_chunk(len_bytes);
         let entered = self.spare.compare_exchange(null_mut(), chunk.as_ptr(), Ordering::Release, Ordering::Relaxed);
         if entered.is_err() {
-            // SAFETY: the chunk is new and nobody knows of it.
+            // SAFETY: the chunk is new and no other thread knows of it.
             unsafe { self.free_chunk(chunk) };
         }
     }
@@ -127,7 +127,7 @@ impl Pool {
     }
 
     /// # Safety
-    /// The chunk comes from `new_chunk` and belongs to nobody else.
+    /// The chunk comes from `new_chunk` and belongs to the caller alone.
     unsafe fn free_chunk(&self, chunk: NonNull<Chunk>) {
         // SAFETY: the head was written when the chunk was made.
         let chunk_bytes = unsafe { chunk.as_ref() }.len_bytes;

@@ -34,7 +34,7 @@ pub unsafe trait DictionaryValue: 'static {
     /// Fills an entry, once.
     ///
     /// # Safety
-    /// Nobody reads the entry yet, and the caller may allocate from the pool (`Pool::allocate`).
+    /// No thread reads the entry yet, and the caller may allocate from the pool (`Pool::allocate`).
     unsafe fn write(entry: &Self::Entry, value: Self::Borrowed<'_>, pool: &Pool);
 
     /// The value of an entry.
@@ -146,7 +146,7 @@ unsafe impl DictionaryValue for [u8] {
             // SAFETY: the bytes of a short string follow its length in the entry.
             unsafe { from_ref(entry).cast::<u8>().add(size_of::<u32>()) }
         };
-        // SAFETY: `len` bytes were written there before, and nobody changes them while the entry can be borrowed.
+        // SAFETY: `len` bytes were written there before, and they do not change while the entry can be borrowed.
         unsafe { std::slice::from_raw_parts(start, len) }
     }
 

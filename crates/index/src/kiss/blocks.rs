@@ -159,7 +159,7 @@ impl Arena {
         ListsGuard { arena: self, shelf: self.shelf() }
     }
 
-    /// A run of blocks that nobody had before.
+    /// A run of blocks that were never used.
     fn take_run(&self, class: usize) -> Result<Range<u32>, AddressSpaceError> {
         let run = run_blocks(class);
         let more = |next: u32| (next < 1 << BLOCK_BITS).then_some(next + run);
@@ -205,7 +205,7 @@ impl Arena {
         self.free_shelves().next().unwrap_or_else(|| mine.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The shelves where nobody is at work, that of this thread first.
+    /// The shelves that no thread is working on, that of this thread first.
     fn free_shelves(&self) -> impl Iterator<Item = MutexGuard<'_, Option<Box<Lists>>>> {
         let mine = thread_slot() % SHELVES;
         (mine..mine + SHELVES).filter_map(|number| match self.shelves[number % SHELVES].try_lock() {

@@ -2,7 +2,7 @@
 //!
 //! 1. One thread wins the `closing` bit of the page. It freezes the page's subtree and marks the link to it closed;
 //!    from then on nothing in it changes. Readers go on; writers of the page wait, the only place where they do.
-//! 2. It copies the leaves to blocks and fills the slots of the page, which nobody else reads or writes yet.
+//! 2. It copies the leaves to blocks and fills the slots of the page, which no other thread reads or writes yet.
 //! 3. It sets the `dense` bit: from now on the page is looked up in the second level.
 //! 4. A writer may have seen the page as sparse and still be on its way into the trie. The closed link turns it back,
 //!    so the link stays until a grace period has passed; then the subtree is detached and freed.
@@ -21,7 +21,7 @@ use super::mapping::AddressSpaceError;
 use super::trie::{Place, is_same_page};
 
 impl<S: Slot> Shared<S> {
-    /// Moves a page of the home from the trie into the second level, unless somebody else does.
+    /// Moves a page of the home from the trie into the second level, unless another thread does.
     #[cold]
     pub(super) fn grow(self: &Arc<Self>, page: usize, guard: &Guard) {
         if !self.level_two.begin_closing(page) {

@@ -8,10 +8,11 @@
 //! mapping | 2^26 slots: 65,536 pages of 1,024 | dense: a bit a page | closing: a bit a page | summary | large |
 //! ```
 //!
-//! The paper gives every page 4 KiB as soon as one key falls into it. Here a page counts only once its `dense` bit is
-//! set; before, its few keys live in the trie above ([`super::trie`]), so that a small tree stays small. `closing`
-//! says that somebody is moving the page, and `summary` has a bit for each word of `dense`, for iteration. Where half of the
-//! pages in a span of 2 MiB have come into use, they become one large page of the machine; `large` has a bit a span.
+//! The paper gives every page 4 KiB as soon as one key falls into it. Here a page counts only once its `dense` bit
+//! is set; before, its few keys live in the trie above ([`super::trie`]), so that a small tree stays small.
+//! `closing` says that a thread is moving the page, and `summary` has a bit for each word of `dense`, for
+//! iteration. Where half of the pages in a span of 2 MiB have come into use, they become one large page of the
+//! machine; `large` has a bit a span.
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -209,7 +210,7 @@ impl<S: Slot> LevelTwo<S> {
         self.bitmap_word(BITMAP_WORDS + page / 64).fetch_and(!(1 << (page % 64)), Ordering::AcqRel);
     }
 
-    /// Waits while somebody is moving the page.
+    /// Waits while another thread is moving the page.
     pub(super) fn wait_while_closing(&self, page: usize) {
         let mut wait = SpinWait::new();
         let is_closing = || self.bitmap_word(BITMAP_WORDS + page / 64).load(Ordering::Acquire) >> (page % 64) & 1 != 0;

@@ -53,7 +53,7 @@ fn retire(memory: NonNull<u64>, words: usize, guard: &Guard) {
 }
 
 /// # Safety
-/// The memory is from [`allocate`] with this many words, and nobody uses it any more.
+/// The memory is from [`allocate`] with this many words, and is not used any more.
 unsafe fn give_back(memory: NonNull<u64>, words: usize) {
     if cfg!(shuttle) {
         // A reader that came too late shall see it: memory is overwritten and never used again.
@@ -151,7 +151,7 @@ impl Link {
     /// Frees the node, without what is below it.
     ///
     /// # Safety
-    /// No other thread can reach the node, and nobody uses the link afterwards.
+    /// No other thread can reach the node, and the link is not used afterwards.
     pub(super) unsafe fn free(self) {
         let Some(memory) = NonNull::new(self.address()) else { return };
         let words = if self.0.addr() & LEAF != 0 {

@@ -154,7 +154,7 @@ mod tests {
             let mapping = Mapping::reserve(len_bytes).unwrap();
             let alignment = if len_bytes < HUGE_PAGE { 4096 } else { HUGE_PAGE };
             assert!(mapping.start().cast::<u8>().as_ptr().addr().is_multiple_of(alignment));
-            // SAFETY: the last byte of the mapping, which nobody else uses.
+            // SAFETY: the last byte of the mapping, which no other code uses.
             let last = unsafe { mapping.start().add(len_bytes - 1) };
             // SAFETY: as above.
             unsafe {

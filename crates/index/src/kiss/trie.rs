@@ -144,7 +144,7 @@ impl Trie {
             }
         };
         if place.swap(new).is_none() {
-            // SAFETY: neither was published, nor seen by anybody else.
+            // SAFETY: neither was published, nor seen by another thread.
             unsafe {
                 if new != leaf {
                     new.free();

@@ -120,7 +120,8 @@ impl<const WORDS: usize> Bucket<WORDS> {
         if is_settled && !is_continued { Ok(value) } else { Err(Unsettled) }
     }
 
-    /// Which occupied entry has this key. Compares them all and does not branch, as nobody can predict which one.
+    /// Which occupied entry has this key. Compares them all and does not branch, as a branch could not be
+    /// predicted.
     #[inline]
     pub(super) fn slot_of(&self, header: Header, key: &[u64; WORDS]) -> Option<usize> {
         let mut matches = 0;
@@ -159,7 +160,7 @@ impl<const WORDS: usize> Bucket<WORDS> {
         (0..Self::ENTRIES).filter(|slot| header.is_occupied(*slot)).count()
     }
 
-    /// Fills an entry of a bucket that nobody else knows yet, where there is one without a key.
+    /// Fills an entry of a bucket that no other thread knows yet, where there is one without a key.
     pub(super) fn push(&mut self, key: &[u64; WORDS], value: u64) -> bool {
         let header = self.header.load(Ordering::Relaxed);
         let Some(slot) = self.free_slot(Header(header)) else { return false };
@@ -169,7 +170,7 @@ impl<const WORDS: usize> Bucket<WORDS> {
         true
     }
 
-    /// Fills the first entry of a bucket that nobody else can reach yet, although others know it.
+    /// Fills the first entry of a bucket that no other thread can reach yet, although others know it.
     pub(super) fn begin(&self, key: &[u64; WORDS], value: u64) {
         self.fill(0, key, value);
         self.header.store(occupied_bit(0), Ordering::Release);
@@ -233,7 +234,7 @@ impl<const WORDS: usize> Latch<'_, WORDS> {
         }
     }
 
-    /// From now on nobody can latch the chain, so that it stays as it is.
+    /// Keeps writers from latching the chain from now on, so that it stays as it is.
     pub(super) fn freeze(mut self) {
         self.header |= FROZEN;
     }

@@ -183,7 +183,7 @@ impl<const WORDS: usize> Segment<WORDS> {
         needed * 2 > POOL + self.annex.len() && self.depth < DEPTH_MAX
     }
 
-    /// Adds an entry to a segment that nobody else knows yet.
+    /// Adds an entry to a segment that no other thread knows yet.
     fn push(&mut self, hash: u64, key: &[u64; WORDS], value: u64) {
         if *self.pool_used.get_mut() == POOL + self.annex.len() {
             extend(&mut self.annex);

@@ -60,7 +60,7 @@ struct Reserved {
 
 impl Reserved {
     fn new(count_max: usize, words_each: usize) -> Self {
-        // Number 0 is nobody's, as a slot with 0 is empty.
+        // Number 0 is not used, as a slot with 0 is empty.
         Reserved { words: zeroed_atomics((count_max + 1) * words_each), words_each, next: AtomicU64::new(1) }
     }
 

@@ -1,7 +1,8 @@
 //! Taking turns: what is compared runs one after the other, over and over.
 //!
-//! Every other run goes in the opposite order and every second run begins with the next participant, so that the noise of
-//! the machine meets all alike and nobody always follows the same one: the turn after a busy participant is slower.
+//! Every other run goes in the opposite order and every second run begins with the next participant, so that the
+//! noise of the machine meets all alike and no participant always follows the same one: the turn after a busy
+//! participant is slower.
 use std::time::Instant;
 
 use crate::Progress;

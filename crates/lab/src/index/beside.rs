@@ -25,7 +25,7 @@ const METRICS: [(&str, &str, Better); 5] = [
     ("memory", "bytes/key", Better::Less),
 ];
 
-/// The KISS-Tree beside everybody.
+/// The KISS-Tree beside all other structures.
 pub(super) fn kiss(bench: &mut Bench<'_, '_>) -> Result<(), LabError> {
     let peers = [
         Peer::BPlusTree,

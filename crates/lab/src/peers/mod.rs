@@ -42,7 +42,7 @@ trait Map: Sync {
         found.extend(keys.iter().map(|key| self.get(*key, &pin)));
     }
 
-    /// Gives a key a value while nobody else is at work.
+    /// Gives a key a value while no other thread is at work.
     fn set_alone(&mut self, key: u64, value: u64);
 
     /// Gives a key a value.
@@ -61,7 +61,7 @@ trait Map: Sync {
 
 /// A structure that takes part in a benchmark. Every key has the value that follows from it.
 pub trait Contestant: Sync {
-    /// Writes keys while nobody else is at work.
+    /// Writes keys while no other thread is at work.
     fn write_alone(&mut self, keys: &[u64]);
 
     /// Brings a load to its end.

@@ -21,7 +21,7 @@ pub enum MemoryKind {
     Tail,
     /// history pages
     History,
-    /// what evicted pages would take: on nobody's budget
+    /// memory that evicted pages would take: on no budget
     Evicted,
 }
 
@@ -191,7 +191,7 @@ impl MemoryBudget {
         self.clock.take_lack_of_blobs()
     }
 
-    /// Whether evicted pages are still read by somebody, so that their memory is to come back.
+    /// Whether evicted pages are still being read, so that their memory is to come back.
     #[cfg(test)]
     pub(crate) fn awaits_memory(&self) -> bool {
         self.clock.retired_bytes() > 0

@@ -129,8 +129,8 @@ impl Clock {
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Evicts pages of at least `wanted` bytes in all, as far as there are any; returns how many bytes. They come back once
-    /// nobody reads these pages any more.
+    /// Evicts pages of at least `wanted` bytes in all, as far as there are any; returns how many bytes. They come
+    /// back once these pages have no reader any more.
     pub(crate) fn evict(&self, wanted: u64) -> u64 {
         let changes = self.changes.load(Ordering::Relaxed);
         if wanted == 0 || self.in_vain.load(Ordering::Relaxed) == changes + 1 {

@@ -205,7 +205,7 @@ impl<T: Content> Evictable<T> {
         }
     }
 
-    /// Reads the content back and installs it, unless somebody else has done so meanwhile.
+    /// Reads the content back and installs it, unless another thread has done so meanwhile.
     #[cold]
     fn read_back<'g>(self: &'g Arc<Self>, guard: &'g Guard, end: End) -> Result<&'g T, PageError> {
         // Before the latch is taken: threads that are to make room may look at this page too.
@@ -271,7 +271,7 @@ impl<T: Content> Evict for Evictable<T> {
         let State::Here(resident) = self.state.load(guard) else { return Turn::Away };
         let bytes = resident.charge.bytes();
         let Some(blob) = place.blob else { return Turn::Unstored(bytes) };
-        // If no checkpoint has the blob any more, nobody will look for the page much longer either.
+        // If no checkpoint has the blob any more, the page will not be looked for much longer either.
         let Some(hold) = self.clock().source().and_then(|source| source.hold(blob)) else { return Turn::Busy };
         place.hold = Some(hold);
         resident.charge.retire();

@@ -1,4 +1,4 @@
-//! Where evicted pages are: blobs that somebody else keeps, and what goes wrong with them.
+//! The source of evicted pages: blobs that the owner of the storage keeps, and the errors of reading them.
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;

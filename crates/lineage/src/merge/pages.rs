@@ -8,7 +8,7 @@
 //! step 5  the outdated pages wait for their readers in the epoch queue
 //! ```
 //!
-//! The merge reads only what never changes and writes only pages that nobody sees yet: it never waits for a
+//! The merge reads only what never changes and writes only pages that no reader sees yet: it never waits for a
 //! transaction and no transaction waits for it. Running it again gives the same pages. (The paper prints the inner
 //! loop of Algorithm 1 as ending at the tail page's size; it must run down to the first record, and the seen-set is
 //! keyed by the base record.)

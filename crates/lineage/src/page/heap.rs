@@ -46,10 +46,11 @@ impl Chunk {
     }
 
     /// # Safety
-    /// - `offset..offset + bytes.len()` was reserved by the caller and is not yet known to anybody else.
+    /// - `offset..offset + bytes.len()` was reserved by the caller and is not yet known to any other thread.
     unsafe fn write(&self, offset: usize, bytes: &[u8]) {
         let target = &self.bytes[offset..offset + bytes.len()];
-        // SAFETY: the span lies within the chunk (the slice above checked it) and nobody else reads or writes it.
+        // SAFETY: the span lies within the chunk (the slice above checked it) and no other thread reads or writes
+        // it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target.as_ptr() as *mut u8, bytes.len()) };
     }
 

@@ -50,7 +50,7 @@ pub trait TextDictionary: Send + Sync {
     /// The id of a value, which is entered if it is new; `None` if there is no id left.
     fn encode(&self, value: &[u8]) -> Option<Encoded>;
 
-    /// The value of an id that this dictionary has given. Waits for nobody.
+    /// The value of an id that this dictionary has given. Never waits.
     fn value(&self, id: u32) -> &[u8];
 
     /// The order of the values that are there now.
@@ -235,7 +235,7 @@ impl TextColumn {
         Some(id)
     }
 
-    /// Charges the memory that new values have taken: each thread the part that nobody has charged before.
+    /// Charges the memory that new values have taken: each thread the part that was not charged before.
     fn has_entered(&self, charge: &Charge) {
         self.entered.fetch_add(1, Ordering::Relaxed);
         let bytes = self.dictionary.bytes() as u64;

@@ -41,7 +41,7 @@ pub(crate) struct Range {
     /// Slots that this range will ever have: its capacity, or fewer once it is closed.
     limit: AtomicUsize,
     pub(crate) indirection: Box<[AtomicU64]>,
-    /// The newest insert of every [`HINT_SLOTS`] slots, once all are decided and somebody has looked; see `validation`.
+    /// The newest insert of every [`HINT_SLOTS`] slots, once all are decided and were looked at; see `validation`.
     pub(crate) inserts_newest: Box<[AtomicU64]>,
     /// Reading a record loads them before its Indirection word.
     pub(crate) pages: EpochCell<Pages>,
@@ -49,7 +49,7 @@ pub(crate) struct Range {
     /// How often pages or history were exchanged.
     pub(crate) publications: AtomicU64,
     pub(crate) last_image: Arc<std::sync::Mutex<Option<LastImage>>>,
-    /// Whether somebody has been told that the range is due for a merge.
+    /// Whether a caller has been told that the range is due for a merge.
     pub(crate) is_merge_claimed: AtomicBool,
     /// Held by the one merge that may run on a range; transactions never touch it.
     pub(crate) merging: Mutex<MergeProgress>,

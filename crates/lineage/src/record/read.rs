@@ -346,8 +346,8 @@ impl<'w, 'g> Walk<'w, 'g> {
         );
     }
 
-    /// Takes what no version has from the base pages: nobody has updated it since the record's history begins, or only
-    /// versions that the page has not merged.
+    /// Takes the columns that no version has from the base pages: they were not updated since the record's history
+    /// begins, or only by versions that the page has not merged.
     fn take_rest(&mut self, pages: &'g Pages, slot: usize, part: usize) -> Result<(), PageError> {
         let columns = self.columns;
         for (i, &column) in columns.iter().enumerate() {

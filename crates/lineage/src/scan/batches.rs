@@ -1,4 +1,4 @@
-//! Scanning a range: the Arrow border of the storage, above which nobody sees a page.
+//! Scanning a range: the Arrow border of the storage. No page is seen above it.
 //!
 //! The scan loads the pages once and folds what the snapshot sees beyond them into a delta (see `fold`). Then it goes
 //! block by block (see `block`): rows that fail a test are left out on the encoded form, and a block of which nothing

@@ -179,8 +179,8 @@ fn what_a_reader_sees_stays_while_the_next_version_is_still_in_the_tail() {
     }
 }
 
-/// A record's history goes when nobody needs it; a reader that begins then needs the base value, which the next merge
-/// replaces.
+/// A record's history goes when it is no longer needed; a reader that begins then needs the base value, which the
+/// next merge replaces.
 #[test]
 fn a_snapshot_after_the_lost_history_keeps_the_origin_and_little_else() {
     let mut world = World::new();

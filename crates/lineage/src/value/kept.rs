@@ -125,7 +125,7 @@ pub(crate) struct Horizon {
 #[derive(Default)]
 struct Decided {
     kept: Kept,
-    /// times from which on somebody needs everything, and how many do
+    /// times from which on a reader needs everything, and how many readers do
     needed_from: BTreeMap<Timestamp, usize>,
 }
 

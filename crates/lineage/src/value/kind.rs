@@ -10,7 +10,8 @@ pub enum Kind {
     Snapshot = 1,
     /// The end of the record.
     Delete = 2,
-    /// No version, but the mark of a transaction that nobody else may append one before it ends. Then it is a tombstone.
+    /// No version, but a mark: before its transaction ends no other transaction may append a version. Then it is a
+    /// tombstone.
     Lock = 3,
     /// A lock of a transaction that is not going to end the record or to change its key; see [`crate::Hold`].
     ValuesLock = 4,

@@ -28,7 +28,7 @@ pub(crate) struct Message {
 pub(crate) enum Behind {
     /// Nothing that asks for anything.
     Nothing,
-    /// That it goes: nobody is going to read the answer.
+    /// A terminate message: the answer will not be read.
     Farewell,
     /// More to do.
     Work,

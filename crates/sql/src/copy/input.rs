@@ -11,7 +11,7 @@ pub trait CopyInput: Read {
     /// Rows are wanted from here on, with so many columns.
     ///
     /// # Errors
-    /// If there is nobody to ask. The text of the error is told to the user.
+    /// If there is no client to ask. The text of the error is told to the user.
     fn begin(&mut self, columns: usize, is_binary: bool) -> io::Result<()>;
 
     /// All rows were read; what may follow them is passed over.

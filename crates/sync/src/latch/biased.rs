@@ -214,9 +214,9 @@ impl<L, C> Drop for Biased<L, C> {
     }
 }
 
-// SAFETY: a writer holds the latch inside, and has found no reader in the slots after it ended the bias; nobody sets the
-// bias while it is inside. A reader holds the latch inside, or has seen the bias stand after it showed itself. The
-// slot's release store is what the writer's look acquires.
+// SAFETY: a writer holds the latch inside, and has found no reader in the slots after it ended the bias; the bias
+// is not set while it is inside. A reader holds the latch inside, or has seen the bias stand after it showed
+// itself. The slot's release store is what the writer's look acquires.
 unsafe impl<L: Latch, C: Clock + Default> Latch for Biased<L, C> {
     type Exclusive = L::Exclusive;
     type Shared = BiasedShared<L::Shared>;

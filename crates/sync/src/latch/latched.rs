@@ -35,7 +35,7 @@ impl<T, L: Latch> Latched<T, L> {
     #[inline]
     pub fn read<R>(&self, body: impl FnOnce(&T) -> R) -> R {
         let _held = self.latch.shared();
-        // SAFETY: the latch is held for reading, so nobody has the data for writing.
+        // SAFETY: the latch is held for reading, so no thread has the data for writing.
         self.data.with(|data| body(unsafe { &*data }))
     }
 
@@ -43,7 +43,7 @@ impl<T, L: Latch> Latched<T, L> {
     #[inline]
     pub fn write<R>(&self, body: impl FnOnce(&mut T) -> R) -> R {
         let _held = self.latch.exclusive();
-        // SAFETY: the latch is held exclusively, so nobody else has the data.
+        // SAFETY: the latch is held exclusively, so no other thread has the data.
         self.data.with_mut(|data| body(unsafe { &mut *data }))
     }
 }

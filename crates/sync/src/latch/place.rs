@@ -32,7 +32,7 @@ type PaddedPlace = CachePadded<Place>;
 pub struct QueuePlace(NonNull<PaddedPlace>);
 
 impl QueuePlace {
-    /// A place with nobody behind it.
+    /// A place without a successor.
     #[inline]
     pub(super) fn take() -> Self {
         let taken = QueuePlace(pool::take());

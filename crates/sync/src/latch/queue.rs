@@ -83,7 +83,7 @@ unsafe impl Latch for QueueLatch {
     }
 }
 
-/// Becomes the owner of a queue that nobody is in.
+/// Becomes the owner of an empty queue.
 #[inline]
 pub(super) fn try_acquire(tail: &AtomicPtr<Place>) -> Option<QueuePlace> {
     if !tail.load(Ordering::Relaxed).is_null() {

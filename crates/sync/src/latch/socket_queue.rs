@@ -55,7 +55,7 @@ impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_
         self.tail.compare_exchange(owner.link(), last, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Lets the next thread in, now that the owner leaves, and returns its place: null where nobody waits.
+    /// Lets the next thread in, now that the owner leaves, and returns its place: null if no thread waits.
     fn hand_on(&self, owner: &Place) -> *mut Place {
         let passed_over = owner.passed_over.load(Ordering::Relaxed);
         if owner.next.load(Ordering::Relaxed).is_null() && self.try_end_with(owner, last_passed_over(passed_over)) {

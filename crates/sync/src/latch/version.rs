@@ -72,8 +72,8 @@ impl VersionLatch {
         is_unchanged(&self.word, version.0, WATCHED)
     }
 
-    /// Makes an optimistic reader the writer, if nobody has written since `version` and no other reader is inside.
-    /// Ends with a release like any exclusive hold.
+    /// Makes an optimistic reader the writer, if no thread has written since `version` and no other reader is
+    /// inside. Ends with a release like any exclusive hold.
     #[inline]
     pub fn try_upgrade(&self, version: Version) -> Option<()> {
         // No fence as in a check: the exchange looks at the newest word, and a writer that comes after this one cannot

@@ -182,8 +182,8 @@ impl ThrottleDomain {
     }
 }
 
-/// The mode with the most acquisitions. Among equals it is the one that lets more threads run; a latch that nobody has
-/// acquired is therefore left to all.
+/// The mode with the most acquisitions. Among equals it is the one that lets more threads run; a latch that was
+/// never acquired is therefore left to all.
 fn fastest_mode(acquisitions: &[u64]) -> usize {
     (0..acquisitions.len()).max_by_key(|&mode| acquisitions[mode]).unwrap_or(0)
 }

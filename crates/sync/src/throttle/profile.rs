@@ -52,7 +52,7 @@ struct Slice {
 }
 
 impl Profile {
-    /// A latch that nobody has acquired, and that all may.
+    /// The profile of a latch that was never acquired, and that all may acquire.
     pub fn new(mode_count: usize) -> Self {
         let lines_per_thread = (1 + mode_count).div_ceil(LINE_WORDS);
         let line = |_| CachePadded::new(std::array::from_fn(|_| AtomicU64::new(0)));

@@ -110,7 +110,7 @@ pub enum Kind {
     Internal,
     /// An element is in a list twice.
     DuplicateElement,
-    /// An element was read that nobody appended.
+    /// An element was read that was never appended.
     UnwrittenElement,
     /// Two reads of a list of which neither continues the other: an append was lost or reordered.
     IncompatibleOrder,

@@ -11,7 +11,7 @@ pub enum Operation {
         /// The element that was put at its end.
         element: u64,
     },
-    /// The list `key` was read, and this is what it held. A list that nobody has appended to is empty.
+    /// The list `key` was read, with this result. A list without appends is empty.
     Read {
         /// The list.
         key: u64,
@@ -52,7 +52,7 @@ impl Operation {
 pub enum Outcome {
     /// The commit was acknowledged.
     Committed,
-    /// The abort was acknowledged: nobody may ever see it.
+    /// The abort was acknowledged: its appends must never be seen.
     Aborted,
     /// Unknown, as after a crash during the commit. It counts as committed once a committed transaction has read
     /// from it, and as though it had not been until then.

@@ -29,7 +29,7 @@ pub(super) enum Promise {
     Writes,
     /// By ww and wr edges: G1c.
     Information,
-    /// Also by rw edges of a reader that follows somebody in its session or in real time.
+    /// Also by rw edges of a reader that follows another transaction in its session or in real time.
     Fresh,
     /// All that SNAPSHOT forbids.
     Snapshot,

@@ -200,7 +200,7 @@ impl Run {
         (open, record)
     }
 
-    /// Four keys that everybody meets at, and others after a while.
+    /// Four keys that all transactions meet at, and others after a while.
     fn key(&mut self) -> u64 {
         self.done.len() as u64 / 50 * 4 + self.random.random_range(0..4)
     }

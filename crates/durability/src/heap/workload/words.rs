@@ -47,7 +47,7 @@ impl Workload for Words {
         work.map(|(_, committed)| committed)
     }
 
-    /// While nobody else is at work.
+    /// Checks the words while no other thread is at work.
     fn check(&self, heap: &Heap) -> HeapResult<Result<(), String>> {
         let mut sum = 0_u64;
         for start in (0..self.words).step_by(CHECKED as usize) {

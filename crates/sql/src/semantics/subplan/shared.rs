@@ -300,7 +300,7 @@ impl ExecutionPlan for SharedExec {
                 Some((projected, at + 1))
             }
         });
-        // After an error nobody asks for more.
+        // After an error no scan asks for more.
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), batches)))
     }
 }

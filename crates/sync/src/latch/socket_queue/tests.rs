@@ -122,8 +122,8 @@ proptest! {
     }
 }
 
-/// Threads of `sockets` sockets that come again as soon as they have left, as under contention. Returns how many of the
-/// hand-overs went to another socket, and the most hand-overs that anybody waited for.
+/// Threads of `sockets` sockets that come again as soon as they have left, as under contention. Returns how many of
+/// the hand-overs went to another socket, and the most hand-overs that a thread waited for.
 fn contend<const HAND_OVERS_MAX: u32>(sockets: usize, threads: u64, rounds: u64) -> (u64, u64) {
     let mut stage = Stage::<HAND_OVERS_MAX>::new();
     let mut since = vec![0; threads as usize];
@@ -157,7 +157,7 @@ fn hand_overs_stay_within_a_socket_until_the_limit() {
 fn nobody_waits_longer_than_the_limit_for_each_socket() {
     for (sockets, threads) in [(2, 4), (2, 9), (3, 12), (4, 16)] {
         let (_, wait_max) = contend::<50>(sockets, threads, 20_000);
-        // For each socket a stretch of at most so many hand-overs, and everybody's own turn in between.
+        // For each socket a stretch of at most so many hand-overs, and every thread's own turn in between.
         let bound = sockets as u64 * (50 + threads) + threads;
         assert!(wait_max <= bound, "{sockets} sockets, {threads} threads: {wait_max} > {bound}");
         assert!(wait_max >= 50, "somebody was passed over");

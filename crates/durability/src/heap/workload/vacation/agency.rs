@@ -280,7 +280,7 @@ mod tests {
         let reserve = |tx: &mut Transaction<'_>| {
             agency.reserve(tx, 1, 0, 2)?;
             agency.reserve(tx, 1, 2, 3)?;
-            // A second time, and for nobody: nothing happens.
+            // A second time, and for a customer that does not exist: nothing happens.
             agency.reserve(tx, 1, 0, 2)?;
             agency.reserve(tx, 77, 0, 2)
         };
