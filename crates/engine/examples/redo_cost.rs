@@ -1,4 +1,5 @@
-//! What a log costs that nobody waits for: short transactions on a database in a directory beside the same in memory.
+//! The cost of a log that no transaction waits for: short transactions on a database in a directory beside the same
+//! in memory.
 //!
 //! ```text
 //! cargo run --release -p engine --example redo_cost -- DIRECTORY [TRANSACTIONS] [ROUNDS]

@@ -1,4 +1,5 @@
-//! What dictionaries of text cost and save in insert and tail pages: the same rows with them and without, in turns.
+//! The cost and gain of dictionaries of text in insert and tail pages: the same rows with them and without, in
+//! turns.
 //!
 //! ```text
 //! cargo run --release -p engine --example text_dictionary -- [ROUNDS] [ROWS] [DISTINCT ...]
@@ -144,7 +145,7 @@ fn main() {
         let mut measured = vec![vec![Vec::new(); METRICS.len()]; WHERE.len()];
         for round in 0..rounds.max(1) as usize {
             for turn_of in 0..WHERE.len() {
-                // Nobody always follows the same one.
+                // No setting always follows the same one.
                 let at = (round + if round % 2 == 0 { turn_of } else { WHERE.len() - turn_of }) % WHERE.len();
                 for (metric, value) in turn(WHERE[at], distinct, rows).into_iter().enumerate() {
                     measured[at][metric].push(value);

@@ -35,7 +35,7 @@ const SETTING_BYTES: usize = 512;
 /// See [`OpenOptions::archive_interval`].
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// What an archive holds of this database.
+/// The state of this database's archive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ArchiveStatus {
     /// the directory
@@ -209,7 +209,7 @@ impl Archiver {
         self.state.archive()
     }
 
-    /// What the archive holds.
+    /// The state of the archive.
     pub(crate) fn status(&self) -> ArchiveStatus {
         self.state.status.lock().clone()
     }
@@ -269,7 +269,7 @@ impl Drop for Archiver {
             let _ = thread.join();
         }
         if self.state.is_due() {
-            // Nobody is left to tell; what is missing comes when the database is open again.
+            // No caller is left to receive an error; missing segments are archived when the database is open again.
             let _ = self.state.archive();
         }
     }

@@ -10,9 +10,8 @@
 //!
 //! Until all of it is on disk a sign stands in the directory that it is no database.
 //!
-//! The copy is the database as of `until`, with every version, its history and its Rids. Writers go on meanwhile; nobody waits
-//! but the caller. To restore a backup, copy its directory
-//! ([`Database::restore`]), or open it where it is.
+//! The copy is the database as of `until`, with every version, its history and its Rids. Writers go on meanwhile;
+//! only the caller waits. To restore a backup, copy its directory ([`Database::restore`]), or open it where it is.
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::moment::{self, RecoveryTarget};
 use crate::wall_clock::Micros;
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BackupReport {
     /// every commit up to this one is in it, and none after it
@@ -45,7 +44,7 @@ pub struct BackupReport {
 /// Says of a directory that it is a backup.
 const MARK_FILE: &str = "backup.mark";
 
-/// What a backup says of itself.
+/// The mark that a backup has of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct BackupMark {
     /// the number of the log that has its commits
@@ -78,8 +77,8 @@ impl Database {
     /// Copies the database, as of a moment during the call, to a directory, which must be empty or missing.
     ///
     /// # Errors
-    /// [`Error::NotOnDisk`] for a database in memory; [`Error::Directory`] if the target is not empty or can't be written.
-    /// What was copied by then is left there, and does not open as a database.
+    /// [`Error::NotOnDisk`] for a database in memory; [`Error::Directory`] if the target is not empty or can't be
+    /// written. Files that were copied by then are left there, and do not open as a database.
     pub fn backup(&self, target: impl AsRef<Path>) -> Result<BackupReport> {
         if self.shared.checkpointer.is_none() {
             return Err(Error::NotOnDisk);
@@ -95,8 +94,8 @@ impl Database {
         checkpointer.with_checkpoint(|taking, report| copy_checkpoint(taking, &report, copy))
     }
 
-    /// Copies a backup, or any database that nobody has open, to a directory, which must be empty or missing. Returns the
-    /// files copied. The copy of a backup begins a life of its own: see [`Database::restore_to`].
+    /// Copies a backup, or any database that is not open, to a directory, which must be empty or missing. Returns
+    /// the files copied. The copy of a backup begins a life of its own: see [`Database::restore_to`].
     pub fn restore(backup: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<u64> {
         let from: Arc<dyn Device> = Arc::new(directory::existing(backup.as_ref())?);
         copy::check_finished(&*from)?;

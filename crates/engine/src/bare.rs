@@ -1,8 +1,9 @@
 //! The storage without transactions, to measure what transactions cost.
 //!
-//! A key is looked up, a row read or a version appended, and nothing else: no snapshot, no conflicts beyond the record's
-//! latch, nothing to stamp as versions are written with a timestamp that is committed already, no rollback and no log. What
-//! many threads do at once is torn apart at will. Hidden from the documentation, as it is no way to use a database.
+//! A key is looked up, a row read or a version appended, and nothing else: no snapshot, no conflicts beyond the
+//! record's latch, nothing to stamp as versions are written with a timestamp that is committed already, no rollback
+//! and no log. Concurrent operations of several threads are torn apart at will. Hidden from the documentation, as
+//! it is no way to use a database.
 use lineage::{Cell, Change, WriteError, word_of_value};
 use smallvec::SmallVec;
 use types::{DataType, Snapshot, Timestamp, Value};
@@ -24,7 +25,7 @@ pub struct BareStatements<'t> {
 }
 
 impl Table {
-    /// The table without transactions. While anybody uses it so, nobody may use the database in another way.
+    /// The table without transactions. While it is in use, the database must not be used in another way.
     #[doc(hidden)]
     pub fn bare(&self) -> BareTable<'_> {
         BareTable { table: self }

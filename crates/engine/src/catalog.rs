@@ -21,7 +21,7 @@
 //! A reader announces its snapshot first, then asks for the table, and then reads its rows, all by the same number.
 //! A change that committed at or before it is found either published or as the intent of a claim, as claims are
 //! taken away by the publication, under the latch with which names are looked up; one that committed after it is
-//! found to be later in both places. What was before is there: meanings are given up only when they ended at or
+//! found to be later in both places. Earlier meanings are there: they are given up only when they ended at or
 //! before the oldest snapshot that is announced, which is looked for with the same latch held; a reader that
 //! announces an older one afterwards is told that they were given up.
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,14 +56,14 @@ struct Names {
     claims: BTreeMap<String, Claim>,
 }
 
-/// What a name means, and since which commit.
+/// The meaning of a name, and since which commit.
 #[derive(Clone)]
 pub(crate) struct Named {
     pub(crate) table: Arc<TableData>,
     pub(crate) from: Timestamp,
 }
 
-/// What names mean and meant, all of it published.
+/// The meanings of names now and before, all of them published.
 #[derive(Default)]
 pub(crate) struct Meanings {
     pub(crate) newest: BTreeMap<String, Named>,
@@ -111,16 +111,16 @@ struct Claim {
     intent: Intent,
 }
 
-/// What a claimed name is to mean once its claimer has committed.
+/// The meaning of a claimed name once its claimer has committed.
 #[derive(Clone)]
 pub(crate) enum Intent {
-    /// What it means now.
+    /// The present meaning.
     Same,
     Table(Arc<TableData>),
     Nothing,
 }
 
-/// What has to be decided before it is known what a name means: the commit of this transaction.
+/// A meaning that is undecided until this transaction has ended.
 struct Undecided(TxnId);
 
 impl Catalog {
@@ -332,7 +332,7 @@ impl Catalog {
         drop(gone);
     }
 
-    /// What a transaction waits for under this name.
+    /// The name that a transaction waits for under this row.
     pub(crate) fn name_of(&self, waited: RowName) -> Option<String> {
         let names = self.names.read();
         if waited.table == NO_TABLE {
@@ -447,7 +447,7 @@ pub(crate) fn has_gone_between(
             Standing::Locked(owner) if owner == own => return false,
             Standing::Locked(owner) => match transactions.0.state(owner) {
                 State::Prepared(at) if at <= to => drop(transactions.0.await_decision(owner)),
-                // What becomes of the table it tells in a moment.
+                // The table's lock shows the decision in a moment.
                 State::Committed(at) if at <= to => std::thread::yield_now(),
                 State::Active | State::Prepared(_) | State::Committed(_) => return false,
                 State::Aborted | State::Released => std::thread::yield_now(),
@@ -459,12 +459,12 @@ pub(crate) fn has_gone_between(
 /// Stands for no table in the name of what is waited for.
 const NO_TABLE: TableId = 0;
 
-/// What a transaction waits for that wants a name.
+/// The row for which a transaction waits that wants a name.
 pub(crate) fn row_of_name(name: &str) -> RowName {
     RowName { table: NO_TABLE, rid: BuildHasherDefault::<DefaultHasher>::default().hash_one(name) }
 }
 
-/// What a transaction waits for that wants a table for itself, or wants to write where another one has.
+/// The row for which a transaction waits that wants a table for itself, or wants to write where another one has.
 pub(crate) fn row_of_table(table: &TableData) -> RowName {
     RowName { table: table.id, rid: u64::MAX }
 }

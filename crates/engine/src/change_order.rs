@@ -1,8 +1,8 @@
 //! The changes of rows, and the order of those of one commit.
 //!
-//! What a commit did is known by record, and each record by its state before and after it. Listed as they come, an
-//! insert may stand before the delete of another record that had its key, and a replay of the list onto a table
-//! with that key loses the row. So what frees a key stands before what takes it:
+//! The changes of a commit are known by record, and each record by its state before and after it. Listed as they
+//! come, an insert may stand before the delete of another record that had its key, and a replay of the list onto a
+//! table with that key loses the row. So a change that frees a key stands before the change that takes it:
 //!
 //! ```text
 //! deletes      free keys
@@ -19,7 +19,7 @@ use types::{Rid, Timestamp, Value};
 use crate::indexes::IndexKey;
 use crate::table::Table;
 
-/// What happened to a row.
+/// The kind of change to a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum ChangeKind {
@@ -28,12 +28,12 @@ pub enum ChangeKind {
     Delete,
 }
 
-/// What one commit did to one row.
+/// The change of one commit to one row.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RowChange {
     /// the commit
     pub at: Timestamp,
-    /// what it did
+    /// the kind of change
     pub kind: ChangeKind,
     /// which record
     pub rid: Rid,

@@ -1,4 +1,5 @@
-//! What copies of a database have in common: files, a log with the commits of another one, and a sign that it is not finished.
+//! The common parts of copies of a database: files, a log with the commits of another one, and a sign that it is
+//! not finished.
 use std::io;
 use std::sync::Arc;
 

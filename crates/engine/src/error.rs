@@ -1,4 +1,4 @@
-//! What can go wrong, in PostgreSQL's words and with its codes where it has them.
+//! Errors, in PostgreSQL's words and with its codes where it has them.
 use durability::{CheckpointError, LogError, OpenError};
 use lineage::PageError;
 use types::{DataType, SchemaError};
@@ -9,7 +9,7 @@ use types::{DataType, SchemaError};
 pub struct ExpressionError {
     /// The five characters of PostgreSQL.
     pub sqlstate: &'static str,
-    /// What it is.
+    /// The message.
     pub message: String,
 }
 
@@ -70,7 +70,7 @@ pub enum Error {
     /// There can't be such an index.
     #[error("index \"{index}\" can't be made: {why}")]
     BadIndex { index: String, why: String },
-    /// An index of expressions, and nobody to work them out.
+    /// An index of expressions, and no compiler for them.
     #[error(
         "index \"{index}\" is of an expression or a part of its table, which needs SQL, and the database was opened without: \
          open it with the lstore program, or with sql::open"
@@ -97,7 +97,8 @@ pub enum Error {
     /// Another transaction changed the record first; the transaction can be tried again from the start.
     #[error("could not serialize access due to concurrent update")]
     Conflict,
-    /// What a name means was changed by others since the transaction's snapshot; the transaction can be tried again from the start.
+    /// The meaning of a name was changed by others since the transaction's snapshot; the transaction can be tried
+    /// again from the start.
     #[error(
         "could not serialize access: what \"{0}\" means was changed by a transaction that committed after this one's snapshot, \
          such as by DROP, TRUNCATE or ALTER TABLE"
@@ -139,7 +140,7 @@ pub enum Error {
     /// The table's history does not reach back so far.
     #[error("snapshot too old: table \"{table}\" keeps its rows as of commit {oldest} and later, not of commit {at}")]
     SnapshotTooOld { table: String, at: u64, oldest: u64 },
-    /// What a name meant then is not kept.
+    /// The meaning that a name had then is not kept.
     #[error(
         "snapshot too old: what \"{name}\" was is kept from commit {oldest} on, by which a table of this name was dropped, emptied \
          or renamed, and not as of commit {at}"
@@ -193,7 +194,7 @@ pub enum Error {
     /// The archive can't be used.
     #[error("can't archive to {archive}: {why}")]
     Archive { archive: String, why: String },
-    /// What is there does not reach the moment asked for.
+    /// The backup and the archive do not reach the moment asked for.
     #[error("can't restore to {target}: what is there goes from {from} to {until}")]
     OutOfReach { target: String, from: String, until: String },
     /// A backup that can't be restored from.

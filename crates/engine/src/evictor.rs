@@ -9,8 +9,8 @@
 //!               evicts; and then fails
 //! ```
 //!
-//! What can go are base pages, meta-data pages and history pages (see `lineage`'s `evict`); insert and tail pages become such by
-//! merges, Indirection and indexes stay. A database in memory has nowhere to evict to.
+//! Base pages, meta-data pages and history pages can be evicted (see `lineage`'s `evict`); insert and tail pages
+//! become such by merges, Indirection and indexes stay. A database in memory has nowhere to evict to.
 use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What names meant before: for snapshots in use, and for as long as tables keep their past.
+//! The former meanings of names: for snapshots in use, and for as long as tables keep their past.
 //!
 //! ```text
 //! t    [1: from 3 to 9) [2: from 9 to 12) ........ [4: from 20 on, the newest: `catalog.rs`]
@@ -11,10 +11,10 @@
 //! meaning. Setting the retention of a table also sets that of the tables that are gone and had its name: so there
 //! is always a way to give up their past.
 //!
-//! What was given up is not forgotten: of a name it is known up to which commit it had meanings that are not kept, so that
-//! a question about them is refused, and not answered as if there never was anything. Names are noted one by one up to
-//! [`NAMES_MAX`]; of more the older ones are put together, and then every name may have meant anything before the newest of
-//! these commits.
+//! Meanings that were given up are not forgotten: of a name it is known up to which commit it had meanings that are
+//! not kept, so that a question about them is refused, and not answered as if there never was anything. Names are
+//! noted one by one up to [`NAMES_MAX`]; of more the older ones are put together, and then every name may have
+//! meant anything before the newest of these commits.
 use std::collections::{BTreeMap, BTreeSet};
 
 use types::Timestamp;
@@ -22,12 +22,12 @@ use types::Timestamp;
 /// Of so many names it is known up to when their past was given up.
 const NAMES_MAX: usize = 4096;
 
-/// What names mean: a table, told from all others by a number.
+/// The meaning of a name: a table, told from all others by a number.
 pub(crate) trait Numbered: Clone {
     fn number(&self) -> u32;
 }
 
-/// What a name meant from one commit to another.
+/// The meaning of a name from one commit to another.
 #[derive(Clone)]
 pub(crate) struct Meaning<T> {
     pub(crate) table: T,
@@ -78,7 +78,7 @@ impl<T: Numbered> Former<T> {
         former
     }
 
-    /// Adds a meaning. Those that a commit made and ended were never anybody's.
+    /// Adds a meaning. A meaning that one commit made and ended was never visible.
     pub(crate) fn add(&mut self, name: &str, meaning: Meaning<T>) {
         if meaning.from < meaning.to {
             let meanings = match self.by_name.get_mut(name) {
@@ -94,7 +94,7 @@ impl<T: Numbered> Former<T> {
         self.by_name.is_empty()
     }
 
-    /// What a name meant at a commit.
+    /// The meaning of a name at a commit.
     pub(crate) fn at(&self, name: &str, at: Timestamp) -> Option<&Meaning<T>> {
         self.before(name, Timestamp(at.0.saturating_add(1))).filter(|meaning| at < meaning.to)
     }
@@ -124,7 +124,7 @@ impl<T: Numbered> Former<T> {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// What is known of what is not kept.
+    /// The meanings that are not kept, as far as they are known.
     pub(crate) fn given_up(&self) -> &GivenUp {
         &self.given_up
     }

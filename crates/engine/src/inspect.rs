@@ -14,7 +14,7 @@ use crate::database::Database;
 use crate::directory;
 use crate::error::Result;
 
-/// What is in the directory of a database.
+/// The contents of the directory of a database.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     /// the kept checkpoints, newest first
@@ -23,13 +23,13 @@ pub struct Inspection {
     pub checkpoint_files: Vec<CheckpointFile>,
     /// the files of the log
     pub log_files: Vec<LogFile>,
-    /// what of the checkpoints is damaged
+    /// the damage in the checkpoints
     pub damaged: Vec<String>,
     /// of a backup, what it has
     pub backup: Option<BackupSummary>,
 }
 
-/// What a backup has.
+/// The contents of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BackupSummary {
     /// the number of the log that it was taken from
@@ -55,7 +55,7 @@ pub struct ArchivedLife {
     pub bytes: u64,
 }
 
-/// What a checkpoint holds.
+/// The contents of a checkpoint.
 #[derive(Clone, Debug)]
 pub struct CheckpointSummary {
     /// counts the checkpoints
@@ -69,7 +69,7 @@ pub struct CheckpointSummary {
 }
 
 impl Database {
-    /// What is in a directory.
+    /// The contents of a directory.
     pub fn inspect(directory: impl AsRef<Path>) -> Result<Inspection> {
         let device: Arc<dyn Device> = Arc::new(directory::existing(directory.as_ref())?);
         let _lock = lock_to_read(&*device)?;
@@ -94,7 +94,7 @@ impl Database {
         })
     }
 
-    /// What is in an archive; nothing in a directory that is none.
+    /// The contents of an archive; nothing for a directory that is none.
     pub fn inspect_archive(directory: impl AsRef<Path>) -> Result<Vec<ArchivedLife>> {
         let device = directory::existing(directory.as_ref())?;
         let life = |found: ArchivedLog| ArchivedLife {

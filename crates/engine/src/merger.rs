@@ -1,11 +1,11 @@
 //! The background merge: a pool of threads that look after the ranges of all tables.
 //!
-//! A writer that brings a range to its bound of unmerged tail records puts it into the queue, once, and a resting thread
-//! takes it from there. One of the threads also sweeps over all ranges many times a second, for those that are full but
-//! not merged yet; every few seconds it takes in the tails of ranges that nobody writes any more, so that a table at
-//! rest is scanned at full speed. While no merge is due, the threads turn merged tail records into history and give up
-//! what no snapshot needs; of tables where many keys were given up, the indexes are swept ([`crate::indexes`]). The sweeping
-//! thread also evicts pages where memory is short (see `evictor`).
+//! A writer that brings a range to its bound of unmerged tail records puts it into the queue, once, and a resting
+//! thread takes it from there. One of the threads also sweeps over all ranges many times a second, for those that
+//! are full but not merged yet; every few seconds it takes in the tails of ranges that are no longer written to, so
+//! that a table at rest is scanned at full speed. While no merge is due, the threads turn merged tail records into
+//! history and give up what no snapshot needs; of tables where many keys were given up, the indexes are swept
+//! ([`crate::indexes`]). The sweeping thread also evicts pages where memory is short (see `evictor`).
 //!
 //! If the pool can't keep up, and a range has several times as many unmerged records as it should, the transaction that
 //! notices merges the range itself once it has committed ([`MergePool::is_crowded`]): writers slow down and none stops.
@@ -67,7 +67,7 @@ impl MergePool {
     pub(crate) fn is_crowded(&self, table: &Arc<TableData>, range: usize) -> bool {
         let unmerged = table.storage.unmerged(range);
         let bound = table.storage.options().merge_tail_records;
-        // Without threads nobody would take it from the queue, which would keep a dropped table's memory.
+        // Without threads it would stay in the queue, which would keep a dropped table's memory.
         if unmerged >= bound && !self.threads.is_empty() && table.storage.claim_merge(range) {
             self.queue.state.lock().due.push_back((table.clone(), range));
             self.queue.changed.notify_one();
@@ -158,7 +158,7 @@ fn sweep_indexes(core: &Core, queue: &Queue) {
     }
 }
 
-/// Takes out of all indexes what nobody needs.
+/// Takes the entries that are no longer needed out of all indexes.
 pub(crate) fn sweep_all(core: &Core) {
     for table in tables(core) {
         sweep(&table, &core.transactions, &mut || true);
@@ -172,7 +172,8 @@ fn charge_indexes(core: &Core, before: u64) -> u64 {
     bytes
 }
 
-/// Those that are gone included: what is kept of them is to be as small, and as little in memory, as any other past.
+/// All tables, those that are gone included: their kept past is to be as small, and as little in memory, as any
+/// other.
 fn tables(core: &Core) -> Vec<Arc<TableData>> {
     core.catalog.all_tables()
 }
@@ -243,7 +244,7 @@ pub(crate) fn reclaim(core: &Core) {
     flush();
 }
 
-/// What was replaced is freed once its readers are gone, which takes a few turns of the epoch.
+/// Frees replaced memory once its readers are gone, which takes a few turns of the epoch.
 pub(crate) fn flush() {
     (0..8).for_each(|_| sync::pin().flush());
 }

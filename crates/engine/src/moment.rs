@@ -15,9 +15,9 @@
 //! The new log has a number of its own. So nothing that was archived beyond the moment can be taken for a part of the new
 //! life (*timeline*), and both can be archived to one place.
 //!
-//! A directory that is not a backup serves as well, as long as nobody has it open: the database itself, say, when a mistake of
-//! some minutes ago is to be undone, or its log is damaged and what stands before the damage is to be kept. It reaches back to
-//! the older of its two checkpoints.
+//! A directory that is not a backup serves as well, as long as it is not open: the database itself, say, when a
+//! mistake of some minutes ago is to be undone, or its log is damaged and what stands before the damage is to be
+//! kept. It reaches back to the older of its two checkpoints.
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,14 +41,14 @@ use crate::wall_clock::{Micros, WallClock};
 pub enum RecoveryTarget {
     /// This commit, by its number, and all before it.
     Lsn(u64),
-    /// What was committed at this time, in microseconds since 1970. Times are known as exactly as those of
+    /// The commits up to this time, in microseconds since 1970. Times are known as exactly as those of
     /// [`Database::newest_commit_at`].
     Time(i64),
     /// The last commit that is there.
     Latest,
 }
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RestoreReport {
     /// every commit up to this one, and none after it
@@ -66,9 +66,9 @@ pub struct RestoreReport {
 type Progress<'p> = dyn FnMut(u64, u64) + 'p;
 
 impl Database {
-    /// Brings a database to a moment, in a directory that must be empty or missing: out of a backup and, for what came after
-    /// it, the archive of the database's log. Instead of a backup it can be any database that nobody has open. `progress` is
-    /// told (bytes done, bytes in all) while the log is read, and again while it is copied.
+    /// Brings a database to a moment, in a directory that must be empty or missing: out of a backup and, for what
+    /// came after it, the archive of the database's log. Instead of a backup it can be any database that is not
+    /// open. `progress` is told (bytes done, bytes in all) while the log is read, and again while it is copied.
     ///
     /// The new database begins a life of its own: its commits go on with the next number, and are archived apart from those
     /// that its origin had after the moment.
@@ -138,13 +138,13 @@ struct Origin {
     manifests: Vec<Manifest>,
     /// of a backup
     mark: Option<BackupMark>,
-    /// what the archive says that it has of the log
+    /// the extent of the log that the archive claims to have
     extent: Option<Extent>,
     /// the number of the log, if there is any
     log: Option<u64>,
 }
 
-/// What is to be done.
+/// The steps of a restore.
 struct Plan {
     /// the checkpoint, if there is one, and the commit after which the log is needed
     checkpoint: Option<u64>,
@@ -155,7 +155,7 @@ struct Plan {
     clock: WallClock,
 }
 
-/// What can be reached: commits, and times.
+/// The moments that can be reached: commits, and times.
 struct Reach {
     commits: (Lsn, Lsn),
     times: (Option<Micros>, Option<Micros>),
@@ -266,7 +266,7 @@ impl Origin {
             outcome = survey(false, Lsn::MAX);
         }
         match to {
-            // What is damaged may stand behind all that is wanted.
+            // The damage may stand behind all that is wanted.
             RecoveryTarget::Lsn(until) if is_damaged(&outcome) => survey(false, until).or(outcome),
             _ => outcome,
         }
@@ -306,7 +306,8 @@ impl Origin {
                 let log = GatheredLog::new(own, self.log, low + 1, false)?;
                 let mut stretch = Stretch { log, from: low + 1, until: Lsn::MAX, proven: None };
                 if let Some(archive) = archive {
-                    // An archive is read while it grows: what its frames say to have been on disk may not be in it yet.
+                    // An archive is read while it grows: frames that other frames report to have been on disk may
+                    // not be in it yet.
                     let alone = History { low, stretches: vec![stretch] };
                     let last = alone.read(Lsn::MAX, &mut |_| Ok(()), &mut |_, _| ())?;
                     let log = GatheredLog::new(&[archive.clone(), self.device.clone()], self.log, low + 1, is_short)?;

@@ -44,7 +44,7 @@ impl Table {
             });
             failed.map_or(Ok(()), Err)?;
         }
-        // What was there at the horizon is the first version that is known.
+        // The version at the horizon is the first that is known.
         times.iter_mut().for_each(|at| *at = all.from().max(*at));
         times.retain(|at| *at <= newest);
         times.sort_unstable();
@@ -61,8 +61,8 @@ impl Table {
         Ok(versions)
     }
 
-    /// What commits after `from` and not after `to` did to the rows of this table, in the order of commits, and those of one
-    /// commit in an order in which they can be replayed.
+    /// The changes that commits after `from` and not after `to` made to the rows of this table, in the order of
+    /// commits, and those of one commit in an order in which they can be replayed.
     ///
     /// # Errors
     /// [`Error::SnapshotTooOld`] if the table's history does not reach back to `from` without a gap.
@@ -161,8 +161,9 @@ impl Database {
         core.catalog.chapters(&core.transactions, name, at)
     }
 
-    /// What commits after `from` and not after `to` did to the rows of what a name meant, as of the commit `at` and before it; in
-    /// the order of commits, and those of one commit in an order in which they can be replayed. `table` is what it means.
+    /// The changes that commits after `from` and not after `to` made to the rows of a name's tables, as of the
+    /// commit `at` and before it; in the order of commits, and those of one commit in an order in which they can be
+    /// replayed. `table` is the present meaning of the name.
     ///
     /// # Errors
     /// [`Error::SnapshotTooOld`] or [`Error::NameTooOld`] if the history of a table, or of the name, does not reach back to
@@ -215,7 +216,7 @@ impl Database {
             .collect();
         let mut versions: Vec<RecordVersion> = Vec::new();
         if let Some((oldest, _)) = tables.last().filter(|_| known_from > Timestamp::ZERO) {
-            // What was before is not known; that there was no row then is.
+            // The rows before are not known; that there was no row then is.
             versions.push(RecordVersion { from: oldest.from, to: None, row: None });
         }
         for (chapter, rows) in tables.iter().rev() {

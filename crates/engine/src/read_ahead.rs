@@ -26,7 +26,7 @@ impl ReadAhead {
         ReadAhead { table: table.clone(), request: Arc::new(request), underway: Mutex::default() }
     }
 
-    /// Begins to read what a range needs, if that is away, and nobody has done so.
+    /// Begins to read the pages that a range needs, if they are away and no other thread has begun.
     pub(crate) fn begin(&self, range: usize) {
         if range >= self.table.storage.range_count() || !self.table.storage.is_away(range, &self.request) {
             return;
@@ -42,7 +42,7 @@ impl ReadAhead {
         underway.extend(thread.ok().map(|thread| (range, thread)));
     }
 
-    /// What was read for a range, once all of it is there.
+    /// The pages that were read for a range, once all of them are there.
     pub(crate) fn take(&self, range: usize) -> Option<Ahead> {
         let thread = self.underway.lock().remove(&range)?;
         // A panic of the thread was printed when it happened.

@@ -1,4 +1,4 @@
-//! What a serializable transaction has read, and whether it would read the same at its commit.
+//! The reads of a serializable transaction, and whether it would read the same at its commit.
 //!
 //! Validation is backward and optimistic (Kung and Robinson; Larson et al., VLDB 2011, section 3.2; the model that L-Store
 //! relies on, section 5 of its paper). The transaction reads one snapshot. When it has its commit timestamp, everything that
@@ -14,9 +14,9 @@
 //! happen: it takes effect at one point in time, and these points are the order of commits. A transaction that wrote nothing
 //! takes effect at its snapshot and need not be looked at.
 //!
-//! Two transactions that read what the other writes have different timestamps; the later one finds the earlier one's write.
-//! The earlier one may itself be validating still: then the later one waits until that is decided. Waiting goes from later to
-//! earlier timestamps only, so nobody waits in a circle.
+//! Two transactions that read what the other writes have different timestamps; the later one finds the earlier
+//! one's write. The earlier one may itself be validating still: then the later one waits until that is decided.
+//! Waiting goes from later to earlier timestamps only, so never in a circle.
 use std::sync::Arc;
 
 use lineage::{Test, Validation, View};
@@ -35,7 +35,7 @@ use crate::table_name::TableId;
 /// More single records than this are read as "any row of their table".
 const RECORDS_MAX: usize = 1 << 16;
 
-/// What was read.
+/// The reads of a transaction.
 #[derive(Default)]
 pub(crate) struct ReadSet {
     reads: Mutex<Vec<Read>>,
@@ -88,7 +88,7 @@ impl ReadSet {
             coarsen(&mut reads);
         }
         let is_covered = |read: &Read| Arc::ptr_eq(&read.table, table) && read.what.is_everything();
-        // What covers a whole table is at the front, once there are so many reads that it pays to look.
+        // A read that covers a whole table is at the front, once there are so many reads that it pays to look.
         if reads.first().is_none_or(|first| !first.what.is_everything()) || !reads.iter().take(8).any(is_covered) {
             reads.push(Read { table: table.clone(), what });
         }
@@ -118,8 +118,8 @@ impl ReadSet {
             return Ok(());
         }
         let asked = Validation { from, to, own, outcomes: transactions };
-        // Versions between the two are given up while nobody holds their end: what came after the snapshot must not be
-        // forgotten because more came after it. Where it was already, nothing is known, which is as bad.
+        // Versions between the two are given up while their end is not held: what came after the snapshot must not
+        // be forgotten because more came after it. Where it was already, nothing is known, which is as bad.
         let held = transactions.0.begin_at(to).map_err(|error| Error::TooManyTransactions(error.limit))?;
         let reads = self.reads.lock();
         let has_changed = |read: &Read| -> Result<bool> {

@@ -1,4 +1,4 @@
-//! What a read sees: a snapshot, and what holds it.
+//! A view for reading: a snapshot, and its hold.
 use std::sync::Arc;
 
 use txn::Handle;
@@ -20,7 +20,7 @@ pub struct ReadView {
     held: Option<Arc<Held>>,
     /// Counts the views of a transaction since it last began a command.
     _open: Option<Arc<()>>,
-    /// What a serializable transaction has read.
+    /// The reads of a serializable transaction.
     reads: Option<Arc<ReadSet>>,
 }
 
@@ -70,7 +70,7 @@ impl ReadView {
         self
     }
 
-    /// What it sees.
+    /// The snapshot that it sees.
     pub fn snapshot(&self) -> Snapshot {
         self.snapshot
     }
@@ -89,7 +89,7 @@ impl Drop for Held {
     }
 }
 
-/// What one read sees: a [`ReadView`], or a bare snapshot that nobody holds but the read itself.
+/// The view of one read: a [`ReadView`], or a bare snapshot that only the read itself holds.
 #[derive(Clone, Copy)]
 pub struct Sight<'v> {
     pub(crate) snapshot: Snapshot,

@@ -2,10 +2,10 @@
 //!
 //! Where the newest checkpoint is damaged the one before it serves as well: the log is kept for both.
 //!
-//! The operations of a transaction are applied when its commit frame is read, in the order of commits; its data frames
-//! come just before. What names meant is kept as it was, by the commits that changed it. Records go back to the Rids that the
-//! log names, so later operations find them. Slots of transactions that did not commit become tombstones. Secondary indexes
-//! are compiled and built at the end, from what is there then.
+//! The operations of a transaction are applied when its commit frame is read, in the order of commits; its data
+//! frames come just before. The former meanings of names are kept, by the commits that changed them. Records go
+//! back to the Rids that the log names, so later operations find them. Slots of transactions that did not commit
+//! become tombstones. Secondary indexes are compiled and built at the end, from the rows that are there then.
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
     replay.clock.restore(std::mem::take(&mut replay.base.clock));
     let (log, recovered) =
         Log::open_locked(device.clone(), locked, options.log, &mut |frame| replay.frame(frame), &mut *progress)?;
-    // What is between the checkpoint and the log is gone.
+    // The commits between the checkpoint and the log are gone.
     if recovered.trimmed_below > replay.base.low.0 + 1 {
         let from = recovered.trimmed_below;
         return Err(Error::NoCheckpoint { from, damaged: damaged.iter().map(Error::to_string).collect() });
@@ -93,7 +93,8 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
     Ok(Recovered { core, device, log, checkpoints, replayed_bytes: replay.bytes })
 }
 
-/// What the newest checkpoint gives that can be restored, or nothing. What is wrong with newer ones is added to `damaged`.
+/// The contents of the newest checkpoint that can be restored, or nothing. Faults of newer ones are added to
+/// `damaged`.
 fn best_base(
     manifests: &[Manifest],
     checkpoints: &Arc<Checkpoints>,
@@ -117,7 +118,7 @@ fn best_base(
     (Base::default(), KeysToOrder::default(), budget())
 }
 
-/// What names mean and meant, as far as the log was read.
+/// The meanings of names now and before, as far as the log was read.
 struct Names {
     /// since when
     newest: HashMap<TableId, (String, Timestamp)>,
@@ -169,7 +170,7 @@ impl Names {
 
 /// The database as far as the log was read.
 struct Replay {
-    /// what it began with
+    /// the state it began with
     base: Base,
     /// those that are gone and kept included
     tables: HashMap<TableId, Arc<TableData>>,

@@ -49,7 +49,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// What the database remembers, as this transaction sees it.
+    /// The texts that the database remembers, as this transaction sees them.
     pub fn remembered(&self) -> Result<BTreeMap<String, String>> {
         let table = match self.table(REMEMBERED) {
             Err(Error::NoSuchTable(_)) => return Ok(BTreeMap::new()),
@@ -65,7 +65,7 @@ impl Transaction {
     fn make_remembered(&mut self) -> Result<Table> {
         let columns = COLUMNS.map(|name| Column { nullable: false, ..Column::new(name, DataType::TEXT) });
         match self.create_table(REMEMBERED, Schema::new(columns.into(), &COLUMNS[..1])?) {
-            // Somebody else remembered the first thing meanwhile.
+            // Another transaction remembered the first thing meanwhile.
             Err(Error::TableExists(_)) => Err(Error::Conflict),
             made => made,
         }
@@ -73,7 +73,7 @@ impl Transaction {
 }
 
 impl Database {
-    /// What the database remembers, as of the newest commit.
+    /// The texts that the database remembers, as of the newest commit.
     pub fn remembered(&self) -> Result<BTreeMap<String, String>> {
         self.begin()?.remembered()
     }

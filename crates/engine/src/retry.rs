@@ -13,10 +13,10 @@ const TRIES_WITHOUT_REST: u32 = 4;
 const REST_MAX: Duration = Duration::from_millis(20);
 
 impl Database {
-    /// Does work in a transaction of its own and commits. If that loses against another transaction, it is rolled back and
-    /// done again from the start, for some seconds at most: so `work` may be called several times. Where it lost a row,
-    /// it first waits until the winner is done, one behind the other, so that a row which everybody wants is passed on
-    /// instead of fought for.
+    /// Does work in a transaction of its own and commits. After a conflict with another transaction, the work is
+    /// rolled back and run again from the start, for some seconds at most: so `work` may be called several times.
+    /// Where it lost a row, it first waits until the winner is done, one behind the other, so that a row in great
+    /// demand is passed on instead of fought for.
     ///
     /// ```
     /// # use engine::{Column, DataType, Database, Error, Schema, TransactionOptions, Value};
@@ -95,7 +95,7 @@ impl Database {
     }
 }
 
-/// What came of one try.
+/// The result of one try.
 struct Attempt<T, E> {
     result: Result<T, E>,
     is_retryable: bool,

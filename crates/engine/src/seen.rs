@@ -16,13 +16,13 @@ impl Database {
     /// The table or sequence that a name means in a snapshot, which is held.
     ///
     /// # Errors
-    /// [`Error::NoSuchTable`](crate::Error::NoSuchTable) if there is none; [`Error::NameTooOld`](crate::Error::NameTooOld)
-    /// if it is not known any more, as nobody held the snapshot.
+    /// [`Error::NoSuchTable`](crate::Error::NoSuchTable) if there is none;
+    /// [`Error::NameTooOld`](crate::Error::NameTooOld) if it is not known any more, as the snapshot was not held.
     pub fn table_seen<'v>(&self, view: impl Into<Sight<'v>>, name: &str) -> Result<Table> {
         let Sight { snapshot, reads, .. } = view.into();
         let core = &self.shared.core;
         let found = core.catalog.find_kept(&core.transactions, snapshot, name);
-        // Nobody else can change what a name means that its transaction has claimed.
+        // Only this transaction can change the meaning of a name that it has claimed.
         if let Some(reads) = reads
             && !snapshot.own.is_some_and(|own| core.catalog.is_claimed_by(name, own))
         {

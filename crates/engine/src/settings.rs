@@ -1,4 +1,4 @@
-//! What is chosen for each table: how its rows are laid out and how long its past is kept.
+//! The settings of a table: how its rows are laid out and how long its past is kept.
 use std::time::Duration;
 
 use lineage::{Layout, TableOptions};
@@ -37,7 +37,7 @@ impl Retention {
     }
 }
 
-/// What is chosen for a table; see [`Database::create_table_with`](crate::Database::create_table_with).
+/// The settings of a table; see [`Database::create_table_with`](crate::Database::create_table_with).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TableSettings {
     /// how values lie in memory
@@ -48,7 +48,8 @@ pub struct TableSettings {
     pub update_range_records: Option<usize>,
     /// unmerged tail records at which a range is merged in the background
     pub merge_tail_records: Option<u64>,
-    /// what makes the table a sequence; only [`Transaction::create_sequence`](crate::Transaction::create_sequence) heeds it
+    /// makes the table a sequence; only [`Transaction::create_sequence`](crate::Transaction::create_sequence) heeds
+    /// it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<SequenceOptions>,
 }

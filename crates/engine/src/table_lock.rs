@@ -17,17 +17,17 @@ use types::{StartTime, Timestamp, TxnId};
 #[derive(Default)]
 pub(crate) struct TableLock(AtomicU64);
 
-/// What the word says.
+/// The meaning of the word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
     Open,
     Locked(TxnId),
-    /// Since this commit; [`Timestamp::ZERO`] if it never was anybody's but its maker's.
+    /// Since this commit; [`Timestamp::ZERO`] if only its maker ever saw it.
     Gone(Timestamp),
 }
 
 impl TableLock {
-    /// Of a table that is gone, and never was anybody's: no commit has this number, as the first is 1.
+    /// Of a table that is gone, and that only its maker ever saw: no commit has this number, as the first is 1.
     const NEVER_WAS: u64 = Timestamp::MAX.0;
 
     /// The lock of a table that a transaction has just made.
@@ -44,7 +44,7 @@ impl TableLock {
         }
     }
 
-    /// Locks the table if nobody else has; otherwise says how it stands.
+    /// Locks the table if no other transaction has; otherwise says how it stands.
     pub(crate) fn lock(&self, own: TxnId) -> Result<(), Standing> {
         match self.0.compare_exchange(0, own.word(), Ordering::SeqCst, Ordering::SeqCst) {
             Ok(_) => Ok(()),
@@ -57,12 +57,12 @@ impl TableLock {
         self.0.store(0, Ordering::SeqCst);
     }
 
-    /// Lets nobody write any more, as a commit has taken the table away. To be called by the owner.
+    /// Ends all writing, as a commit has taken the table away. To be called by the owner.
     pub(crate) fn retire(&self, at: Timestamp) {
         self.0.store(at.0, Ordering::SeqCst);
     }
 
-    /// Lets nobody write any more, as the making of the table was taken back. To be called by the owner.
+    /// Ends all writing, as the making of the table was taken back. To be called by the owner.
     pub(crate) fn never_was(&self) {
         self.0.store(Self::NEVER_WAS, Ordering::SeqCst);
     }

@@ -1,7 +1,7 @@
 //! The number of a table, and its name, which is read by reference at any time and may be changed while it is.
 //!
-//! Names that were replaced stay where they are, as somebody may hold on to them; a table is not renamed so often that they
-//! matter.
+//! Names that were replaced stay where they are, as a reader may hold on to them; a table is not renamed so often
+//! that they matter.
 use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;

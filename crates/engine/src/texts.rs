@@ -6,8 +6,8 @@
 //!                                      neither is: ask the tree, and put its answer in front
 //! ```
 //!
-//! Most values of a page are there already, and in the tree each takes a dozen comparisons, some of which wait for memory.
-//! What the table remembers is a hint that is looked at before it is believed; values that want the same places take them
+//! Most values of a page are there already, and in the tree each takes a dozen comparisons, some of which wait for
+//! memory. The table holds hints that are checked before they are used; values that want the same places take them
 //! from each other. It grows with the dictionary.
 //!
 //! The tree is under one latch. Values are read without. Each of several writers appends to a dictionary of its own
@@ -39,7 +39,7 @@ type Places = OnceLock<Box<[AtomicU32]>>;
 pub enum TextDictionaries {
     /// In none.
     Nowhere,
-    /// In insert pages: what inserting takes longer the merge gives back, and they are smaller.
+    /// In insert pages: inserts take longer, merges take less, and the pages are smaller.
     #[default]
     InsertPages,
     /// In tail pages as well: these are smaller where there are some hundred values at most, and updates of text take longer.

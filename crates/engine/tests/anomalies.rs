@@ -1,10 +1,10 @@
 //! Random transactions on several threads, and a checker that looks for what their isolation level forbids.
 //!
-//! Transactions append to lists and read them (`testkit::history`, after Elle). A list is stored in one of three ways: as a
-//! text that is read and written back, so that appends meet at a row; or as a row for each element, so that appends are
-//! inserts and a read is a predicate, with phantoms; or the same through an index, where some rows come by an update.
-//! Merges of small ranges, rollbacks, savepoints that take back a part, conflicts and deadlocks go on all the time. What was
-//! rolled back is told to the checker as aborted: nobody may see it.
+//! Transactions append to lists and read them (`testkit::history`, after Elle). A list is stored in one of three
+//! ways: as a text that is read and written back, so that appends meet at a row; or as a row for each element, so
+//! that appends are inserts and a read is a predicate, with phantoms; or so through an index, where some rows come
+//! by an update. Merges of small ranges, rollbacks, savepoints that take back a part, conflicts and deadlocks go on
+//! all the time. Appends that were rolled back are reported to the checker as aborted: they must never be seen.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -256,7 +256,7 @@ fn record(storage: Storage, isolation: Isolation, seed: u64) -> History {
     recorder.into_history()
 }
 
-/// What nobody has read yet tells little.
+/// Reads all lists: an append that was never read tells little.
 fn read_everything(lists: &Lists, recorder: &mut SessionRecorder) {
     let mut record = recorder.begin();
     let transaction = lists.db.begin_with(TransactionOptions::at(Isolation::Snapshot)).unwrap();

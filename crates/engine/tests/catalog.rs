@@ -135,7 +135,7 @@ fn a_savepoint_takes_changes_of_the_catalog_back() {
         insert(&mut transaction, &made, 1).unwrap();
         transaction.rollback_to(savepoint).unwrap();
         assert!(is_no_table(insert(&mut transaction, &made, 2)), "also where it was written to last");
-        // Nobody is kept out any more.
+        // No writer is kept out any more.
         let mut other = begin(&db, Isolation::ReadCommitted);
         other.set_lock_timeout(Some(Duration::ZERO));
         insert(&mut other, &table, 2).unwrap();
@@ -297,7 +297,7 @@ fn a_snapshot_sees_the_tables_of_its_time() {
         assert!(has(&transaction, &transaction.table("t").unwrap(), 1), "it is not empty for this snapshot");
         assert_eq!(transaction.table("other").unwrap().name(), "another");
         assert_eq!(count(&transaction, &late), 0, "by its handle, it is empty");
-        // What others have changed since the snapshot is not changed on top of that.
+        // A table that others have changed since the snapshot is not changed on top of that.
         assert!(matches!(transaction.drop_table("t"), Err(Error::TableChanged(_))));
         assert!(matches!(transaction.create_table("late", schema()), Err(Error::TableExists(_))));
         assert!(matches!(transaction.create_table("other", schema()), Err(Error::TableChanged(_))));

@@ -70,7 +70,7 @@ enum Refusal {
     Waits,
 }
 
-/// What one commit left.
+/// The state after one commit.
 #[derive(Clone, Default)]
 struct State {
     at: Timestamp,
@@ -78,7 +78,7 @@ struct State {
     rows: BTreeMap<TableNumber, BTreeSet<i64>>,
 }
 
-/// What a transaction has done and not committed.
+/// The uncommitted changes of a transaction.
 #[derive(Clone, Default)]
 struct Own {
     names: BTreeMap<usize, Option<TableNumber>>,
@@ -256,7 +256,7 @@ impl Model {
         own.kept.get(&table).or_else(|| self.kept.get(&table)).copied().unwrap_or(0)
     }
 
-    /// What a transaction sees: by name the rows, and what is set.
+    /// The view of a transaction: by name the rows, and what is set.
     fn sight(&self, i: usize) -> Sight {
         let state = self.state_seen(i);
         let table = |name: usize| Some((name, self.seen(i, name)?));
@@ -276,7 +276,7 @@ impl Model {
         names.iter().map(look).collect()
     }
 
-    /// What the rows of a name were called at an earlier state: a table that comes from another name, where this one meant
+    /// The name of a name's rows at an earlier state: a table that comes from another name, where this one meant
     /// nothing, has its past under that.
     fn name_at(&self, earlier: usize, state: usize, name: &str) -> &'static str {
         let mut name = NAMES.iter().position(|known| *known == name).expect("it is one of these");
@@ -290,7 +290,7 @@ impl Model {
         NAMES[name]
     }
 
-    /// What a transaction sees that begins now.
+    /// The view of a transaction that begins now.
     fn newest_sight(&self) -> Sight {
         let state = self.newest();
         let look = |(name, table): (&usize, &TableNumber)| {
@@ -388,7 +388,7 @@ impl Real {
         self.db().table_names_seen(view.snapshot()).into_iter().map(look).collect()
     }
 
-    /// What the changes between two commits make of the rows that a name had.
+    /// Applies the changes between two commits to the rows that a name had.
     fn replayed(&self, name: &str, from: Timestamp, to: Timestamp, mut rows: BTreeSet<i64>) -> BTreeSet<i64> {
         let view = self.db().read_view_at(to).unwrap();
         let table = self.db().table_seen(&view, name).unwrap();

@@ -93,7 +93,7 @@ fn race(db: &Database, time: Duration) -> [i64; 2] {
             repeat(&is_over, || {
                 thread::sleep(Duration::from_millis(1));
                 let way = emptied.fetch_add(1, Ordering::Relaxed);
-                // What it counts it has to see, whatever was committed while it waited.
+                // Its count has to include whatever was committed while it waited.
                 let options = TransactionOptions::at(Isolation::ReadCommitted);
                 db.run(options, |transaction| empty(transaction, way)).unwrap();
             });

@@ -250,7 +250,7 @@ fn a_damaged_checkpoint_is_replaced_by_the_one_before_it() {
     let db = open(&image);
     assert_eq!(rows_and_sum(&db.table("t").unwrap(), None, &db), whole);
     drop(db);
-    // Neither can be restored, and the log does not have it all: nobody is told half of it.
+    // Neither can be restored, and the log does not have it all: opening must not show half of it.
     let image = image.after_process_crash(2);
     names.iter().filter(|name| name.ends_with(".manifest")).for_each(|name| {
         if testkit_names(&image).contains(name) {

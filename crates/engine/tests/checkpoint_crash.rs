@@ -10,7 +10,7 @@ use testkit::{Failure, FaultyDevice};
 type Contents = Vec<(String, Vec<(i64, i64)>)>;
 
 fn open(device: &FaultyDevice) -> Result<Database, Error> {
-    // What a file was extended by is searched for frames at each opening.
+    // The extension of a file is searched for frames at each opening.
     let log = LogOptions { growth_bytes: 4096, ..LogOptions::default() };
     let options = OpenOptions { merge_threads: Some(0), range_records: Some(16), log, ..OpenOptions::default() };
     Database::open_on(Arc::new(device.clone()), options)
@@ -80,7 +80,7 @@ fn scripted(device: &FaultyDevice, durability: Durability) -> (Vec<Contents>, us
                 db.merge_now();
             }
             if number == 6 {
-                // Closing flushes, and tells nobody whether it worked.
+                // Closing flushes, and does not report whether it worked.
                 drop(db);
                 durable = if device.is_off() { durable } else { states.len() - 1 };
                 db = open(device)?;

@@ -29,7 +29,7 @@ const PARTITIONS: usize = 3;
 /// The number of a transaction.
 type Number = i64;
 
-/// What a transaction did.
+/// The work of a transaction.
 #[derive(Clone, Default, Debug)]
 struct Deed {
     number: Number,
@@ -418,7 +418,7 @@ fn power_loss_at_every_step_of_transactions_of_all_modes() {
     println!("{steps} steps");
 }
 
-/// What a transaction does to the table "t", or to another one.
+/// The work of a transaction on the table "t", or on another one.
 type Work = fn(&Database, &mut Transaction) -> Result<(), Error>;
 
 fn set(db: &Database, transaction: &mut Transaction, key: i64, n: i64) -> Result<(), Error> {
@@ -433,7 +433,7 @@ fn delete(db: &Database, transaction: &mut Transaction, key: i64) -> Result<(), 
     transaction.delete(&db.table("t")?, &[Value::from(key)]).map(drop)
 }
 
-/// Pairs of transactions: a first one that nobody waits for, a second one that has seen it.
+/// Pairs of transactions: a first one that is not waited for, a second one that has seen it.
 const DEPENDENT: [(&str, Work, Work); 9] = [
     ("reads its row", |db, t| set(db, t, 1, 7), |db, t| t.get(&db.table("t")?, &[Value::from(1i64)]).map(drop)),
     ("writes over its row", |db, t| set(db, t, 1, 7), |db, t| set(db, t, 1, 8)),
@@ -462,7 +462,7 @@ const DEPENDENT: [(&str, Work, Work); 9] = [
     ),
 ];
 
-/// Pairs of transactions: a first one that nobody waits for, a second one that has seen nothing of it.
+/// Pairs of transactions: a first one that is not waited for, a second one that has seen nothing of it.
 const INDEPENDENT: [(&str, Work, Work); 4] = [
     ("inserts", |db, t| insert(db, t, 5), |db, t| insert(db, t, 6)),
     (
@@ -503,7 +503,7 @@ fn is_waited_for(isolation: Isolation, first: Work, second: Work, is_late: bool)
         if n > 0 || is_late {
             run(Durability::Partition, 1, &set);
         } else {
-            // No row is there, which might be the doing of anybody.
+            // No row is there, which might be the work of any transaction.
             run(Durability::Partition, 1, &|t| t.insert(&own, &[Value::from(1i64), Value::from(n)]).map(drop));
         }
     }

@@ -78,7 +78,7 @@ fn a_statement_fails_where_an_expression_does_and_changes_nothing() {
     transaction.insert(&table, &row(2, 4)).unwrap();
     transaction.commit().unwrap();
     assert_eq!((all(&db, &table, "inverse"), all(&db, &table, "odd")), (vec![2, 1], vec![1]));
-    // Nobody is troubled by an index that he has dropped, as long as it stays so.
+    // A transaction is not troubled by an index that it has dropped, as long as it stays so.
     let mut transaction = db.begin().unwrap();
     let savepoint = transaction.savepoint();
     transaction.drop_index("inverse").unwrap();
@@ -138,7 +138,7 @@ fn an_index_is_made_if_its_expression_holds_for_the_rows_that_are_there_now() {
     assert_eq!(all(&db, &table, "guarded"), [3, 2]);
     let view = db.read_view().unwrap();
     run(&db, |t| t.update(&table, &[Value::from(1i64)], &[("a", Value::from(6i64))]).map(drop)).unwrap();
-    // What fails is a version of the past, which a view still sees.
+    // The version that fails is in the past, and a view still sees it.
     let index = db.create_index("t", inverse()).unwrap();
     assert_eq!(all(&db, &table, "inverse"), [1, 3, 2]);
     let scan = table.index_scan(&view, &index, &IndexRange::all(), Direction::Upward, Default::default());

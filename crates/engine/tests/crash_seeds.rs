@@ -3,7 +3,7 @@
 //! power is cut, the process ends, steps of the disk fail, the disk is full, a bit is flipped.
 //!
 //! After each crash the database holds what it held after some commit, and no earlier one than the last that was
-//! acknowledged. What comes of its backups and of its archive is right too.
+//! acknowledged. Its backups and its archive are right too.
 //!
 //! `LSTORE_CRASH_SEEDS=5000 cargo test --release -p engine --test crash_seeds -- --nocapture` runs more seeds,
 //! `LSTORE_CRASH_SEED=17` runs that one again.
@@ -28,7 +28,7 @@ const KEYS: i64 = 24;
 /// The rows of each table.
 type Contents = BTreeMap<String, BTreeMap<i64, i64>>;
 
-/// What goes wrong.
+/// The fault of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     PowerLoss,
@@ -111,7 +111,7 @@ struct Run {
     log: FaultyDevice,
     archive: Option<FaultyDevice>,
     options: LogOptions,
-    /// What there was after each commit.
+    /// The contents after each commit.
     states: BTreeMap<u64, Contents>,
     /// Up to which commit everything was acknowledged.
     acknowledged: u64,
@@ -207,7 +207,7 @@ impl Run {
                 85..90 => self.back_up(&db),
                 90..95 => {
                     drop(db);
-                    // Closing flushes, and tells nobody whether it worked.
+                    // Closing flushes, and does not report whether it worked.
                     if !self.log.is_off() && !matches!(self.fault, Fault::FailedSteps | Fault::FullDisk) {
                         self.acknowledged = *self.states.last_key_value()?.0;
                     }
@@ -307,7 +307,7 @@ impl Run {
         Ok(())
     }
 
-    /// What was found after a restart is what there was after a commit; all that came later never was.
+    /// The contents found after a restart are those after a commit; all that came later never was.
     fn recovered(&mut self, db: &Database) {
         let found = contents(db);
         let allowed = self.states.range(self.acknowledged..).filter(|(_, state)| **state == found);

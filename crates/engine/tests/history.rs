@@ -3,8 +3,9 @@
 //! committed version is lost) and 4 (a reader at t sees exactly what was committed at or before t) of ARCHITECTURE.md, and
 //! through the storage's assertions 1 and 2.
 //!
-//! By its seed each table has another layout, other update ranges, and keeps its past for ever, for a short time or not at
-//! all. What is given up is refused, never answered wrongly, and what somebody holds is not given up.
+//! By its seed each table has another layout, other update ranges, and keeps its past for ever, for a short time or
+//! not at all. Reads of a past that is given up are refused, never answered wrongly, and a past that is held is not
+//! given up.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -30,13 +31,13 @@ const COLUMNS: [&str; 4] = ["k", "a", "b", "t"];
 type Row = (Option<i64>, i64, Option<String>);
 type State = BTreeMap<i64, Row>;
 
-/// What one committed transaction did, in order.
+/// The changes of one committed transaction, in order.
 struct Commit {
     at: Timestamp,
     changes: Vec<(i64, Option<Row>)>,
 }
 
-/// What somebody saw: at a timestamp, with changes of its own on top, the whole table.
+/// The view of a reader: at a timestamp, with changes of its own on top, the whole table.
 struct Sight {
     at: Timestamp,
     own: Vec<(i64, Option<Row>)>,
@@ -359,7 +360,7 @@ fn check(db: &Database, table: &Table, journal: &Journal, first: Timestamp) {
     }
 }
 
-/// What one path refuses all refuse.
+/// A past that one path refuses is refused by all.
 fn check_refused(table: &Table, at: Timestamp, newest: Timestamp) {
     let snapshot = Snapshot::at(at);
     let refusals = [
@@ -392,7 +393,7 @@ fn check_versions(table: &Table, key: i64, states: &BTreeMap<Timestamp, State>) 
     }
 }
 
-/// What commits after `from` did, row by row; a key may go from one record to another within a commit.
+/// The changes of commits after `from`, row by row; a key may go from one record to another within a commit.
 fn check_changes(changes: Vec<RowChange>, journal: &Journal, states: &BTreeMap<Timestamp, State>, from: Timestamp) {
     type Pair = (Option<Row>, Option<Row>);
     assert!(changes.is_sorted_by_key(|change| change.at), "in the order of commits");

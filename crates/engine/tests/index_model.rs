@@ -118,7 +118,7 @@ fn value_of((id, (a, t)): (i64, &Row), column: usize) -> Value {
 /// A key as the model orders it: NULL last.
 type ModelKey = Vec<(bool, i64, String)>;
 
-/// What an expression fails with.
+/// The error of an expression.
 type Failed = engine::ExpressionError;
 
 /// The values that make a row's key; `None` if it has none, being outside of the predicate.
@@ -155,7 +155,7 @@ fn is_compared(definition: &IndexDefinition, key: &ModelKey) -> bool {
     definition.unique && !key.iter().any(|(is_null, ..)| *is_null)
 }
 
-/// What one index is to answer: the rows with their keys, in order.
+/// The expected answer of one index: the rows with their keys, in order.
 fn expected(definition: &IndexDefinition, state: &State, is_in: impl Fn(&ModelKey) -> bool) -> Vec<(ModelKey, i64)> {
     let keyed = state.iter().filter_map(|(id, row)| Some((found_under(definition, (*id, row))?, *id)));
     let mut rows: Vec<_> = keyed.filter(|(key, _)| is_in(key)).collect();
@@ -230,7 +230,7 @@ fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
     ranges
 }
 
-/// What a running transaction sees, and what it may go back to.
+/// The view of a running transaction, and the states that it may go back to.
 struct Running {
     transaction: Transaction,
     state: State,

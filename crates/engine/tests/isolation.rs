@@ -1,4 +1,4 @@
-//! What each isolation level promises, one situation after the other; which transaction waits for which, and what
+//! The promises of each isolation level, one situation after the other; which transaction waits for which, and what
 //! savepoints take back.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -159,7 +159,7 @@ fn a_writer_of_read_committed_waits_and_goes_on_from_the_newest_version() {
     }
 }
 
-/// Counters that many threads raise: nobody's raise is lost at any level, and READ COMMITTED never has to start again.
+/// Counters that many threads raise: no raise is lost at any level, and READ COMMITTED never has to start again.
 #[test]
 fn what_is_computed_from_a_row_is_computed_from_its_newest_version() {
     for isolation in ALL {
@@ -472,7 +472,7 @@ fn a_wait_can_be_interrupted() {
     });
 }
 
-/// Many threads count in one row, at every level: nothing is lost, and everybody gets through.
+/// Many threads count in one row, at every level: nothing is lost, and every thread gets through.
 #[test]
 fn a_row_that_everybody_wants_is_passed_on() {
     for level in ALL {

@@ -15,8 +15,8 @@ use engine::{
 
 const ROWS: i64 = 16_000;
 const LIMIT: u64 = 2 << 20;
-/// What may be beyond the limit: the pages of some 200 KB that each thread has in hand, and as a quarter of the limit those
-/// that were evicted while somebody may have had them in hand.
+/// The memory that may be beyond the limit: the pages of some 200 KB that each thread has in hand, and as a quarter
+/// of the limit those that were evicted while a thread may have had them in hand.
 const SLACK: u64 = 2 << 20;
 
 fn options() -> OpenOptions {

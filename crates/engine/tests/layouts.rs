@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 
 const LAYOUTS: [LayoutSetting; 2] = [LayoutSetting::Column, LayoutSetting::Row];
 
-/// Nobody but the test merges.
+/// Only the test itself merges.
 fn quiet() -> Database {
     let (range_records, update_range_records) = (Some(64), Some(16));
     let (merge_tail_records, merge_threads) = (Some(1 << 30), Some(0));
@@ -150,7 +150,7 @@ fn change_both(transaction: &mut Transaction, tables: &[Table; 2], rng: &mut Std
     assert_eq!(done[0], done[1]);
 }
 
-/// What a scan finds, by key.
+/// The rows that a scan finds, by key.
 fn scan(table: &Table, at: Timestamp, tests: &[(usize, Test)]) -> BTreeMap<i64, RecordBatch> {
     let options = ScanOptions { columns: (0..=TYPES.len()).collect(), tests: tests.to_vec(), with_rid: false };
     let mut rows = BTreeMap::new();

@@ -79,7 +79,7 @@ fn memory_is_accounted_by_kind_and_given_back() {
 
 #[test]
 fn a_dropped_table_gives_all_its_memory_back() {
-    // Without merge threads nobody but this thread decides what goes when.
+    // Without merge threads only this thread decides what goes when.
     let db = Database::in_memory_with(&OpenOptions { merge_threads: Some(0), ..options(1_024, 256) });
     let other = table_named(&db, "other", Retention::Forever);
     let table = table_named(&db, "t", Retention::Forever);

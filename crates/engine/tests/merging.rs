@@ -102,7 +102,8 @@ fn the_unmerged_tail_stays_bounded_under_full_speed_updates() {
         let writers: Vec<_> = (0..3).map(|thread| scope.spawn(write(thread))).collect();
         writers.into_iter().map(|writer| writer.join().unwrap()).max().unwrap()
     });
-    // Nobody waits for a merge, so that the others go on while it runs, for as long as the system lets its thread rest.
+    // No transaction waits for a merge, so that the others go on while it runs, for as long as the system lets its
+    // thread rest.
     assert!(most < 75_000 / 2, "{most} unmerged tail records at most");
     update(&db, &table, 0, 0).unwrap();
     while table.stats().tail_records_unmerged > 512 * 4 {

@@ -15,7 +15,7 @@ use testkit::{Failure, FaultyDevice};
 /// The rows of each table.
 type Contents = BTreeMap<String, BTreeMap<i64, i64>>;
 
-/// What there was after each commit.
+/// The contents after each commit.
 type States = BTreeMap<u64, Contents>;
 
 fn device(device: &FaultyDevice) -> Arc<dyn Device> {
@@ -26,7 +26,7 @@ fn open(log: &FaultyDevice, archive: Option<&FaultyDevice>) -> Result<Database, 
     open_with(log, archive, 0)
 }
 
-/// Without threads that merge nobody keeps time.
+/// Without threads that merge no thread keeps time.
 fn open_with(log: &FaultyDevice, archive: Option<&FaultyDevice>, merge_threads: usize) -> Result<Database, Error> {
     let options = OpenOptions {
         merge_threads: Some(merge_threads),
@@ -194,7 +194,7 @@ fn a_time_brings_back_the_last_commit_at_or_before_it() {
     }
 }
 
-/// What is committed after a restore has numbers that the archive knows from the other life; nothing is mixed.
+/// Commits after a restore have numbers that the archive knows from the other life; nothing is mixed.
 #[test]
 fn the_life_after_a_restore_is_archived_apart() {
     let (log, archive) = (FaultyDevice::new(0), FaultyDevice::new(1));
@@ -388,7 +388,7 @@ fn the_archive_of_a_database_is_remembered() {
     assert!(Database::verify(&target, |_, _| ()).is_err(), "it is open");
     drop(restored);
     assert_eq!(Database::verify(&target, |_, _| ()).unwrap().faults, [""; 0]);
-    // What can be reached is shown.
+    // The moments that can be reached are shown.
     let seen = Database::inspect(&copy).unwrap().backup.unwrap();
     let lives = Database::inspect_archive(&archive).unwrap();
     assert_eq!((seen.until, lives[0].commits, lives[0].log), (0, Some((1, 1)), seen.log));

@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 
 const STRENGTHS: [LockStrength; 4] = [KeyShare, Share, NoKeyUpdate, Update];
 
-/// What a transaction does to a row.
+/// The action of a transaction on a row.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Lock(LockStrength),

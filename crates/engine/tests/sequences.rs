@@ -97,7 +97,8 @@ fn numbers_are_set() {
     assert_eq!((refused.sqlstate(), take(&sequence, 1)), ("22003", vec![9]));
 }
 
-/// What a transaction takes from a sequence that is there for all stays taken; what it takes from its own is its own.
+/// Numbers that a transaction takes from a sequence that is there for all stay taken; numbers from its own sequence
+/// are its own.
 #[test]
 fn a_rollback_gives_no_number_back() {
     let (db, sequence) = made(SequenceOptions::default());

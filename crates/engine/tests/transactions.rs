@@ -1,4 +1,4 @@
-//! What the typed API promises: one outcome for each situation that an application meets.
+//! The promises of the typed API: one outcome for each situation that an application meets.
 
 use engine::{Column, DataType, Database, Error, Schema, Table, Value};
 

@@ -35,15 +35,15 @@ struct State {
     one_at_a_time: Mutex<()>,
     /// Bytes of the log at which a checkpoint is due, counted from the last one.
     due_bytes: u64,
-    /// What the log had grown to, in [`durability::LogStats::bytes`], at the last checkpoint; what was replayed at opening counts as
-    /// grown.
+    /// The size of the log, in [`durability::LogStats::bytes`], at the last checkpoint; the part replayed at
+    /// opening counts as grown.
     covered_bytes: AtomicU64,
     replayed_bytes: u64,
     is_stopping: Mutex<bool>,
     stopped: Condvar,
 }
 
-/// What is kept on disk, and where.
+/// The files of the database on disk.
 pub(crate) struct Disk {
     pub(crate) device: Arc<dyn Device>,
     pub(crate) log: Arc<Log>,
@@ -87,7 +87,7 @@ impl State {
         work(&self.taking, report)
     }
 
-    /// What the log would have replayed, were it not for checkpoints.
+    /// The bytes of the log that would have to be replayed, were it not for checkpoints.
     fn log_bytes(&self) -> u64 {
         self.taking.log.stats().bytes + self.replayed_bytes
     }

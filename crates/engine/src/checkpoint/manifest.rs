@@ -1,4 +1,5 @@
-//! What a checkpoint says of the database: its tables, the image of each range, and the marks of the wall clock.
+//! A checkpoint's description of the database: its tables, the image of each range, and the marks of the wall
+//! clock.
 //!
 //! It is JSON: it is small beside the images, and people can read it.
 //!
@@ -49,7 +50,7 @@ pub(crate) struct Contents {
     pub(crate) clock: Vec<(Micros, u64)>,
 }
 
-/// What a name meant from one commit to another.
+/// The meaning of a name from one commit to another.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct FormerContents {
     pub(crate) name: String,
@@ -201,7 +202,7 @@ impl Contents {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Contents> {
-        /// What all versions have in common.
+        /// The common beginning of all versions.
         #[derive(Deserialize)]
         struct Any {
             version: u32,

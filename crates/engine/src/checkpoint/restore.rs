@@ -23,12 +23,12 @@ use crate::table::TableData;
 use crate::table_name::TableId;
 use crate::wall_clock::Micros;
 
-/// What a checkpoint gives recovery to begin with; without one it is empty.
+/// The state with which recovery begins, from a checkpoint; without one it is empty.
 #[derive(Default)]
 pub(crate) struct Base {
     /// those that are gone included
     pub(crate) tables: HashMap<TableId, Arc<TableData>>,
-    /// what they are called, and since when
+    /// their names, and since when
     pub(crate) names: HashMap<TableId, (String, Timestamp)>,
     pub(crate) former: Vec<(String, Meaning<Arc<TableData>>)>,
     pub(crate) given_up: GivenUp,
@@ -140,7 +140,7 @@ pub(crate) fn restore(
     Ok(base)
 }
 
-/// What a name meant; a table without a name is gone since its last one ended.
+/// The meaning of a name; a table without a name is gone since its last one ended.
 fn meaning(
     tables: &HashMap<TableId, Arc<TableData>>,
     former: &FormerContents,

@@ -16,7 +16,7 @@ use crate::settings::TableSettings;
 use crate::table::TableData;
 use crate::wall_clock::{Micros, wall_time};
 
-/// What a checkpoint did.
+/// The work of a checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CheckpointReport {
     /// counts the checkpoints of the database
@@ -35,7 +35,7 @@ pub struct CheckpointReport {
     pub time: Duration,
 }
 
-/// What it takes to take one.
+/// The parts that taking a checkpoint needs.
 pub(crate) struct Taking {
     pub(super) core: Arc<Core>,
     pub(crate) log: Arc<Log>,

@@ -1,4 +1,4 @@
-//! What the background threads need of a database.
+//! The part of a database that background threads need.
 use std::sync::{Arc, OnceLock};
 
 use lineage::{Kept, MemoryBudget, TableOptions};
@@ -13,7 +13,7 @@ use crate::table::TableData;
 use crate::table_name::TableId;
 use crate::wall_clock::WallClock;
 
-/// What the merge thread needs of a database.
+/// The part of a database that the merge threads need.
 pub(crate) struct Core {
     pub(crate) transactions: Transactions,
     pub(crate) catalog: Catalog,
@@ -42,12 +42,12 @@ impl Core {
         })
     }
 
-    /// What works out the expressions of indexes.
+    /// The compiler for the expressions of indexes.
     pub(crate) fn expressions(&self) -> Option<&dyn ExpressionCompiler> {
         self.expressions.get().map(|compiler| &**compiler)
     }
 
-    /// What tells the tables and transactions of this database from those of others.
+    /// A number that tells the tables and transactions of this database from those of others.
     pub(crate) fn home(&self) -> usize {
         Arc::as_ptr(&self.budget).addr()
     }
@@ -57,7 +57,7 @@ impl Core {
     pub(crate) fn kept(&self, table: &TableData) -> Kept {
         let transactions = &self.transactions.0;
         let horizon = match table.settings().retention {
-            // Nothing more is given up, so nobody has to be looked for.
+            // Nothing more is given up, so snapshots in use do not matter.
             Retention::Forever => return table.storage.kept(),
             retention => retention.kept_from(&self.clock),
         };

@@ -5,8 +5,8 @@ use crate::checkpoint::CheckpointReport;
 use crate::error::{Error, Result};
 
 impl Database {
-    /// Writes a checkpoint now, so that less of the log has to be replayed when the database is opened. Nobody waits for it
-    /// but the caller. It happens by itself as the log grows.
+    /// Writes a checkpoint now, so that less of the log has to be replayed when the database is opened. Only the
+    /// caller waits for it. Checkpoints are also taken by themselves as the log grows.
     ///
     /// # Errors
     /// [`Error::NotOnDisk`] for a database in memory; [`Error::Checkpoint`] if files can't be written, which leaves
@@ -24,7 +24,7 @@ impl Database {
         self.shared.archiver.as_ref().ok_or(Error::NoArchive)?.archive()
     }
 
-    /// What the archive holds, and whether archiving works; `None` without an archive.
+    /// The contents of the archive, and whether archiving works; `None` without an archive.
     pub fn archive_status(&self) -> Option<ArchiveStatus> {
         self.shared.archiver.as_ref().map(|archiver| archiver.status())
     }

@@ -31,7 +31,7 @@ pub struct Database {
 #[derive(Clone)]
 pub(crate) struct Anchors(Arc<[Arc<CachePadded<Root>>]>);
 
-/// What an anchor holds on to.
+/// The data that an anchor holds on to.
 pub(crate) struct Root {
     shared: Arc<Shared>,
     /// The anchors of the database's handles, for an anchor that needs a handle.

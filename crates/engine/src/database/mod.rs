@@ -197,8 +197,9 @@ impl Database {
         self.shared.core.budget.set_limit_bytes(limit.unwrap_or(u64::MAX));
     }
 
-    /// Keeps this thread within one epoch as long as the guard lives, which makes each call of a short transaction a little
-    /// cheaper. What merges replace meanwhile cannot be freed, so hold it for microseconds, never across a wait.
+    /// Keeps this thread within one epoch as long as the guard lives, which makes each call of a short transaction
+    /// a little cheaper. Pages that merges replace meanwhile cannot be freed, so hold it for microseconds, never
+    /// across a wait.
     pub fn pin(&self) -> impl Drop {
         sync::pin()
     }

@@ -25,7 +25,7 @@ pub struct OpenOptions {
     /// Bytes of memory that all tables may take together; a statement that would need more fails. In a directory, what is not
     /// used is evicted to the files of checkpoints before, so that the tables may be larger. By default there is no limit.
     pub memory_limit_bytes: Option<u64>,
-    /// What works out the expressions of indexes. A database that has such indexes is refused without it.
+    /// The compiler for the expressions of indexes. A database that has such indexes is refused without it.
     pub expressions: Option<Arc<dyn ExpressionCompiler>>,
     /// In which pages text that repeats is kept once.
     pub text_dictionaries: TextDictionaries,
@@ -48,7 +48,7 @@ pub struct OpenOptions {
     pub log: LogOptions,
 }
 
-/// Where the log of a database is archived. What is chosen holds until something else is.
+/// The archive for the log of a database. The choice holds until it is changed.
 #[derive(Clone, Default, Debug)]
 pub enum ArchiveSetting {
     /// Where it was when the database was open last; nowhere if that was never said.

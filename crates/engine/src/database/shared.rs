@@ -1,4 +1,4 @@
-//! What all handles of a database share.
+//! The state that all handles of a database share.
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::archive::Archiver;
 use crate::checkpoint::Checkpointer;
 use crate::merger::MergePool;
 
-/// What all handles of a database share.
+/// The state that all handles of a database share.
 pub(crate) struct Shared {
     // Dropped first: the merge threads end before the log is closed.
     pub(crate) merges: MergePool,

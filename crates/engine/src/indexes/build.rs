@@ -1,6 +1,6 @@
 //! Entering what a table has into its indexes: when one is made while others write, and when a database is opened.
 //!
-//! Ranges are shared out among threads. What a record is entered under comes from [`lineage`]: the key of every version that
+//! Ranges are shared out among threads. The keys of a record come from [`lineage`]: the key of every version that
 //! is kept, so that the index serves every snapshot from the table's horizon on.
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) fn enter_committed(
     index: &IndexData,
     transactions: &Transactions,
 ) -> Result<HashSet<Rid>> {
-    // Nothing is given up meanwhile: what was in the tail a moment ago is in the history then.
+    // Nothing is given up meanwhile: a version that was in the tail a moment ago is in the history then.
     let (all, failing) = (table.storage.keep_all(), Mutex::new(HashSet::new()));
     index.serve_from(all.from());
     share_out(table.storage.range_count(), |range| {
@@ -38,7 +38,7 @@ pub(crate) fn enter_committed(
     Ok(failing.into_inner())
 }
 
-/// Builds the indexes of tables that nobody uses yet.
+/// Builds the indexes of tables that are not in use yet.
 pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) -> Result<()> {
     let indexes = tables.iter().flat_map(|table| table.indexes.all().into_iter().map(move |index| (table, index)));
     let works: Vec<_> = indexes.map(|(table, index)| (table, index, Mutex::new(HashSet::new()))).collect();

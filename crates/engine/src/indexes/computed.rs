@@ -5,8 +5,8 @@
 //!                                                                  └ the others have no key, and no entry
 //! ```
 //!
-//! What an expression means the engine does not know. An [`ExpressionCompiler`], which SQL supplies where a database is opened,
-//! makes a [`RowExpression`] of its text.
+//! The engine does not know the meaning of an expression. An [`ExpressionCompiler`], which SQL supplies where a
+//! database is opened, makes a [`RowExpression`] of its text.
 //!
 //! An expression may fail for a row, as a division by zero does. Then the statement that writes the row fails, and nothing of
 //! it stays. A version of a row that is older than the index may be one for which it fails all the same: that one has no key,
@@ -42,19 +42,19 @@ pub trait ExpressionCompiler: Send + Sync {
 
 /// An expression that can be worked out for rows.
 pub trait RowExpression: Any + Send + Sync {
-    /// Its value for each of the rows, as an array of exactly the Arrow form of its type. The columns are those that it was
-    /// compiled for, in the same order. What it gives for a row depends on that row alone.
+    /// Its value for each of the rows, as an array of exactly the Arrow form of its type. The columns are those
+    /// that it was compiled for, in the same order. The value for a row depends on that row alone.
     ///
     /// # Errors
     /// If it has no value for one of the rows.
     fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef, ExpressionError>;
 }
 
-/// What a row is entered under.
+/// The key of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Keyed {
     pub(crate) key: IndexKey,
-    /// Whether nobody else may have this key.
+    /// Whether no other record may have this key.
     pub(crate) is_compared: bool,
 }
 
@@ -202,14 +202,14 @@ impl IndexData {
         }
     }
 
-    /// What rows of the columns that the index reads are entered under.
+    /// The keys of rows, from the columns that the index reads.
     fn keys_of(&self, computed: &Computed, rows: &RecordBatch) -> Result<Vec<Option<Keyed>>, ExpressionError> {
         let mut keys = Vec::with_capacity(rows.num_rows());
         computed.for_each(rows, |parts| keys.push(parts.map(|parts| self.keyed_of_parts(parts))))?;
         Ok(keys)
     }
 
-    /// What one row gives.
+    /// The value of one row.
     #[inline(never)]
     fn worked_out<T>(
         &self,
@@ -239,7 +239,7 @@ impl IndexData {
         self.key(cells).as_ref() == Some(key)
     }
 
-    /// What a whole row is entered under.
+    /// The key of a whole row.
     pub(crate) fn keyed_row(&self, row: &[Cell<'_>]) -> Result<Option<Keyed>> {
         let cells: Cells<'_> = self.columns().iter().map(|column| row[*column]).collect();
         self.keyed(&cells)
@@ -279,7 +279,7 @@ impl KeysOfBatch {
         KeysOfBatch(indexes.iter().filter_map(keys).collect())
     }
 
-    /// What the row at this place of the batch, which has these cells, is entered under in an index.
+    /// The key in an index of the row at this place of the batch, which has these cells.
     pub(crate) fn keyed(&self, index: &Arc<IndexData>, at: usize, row: &[Cell<'_>]) -> Result<Option<Keyed>> {
         match self.0.iter().find(|(of, _)| Arc::ptr_eq(of, index)) {
             Some((_, keys)) => Ok(keys[at].clone()),

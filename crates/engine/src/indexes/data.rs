@@ -1,4 +1,4 @@
-//! An index of a table: what it is of, its entries, whether it is there; and the list of a table's indexes.
+//! An index of a table: its definition, its entries, whether it is there; and the list of a table's indexes.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -30,7 +30,7 @@ pub(crate) struct IndexData {
     pub(super) shape: KeyShape,
     pub(crate) entries: Entries,
     has_changed_keys: AtomicBool,
-    /// Whether it is there: *locked* by the transaction that makes it, *open* for everybody, or *gone*.
+    /// Whether it is there: *locked* by the transaction that makes it, *open* for all, or *gone*.
     pub(crate) standing: TableLock,
     /// The commit that made it, 0 if that was before the database was opened.
     made_at: AtomicU64,
@@ -45,7 +45,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// What it is of.
+    /// Its definition.
     pub fn definition(&self) -> &IndexDefinition {
         &self.data.definition
     }
@@ -77,8 +77,8 @@ impl Index {
 }
 
 impl IndexData {
-    /// An index without entries, for everybody or for the transaction that makes it. What it is of is still to be
-    /// [compiled](IndexData::compile).
+    /// Creates an index without entries, for all or for the transaction that makes it. Its expressions are still to
+    /// be [compiled](IndexData::compile).
     pub(crate) fn new(schema: &Schema, kept: KeptIndex, maker: Option<TxnId>) -> Result<IndexData> {
         let KeptIndex { definition, has_changed_keys } = kept;
         let bad = |why: String| Error::BadIndex { index: definition.name.clone(), why };
@@ -118,7 +118,7 @@ impl IndexData {
     /// Makes ready what works its keys out, if they have to be.
     ///
     /// # Errors
-    /// [`Error::NoExpressions`] if nobody can; [`Error::BadIndex`] if an expression can't be compiled.
+    /// [`Error::NoExpressions`] without a compiler; [`Error::BadIndex`] if an expression can't be compiled.
     pub(crate) fn compile(&self, schema: &Schema, compiler: Option<&dyn ExpressionCompiler>) -> Result<()> {
         let Some(place) = &self.computed else { return Ok(()) };
         let compiler = compiler.ok_or_else(|| Error::NoExpressions { index: self.definition.name.clone() })?;
@@ -130,19 +130,19 @@ impl IndexData {
         Ok(())
     }
 
-    /// What works its keys out, where they are not just columns.
+    /// The compiled keys, where they are not just columns.
     #[inline]
     pub(super) fn computed(&self) -> Option<&Computed> {
         self.computed.as_ref().map(|place| place.get().expect("it was compiled before it was used"))
     }
 
-    /// Lets everybody use it, as a commit has made it.
+    /// Opens the index for all, as a commit has made it.
     pub(crate) fn publish(&self, at: Timestamp) {
         self.made_at.store(at.0, Ordering::Relaxed);
         self.standing.unlock();
     }
 
-    /// What the log and checkpoints keep of it.
+    /// The form in which the log and checkpoints keep it.
     pub(crate) fn kept(&self) -> KeptIndex {
         KeptIndex { definition: self.definition.clone(), has_changed_keys: self.has_changed_keys() }
     }
@@ -181,7 +181,7 @@ impl IndexData {
         }
     }
 
-    /// Notes the oldest snapshot that it serves, before anybody else may use it.
+    /// Notes the oldest snapshot that it serves, before another transaction may use it.
     pub(super) fn serve_from(&self, from: Timestamp) {
         self.from.store(from.0, Ordering::Relaxed);
     }

@@ -20,7 +20,7 @@ const ENTRIES_MAX: usize = 1024;
 
 /// Where a walk through an index stands.
 struct Cursor {
-    /// what is left; `None` when nothing is
+    /// the range that is left; `None` when nothing is
     bounds: Option<Bounds>,
     direction: Direction,
     count: usize,
@@ -196,7 +196,7 @@ impl IndexData {
 }
 
 impl Table {
-    /// The indexes that are there for everybody.
+    /// The indexes that are open for all.
     pub fn indexes(&self) -> Vec<Index> {
         let is_there = |index: &IndexData| index.standing.standing() == crate::table_lock::Standing::Open;
         self.data.indexes.which(is_there).into_iter().map(|data| Index { data }).collect()

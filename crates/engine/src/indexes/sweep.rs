@@ -25,7 +25,8 @@ use crate::table::TableData;
 /// Entries that are looked at together.
 const BATCH: usize = 1024;
 
-/// Takes out of all indexes of a table what nobody needs. `goes_on` is asked between batches; returns how many entries went.
+/// Takes the entries that are no longer needed out of all indexes of a table. `goes_on` is asked between batches;
+/// returns how many entries went.
 pub(crate) fn sweep(table: &TableData, transactions: &Transactions, goes_on: &mut dyn FnMut() -> bool) -> u64 {
     let primary = table.primary_key.iter().map(|primary_key| primary_key.index.clone());
     primary.chain(table.indexes.all()).map(|index| sweep_index(table, &index, transactions, goes_on)).sum()
@@ -59,7 +60,7 @@ fn sweep_index(
             has_more &= look(&entries);
         }
     } else {
-        // No place to go on from: what is to go is found in one walk.
+        // There is no place to go on from: the entries to take out are found in one walk.
         let mut candidates: Vec<Entry> = Vec::new();
         index.entries.for_each(&mut |key, rids| {
             let outdated = rids.iter().filter(|rid| !is_explained(table, index, transactions, key, **rid));
@@ -70,7 +71,8 @@ fn sweep_index(
     removed
 }
 
-/// Whether a version of the record that somebody may see, now or later, has the key. What can't be read back keeps its entries.
+/// Whether a version of the record has the key that a snapshot may see, now or later. A page that can't be read
+/// back keeps its entries.
 fn is_explained(table: &TableData, index: &IndexData, transactions: &Transactions, key: &IndexKey, rid: Rid) -> bool {
     has_version_with(table, index, transactions, key, rid).unwrap_or(true)
 }
@@ -90,7 +92,7 @@ fn has_version_with(
     if has_key_in(newest)? || matches!(table.storage.newest_writer(newest, rid)?, Writer::Running(_)) {
         return Ok(true);
     }
-    // Nothing is given up while this looks. What was undecided a moment ago is among the versions now.
+    // Nothing is given up during this check. Versions that were undecided a moment ago are among the versions now.
     let all = table.storage.keep_all();
     let has_key = |at: Timestamp| has_key_in(transactions.view(Snapshot::at(at)));
     // No transaction has the number 0.

@@ -1,4 +1,4 @@
-//! What all handles of a table share: its storage, its keys and indexes, its settings and locks.
+//! The state that all handles of a table share: its storage, its keys and indexes, its settings and locks.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -20,7 +20,7 @@ use crate::share_locks::ShareLocks;
 use crate::table_lock::TableLock;
 use crate::table_name::{TableId, TableName};
 
-/// What all handles of a table share.
+/// The state that all handles of a table share.
 pub(crate) struct TableData {
     pub(crate) id: TableId,
     /// Which database it belongs to: where that has its account of memory, which lives as long as the table.
@@ -46,12 +46,13 @@ pub(crate) struct TableData {
 /// Rows that are prefetched at once; more would not fit the processor's buffers for what it waits for.
 const ROWS_AT_ONCE: usize = 16;
 
-/// What a scan reads.
+/// The part of a table that a scan reads.
 #[derive(Clone, Debug, Default)]
 pub struct ScanOptions {
     /// positions of the columns to read, in output order
     pub columns: Vec<usize>,
-    /// what rows must pass, with the positions of the columns; values have exactly the column's type and scale
+    /// the tests that rows must pass, with the positions of the columns; values have exactly the column's type and
+    /// scale
     pub tests: Vec<(usize, Test)>,
     /// whether to add a last column `__rid` (uint64) holding each row's Rid word
     pub with_rid: bool,

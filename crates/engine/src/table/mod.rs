@@ -40,7 +40,7 @@ pub struct TableMemory {
     pub tail_bytes: u64,
     pub history_bytes: u64,
     pub index_bytes: u64,
-    /// What pages would take that are evicted; the others are what is in memory.
+    /// The memory that evicted pages would take; the other figures are of memory in use.
     pub evicted_bytes: u64,
 }
 
@@ -68,12 +68,12 @@ impl Table {
         self.data.primary_key.as_ref().map(|primary_key| Index { data: primary_key.index.clone() })
     }
 
-    /// What was chosen for it.
+    /// The settings of the table.
     pub fn settings(&self) -> TableSettings {
         self.data.settings()
     }
 
-    /// What the table holds now.
+    /// The present contents of the table.
     pub fn stats(&self) -> TableStats {
         self.data.storage.stats()
     }
@@ -149,7 +149,7 @@ impl Table {
         cells.iter().zip(columns).map(|(cell, column)| value_of_cell(*cell, data_type(column))).collect()
     }
 
-    /// What the optimizer may know of the table: estimates, kept by the merge.
+    /// Statistics of the table for the optimizer: estimates, kept by the merge.
     pub fn statistics(&self) -> TableStatistics {
         self.data.storage.statistics()
     }
@@ -175,7 +175,7 @@ impl Table {
 
     /// Holds a snapshot for a read of this table.
     pub(crate) fn hold(&self, snapshot: Snapshot) -> Result<ReadView> {
-        // First held, then looked at: what is found to be there now stays.
+        // First held, then looked at: versions that are found now stay.
         let view = ReadView::of(&self.database, snapshot)?;
         self.check_history(snapshot)?;
         Ok(view)
@@ -243,7 +243,7 @@ impl Table {
 pub(crate) struct Rows<'a> {
     table: &'a Table,
     options: &'a ScanOptions,
-    /// what is read of each row: the columns asked for, then those tested
+    /// the columns that are read of each row: those asked for, then those tested
     pub(crate) columns: Vec<usize>,
     builders: Vec<ColumnBuilder>,
     rids: Vec<u64>,
@@ -310,7 +310,7 @@ impl TableScan {
         self.ranges
     }
 
-    /// The batches of the next range that nobody has taken, `None` when all are taken.
+    /// The batches of the next range that was not taken, `None` when all are taken.
     ///
     /// # Errors
     /// [`Error::Page`] if an evicted page of the range can't be read back.

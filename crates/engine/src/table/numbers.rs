@@ -13,7 +13,7 @@ pub(crate) struct Numbers {
     pub(crate) state: Mutex<NumbersState>,
     /// How it was made; of one that was there when the database was opened nothing is known.
     pub(crate) origin: OnceLock<Origin>,
-    /// What it was changed into: since the commit that took this one away, if there is one.
+    /// The table that it was changed into, since the commit that took this one away, if there is one.
     pub(crate) successor: Mutex<Option<Arc<TableData>>>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct NumbersState {
     pub(crate) at: Timestamp,
 }
 
-/// What the row says.
+/// The cells of the row.
 pub(crate) type RowCells = [Cell<'static>; 3];
 
 /// The row of a sequence that goes on after a number, or begins with it.
@@ -45,7 +45,7 @@ pub(crate) fn row_cells(last_value: i64, is_called: bool) -> RowCells {
 }
 
 impl Numbers {
-    /// What the row should say, if the numbers given out are beyond it. From here on they are not.
+    /// The cells that the row should have, if the numbers given out are beyond it. From here on they are not.
     pub(crate) fn take_owed(&self) -> Option<RowCells> {
         let mut state = self.state.lock();
         let owes = std::mem::take(&mut state.ahead) < 0;

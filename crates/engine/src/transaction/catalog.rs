@@ -55,7 +55,7 @@ impl Transaction {
     /// of its snapshot; with its own changes.
     pub fn table(&self, name: &str) -> Result<Table> {
         let found = self.anchor.core.catalog.find(self.transactions(), self.sight(), name);
-        // Nobody else can change what a name means that this transaction has claimed.
+        // No other transaction can change the meaning of a name that this one has claimed.
         if let Some(reads) = &self.reads
             && !self.anchor.core.catalog.is_claimed_by(name, self.id())
         {
@@ -97,7 +97,7 @@ impl Transaction {
         self.catalog.is_some()
     }
 
-    /// What is chosen for a table, with this transaction's changes.
+    /// The settings of a table, with this transaction's changes.
     pub fn settings(&self, table: &Table) -> TableSettings {
         self.settings_of(&table.data)
     }
@@ -158,8 +158,8 @@ impl Transaction {
         })
     }
 
-    /// Changes how long the old versions of a table are kept, and of those that are gone and had its name. What a shorter
-    /// retention gives up is gone for good once this has committed.
+    /// Changes how long the old versions of a table are kept, and of those that are gone and had its name. Versions
+    /// that a shorter retention gives up are gone for good once this has committed.
     pub fn set_retention(&mut self, name: &str, retention: Retention) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(name)?;
@@ -170,7 +170,7 @@ impl Transaction {
         })
     }
 
-    /// Keeps everybody else from writing to a table until the transaction ends.
+    /// Keeps all other transactions from writing to a table until this one ends.
     pub fn lock_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_table(name)?;
@@ -374,8 +374,9 @@ impl Database {
         self.alone(|transaction| transaction.create_table_with(name, schema, settings))
     }
 
-    /// Removes a table, once the transactions that have written to it are over. Those that read it go on with what they see,
-    /// and so do snapshots from before as long as its retention keeps them; nobody can write to it any more.
+    /// Removes a table, once the transactions that have written to it are over. Those that read it go on with what
+    /// they see, and so do snapshots from before as long as its retention keeps them; it can no longer be written
+    /// to.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.alone(|transaction| transaction.drop_table(name))
     }
@@ -391,8 +392,8 @@ impl Database {
         self.alone(|transaction| transaction.rename_table(name, to))
     }
 
-    /// Changes how long the old versions of a table are kept, and of those that are gone and had its name. What a shorter
-    /// retention gives up is gone for good.
+    /// Changes how long the old versions of a table are kept, and of those that are gone and had its name. Versions
+    /// that a shorter retention gives up are gone for good.
     pub fn set_retention(&self, name: &str, retention: Retention) -> Result<()> {
         self.alone(|transaction| transaction.set_retention(name, retention))
     }

@@ -11,9 +11,9 @@
 //! wait      until the log is on disk up to its number, if that was asked for
 //! ```
 //!
-//! In a directory the number is taken under the append latch of the log's partition, once there is room for the frame:
-//! nobody waits for this transaction's timestamp while the log waits for the disk. So the order of visibility is the order
-//! of the log.
+//! In a directory the number is taken under the append latch of the log's partition, once there is room for the
+//! frame: no other transaction waits for this one's timestamp while the log waits for the disk. So the order of
+//! visibility is the order of the log.
 use durability::{Appended, CommitMode, Dependencies, Reservation};
 use types::{StartTime, Timestamp};
 

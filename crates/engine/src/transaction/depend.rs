@@ -13,12 +13,13 @@
 //! | takes a view, for a scan | all commits that the view sees |
 //! | begins to write to a table | the newest change of the catalog |
 //!
-//! So what stays within a few rows names a few commits, and anything else is covered by a number that is not less than what
-//! it has seen. "All commits so far" is right wherever a fact was looked at before: whatever the transaction can have seen
-//! has a lower number than the clock shows afterwards. What an application learns by other ways than through the transaction,
-//! such as another transaction's result, is not noted.
+//! So what stays within a few rows names a few commits, and anything else is covered by a number that is not less
+//! than what it has seen. "All commits so far" is right wherever a fact was looked at before: whatever the
+//! transaction can have seen has a lower number than the clock shows afterwards. Facts that an application learns
+//! by other ways than through the transaction, such as another transaction's result, are not noted.
 //!
-//! What is on disk already is not noted at all. How the log goes on with the rest is told in `durability/src/dependency.rs`.
+//! Commits that are on disk already are not noted at all. `durability/src/dependency.rs` tells how the log goes on
+//! with the rest.
 //!
 //! Only transactions pay for this that ask for it before they begin, but for a test of a pointer. One that asks
 //! later depends on all commits so far. One that changes the catalog waits for all before it, like any other: which

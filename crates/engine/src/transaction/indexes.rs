@@ -11,9 +11,9 @@
 //! 5  the commit makes the index one that others may use
 //! ```
 //!
-//! Until step 5 it can be rolled back like everything else. What a writer enters and step 3 enters again is one entry. Of the
-//! transactions that write to the table, none waits for the one that makes the index, except where two rows would have one key
-//! of a unique index.
+//! Until step 5 it can be rolled back like everything else. A key that a writer enters and step 3 enters again is
+//! one entry. Of the transactions that write to the table, none waits for the one that makes the index, except
+//! where two rows would have one key of a unique index.
 //!
 //! An index that is dropped is kept by all writers until the transaction that drops it has committed. Names of indexes and of
 //! tables are claimed alike, so that nothing else gets one meanwhile.
@@ -63,7 +63,7 @@ impl Transaction {
     pub fn drop_index(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let (table, _) = transaction.find_index(name)?;
-            // What becomes of the table becomes of its indexes.
+            // The indexes of a table share its fate.
             let data = transaction.claim_table(&table)?;
             transaction.claim(name)?;
             let (_, index) = transaction.find_index(name)?;
@@ -73,7 +73,7 @@ impl Transaction {
         })
     }
 
-    /// The indexes of a table that the transaction may use: those that are there for everybody, with its own changes.
+    /// The indexes of a table that the transaction may use: those that are open for all, with its own changes.
     pub fn indexes(&self, table: &Table) -> Vec<Index> {
         self.indexes_of(&table.data).into_iter().map(|data| Index { data }).collect()
     }
@@ -83,8 +83,8 @@ impl Transaction {
         self.find_index(name).map(|(table, data)| (table, Index { data }))
     }
 
-    /// The rows of a range of an index that the transaction sees at this moment, each with its Rid, in the order of the index or
-    /// against it. What it writes while the scan goes on is not seen.
+    /// The rows of a range of an index that the transaction sees at this moment, each with its Rid, in the order of
+    /// the index or against it. Its own writes while the scan goes on are not seen.
     pub fn index_scan(
         &self,
         table: &Table,
@@ -172,8 +172,8 @@ impl Transaction {
         keyed.map_or(Ok(()), |keyed| keyed.map(drop))
     }
 
-    /// Enters what this transaction has written to a table. What it has overwritten itself comes back only with a savepoint
-    /// from before the index.
+    /// Enters what this transaction has written to a table. Versions that it has overwritten itself come back only
+    /// with a savepoint from before the index.
     fn enter_own(&self, data: &Arc<TableData>, index: &IndexData) -> Result<()> {
         let enter = |rid: Rid| -> Result<()> {
             let keyed = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
@@ -259,13 +259,13 @@ impl Transaction {
     }
 }
 
-/// What a commit makes of an index that its transaction has made or dropped.
+/// Publishes the indexes that the committed transaction has made or dropped.
 pub(super) fn publish_indexes(steps: &[Step], at: Timestamp) {
     for step in steps {
         match step {
             Step::IndexMade(_, index) => index.publish(at),
             Step::IndexDropped(table, index) => {
-                // First it is known to be gone, then nobody keeps it.
+                // First it is known to be gone, then it is no longer maintained.
                 index.standing.retire(at);
                 table.indexes.remove(index);
             }

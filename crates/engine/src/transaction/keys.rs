@@ -28,7 +28,7 @@ pub(super) enum Taken {
     Unknown(PageError),
 }
 
-/// What keeps keys of which no two records may have one.
+/// A holder of keys, of which no two records may have the same one.
 pub(super) trait Unique {
     fn index(&self) -> &IndexData;
 
@@ -68,7 +68,7 @@ impl Unique for IndexData {
 }
 
 impl Transaction {
-    /// Enters the keys of a row that was inserted. What could be entered before it fails is taken out again.
+    /// Enters the keys of a row that was inserted. If one fails, the keys entered before it are taken out again.
     pub(super) fn enter_keys(
         &mut self,
         data: &Arc<TableData>,

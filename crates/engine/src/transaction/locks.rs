@@ -26,14 +26,14 @@ use crate::isolation::{Isolation, LockStrength, LockWait, RowLock};
 use crate::read_view::ReadView;
 use crate::table::{Table, TableData};
 
-/// What came of trying to get a row.
+/// The result of trying to get a row.
 pub(super) enum Tried<T> {
     Done(T),
     /// Another transaction holds it.
     Held(Rid, TxnId, Obstacle),
 }
 
-/// What of another transaction keeps one from a row.
+/// The hold of another transaction that keeps this one from a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Obstacle {
     /// Its version of the row, or its lock.
@@ -69,7 +69,7 @@ impl Transaction {
         self.transactions().0.clear_interrupt(self.handle());
     }
 
-    /// What to do about a row that another transaction has written: under READ COMMITTED it is waited for, above it is lost.
+    /// Waits for a row that another transaction has written under READ COMMITTED; loses it at higher levels.
     pub(super) fn wait_or_lose<T>(&mut self, data: &Arc<TableData>, rid: Rid, owner: TxnId) -> Result<Tried<T>> {
         if self.options.isolation == Isolation::ReadCommitted {
             return Ok(Tried::Held(rid, owner, Obstacle::Version));
@@ -165,7 +165,7 @@ impl Transaction {
         self.transactions().0.wake_waiters(self.handle());
     }
 
-    /// Whether somebody else keeps this transaction from a row by sharing it.
+    /// Finds another transaction that keeps this one from a row by sharing it.
     pub(super) fn sharer(&self, data: &TableData, rid: Rid, strength: LockStrength) -> Option<TxnId> {
         if data.share_locks.are_any() { data.share_locks.other(rid, self.id(), strength) } else { None }
     }
@@ -289,7 +289,7 @@ impl Transaction {
         }
     }
 
-    /// What to do about a row that another transaction has locked.
+    /// Decides what to do about a row that another transaction has locked.
     fn held<T>(
         data: &TableData,
         (rid, owner, by): (Rid, TxnId, Obstacle),
@@ -348,7 +348,7 @@ impl Transaction {
         self.wake_waiters();
     }
 
-    /// What there is to say of a row that nobody can change any more.
+    /// The answer for a row that no transaction can change any more.
     fn look_again(&self, data: &TableData, rid: Rid, seen: Timestamp) -> Result<RowLock> {
         let is_there = data.storage.read(self.newest(), rid, &[], |_| ())?.is_some();
         let asked = Validation { from: seen, to: Timestamp::MAX, own: self.id(), outcomes: self.transactions() };

@@ -1,4 +1,4 @@
-//! What a transaction notes of its work: what to stamp, what to give back, and how far it was at its savepoints.
+//! A transaction's notes of its work: records to stamp, holds to give back, and how far it was at its savepoints.
 use std::sync::Arc;
 
 use lineage::Appended;
@@ -18,7 +18,7 @@ pub(super) enum Written {
 }
 
 impl Written {
-    /// Stamps the records with the outcome of the transaction `id`, whose list of tables this is.
+    /// Stamps the records with the outcome of the transaction `id`, which has this list of tables.
     pub(super) fn stamp(&self, guard: &sync::Guard, tables: &[Arc<TableData>], id: TxnId, stamp: u64) {
         match *self {
             Written::Inserts { table, first, count } => {
@@ -53,7 +53,7 @@ pub(crate) struct Lost {
 
 /// One thing that a transaction did to the catalog, with what it takes to undo it.
 pub(super) enum Step {
-    /// Nobody else may change what the name means.
+    /// No other transaction may change the meaning of the name.
     Claimed(String),
     /// The name is to mean something else; this was the intent before.
     Intended(String, Intent),
@@ -68,7 +68,7 @@ pub(super) enum Step {
     IndexDropped(Arc<TableData>, Arc<IndexData>),
 }
 
-/// What a transaction did to the catalog, step by step.
+/// The changes of a transaction to the catalog, step by step.
 #[derive(Default)]
 pub(super) struct Changes {
     pub(super) steps: Vec<Step>,

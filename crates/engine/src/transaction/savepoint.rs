@@ -114,8 +114,8 @@ impl Transaction {
         }
     }
 
-    /// Takes the keys of records inserted from this place in the list on out of the index; they were never anybody else's
-    /// to see.
+    /// Takes the keys of records inserted from this place in the list on out of the index; no other transaction
+    /// ever saw them.
     pub(super) fn forget_keys(&self, from: usize) {
         let own = self.newest();
         for written in &self.written[from..] {

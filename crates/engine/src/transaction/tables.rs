@@ -80,7 +80,7 @@ impl Transaction {
         }
     }
 
-    /// Waits until nobody else has the table for itself.
+    /// Waits until no other transaction has the table for itself.
     #[cold]
     fn await_owner(&self, data: &Arc<TableData>) -> Result<()> {
         let (transactions, deadline) = (&self.transactions().0, self.lock_deadline());

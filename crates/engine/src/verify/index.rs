@@ -109,7 +109,7 @@ pub(super) fn check<I: CheckedIndex>(
     Ok(())
 }
 
-/// What versions in some ranges have against what the index lists of them.
+/// Compares the versions in some ranges with the index's entries of them.
 fn compare<I: CheckedIndex>(
     table: &TableData,
     index: &I,
@@ -164,7 +164,7 @@ struct Standing {
     /// the number of the record among those that the index lists under the key
     record: usize,
     is_there: bool,
-    /// whether it has the key, and if so, whether nobody else may
+    /// whether it has the key, and if so, whether no other record may
     has: Option<bool>,
 }
 
@@ -247,7 +247,7 @@ fn check_holders<I: CheckedIndex>(
     Ok(None)
 }
 
-/// Whether a record has a key as of a commit, and if so, whether nobody else may.
+/// Whether a record has a key as of a commit, and if so, whether no other record may.
 fn has<I: CheckedIndex>(
     table: &TableData,
     transactions: &Transactions,

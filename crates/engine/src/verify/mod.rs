@@ -12,7 +12,7 @@
 //!
 //! Indexes are not on disk. They are checked as opening the database builds them, which is what a user would get.
 //!
-//! All of it may be larger than memory: pages come and go under the limit as they do for everybody.
+//! All of it may be larger than memory: pages come and go under the limit as they always do.
 //!
 //! Nothing is changed. A database that another process has open is refused.
 use std::path::Path;
@@ -41,11 +41,11 @@ mod tests;
 const FAULTS_MAX: usize = 20;
 
 impl Database {
-    /// Looks at every page, every frame of the log, every version and every index entry of a database that nobody has open.
-    /// `progress` is told (bytes done, bytes in all) of each stage.
+    /// Checks every page, every frame of the log, every version and every index entry of a database that is not
+    /// open. `progress` is told (bytes done, bytes in all) of each stage.
     ///
     /// # Errors
-    /// If it can't be looked at. What is wrong with it is in the answer.
+    /// If it can't be checked. Faults of the database are in the answer.
     pub fn verify(directory: impl AsRef<Path>, progress: impl FnMut(u64, u64) + 'static) -> Result<Verification> {
         Self::verify_within(directory, None, progress)
     }
@@ -95,7 +95,7 @@ fn verify(device: Arc<dyn Device>, options: OpenOptions) -> Result<Verification>
     };
     match Database::open_on(device, options) {
         Ok(db) => verification.look_at_tables(&db)?,
-        // Somebody opened it meanwhile, or it can't be looked at so; that is no fault.
+        // It was opened meanwhile, or it can't be looked at so; that is no fault.
         Err(error @ (Error::Log(durability::LogError::Locked { .. }) | Error::NoExpressions { .. })) => {
             return Err(error);
         }

@@ -1,6 +1,6 @@
-//! What a verification has found.
+//! The findings of a verification.
 
-/// What was looked at, and what is wrong.
+/// Counts of what was checked, and the faults.
 #[derive(Clone, Debug, Default)]
 pub struct Verification {
     /// tables, those that are gone and kept for their past included

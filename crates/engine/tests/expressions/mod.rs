@@ -7,7 +7,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArray};
 use engine::{Column, DataType, ExpressionCompiler, ExpressionError, IndexExpression, RowExpression, Value};
 
-/// What an expression makes of a row's integer and text.
+/// Computes an expression from a row's integer and text.
 type Work = fn(Option<i64>, Option<&str>) -> Result<Value, ExpressionError>;
 
 const KNOWN: [(&str, DataType, Work); 7] = [
@@ -34,7 +34,7 @@ pub fn expression(text: &str, integer: usize, string: usize) -> IndexExpression 
     IndexExpression { text: text.to_owned(), columns, data_type }
 }
 
-/// What an expression gives for a row.
+/// The value of an expression for a row.
 #[allow(dead_code, reason = "not every test has a model")]
 pub fn value(text: &str, a: Option<i64>, t: Option<&str>) -> Result<Value, ExpressionError> {
     known(text).unwrap().1(a, t)
