@@ -36,7 +36,7 @@ pub struct OpenOptions {
     pub recovery_time: Option<Duration>,
     /// Threads that merge in the background; by default one for every four processors, and one at least.
     pub merge_threads: Option<usize>,
-    /// Where the log is archived, so that the database can be brought to a moment ([`Database::restore_to`]).
+    /// Where the log is archived, so that the database can be brought to a moment ([`restore_to`](crate::Database::restore_to)).
     pub archive: ArchiveSetting,
     /// The longest time that a commit waits to be archived while that works; by default ten seconds.
     pub archive_interval: Option<Duration>,
