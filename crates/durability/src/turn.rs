@@ -208,7 +208,7 @@ mod tests {
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
         assert_eq!(flushes.sleepers(), 0);
-        assert_eq!(failures, flushes.leads.into_inner().div_ceil(3), "only who failed was told so");
+        assert_eq!(failures, flushes.leads.into_inner().div_ceil(3), "only the thread that failed was told so");
     }
 
     /// Threads that wait for something else than a flush get their turn among all the flushes.

@@ -100,7 +100,7 @@ pub enum Error {
     /// The meaning of a name was changed by others since the transaction's snapshot; the transaction can be tried
     /// again from the start.
     #[error(
-        "could not serialize access: what \"{0}\" means was changed by a transaction that committed after this one's snapshot, \
+        "could not serialize access: the meaning of \"{0}\" was changed by a transaction that committed after this one's snapshot, \
          such as by DROP, TRUNCATE or ALTER TABLE"
     )]
     TableChanged(String),
@@ -129,7 +129,7 @@ pub enum Error {
     #[error("savepoint does not exist")]
     NoSuchSavepoint,
     /// A transaction wrote while it read too often.
-    #[error("cannot have more than 65534 commands in a transaction that write while what they read is still open")]
+    #[error("cannot run more than 65534 writing commands in a transaction while views for reading are open in it")]
     TooManyCommands,
     /// Access by key to a table without one.
     #[error("table \"{0}\" has no primary key")]
@@ -172,7 +172,7 @@ pub enum Error {
     BadCheckpoint(String),
     /// The log begins after a commit for which there is no checkpoint that can be restored.
     #[error(
-        "the log begins with commit {from}, and no checkpoint that can be restored has what was before: {}; restore a backup",
+        "the log begins with commit {from}, and no checkpoint that can be restored covers the commits before: {}; restore a backup",
         if damaged.is_empty() { "there is none".into() } else { damaged.join("; ") }
     )]
     NoCheckpoint { from: u64, damaged: Vec<String> },

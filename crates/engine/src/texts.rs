@@ -213,7 +213,7 @@ mod tests {
                     let mut ids = vec![0; 2 * VALUES as usize];
                     for number in (0..2 * VALUES).map(|number| (number + from) % (2 * VALUES)) {
                         let id = texts.encode(&value(number)).unwrap().id;
-                        assert_eq!(texts.value(id), value(number), "whoever has an id has its value");
+                        assert_eq!(texts.value(id), value(number), "an id always has its value");
                         ids[number as usize] = id;
                     }
                     ids

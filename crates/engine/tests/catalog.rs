@@ -186,7 +186,7 @@ fn who_drops_a_table_waits_for_those_who_write_to_it_and_not_for_those_who_read_
         waits(|| dropper.drop_table("t").unwrap(), || commit(writer));
         dropper.commit().unwrap();
         assert_eq!(scan.batches().map(Result::unwrap).map(|batch| batch.num_rows()).sum::<usize>(), 1);
-        assert!(has(&reader, &table, 1), "who sees it goes on reading it");
+        assert!(has(&reader, &table, 1), "a reader that sees it goes on reading it");
         assert_eq!(reader.table("t").is_ok(), level != Isolation::ReadCommitted);
         assert!(db.table_names().is_empty());
     }

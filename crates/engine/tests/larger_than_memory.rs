@@ -282,7 +282,7 @@ fn a_statement_fails_when_evicting_does_not_help() {
     assert!(matches!(refused, Error::OutOfMemory { limit: 1_000, .. }), "{refused}");
     transaction.rollback();
     let totals = table.aggregate(&db.read_view().unwrap(), &[], &[0]).unwrap();
-    assert_eq!(totals.rows, 5_000, "who reads is not refused");
+    assert_eq!(totals.rows, 5_000, "a reader is not refused");
     assert_eq!(get(&table, db.snapshot().at, 4_999).map(|(version, _)| version), Some(0));
     db.set_memory_limit_bytes(Some(LIMIT));
     load(&db, &table, 5_000..6_000);

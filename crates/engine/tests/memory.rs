@@ -197,12 +197,12 @@ fn at_the_limit_statements_fail_cleanly_and_nothing_is_lost() {
     assert_eq!(transaction.get(&table, &[Value::from(9_999i64)]).unwrap(), None, "nothing of it stays behind");
     assert!(transaction.delete(&table, &[Value::from(2i64)]).unwrap(), "a delete always works");
     transaction.rollback();
-    assert_eq!(count(&db, &table), 3_000, "who failed can roll back");
+    assert_eq!(count(&db, &table), 3_000, "a failed transaction can roll back");
     let mut transaction = db.begin().unwrap();
     assert!(transaction.insert(&table, &[Value::from(9_999i64), Value::Null]).is_err());
     assert!(transaction.delete(&table, &[Value::from(2i64)]).unwrap());
     transaction.commit().unwrap();
-    assert_eq!(count(&db, &table), 2_999, "who failed can commit the rest");
+    assert_eq!(count(&db, &table), 2_999, "a failed transaction can commit the rest");
     let scanned: usize = table
         .scan(&db.read_view().unwrap(), ScanOptions { columns: vec![0], ..ScanOptions::default() })
         .unwrap()

@@ -140,7 +140,7 @@ fn a_sequence_is_changed_within_a_transaction() {
     assert_eq!(take(&sequence, 1), [13], "a handle goes on with what has taken its place");
     let refused = db.begin().unwrap().alter_sequence("s", up(1, 2), None).unwrap_err();
     assert_eq!(refused.to_string(), "RESTART value (13) cannot be greater than MAXVALUE (2)");
-    assert_eq!(sequence.id(), db.sequence("s").unwrap().id(), "it is the same sequence for those who know it");
+    assert_eq!(sequence.id(), db.sequence("s").unwrap().id(), "it is the same sequence for its former handles");
     db.drop_sequence("s").unwrap();
     db.create_sequence("s", up(1, 100)).unwrap();
     assert!(matches!(sequence.next_value(), Err(Error::NoSuchTable(_))), "this one is another");

@@ -17,9 +17,9 @@ Examples:
   lstore bench index --json > index.jsonl               one JSON object a line
 
 Keys have 32 bits, values 64. Each turn builds its index anew; reads are of
-keys chosen at random, and the sum of all values read is checked. Whoever pins
-an epoch does so for 512 lookups. What several threads can't do at once with a
-peer (writes to rart, BTreeMap, hashbrown, the arrays) is left out for it.
+keys chosen at random, and the sum of all values read is checked. Structures that
+pin an epoch do so for 512 lookups. Operations that several threads can't do at
+once with a peer (writes to rart, BTreeMap, hashbrown, the arrays) are left out.
 Peers without batched reads stand beside ours with their single reads. Memory
 is what the process of one index grows by while it is filled by one thread.";
 

@@ -239,7 +239,7 @@ impl<'h> Writers<'h> {
                     format!("T{reader} read {element} in list {key}, which T{writer} appended before it aborted")
                 }),
                 None => findings.add(Kind::UnwrittenElement, &[reader], || {
-                    format!("T{reader} read {element} in list {key}, which nobody appended")
+                    format!("T{reader} read {element} in list {key}, which was never appended")
                 }),
             }
         }
