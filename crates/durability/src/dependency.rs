@@ -39,7 +39,7 @@ const RECENT_MAX: usize = 4096;
 pub struct Dependencies<'a> {
     /// Every commit up to this one; 0 for none.
     pub up_to: Lsn,
-    /// These commits.
+    /// The commits by their numbers.
     pub commits: &'a [Lsn],
 }
 

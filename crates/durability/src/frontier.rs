@@ -52,7 +52,7 @@ impl Frontier {
         self.stable.load(Ordering::Acquire)
     }
 
-    /// These LSNs are on disk now.
+    /// Notes that these LSNs are on disk now.
     ///
     /// # Panics
     /// If one was before: an LSN is appended once.

@@ -112,7 +112,7 @@ pub struct Log {
 /// The state that the flusher's thread shares with the log.
 pub(crate) struct Shared {
     pub(crate) common: Common,
-    /// Those that take frames, then those of earlier openings. None where the log is read only.
+    /// The partitions that take frames, then those of earlier openings. None where the log is read only.
     partitions: Vec<Partition>,
     appended_to: usize,
     pub(crate) alarm: Alarm,

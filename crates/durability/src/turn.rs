@@ -38,7 +38,7 @@ pub(crate) enum Room {
     Even,
     /// One with an odd number.
     Odd,
-    /// Something else; woken whenever the lead is given up.
+    /// The waiters for another event than a flush; woken whenever the lead is given up.
     Others,
 }
 

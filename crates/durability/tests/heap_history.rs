@@ -215,7 +215,7 @@ fn no_pair_is_ever_seen_in_half() {
     });
 }
 
-/// It reads and writes all words, of which others change some all the time.
+/// A transaction reads and writes all words, while others change some all the time.
 #[test]
 fn a_long_transaction_gets_through() {
     const LONG: u64 = 4_000;

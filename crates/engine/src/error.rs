@@ -104,7 +104,8 @@ pub enum Error {
          such as by DROP, TRUNCATE or ALTER TABLE"
     )]
     TableChanged(String),
-    /// Others changed what a serializable transaction read; it can be tried again from the start.
+    /// Data that a serializable transaction read was changed by others; the transaction can be tried again from the
+    /// start.
     #[error("could not serialize access due to read/write dependencies among transactions")]
     ReadChanged,
     /// The transaction saw what another one wrote that was about to commit and then could not; it can be tried again.
@@ -179,7 +180,7 @@ pub enum Error {
     /// A page that was evicted can't be read back; others are not concerned.
     #[error("{0}; restore a backup if the file stays damaged")]
     Page(#[from] PageError),
-    /// It needs a database in a directory.
+    /// The operation needs a database in a directory.
     #[error("the database is in memory and has nothing on disk; open one in a directory")]
     NotOnDisk,
     /// The log's bytes are sound but say what this version does not understand.

@@ -39,7 +39,7 @@ use crate::wall_clock::{Micros, WallClock};
 /// The moment to which a database is brought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryTarget {
-    /// This commit, by its number, and all before it.
+    /// The commit with this number, and all before it.
     Lsn(u64),
     /// The commits up to this time, in microseconds since 1970. Times are known as exactly as those of
     /// [`Database::newest_commit_at`].

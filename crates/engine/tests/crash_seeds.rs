@@ -37,7 +37,7 @@ enum Fault {
     FailedSteps,
     /// There is no space for a while, and then the power is lost.
     FullDisk,
-    /// It is closed in order, and then a bit flips.
+    /// The database is closed in order, and then a bit flips.
     FlippedBit,
 }
 

@@ -185,7 +185,7 @@ fn a_table_several_times_larger_than_memory_answers_as_one_in_memory() {
     }
 }
 
-/// Others end too when a thread panics.
+/// Ends the other threads too when a thread panics.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {

@@ -15,14 +15,14 @@ type Rids = SmallVec<[Rid; 2]>;
 /// The present state of a record that had a key at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holder {
-    /// It never came to be: the entry can go.
+    /// The record never came to be: the entry can go.
     Void,
-    /// It does not have the key now; older snapshots may still find it.
+    /// The record does not have the key now; older snapshots may still find it.
     Past,
-    /// It does not have the key now, but certainly had it when it was entered. Any record entered before it had let
-    /// go of the key by then, and need not be asked about.
+    /// The record does not have the key now, but certainly had it when it was entered. Any record entered before it
+    /// had let go of the key by then, and need not be asked about.
     Former,
-    /// It has the key, or may have it once a running transaction ends.
+    /// The record has the key, or may have it once a running transaction ends.
     Present,
 }
 

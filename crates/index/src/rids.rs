@@ -211,7 +211,7 @@ pub(crate) unsafe fn take(value: &AtomicU64, guard: &Guard, rid: Rid) -> bool {
 pub(crate) enum Taken {
     /// The entry's value stays, as the Rid was not there or has gone from the list.
     Nothing,
-    /// This value takes its place.
+    /// The entry's new value.
     Left(u64),
     /// No Rid.
     Last,

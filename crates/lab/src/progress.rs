@@ -6,7 +6,7 @@ pub trait Progress: Sync {
     fn start(&self, stage: &str, total: u64);
     /// So many steps more are done.
     fn advance(&self, count: u64);
-    /// Something worth keeping in sight while the stage goes on.
+    /// Shows a note that is worth keeping in sight while the stage goes on.
     fn tell(&self, note: &str);
     /// The stage is over; `note` is worth keeping in sight.
     fn finish(&self, note: &str);

@@ -20,7 +20,7 @@ pub(crate) enum State {
     New,
     /// Its rows are there to be sent.
     Open(Sending),
-    /// It has run to its end.
+    /// The statement has run to its end.
     Done,
 }
 

@@ -16,7 +16,7 @@ use crate::outcome::Command;
 use crate::parse::Source;
 use crate::session::Session;
 
-/// Such a statement.
+/// A `VACUUM` or `ANALYZE` statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Maintenance {
     tag: &'static str,

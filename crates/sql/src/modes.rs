@@ -63,7 +63,7 @@ impl Modes {
     pub(crate) const DEFAULT: Modes =
         Modes { isolation: IsolationLevel::ReadCommitted, is_read_only: false, is_deferrable: false };
 
-    /// These modes with what a statement asks for.
+    /// Adds to these modes what a statement asks for.
     pub(crate) fn with(self, asked: AskedModes) -> Modes {
         Modes {
             isolation: asked.isolation.unwrap_or(self.isolation),

@@ -11,9 +11,9 @@ const MILLIS_MAX: u32 = i32::MAX as u32;
 /// Why a text is no such length.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// It is no number, or has no unit that is known.
+    /// The text is no number, or has no unit that is known.
     Form,
-    /// It is negative or too long; with the milliseconds that it would be.
+    /// The limit is negative or too long; with the milliseconds that it would be.
     Range(String),
 }
 

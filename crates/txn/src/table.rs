@@ -135,15 +135,15 @@ impl Handle {
 /// The state of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It is running.
+    /// The transaction is running.
     Active,
-    /// It has this commit timestamp, and may still fail.
+    /// The transaction has this commit timestamp, and may still fail.
     Prepared(Timestamp),
-    /// It committed at this time.
+    /// The transaction committed at this time.
     Committed(Timestamp),
-    /// It rolled back.
+    /// The transaction rolled back.
     Aborted,
-    /// It is over, and everything that it wrote is stamped.
+    /// The transaction is over, and everything that it wrote is stamped.
     Released,
 }
 

@@ -101,7 +101,7 @@ pub enum CheckpointError {
         directory: String,
     },
 
-    /// This checkpoint was given up after a failure.
+    /// The checkpoint was given up after a failure.
     #[error("this checkpoint was given up ({cause}): begin another one")]
     GivenUp {
         /// The failure.

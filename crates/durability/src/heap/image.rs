@@ -160,7 +160,7 @@ pub(crate) enum Found {
     Checkpoint(Header),
     /// None that was ever finished.
     Nothing,
-    /// Something else, in words.
+    /// Bytes that are no checkpoint: the damage in words.
     Damage(String),
 }
 

@@ -36,7 +36,7 @@ pub struct Transaction<'heap> {
     sets: Option<Box<Sets>>,
     thread: usize,
     is_doomed: bool,
-    /// It is named by its thread while it commits.
+    /// Keeps the transaction on its thread, which names it while it commits.
     _stays_on_its_thread: PhantomData<*const ()>,
 }
 

@@ -23,7 +23,7 @@ pub use words::Words;
 use crate::heap::{Committed, Heap, HeapResult};
 use crate::log::CommitMode;
 
-/// Something that threads do to a heap again and again.
+/// A step that threads do to a heap again and again.
 pub trait Workload: Sync {
     /// Runs one transaction, without waiting for the disk.
     fn step(&self, heap: &Heap, random: &mut Random, mode: CommitMode) -> HeapResult<Committed>;

@@ -234,15 +234,15 @@ impl IndexList {
         self.which(|_| true)
     }
 
-    /// Those for which `is_wanted` holds.
+    /// The indexes for which `is_wanted` holds.
     #[inline]
     pub(crate) fn which(&self, is_wanted: impl Fn(&IndexData) -> bool) -> Indexes {
         let guard = sync::pin();
         self.list.load(&guard).iter().filter(|index| is_wanted(index)).cloned().collect()
     }
 
-    /// Those made at or before a commit, of which everything that committed before it is published. Some that were dropped
-    /// later may be missing.
+    /// The indexes made at or before a commit, of which everything that committed before it is published. Some that
+    /// were dropped later may be missing.
     pub(crate) fn made_by(&self, at: Timestamp) -> Indexes {
         self.which(|index| match index.standing.standing() {
             Standing::Open => index.made_at.load(Ordering::Relaxed) <= at.0,

@@ -35,7 +35,7 @@ pub(crate) struct TableData {
     /// How many they were when the indexes were swept last.
     pub(crate) outdated_when_swept: AtomicU64,
     pub(crate) share_locks: ShareLocks,
-    /// Those of a sequence.
+    /// The numbers of a sequence.
     pub(crate) numbers: Option<Numbers>,
     settings: RwLock<TableSettings>,
     has_changed_keys: AtomicBool,

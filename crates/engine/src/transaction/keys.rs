@@ -24,7 +24,7 @@ pub(super) enum Taken {
     /// Whether another record keeps it is known once its writer has ended; `None` if it has ended, too late for this
     /// transaction's snapshot.
     Undecided(Rid, Option<TxnId>),
-    /// It can't be told, as a page can't be read back.
+    /// The holder is unknown, as a page can't be read back.
     Unknown(PageError),
 }
 

@@ -40,7 +40,7 @@ pub(super) enum Obstacle {
     Version,
     /// Its version of the row, or its lock, because it may end the row or change its key.
     WholeVersion,
-    /// That it shares the row, which is to be locked so.
+    /// Its share of the row, which is to be locked so.
     Share(LockStrength),
 }
 

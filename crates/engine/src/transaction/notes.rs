@@ -60,7 +60,7 @@ pub(super) enum Step {
     /// The table is this transaction's alone.
     Locked(Arc<TableData>),
     Made(Arc<TableData>),
-    /// It is not to be found under any name any more.
+    /// The table is not to be found under any name any more.
     Dropped(Arc<TableData>),
     Renamed(Arc<TableData>, String),
     Set(Arc<TableData>, TableSettings),

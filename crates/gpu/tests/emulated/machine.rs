@@ -99,7 +99,7 @@ impl Machine {
         succeed(&mut command);
     }
 
-    /// This device with another text of one file, in a folder of its own. A header's text counts for `kernel`.
+    /// The device with another text of one file, in a folder of its own. A header's text counts for `kernel`.
     pub fn with_kernel(&self, kernel: &str, file: &str, text: &str, number: usize) -> Self {
         let folder = self.folder.join(format!("mutation-{number}"));
         fs::create_dir_all(&folder).expect("a folder for the device");

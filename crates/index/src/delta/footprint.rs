@@ -26,7 +26,7 @@ pub trait Visitor {
     /// Why a search may have to begin again.
     type Error;
 
-    /// Something is about to be read.
+    /// Called before a part of the index is read.
     fn touch<T: ?Sized>(&mut self, kind: LineKind, what: &T);
 
     /// Whether all that was read so far belongs together; to be asked before it is followed.

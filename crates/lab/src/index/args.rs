@@ -87,7 +87,7 @@ impl IndexArgs {
         if self.cases.is_empty() { Case::value_variants() } else { &self.cases }
     }
 
-    /// Those of a case's participants that were asked for.
+    /// The participants of a case that were asked for.
     pub(super) fn chosen(&self, participants: &[Peer]) -> Vec<Peer> {
         let is_chosen = |peer: &&Peer| self.among.is_empty() || self.among.contains(peer);
         participants.iter().filter(is_chosen).copied().collect()

@@ -24,7 +24,7 @@ pub(crate) struct UpdateColumns {
 }
 
 impl UpdateColumns {
-    /// Those of `len` records that nothing was done to.
+    /// The columns of `len` records without an update.
     pub(crate) fn untouched(len: usize, set_words: usize) -> UpdateColumns {
         UpdateColumns {
             last_updated: vec![0; len].into(),

@@ -226,7 +226,7 @@ pub(crate) enum Verdict {
     None,
     /// Every value that is not NULL passes.
     All,
-    /// They must be looked at.
+    /// The rows must be looked at.
     Some,
 }
 
@@ -266,7 +266,7 @@ impl Intervals {
         after > 0 && key <= self.0[after - 1].1
     }
 
-    /// Those that have a key in `low..=high`, cut to it.
+    /// The intervals that meet `low..=high`, cut to it.
     pub fn clipped(&self, low: i64, high: i64) -> impl Iterator<Item = (i64, i64)> + Clone + '_ {
         let from = self.0.partition_point(|interval| interval.1 < low);
         self.0[from..]

@@ -95,8 +95,8 @@ impl HistoryPage {
         numbers.map(|number| Version { page: self, number })
     }
 
-    /// Those versions of a record that a snapshot at `at` sees, newest first: all snapshot records, and the updates and
-    /// deletes that did not start later. The others are passed over by a search, not one by one.
+    /// The versions of a record that a snapshot at `at` sees, newest first: all snapshot records, and the updates
+    /// and deletes that did not start later. The others are passed over by a search, not one by one.
     #[inline]
     pub(crate) fn versions_seen(&self, slot: usize, at: u64) -> impl Iterator<Item = Version<'_>> {
         let numbers = self.slots.find(slot).map_or(0..0, |record| self.numbers(record));

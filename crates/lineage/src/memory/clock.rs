@@ -31,13 +31,13 @@ pub(crate) trait Evict: Send + Sync {
 pub(crate) enum Turn {
     /// So many bytes will come back.
     Evicted(u64),
-    /// It was used since its last turn.
+    /// The page was used since its last turn.
     Recent,
     /// Another thread is busy with it.
     Busy,
     /// No checkpoint has these bytes.
     Unstored(u64),
-    /// It is not in memory.
+    /// The page is not in memory.
     Away,
 }
 

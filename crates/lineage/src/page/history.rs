@@ -41,7 +41,7 @@ enum Fate {
     Stays,
     /// Its settled part becomes its origin.
     Settles,
-    /// It is not needed any more.
+    /// The history of the record is not needed any more.
     Goes,
 }
 
@@ -81,7 +81,7 @@ impl History {
         &self.pages
     }
 
-    /// Those that have versions of a record, newest first.
+    /// The pages that have versions of a record, newest first.
     #[inline]
     pub(crate) fn pages_of(&self, slot: usize) -> impl Iterator<Item = &HistoryEntry> {
         self.pages.iter().filter(move |page| page.outline.slots.contains(slot))
@@ -113,7 +113,7 @@ impl History {
         self.own_bytes() + self.pages.iter().map(|page| page.outline.page_bytes).sum::<usize>()
     }
 
-    /// This history and the versions of the tail records after it up to `through`.
+    /// Extends this history by the versions of the tail records after it up to `through`.
     pub(crate) fn append(
         &self,
         guard: &Guard,
@@ -133,13 +133,13 @@ impl History {
         Evictable::of_history(page, &self.types, &self.meter, None)
     }
 
-    /// This history without some tail records up to `through`, all those of their records: for these the base pages
-    /// that have merged them stand.
+    /// Leaves some tail records up to `through` out of this history, all those of their records: for these the base
+    /// pages that have merged them stand.
     pub(crate) fn pass(self, through: u64) -> History {
         History { through, given_up: through, ..self }
     }
 
-    /// This history with the origins of records that had their own history given up before.
+    /// Adds the origins of records that had their own history given up before.
     pub(crate) fn restore(&self, guard: &Guard, origins: HistoryPage, kept: &Kept) -> Result<History, PageError> {
         debug_assert!(origins.slots().all(|slot| !self.has_versions(slot)), "an origin is the oldest version");
         let mut pages = self.pages.clone();

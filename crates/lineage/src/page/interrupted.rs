@@ -9,7 +9,7 @@ pub(crate) struct Outdated;
 /// Why a read did not come to its end.
 #[derive(Debug)]
 pub(crate) enum Interrupted {
-    /// It is to begin anew.
+    /// The operation is to begin anew.
     Outdated,
     /// A page that it needs can't be read back.
     Page(PageError),

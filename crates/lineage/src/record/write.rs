@@ -40,7 +40,7 @@ use crate::value::kind::Kind;
 pub enum WriteError {
     /// The view sees no such record.
     NotVisible,
-    /// This transaction has written the newest version or holds a lock on the record, and has not ended.
+    /// The named transaction has written the newest version or holds a lock on the record, and has not ended.
     Locked(TxnId),
     /// The newest version was committed after the view's snapshot.
     Changed(Timestamp),

@@ -329,7 +329,7 @@ mod tests {
         fixture.table.range_changed_between(0, asked(fixture, from, to), &[], None).unwrap()
     }
 
-    /// Those of inserts, then those of tail pages.
+    /// The hints of inserts, then those of tail pages.
     fn hints(fixture: &Fixture) -> [Vec<u64>; 2] {
         let guard = &sync::pin();
         let load = |hint: &AtomicU64| hint.load(Ordering::Relaxed);

@@ -39,9 +39,9 @@ pub(crate) enum Format {
 pub(crate) enum Header {
     #[default]
     None,
-    /// It is skipped, or written.
+    /// The header is skipped, or written.
     Present,
-    /// It must name the columns.
+    /// The header must name the columns.
     Match,
 }
 

@@ -19,7 +19,7 @@ use crate::parse::Parsed;
 #[derive(Clone, Copy)]
 pub(super) struct Types<'a> {
     pub(super) plain: &'a [DataType],
-    /// Those of their items where they are arrays.
+    /// The types of the parameters' items where they are arrays.
     pub(super) items: &'a [Option<DataType>],
 }
 

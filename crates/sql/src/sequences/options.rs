@@ -21,7 +21,7 @@ pub(crate) struct AskedOptions {
 }
 
 impl AskedOptions {
-    /// Those of a new sequence.
+    /// The options of a new sequence.
     pub(super) fn of_new(&self) -> Result<SequenceOptions> {
         self.check_cache()?;
         let data_type = self.data_type.unwrap_or(DataType::BigInt);
@@ -33,7 +33,7 @@ impl AskedOptions {
         Ok(SequenceOptions { data_type, start, increment, min, max, cycle: self.cycle.unwrap_or(false) })
     }
 
-    /// Those of a sequence that is there, and what it restarts with.
+    /// The options of a sequence that is there, and the number that it restarts with.
     pub(super) fn of_changed(&self, before: &SequenceOptions) -> Result<(SequenceOptions, Option<i64>)> {
         self.check_cache()?;
         let data_type = self.data_type.unwrap_or(before.data_type);

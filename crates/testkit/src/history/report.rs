@@ -12,7 +12,7 @@ const TOLD_OF_A_KIND: usize = 5;
 /// So many of the transactions concerned are cited.
 const CITED: usize = 16;
 
-/// Something that is wrong with a history.
+/// A fault of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anomaly {
     /// The kind of the anomaly.

@@ -10,7 +10,7 @@ use crate::log::CommitMode;
 /// How a thread commits, and when it waits for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// It waits for each commit, as the mode says.
+    /// Waits for each commit, as the mode says.
     Each(CommitMode),
     /// Split-phase: it commits on and on and waits, each time this has passed, for its last commit.
     Split(CommitMode, Duration),

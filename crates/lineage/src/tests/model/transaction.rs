@@ -9,7 +9,7 @@ use crate::tests::model::Row;
 /// The change of a record by a transaction.
 #[derive(Clone, Copy)]
 pub(super) enum Wrote {
-    /// This row in the place of what was there; `None` = it is deleted.
+    /// A row in the place of the former one; `None` = it is deleted.
     Row(Option<Row>),
     /// Nothing: it locked the record.
     Lock(Hold),

@@ -91,7 +91,7 @@ fn check_aggregates(node: &LogicalPlan) -> Result<()> {
 /// Where an expression stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// It is a condition of its own: NULL is as good as false.
+    /// The subquery is a condition of its own: NULL is as good as false.
     Condition,
     /// In a condition below nothing but `AND` and `OR`, where NULL is as good as false, too.
     Part,
