@@ -1,5 +1,5 @@
-//! What a database remembers from one opening to the next: texts by name, such as the settings that its sessions
-//! begin with.
+//! The texts that a database remembers from one opening to the next, by name, such as the settings that its
+//! sessions begin with.
 //!
 //! They are rows of a table, as a sequence is, so all that holds for rows holds for them: transactions, savepoints, the log,
 //! checkpoints, backups. The table is made when something is remembered for the first time. Its name is one that SQL

@@ -5,7 +5,7 @@
 //! args      the command line
 //! clients   threads that commit, and how long each commit took
 //! disk      the bound: small writes made durable one by one
-//! cost      transactions of `bench micro` with a log that nobody waits for, beside the same without a log
+//! cost      transactions of `bench micro` with a log that no client waits for, beside those without a log
 //! ```
 //!
 //! All that is compared takes turns, as everywhere (see `lab::figures`).

@@ -186,8 +186,8 @@ impl IndexData {
         self.from.store(from.0, Ordering::Relaxed);
     }
 
-    /// Whether it serves a snapshot: not one that was held already when the index was made and its table kept less, and
-    /// nobody keeps it for what is written after it was dropped.
+    /// Whether it serves a snapshot: not one that was held already when the index was made and its table kept less.
+    /// A dropped index is no longer maintained, so it does not serve what is written afterwards.
     pub(crate) fn serves(&self, at: Timestamp) -> bool {
         let is_old = at.0 < self.from.load(Ordering::Relaxed);
         match self.standing.standing() {

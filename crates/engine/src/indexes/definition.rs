@@ -1,4 +1,4 @@
-//! What an index is of, as the catalog keeps it.
+//! The definition of an index, as the catalog keeps it.
 //!
 //! ```text
 //! CREATE UNIQUE INDEX i ON t (a, lower(b)) WHERE c > 0
@@ -52,16 +52,16 @@ pub struct IndexExpression {
 pub enum IndexPart {
     /// The column at this position.
     Column(usize),
-    /// What comes of an expression.
+    /// The value of an expression.
     Expression(IndexExpression),
 }
 
-/// What an index is of.
+/// The definition of an index.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IndexDefinition {
     /// Its name, which no other index and no table has.
     pub name: String,
-    /// What makes its keys, in key order.
+    /// The parts of its keys, in key order.
     #[serde(rename = "columns")]
     pub parts: Vec<IndexPart>,
     /// Whether no two rows may have one key. Keys with NULL in them are not compared.
