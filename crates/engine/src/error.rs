@@ -187,7 +187,7 @@ pub enum Error {
     #[error("the redo log can't be replayed: {0}; it was written by another version of lstore, or by none")]
     BadRedo(String),
     /// The database was opened before with larger update ranges.
-    #[error("table \"{table}\" has update ranges of more than {range_records} records; open it with larger ones")]
+    #[error("table \"{table}\" has ranges of more than {range_records} records; open the database with larger ones")]
     RangesTooSmall { table: String, range_records: usize },
     /// The database has no archive.
     #[error("the database archives nothing; open it with an archive, as with lstore --archive")]

@@ -14,11 +14,11 @@ use crate::texts::TextDictionaries;
 pub struct OpenOptions {
     /// Told (bytes done, bytes in all) while the checkpoint is restored, and then while the log is replayed.
     pub progress: Option<Box<dyn FnMut(u64, u64)>>,
-    /// Records in an update range, rounded up to a power of two from 16 to 65,536, which is the default. A
-    /// database that was written with larger ones is refused.
+    /// Records in a range, which are merged together: rounded up to a power of two from 16 to 65,536, which is the
+    /// default. A database that was written with larger ranges is refused.
     pub range_records: Option<usize>,
-    /// Records in an update range, the part of a range that shares tail pages: a power of two from a sixteenth of a range
-    /// to a whole one.
+    /// Records in an update range, the part of a range that shares tail pages: rounded up to a power of two, from a
+    /// sixteenth of a range to a whole one.
     pub update_range_records: Option<usize>,
     /// Unmerged tail records at which a range is merged in the background; by default an eighth of a full range.
     pub merge_tail_records: Option<u64>,
