@@ -16,8 +16,8 @@ use engine::{Database, Savepoint, Transaction, TxnId};
 
 use crate::advisory::Advisory;
 use crate::cancel::{Reason, Token};
-use crate::catalog::Tables;
 use crate::error::Result;
+use crate::tables::Tables;
 use crate::watcher::{self, Alarm};
 
 /// See the module.

@@ -17,7 +17,6 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{Changed, Table};
 
-use crate::catalog::{RowTarget, TARGET_SCHEMA, target_table};
 use crate::error::{Result, SqlError};
 use crate::literals::is_untyped;
 use crate::names::{column_name, find_column, fold, position};
@@ -26,9 +25,10 @@ use crate::parse::Source;
 use crate::session::Session;
 use crate::table::rid_column;
 use crate::target::{batch, nullable};
+use crate::template::template;
 use crate::transactions::Write;
 use crate::values::assign::{Texts, assign};
-use crate::values_list::template;
+use crate::view::{RowTarget, TARGET_SCHEMA, target_table};
 
 /// Runs an `UPDATE`.
 pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) -> Result<Command> {

@@ -16,7 +16,6 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use engine::{Database, Transaction};
 use parking_lot::Mutex;
 
-use crate::catalog::CATALOG;
 use crate::error::{Result, SqlError};
 use crate::memory_limit;
 use crate::names::fold;
@@ -24,6 +23,7 @@ use crate::outcome::{Command, Notice};
 use crate::parse::Source;
 use crate::session::Session;
 use crate::settings::Settings;
+use crate::tables::CATALOG;
 
 const PREFIX: &str = "setting ";
 pub(crate) const MEMORY_LIMIT: &str = "memory_limit";

@@ -182,7 +182,7 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
 fn unknown_table(name: &str, source: &Source) -> SqlError {
     let parts: Vec<&str> = name.split('.').collect();
     match parts[..] {
-        [_, schema, table] if schema != crate::catalog::SCHEMA => {
+        [_, schema, table] if schema != crate::tables::SCHEMA => {
             let message = format!("relation \"{schema}.{table}\" does not exist");
             SqlError::new("42P01", message).at(source.find_word(schema).or_else(|| source.find_word(table)))
         }

@@ -67,7 +67,9 @@ mod stop;
 mod system;
 mod table;
 mod table_options;
+mod tables;
 mod target;
+mod template;
 mod text;
 mod time_limit;
 mod totals;
@@ -75,6 +77,7 @@ mod transactions;
 mod types;
 mod values;
 mod values_list;
+mod view;
 mod wait;
 mod watcher;
 

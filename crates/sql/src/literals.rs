@@ -2,9 +2,11 @@
 use arrow_array::ArrayRef;
 use arrow_schema::Field;
 use datafusion::sql::sqlparser::ast::{CastKind, Expr, SelectItem, UnaryOperator, Value};
-use engine::DataType;
+use engine::{Column, DataType};
 
+use crate::error::Result;
 use crate::types::column_type;
+use crate::values::assign::{Texts, assign};
 use crate::values::builder::ColumnBuilder;
 
 /// A literal as it is written.
@@ -72,6 +74,29 @@ fn typed_literal(value: &Value, data_type: &datafusion::sql::sqlparser::ast::Dat
     Some(Literal::Typed(builder.finish(), data_type))
 }
 
+/// Appends a literal to a column.
+pub(crate) fn append_literal(builder: &mut ColumnBuilder, literal: Literal, column: &Column) -> Result<()> {
+    let (appended, shown, from) = match literal {
+        Literal::Null => {
+            builder.append_null();
+            return Ok(());
+        }
+        Literal::Text(text) => (builder.append_text(&text), text, "text".to_owned()),
+        Literal::Number(number) => {
+            let is_whole = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+            let from = if is_whole { "integer" } else { "numeric" };
+            (builder.append_number(&number), number, from.to_owned())
+        }
+        Literal::Boolean(value) => (builder.append_boolean(value), value.to_string(), "boolean".to_owned()),
+        Literal::Typed(array, data_type) => {
+            let array = assign(&array, &field_of(data_type), &column.name, column.data_type, Texts::Stay)?;
+            builder.append_cell(&array, 0);
+            return Ok(());
+        }
+    };
+    appended.map_err(|misfit| misfit.error(&column.name, column.data_type, &shown, &from))
+}
+
 /// Whether a select item is a string or NULL without a type.
 pub(crate) fn is_untyped_literal(item: &SelectItem) -> bool {
     match item {
@@ -89,7 +114,7 @@ pub(crate) fn is_untyped(expr: &Expr) -> bool {
 pub(crate) fn field_of(data_type: DataType) -> Field {
     let columns = vec![engine::Column::new("literal", data_type)];
     match engine::Schema::new(columns, &[]) {
-        Ok(schema) => crate::table::arrow_schema(&schema).field(0).clone(),
+        Ok(schema) => crate::types::arrow_schema(&schema).field(0).clone(),
         Err(_) => Field::new("literal", data_type.to_arrow(), true),
     }
 }

@@ -3,10 +3,10 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use datafusion::sql::sqlparser::parser::Parser;
 use engine::{Schema, Table};
 
-use crate::catalog::{CATALOG, SCHEMA, Tables};
 use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
 use crate::parse::Source;
+use crate::tables::{CATALOG, SCHEMA, Tables};
 
 /// An identifier as the catalog knows it.
 pub(crate) fn fold(ident: &Ident) -> String {

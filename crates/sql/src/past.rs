@@ -19,16 +19,16 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{DataType, Database, Timestamp};
 
-use crate::catalog::{View, past_schema};
 use crate::error::{Result, SqlError};
 use crate::moment::Moment;
 use crate::names::{position, table_name};
 use crate::parse::Source;
 use crate::planner::Planner;
+use crate::template::template;
 use crate::types::type_name;
 use crate::values::Misfit;
 use crate::values::datetime::{format_timestamp, parse_timestamp};
-use crate::values_list::template;
+use crate::view::{View, past_schema};
 
 /// Replaces the tables of the past that a statement names, and has `view` hold their moments.
 pub(crate) fn resolve(planner: &Planner, statement: &mut Statement, view: &mut View, source: &Source) -> Result<()> {

@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
 use crate::cancel::Token;
-use crate::catalog::{CATALOG, Names, SCHEMA, View};
+use crate::catalog::Names;
 use crate::check;
 use crate::diagnose::diagnose;
 use crate::error::{Result, SqlError};
@@ -34,7 +34,9 @@ use crate::semantics::{
     spell_out, using, values_of_subqueries, whole_rows, windows,
 };
 use crate::stop::{self, StopFlag};
+use crate::tables::{CATALOG, SCHEMA};
 use crate::types::CastTypes;
+use crate::view::View;
 use crate::{functions, interrupt, limits, past, pg_catalog, semantics};
 
 /// How many batches a query may be ahead of its reader.

@@ -10,7 +10,6 @@ use crate::activity::{Activity, CancelHandle};
 use crate::advisory::Locks;
 use crate::block::Block;
 use crate::cancel::{Reason, Token};
-use crate::catalog::{RowTarget, Tables, View};
 use crate::control::Control;
 use crate::copy::input::{CopyInput, NoInput};
 use crate::error::{Result, SqlError};
@@ -23,6 +22,8 @@ use crate::point::Point;
 use crate::prepared::Statements;
 use crate::sequences::{Taken, Taking};
 use crate::settings::{Change, Limit, Settings};
+use crate::tables::Tables;
+use crate::view::{RowTarget, View};
 use crate::{
     Progress, activity, change, copy, create_as, database_settings, ddl, explain, headings, indexes, insert, interrupt,
     locking, maintenance, names, opening, sequences, set_config, table_options,

@@ -11,7 +11,6 @@ use std::time::Duration;
 use datafusion::sql::sqlparser::ast::{ContextModifier, Ident, Reset, Set};
 use engine::{Database, Durability, Timestamp};
 
-use crate::catalog::CATALOG;
 use crate::custom_settings::CustomSettings;
 use crate::database_settings;
 use crate::error::{Result, SqlError};
@@ -20,6 +19,7 @@ use crate::modes::{AskedModes, IsolationLevel, Modes};
 use crate::names::fold;
 use crate::past;
 use crate::setting_values::{boolean, durability, invalid, is_utf8, literal, milliseconds};
+use crate::tables::CATALOG;
 use crate::time_limit;
 
 /// The values that a setting may have.

@@ -10,10 +10,11 @@ use datafusion::catalog::TableProvider;
 use engine::{Database, RowWait, RunningState, RunningTransaction};
 
 use crate::activity;
-use crate::catalog::{Tables, View};
 use crate::computed;
 use crate::error::{Result, SqlError};
 use crate::table_options::{show_layout, show_retention};
+use crate::tables::Tables;
+use crate::view::View;
 
 const TABLES: &str = "lstore_tables";
 const MEMORY: &str = "lstore_memory";

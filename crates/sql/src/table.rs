@@ -9,15 +9,15 @@ use datafusion::common::{Constraint, Constraints};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use engine::{Column, Table, Test, Value};
+use engine::{Table, Test, Value};
 
-use crate::catalog::RowTarget;
 use crate::conditions::{equality, test};
 use crate::index_path;
 use crate::interrupt;
 use crate::moment::Moment;
 use crate::scan::{ScanExec, ScanSource};
-use crate::types::marked;
+use crate::types::arrow_schema;
+use crate::view::RowTarget;
 
 /// The name of the hidden column with the ids of a target's rows, another for each target; no statement can spell it.
 pub(crate) fn rid_column(target: usize) -> String {
@@ -30,9 +30,6 @@ pub(crate) fn is_rid_column(name: &str) -> bool {
 }
 
 const RID: &str = "\0rid ";
-
-/// The key under which a field's metadata tells its column type where the Arrow type does not.
-pub(crate) const TYPE_KEY: &str = "lstore.type";
 
 /// One table at one moment.
 #[derive(Clone)]
@@ -52,25 +49,6 @@ impl std::fmt::Debug for EngineTable {
     }
 }
 
-/// The Arrow schema of a table's rows. Columns are marked if their Arrow type says too little.
-pub(crate) fn arrow_schema(schema: &engine::Schema) -> SchemaRef {
-    arrow_columns(schema.columns())
-}
-
-/// The Arrow schema of some columns of a table.
-pub(crate) fn arrow_columns(columns: &[Column]) -> SchemaRef {
-    Arc::new(ArrowSchema::new(fields(columns)))
-}
-
-fn fields(columns: &[Column]) -> Vec<Field> {
-    let mut fields: Vec<Field> = Vec::with_capacity(columns.len() + 1);
-    for column in columns {
-        let field = Field::new(&column.name, column.data_type.to_arrow(), column.nullable);
-        fields.push(marked(field, column.data_type));
-    }
-    fields
-}
-
 impl EngineTable {
     pub(crate) fn new(table: Table, moment: Moment, partitions: usize) -> EngineTable {
         let schema = arrow_schema(table.schema());
@@ -85,7 +63,7 @@ impl EngineTable {
     /// The table with the ids of its rows in one more column.
     pub(crate) fn with_rids(target: RowTarget, at: usize, partitions: usize) -> EngineTable {
         let plain = EngineTable::new(target.table, target.moment, partitions);
-        let mut fields = fields(plain.table.schema().columns());
+        let mut fields = crate::types::fields(plain.table.schema().columns());
         fields.push(Field::new(rid_column(at), arrow_schema::DataType::UInt64, false));
         EngineTable { schema: Arc::new(ArrowSchema::new(fields)), rids: target.rids, ..plain }
     }

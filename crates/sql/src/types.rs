@@ -2,15 +2,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, Field, FieldRef, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo};
-use engine::DataType;
+use engine::{Column, DataType};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
-use crate::table::TYPE_KEY;
 
 /// The meaning of `numeric` without precision and scale: storage is exact to 38 digits, so some scale must be
 /// chosen.
@@ -115,6 +114,28 @@ impl TypePlanner for CastTypes {
             other => marked(field, other),
         })))
     }
+}
+
+/// The key under which a field's metadata tells its column type where the Arrow type does not.
+pub(crate) const TYPE_KEY: &str = "lstore.type";
+
+/// The Arrow schema of a table's rows. Columns are marked if their Arrow type says too little.
+pub(crate) fn arrow_schema(schema: &engine::Schema) -> SchemaRef {
+    arrow_columns(schema.columns())
+}
+
+/// The Arrow schema of some columns of a table.
+pub(crate) fn arrow_columns(columns: &[Column]) -> SchemaRef {
+    Arc::new(ArrowSchema::new(fields(columns)))
+}
+
+pub(crate) fn fields(columns: &[Column]) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::with_capacity(columns.len() + 1);
+    for column in columns {
+        let field = Field::new(&column.name, column.data_type.to_arrow(), column.nullable);
+        fields.push(marked(field, column.data_type));
+    }
+    fields
 }
 
 /// The prefix of the number of digits that a cast leaves the seconds of a time.

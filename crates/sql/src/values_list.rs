@@ -2,16 +2,15 @@
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::Field;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Spanned, Statement, Values};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 use engine::Column;
 
 use crate::error::{Result, SqlError};
 use crate::insert::check_width;
-use crate::literals::{Literal, field_of, literal};
+use crate::literals::{append_literal, literal};
 use crate::parse::Source;
 use crate::session::Session;
 use crate::target::Target;
+use crate::template::template;
 use crate::transactions::Write;
 use crate::types::type_name;
 use crate::values::Misfit;
@@ -67,28 +66,6 @@ pub(crate) fn insert(
     Ok(inserted)
 }
 
-pub(crate) fn append_literal(builder: &mut ColumnBuilder, literal: Literal, column: &Column) -> Result<()> {
-    let (appended, shown, from) = match literal {
-        Literal::Null => {
-            builder.append_null();
-            return Ok(());
-        }
-        Literal::Text(text) => (builder.append_text(&text), text, "text".to_owned()),
-        Literal::Number(number) => {
-            let is_whole = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-            let from = if is_whole { "integer" } else { "numeric" };
-            (builder.append_number(&number), number, from.to_owned())
-        }
-        Literal::Boolean(value) => (builder.append_boolean(value), value.to_string(), "boolean".to_owned()),
-        Literal::Typed(array, data_type) => {
-            let array = assign(&array, &field_of(data_type), &column.name, column.data_type, Texts::Stay)?;
-            builder.append_cell(&array, 0);
-            return Ok(());
-        }
-    };
-    appended.map_err(|misfit| misfit.error(&column.name, column.data_type, &shown, &from))
-}
-
 fn append_computed(builder: &mut ColumnBuilder, computed: Option<(ArrayRef, Field)>, column: &Column) -> Result<()> {
     let Some((array, field)) = computed else {
         return Err(SqlError::new("XX000", "a value was not computed"));
@@ -137,13 +114,4 @@ fn select_of(exprs: &[&Expr]) -> Result<Box<Query>> {
     };
     select.projection = exprs.iter().enumerate().map(item).collect();
     Ok(query)
-}
-
-/// The syntax tree of a query of our own, to be filled.
-pub(crate) fn template(text: &str) -> Result<Box<Query>> {
-    let parsed = Parser::parse_sql(&PostgreSqlDialect {}, text).map(|mut statements| statements.pop());
-    match parsed {
-        Ok(Some(Statement::Query(query))) => Ok(query),
-        _ => Err(SqlError::new("XX000", "the template is no query")),
-    }
 }

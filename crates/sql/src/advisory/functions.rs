@@ -14,9 +14,9 @@ use datafusion::logical_expr::{
 };
 
 use super::{Locks, Mode, Number, Span};
-use crate::catalog::View;
 use crate::error::{Result, SqlError};
 use crate::runtimes::blocking;
+use crate::view::View;
 
 /// The action of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -15,13 +15,13 @@ use super::csv_writer::CsvWriter;
 use super::options::{CopyStatement, Format, Subject};
 use super::{Meter, headings};
 use crate::Rows;
-use crate::catalog::Tables;
 use crate::error::{Result, SqlError};
 use crate::names::{find_column, find_table, fold, table_name};
 use crate::outcome::Command;
 use crate::parse::Source;
 use crate::session::Session;
-use crate::values_list::template;
+use crate::tables::Tables;
+use crate::template::template;
 
 /// Runs a `COPY ... TO`.
 pub(crate) fn run(

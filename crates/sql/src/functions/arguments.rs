@@ -3,9 +3,9 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 use engine::Table;
 
-use crate::catalog::View;
 use crate::error::{Result, SqlError};
 use crate::names::name_in_text;
+use crate::view::View;
 
 /// The values of arguments, which the planner has worked out as far as it can.
 pub(super) fn literals(function: &str, args: &[Expr]) -> Result<Vec<ScalarValue>> {

@@ -26,11 +26,11 @@ use engine::{ChangeKind, RowChange, Table, Timestamp};
 
 use super::arguments::{literals, name};
 use super::rows::{commits, nullable_fields, times, values};
-use crate::catalog::View;
 use crate::computed;
 use crate::error::{Result, SqlError};
 use crate::moment::Moment;
 use crate::past::commit_of;
+use crate::view::View;
 
 pub(super) const NAME: &str = "lstore_changes";
 

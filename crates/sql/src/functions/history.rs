@@ -23,12 +23,12 @@ use engine::{RecordVersion, Table, Timestamp, Value};
 
 use super::arguments::{find, literals};
 use super::rows::{commits, nullable_fields, times, values};
-use crate::catalog::View;
 use crate::computed;
 use crate::error::{Result, SqlError};
 use crate::types::type_of_field;
 use crate::values::assign::{Texts, assign};
 use crate::values::scalars::value_of_scalar;
+use crate::view::View;
 
 pub(super) const NAME: &str = "lstore_history";
 

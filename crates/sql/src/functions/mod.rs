@@ -24,9 +24,9 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFactor, VisitMut, VisitorMut};
 
-use crate::catalog::View;
 use crate::names::fold;
 use crate::past::wall_time;
+use crate::view::View;
 use crate::{advisory, sequences};
 
 /// The functions that need nothing of a statement.

@@ -5,10 +5,10 @@ use arrow_array::{ArrayRef, Int64Array, TimestampMicrosecondArray};
 use arrow_schema::Field;
 use engine::{DataType, Table, Timestamp, Value};
 
-use crate::catalog::View;
 use crate::error::{Result, SqlError};
-use crate::table::arrow_schema;
+use crate::types::arrow_schema;
 use crate::values::builder::ColumnBuilder;
+use crate::view::View;
 
 /// A table's columns with a prefix before their names, all of them nullable.
 pub(super) fn nullable_fields(table: &Table, prefix: &str) -> impl Iterator<Item = Field> {

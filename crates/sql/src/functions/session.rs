@@ -13,9 +13,9 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use crate::cancel::Token;
-use crate::catalog::View;
 use crate::error::Result as SqlResult;
 use crate::runtimes::blocking;
+use crate::view::View;
 
 /// How long a sleep goes on without a look at whether its statement is to stop.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(10);

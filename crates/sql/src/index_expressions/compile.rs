@@ -26,9 +26,9 @@ use crate::names::fold;
 use crate::parse::Source;
 use crate::planner::{on_planner_thread, plain_state};
 use crate::semantics::{cast_names, spell_out};
-use crate::table::arrow_columns;
+use crate::template::template;
+use crate::types::arrow_columns;
 use crate::types::{type_name, type_of_field};
-use crate::values_list::template;
 
 /// Levels of operators that an expression may have: it is worked out on threads of any stack.
 const DEPTH_MAX: usize = 100;

@@ -28,7 +28,6 @@ use arrow_select::concat::concat_batches;
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, SelectItem, SetExpr, Statement};
 use engine::RowLock;
 
-use crate::catalog::RowTarget;
 use crate::error::{Result, SqlError};
 use crate::headings;
 use crate::moment::Moment;
@@ -37,8 +36,9 @@ use crate::parse::Source;
 use crate::planner::Plan;
 use crate::session::Session;
 use crate::table::is_rid_column;
+use crate::template::template;
 use crate::transactions::Write;
-use crate::values_list::template;
+use crate::view::RowTarget;
 use clauses::LockClause;
 use tables::LockedTable;
 

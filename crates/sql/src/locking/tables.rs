@@ -6,7 +6,6 @@ use engine::{LockStrength, LockWait, Table};
 
 use super::check::refuse;
 use super::clauses::LockClause;
-use crate::catalog::{TARGET_SCHEMA, target_table};
 use crate::error::{Result, SqlError};
 use crate::names::{find_table, fold, table_name};
 use crate::parse::Source;
@@ -14,6 +13,7 @@ use crate::session::Session;
 use crate::system;
 use crate::table::rid_column;
 use crate::transactions::Write;
+use crate::view::{TARGET_SCHEMA, target_table};
 
 /// A table of the query.
 pub(super) struct LockedTable {

@@ -16,11 +16,11 @@ use datafusion::logical_expr::{
 
 use super::objects::Objects;
 use super::{OWNER, format_type, size_text, type_oid};
-use crate::catalog::View;
 use crate::error::SqlError;
 use crate::index_expressions::{Style, parsed, written};
 use crate::names::name_in_text;
 use crate::types::type_name;
+use crate::view::View;
 
 /// The answer of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

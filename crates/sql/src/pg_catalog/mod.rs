@@ -34,10 +34,11 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::sql::sqlparser::ast::Statement;
 use engine::DataType;
 
-use crate::catalog::{Tables, View};
 use crate::error::{Result, SqlError};
 use crate::names::name_in_text;
 use crate::parse::Source;
+use crate::tables::Tables;
+use crate::view::View;
 
 /// The schema of the catalog.
 pub(crate) const CATALOG_SCHEMA: &str = "pg_catalog";

@@ -9,7 +9,7 @@ use super::rewrite::catalog_name;
 use crate::error::Result;
 use crate::headings::heading;
 use crate::names::fold;
-use crate::values_list::template;
+use crate::template::template;
 
 /// Functions that make one row of many.
 const AGGREGATES: [&str; 9] = ["count", "sum", "min", "max", "avg", "array_agg", "string_agg", "bool_and", "bool_or"];

@@ -9,8 +9,8 @@ use datafusion::sql::sqlparser::ast::Expr;
 use engine::{Column, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table};
 
 use super::{FIRST_OID, quoted};
-use crate::catalog::{SCHEMA, Tables};
 use crate::index_expressions::{Style, in_list, parsed, part_names, written};
+use crate::tables::{SCHEMA, Tables};
 
 /// How an expression is written.
 type Write = fn(&Expr, &[Column], Style) -> String;

@@ -12,11 +12,12 @@ use engine::{Column, Database, IndexPart};
 use super::columns::{self, INFORMATION_PREFIX};
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
 use super::{CATALOG_OID, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, TYPES, information, type_of};
-use crate::catalog::{CATALOG, SCHEMA, View};
 use crate::computed;
 use crate::database_settings::{MEMORY_LIMIT, remembered};
 use crate::error::{Result, SqlError};
 use crate::index_expressions::Style;
+use crate::tables::{CATALOG, SCHEMA};
+use crate::view::View;
 
 /// A value of a row.
 pub(super) enum Cell {

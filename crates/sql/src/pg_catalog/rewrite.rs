@@ -11,11 +11,11 @@ use datafusion::sql::sqlparser::ast::{
 use super::columns::{INFORMATION_PREFIX, columns};
 use super::nothing::{empty_query, has_aggregate, nothing};
 use super::{CATALOG_SCHEMA, OWNER, relation_oid, type_oid};
-use crate::catalog::{CATALOG, SCHEMA, Tables};
 use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::parse::Source;
-use crate::values_list::template;
+use crate::tables::{CATALOG, SCHEMA, Tables};
+use crate::template::template;
 
 /// See [`super::rewrite`].
 pub(super) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<bool> {

@@ -19,12 +19,12 @@ use datafusion::sql::sqlparser::ast::Statement;
 use engine::{DataType, ScanOptions, Table, Value};
 use std::sync::Arc;
 
-use crate::catalog::Tables;
 use crate::error::Result;
 use crate::outcome::{Command, Outcome, Rows};
 use crate::session::Session;
-use crate::table::arrow_schema;
+use crate::tables::Tables;
 use crate::transactions::Write;
+use crate::types::arrow_schema;
 
 use shape::Shape;
 use term::{Bound, Origin, Scope, Term};

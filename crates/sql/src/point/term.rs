@@ -6,11 +6,11 @@ use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, FunctionArguments, Value as SqlValue};
 use engine::{Column, DataType, Schema, Value};
 
+use crate::literals::append_literal;
 use crate::literals::{Literal, literal};
 use crate::names::fold;
 use crate::values::builder::ColumnBuilder;
 use crate::values::scalars::value_of_scalar;
-use crate::values_list::append_literal;
 
 /// Where a value comes from.
 #[derive(Clone, Debug)]

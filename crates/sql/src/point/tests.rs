@@ -3,9 +3,9 @@ use datafusion::sql::sqlparser::ast::Statement;
 use engine::{DataType, Database, Value};
 
 use super::Point;
-use crate::catalog::Tables;
 use crate::parse::{Parsed, Source, parse};
 use crate::session::{Session, SessionOptions};
+use crate::tables::Tables;
 use crate::{Outcome, text_value};
 
 const TABLE: &str = "CREATE TABLE t (id INT PRIMARY KEY, big BIGINT, small SMALLINT, name VARCHAR(5), price NUMERIC(8, 2), \

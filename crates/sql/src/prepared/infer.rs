@@ -15,12 +15,12 @@ use datafusion::sql::sqlparser::ast::{
 use engine::{DataType, Schema};
 
 use super::PARAMETERS_MAX;
-use crate::catalog::Tables;
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::names::{fold, table_name};
 use crate::parse::{Parsed, Source};
 use crate::semantics::array_literals::item_type;
+use crate::tables::Tables;
 use crate::types::column_type;
 
 /// The number of a parameter, counted from 0.

@@ -21,7 +21,6 @@ use datafusion::sql::sqlparser::ast::Statement;
 use engine::{DataType, Value};
 
 use crate::block::Block;
-use crate::catalog::{Tables, View};
 use crate::copy::input::CopyInput;
 use crate::error::{Result, SqlError};
 use crate::headings;
@@ -31,6 +30,8 @@ use crate::parse::{Parsed, Source, parse};
 use crate::point::Point;
 use crate::session::Session;
 use crate::set_config;
+use crate::tables::Tables;
+use crate::view::View;
 
 pub(crate) use statements::Statements;
 

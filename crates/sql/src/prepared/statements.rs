@@ -16,10 +16,10 @@ use crate::names::fold;
 use crate::outcome::{Command, Outcome};
 use crate::parse::{Parsed, Source};
 use crate::session::Session;
+use crate::template::template;
 use crate::text::text_value;
 use crate::types::column_type;
 use crate::values::read_value;
-use crate::values_list::template;
 
 /// See the module.
 #[derive(Default)]

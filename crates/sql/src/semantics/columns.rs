@@ -6,9 +6,9 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, Value,
 };
 
-use crate::catalog::{CATALOG, SCHEMA, Tables};
 use crate::headings::heading;
 use crate::names::fold;
+use crate::tables::{CATALOG, SCHEMA, Tables};
 
 /// One column of what stands in FROM.
 #[derive(Clone)]

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Result, SqlError};
 use crate::headings;
 use crate::names::fold;
-use crate::values_list::template;
+use crate::template::template;
 
 /// The name of the hidden column; no statement can spell it.
 const NUMBER: &str = "\0number";

@@ -17,8 +17,8 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::parse::Source;
+use crate::template::template;
 use crate::types::type_name;
-use crate::values_list::template;
 
 /// Checks the recursive queries of a statement; `is_aggregate` knows the names of aggregate functions.
 pub(crate) fn check(statement: &mut Statement, source: &Source, is_aggregate: &dyn Fn(&str) -> bool) -> Result<()> {

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::values_list::template;
+use crate::template::template;
 
 /// Rewrites every such comparison of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {

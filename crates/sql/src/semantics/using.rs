@@ -12,9 +12,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::columns::{Output, Scope, merges, merges_from_the_right};
-use crate::catalog::Tables;
 use crate::error::{Result, SqlError};
 use crate::names::fold;
+use crate::tables::Tables;
 
 /// Rewrites the joins of a statement.
 pub(crate) fn rewrite(statement: &mut Statement, tables: &Tables) -> Result<()> {

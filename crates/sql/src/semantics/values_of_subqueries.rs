@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::chains;
 use crate::error::{Result, SqlError};
-use crate::values_list::template;
+use crate::template::template;
 
 /// Rewrites every such list of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {

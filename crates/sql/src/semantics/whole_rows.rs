@@ -7,9 +7,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::columns::Scope;
-use crate::catalog::Tables;
 use crate::error::{Result, SqlError};
 use crate::names::fold;
+use crate::tables::Tables;
 
 /// Rewrites tests of rows for NULL: all of their fields are tested.
 pub(super) fn test_fields(statement: &mut Statement) {

@@ -18,9 +18,10 @@ use datafusion::logical_expr::{
 use engine::Sequence;
 
 use super::taken::Taking;
-use crate::catalog::{Tables, View};
 use crate::error::{Result, SqlError};
 use crate::names::name_in_text;
+use crate::tables::Tables;
+use crate::view::View;
 
 /// Makes the functions known to the plan of a statement.
 pub(crate) fn register(state: &mut SessionState, view: &View) -> DataFusionResult<()> {

@@ -26,7 +26,7 @@ use crate::computed;
 use crate::error::{Result, SqlError};
 use crate::outcome::Command;
 use crate::session::Session;
-use crate::table::arrow_schema;
+use crate::types::arrow_schema;
 
 /// Runs one of the statements.
 pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Result<Command> {
