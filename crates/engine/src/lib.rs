@@ -35,9 +35,11 @@
 //! | `remembered` | what a database remembers from one opening to the next |
 //! | `wall_clock` | the commit that was the newest at a time |
 //! | `table` | [`Table`]: one table and its scans; what its handles share |
+//! | `totals` | counts, sums and extremes of columns |
 //! | `table_lock`, `table_name` | which transaction has a table for itself; what it is called |
 //! | `transaction` | [`Transaction`]: reading, writing, changing the catalog |
 //! | `past` | the versions of a row, and changes between commits |
+//! | `point_access` | [`PointAccess`]: reads and writes by key, prepared |
 //! | `primary_key` | keys, their index, uniqueness |
 //! | `indexes` | secondary indexes |
 //! | `row` | checking values against a table's columns |
@@ -76,6 +78,7 @@ mod merger;
 mod moment;
 mod outcomes;
 mod past;
+mod point_access;
 mod primary_key;
 mod read_ahead;
 mod read_set;
@@ -95,6 +98,7 @@ mod table;
 mod table_lock;
 mod table_name;
 mod texts;
+mod totals;
 mod transaction;
 mod verify;
 mod wall_clock;
@@ -120,6 +124,7 @@ pub use lineage::{
 };
 pub use moment::{RecoveryTarget, RestoreReport};
 pub use past::RecordVersion;
+pub use point_access::PointAccess;
 pub use read_view::{ReadView, Sight};
 pub use running::{RowWait, RunningState, RunningTransaction, WaitCounts};
 pub use sequence::{Sequence, SequencePosition};
@@ -127,6 +132,6 @@ pub use sequence_options::SequenceOptions;
 pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableMemory, TableScan};
 pub use texts::TextDictionaries;
-pub use transaction::{Interrupter, Savepoint, Transaction};
+pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};
 pub use types::{Column, DataType, Decimal, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};
 pub use verify::Verification;

@@ -4,6 +4,7 @@
 //! are read like those of any other index ([`crate::indexes`]).
 use std::sync::Arc;
 
+use index::KissIndex;
 use lineage::{Cell, word_of_value};
 use smallvec::SmallVec;
 use sync::Guard;
@@ -30,12 +31,9 @@ impl PrimaryKey {
             let definition = IndexDefinition::new(format!("{table}_pkey"), columns).unique().using(method);
             IndexData::new(schema, KeptIndex { definition, has_changed_keys: false }, None)
         };
-        let is_integer = |column: &usize| {
-            matches!(schema.columns()[*column].data_type, DataType::SmallInt | DataType::Integer | DataType::BigInt)
-        };
         let index = match columns {
             // Where the process gets no more address space, there is still memory.
-            [column] if is_integer(column) => made(IndexMethod::Kiss).or_else(|_| made(IndexMethod::Btree))?,
+            [column] if is_integer(schema, *column) => made(IndexMethod::Kiss).or_else(|_| made(IndexMethod::Btree))?,
             _ => made(IndexMethod::Btree)?,
         };
         Ok(Some(PrimaryKey { columns: columns.into(), index: Arc::new(index) }))
@@ -75,6 +73,17 @@ impl PrimaryKey {
         self.index.entries.find_pinned(guard, key, accept)
     }
 
+    /// Whether keys are whole numbers.
+    pub(crate) fn is_one_integer(&self, schema: &Schema) -> bool {
+        matches!(&*self.columns, [column] if is_integer(schema, *column))
+    }
+
+    /// The KISS-Tree of keys that are whole numbers.
+    #[inline]
+    pub(crate) fn kiss(&self) -> Option<&KissIndex> {
+        self.index.entries.kiss()
+    }
+
     /// The newest record of each key, all keys being looked up at a time.
     pub(crate) fn newest(&self, guard: &Guard, keys: &[IndexKey]) -> Vec<Option<Rid>> {
         self.index.entries.newest(guard, keys)
@@ -89,6 +98,10 @@ impl PrimaryKey {
     pub(crate) fn remove(&self, key: &IndexKey, rid: Rid) {
         self.index.entries.remove(key, rid);
     }
+}
+
+fn is_integer(schema: &Schema, column: usize) -> bool {
+    matches!(schema.columns()[column].data_type, DataType::SmallInt | DataType::Integer | DataType::BigInt)
 }
 
 #[cfg(test)]

@@ -149,6 +149,17 @@ pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[
     }
 }
 
+/// Appends an update by words.
+#[inline]
+pub(crate) fn put_words(out: &mut Vec<u8>, table: TableId, rid: Rid, columns: &[usize], words: &[u64]) {
+    put_head(out, UPDATE, table, rid, Some(words.len()));
+    for (column, word) in columns.iter().zip(words) {
+        let mut bytes = [0; 16];
+        bytes[..2].copy_from_slice(&(*column as u16).to_le_bytes());
+        put_cell(out, bytes, 2, &Cell::Word(*word));
+    }
+}
+
 /// Appends a delete.
 pub(crate) fn put_delete(out: &mut Vec<u8>, table: TableId, rid: Rid) {
     put_head(out, DELETE, table, rid, None);
@@ -328,6 +339,16 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_written_like_values() {
+        let (columns, words) = ([3, 70, 0], [0, u64::MAX, 1 << 40]);
+        let values: Vec<_> = columns.into_iter().zip(words.map(Cell::Word)).collect();
+        let (mut by_values, mut by_words) = (Vec::new(), Vec::new());
+        put_update(&mut by_values, 8, Rid::base(3, 5), &values);
+        put_words(&mut by_words, 8, Rid::base(3, 5), &columns, &words);
+        assert_eq!(by_values, by_words);
+    }
 
     #[test]
     fn operations_come_back_as_they_were_written() {

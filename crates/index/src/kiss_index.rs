@@ -127,6 +127,18 @@ impl KissIndex {
         found.extend(values.into_iter().map(newest));
     }
 
+    /// The newest Rid of each of at most sixteen keys, for a caller that has pinned the epoch.
+    ///
+    /// # Panics
+    /// If there are more keys than that, or than places in `found`.
+    #[inline]
+    pub fn newest_few(&self, keys: &[u64], guard: &Guard, found: &mut [Option<Rid>]) {
+        self.tree.get_few(keys, guard, |at, value| {
+            // SAFETY: the value was read from an entry under the guard; the tree reads its nodes with acquire.
+            found[at] = value.and_then(|value| unsafe { rids::find(value, guard, Some) });
+        });
+    }
+
     /// The keys in `range`, in key order, from either end, each with its Rids, newest first.
     pub fn range(&self, range: impl RangeBounds<u64>) -> KissRids<'_> {
         KissRids { index: self, entries: self.tree.range(range) }

@@ -17,6 +17,7 @@ use crate::merge::pages::MergeReport;
 use crate::page::lent::Ahead;
 use crate::page::options::TableOptions;
 use crate::record::hold::Hold;
+use crate::record::point::Point;
 use crate::record::range::{FEW_COLUMNS, Range};
 use crate::record::view::{Outcomes, View};
 use crate::record::write::{Appended, Change, WriteError, Writer};
@@ -104,6 +105,7 @@ impl Table {
         self.range(rid.range()).pages.load(&guard).meta.inserted_at(&guard, rid.slot())
     }
 
+    #[inline]
     pub(crate) fn range(&self, index: usize) -> &Range {
         self.ranges.get(index).expect("a Rid names a range of its table")
     }
@@ -271,6 +273,12 @@ impl Table {
         Ok(exists.then(|| take(cells)))
     }
 
+    /// Where a record is, to read and write it as words.
+    #[inline]
+    pub fn point(&self, rid: Rid) -> Point<'_> {
+        Point::new(self.range(rid.range()), rid.slot())
+    }
+
     /// First step of looking at several records at once: asks for their Indirection words and base values.
     #[inline]
     pub fn prefetch_base(&self, guard: &Guard, rid: Rid, columns: &[usize]) {
@@ -342,6 +350,17 @@ impl Table {
         request: &Request,
     ) -> Result<Totals, PageError> {
         self.range(index).aggregate(view, request)
+    }
+
+    /// How many rows of range `index` `view` sees, and how many values they have in some columns, and the sums of these. Extremes
+    /// are not told. Who asks again pays for what has been written since; see the `running` module.
+    pub fn sum_range<O: Outcomes>(
+        &self,
+        index: usize,
+        view: View<'_, O>,
+        columns: &[usize],
+    ) -> Result<Totals, PageError> {
+        self.range(index).sums(view, columns)
     }
 
     /// Whether a range is worth merging: full and not merged yet, over the bound of unmerged tail records, or (with

@@ -241,6 +241,12 @@ impl IndexList {
         self.list.load(&guard).iter().filter(|index| is_wanted(index)).cloned().collect()
     }
 
+    /// Whether one of these columns is one of an index's.
+    #[inline]
+    pub(crate) fn has_among(&self, guard: &sync::Guard, columns: &[usize]) -> bool {
+        self.list.load(guard).iter().any(|index| index.is_among(columns.iter().copied()))
+    }
+
     /// The indexes made at or before a commit, of which everything that committed before it is published. Some that
     /// were dropped later may be missing.
     pub(crate) fn made_by(&self, at: Timestamp) -> Indexes {

@@ -138,6 +138,15 @@ impl Entries {
         }
     }
 
+    /// The KISS-Tree, if it is one.
+    #[inline]
+    pub(crate) fn kiss(&self) -> Option<&KissIndex> {
+        match &self.keyed {
+            Keyed::Kiss(tree) => Some(tree),
+            _ => None,
+        }
+    }
+
     /// The newest record of each key of a unique index. What takes several steps to the memory takes them for all keys
     /// together.
     pub(crate) fn newest(&self, guard: &Guard, keys: &[IndexKey]) -> Vec<Option<Rid>> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use lineage::{
-    Cell, ColumnBuilder, Encoding, Projection, Request, TableStatistics, TableStats, Test, Totals, value_of_cell,
+    Cell, ColumnBuilder, Encoding, Projection, Request, TableStatistics, TableStats, value_of_cell,
 };
 use types::{Rid, Schema, Snapshot, Timestamp, Value};
 
@@ -44,8 +44,6 @@ pub struct TableMemory {
     pub evicted_bytes: u64,
 }
 
-/// An aggregate is not spread over more threads than there are so many ranges: starting one takes as long as some ranges.
-const RANGES_A_THREAD: usize = 16;
 
 impl Table {
     /// The name.
@@ -101,48 +99,6 @@ impl Table {
         })
     }
 
-    /// Count, sum and extremes of columns over the rows that the view sees and that pass every test, worked out on the
-    /// encoded pages by as many threads as there are processors for it.
-    pub fn aggregate<'v>(
-        &self,
-        view: impl Into<Sight<'v>>,
-        tests: &[(usize, Test)],
-        columns: &[usize],
-    ) -> Result<Totals> {
-        let sight @ Sight { snapshot, reads, .. } = view.into();
-        if let Some(reads) = reads {
-            reads.note_rows(&self.data, tests, columns);
-        }
-        let _held = self.hold_for_a_moment(sight)?;
-        let storage = &self.data.storage;
-        let request = Request { columns: columns.to_vec(), tests: tests.to_vec() };
-        let view = self.database.shared.core.transactions.view(snapshot);
-        let types = || columns.iter().map(|column| self.schema().columns()[*column].data_type);
-        let (ranges, next) = (storage.range_count(), AtomicUsize::new(0));
-        let work = || -> Result<Totals> {
-            let mut totals = Totals::new(types());
-            loop {
-                let range = next.fetch_add(1, Ordering::Relaxed);
-                if range >= ranges {
-                    return Ok(totals);
-                }
-                totals.merge(&storage.aggregate_range(range, view, &request)?);
-            }
-        };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(ranges / RANGES_A_THREAD);
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut totals = work();
-            for other in others {
-                let theirs = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                if let Ok(totals) = &mut totals {
-                    totals.merge(&theirs?);
-                }
-            }
-            totals
-        })
-    }
-
     /// Values of some columns.
     pub(crate) fn values_of(&self, columns: &[usize], cells: &[Cell<'_>]) -> Vec<Value> {
         let data_type = |column: &usize| self.schema().columns()[*column].data_type;
@@ -182,7 +138,7 @@ impl Table {
     }
 
     /// Holds a snapshot for a read that is over when its call returns.
-    fn hold_for_a_moment(&self, sight: Sight<'_>) -> Result<Option<ReadView>> {
+    pub(crate) fn hold_for_a_moment(&self, sight: Sight<'_>) -> Result<Option<ReadView>> {
         match sight.is_held {
             true => self.check_history(sight.snapshot).map(|()| None),
             false => self.hold(sight.snapshot).map(Some),

@@ -11,6 +11,7 @@
 //! | `write` | rows one by one: insert, update, delete |
 //! | `keys` | the keys that they enter |
 //! | `batch` | rows by the batch |
+//! | `point` | rows by key, several together, as words |
 //! | `tables` | the tables that it writes to, and those that it has for itself |
 //! | `catalog` | making, dropping and changing tables |
 //! | `indexes` | making and dropping indexes, reading through them |
@@ -48,6 +49,7 @@ mod indexes;
 mod keys;
 mod locks;
 mod notes;
+mod point;
 mod savepoint;
 mod seen;
 mod sequences;
@@ -58,6 +60,7 @@ pub use locks::Interrupter;
 pub(crate) use notes::Lost;
 pub use notes::Savepoint;
 use notes::{Changes, Locked, Marks, Step, Written};
+pub use point::{PointAction, PointStatement};
 use seen::Seen;
 
 /// A transaction: it sees what its [`Isolation`] promises, and its own writes. Dropped without a commit it rolls back.
@@ -273,6 +276,17 @@ impl Transaction {
         let data = &table.data;
         data.check_positions(columns.iter().copied())?;
         let Some(key) = data.key_of_values(key)? else { return Ok(None) };
+        self.read_key(data, key, columns, take)
+    }
+
+    #[inline]
+    fn read_key<R>(
+        &self,
+        data: &Arc<TableData>,
+        key: IndexKey,
+        columns: &[usize],
+        take: impl FnOnce(&[Cell<'_>]) -> R,
+    ) -> Result<Option<R>> {
         if self.options.isolation != Isolation::Snapshot || self.seen.is_some() {
             return self.read_otherwise(data, key, columns, take);
         }

@@ -178,6 +178,11 @@ impl Transaction {
     /// Appends a version to the record with this key; false if there is none.
     fn change_key(&mut self, data: &Arc<TableData>, key: &[Value], change: Change<'_>) -> Result<bool> {
         let Some(key) = data.key_of_values(key)? else { return Ok(false) };
+        self.change_by_key(data, key, change)
+    }
+
+    /// The same with the index's form of the key.
+    pub(super) fn change_by_key(&mut self, data: &Arc<TableData>, key: IndexKey, change: Change<'_>) -> Result<bool> {
         let at = self.newest_allowed();
         if let Some(primary_key) = &data.primary_key
             && !data.has_changed_keys()
@@ -380,12 +385,17 @@ impl Transaction {
         let table = self.position(data);
         self.written.push(Written::Versions { table, rid, appended });
         self.pass_redo_on()?;
-        // The check costs a little, so it is done once for each block of numbers, at its beginning, as blocks are
-        // not always used to their end.
+        self.note_crowd(data, table, (rid, appended));
+        Ok(())
+    }
+
+    /// Notes if the merge can't keep up with a range. The check costs a little, so it is done once for each block of
+    /// numbers, at its beginning, as blocks are not always used to their end.
+    #[inline]
+    pub(super) fn note_crowd(&mut self, data: &Arc<TableData>, table: u32, (rid, appended): (Rid, Appended)) {
         if appended.first % 16 == 1 && self.anchor.merges.is_crowded(data, rid.range()) {
             self.crowded = Some((table, rid.range()));
         }
-        Ok(())
     }
 
     /// Passes redo on to the log before there is too much of it.

@@ -64,6 +64,32 @@ impl<S: Slot> Shared<S> {
         }
     }
 
+    /// The same for one group, at most sixteen keys: tells the place of each key with its answer.
+    #[inline]
+    pub(super) fn get_few(&self, keys: &[u64], guard: &Guard, mut tell: impl FnMut(usize, Option<u64>)) {
+        assert!(keys.len() <= GROUP, "a group of keys");
+        let mut group = Group { pointers: [Pointer::EMPTY; GROUP], places: [None; GROUP], sparse_bits: 0 };
+        self.ask_for_slots(keys, &mut group);
+        self.ask_for_nodes(keys, &mut group, guard);
+        if group.sparse_bits == 0 {
+            for (at, (key, pointer)) in keys.iter().zip(group.pointers).enumerate() {
+                // SAFETY: the pointer comes from a slot of this tree, read under the guard.
+                let node = unsafe { self.arena.node(pointer, guard) };
+                tell(
+                    at,
+                    node.and_then(|node| if pointer.is_full() { Some(node.get_full(*key)) } else { node.get(*key) }),
+                );
+            }
+            return;
+        }
+        let mut at = 0;
+        self.ask_for_values(keys, &mut group, guard);
+        self.take_values(keys, &group, guard, &mut |value| {
+            tell(at, value);
+            at += 1;
+        });
+    }
+
     #[inline]
     fn ask_for_slots(&self, keys: &[u64], group: &mut Group<'_>) {
         group.sparse_bits = 0;

@@ -161,6 +161,15 @@ impl<V: Word, S: Slot> KissTree<V, S> {
         self.shared.get_many(keys, &guard, |word| found.push(word.map(V::from_word)));
     }
 
+    /// Looks at most sixteen keys up for a caller that has pinned the epoch, and tells the place and the value of each.
+    ///
+    /// # Panics
+    /// If there are more keys.
+    #[inline]
+    pub fn get_few(&self, keys: &[u64], guard: &Guard, mut tell: impl FnMut(usize, Option<V>)) {
+        self.shared.get_few(keys, guard, |at, word| tell(at, word.map(V::from_word)));
+    }
+
     /// Gives a key a value unless it has one, and returns the one that it has.
     pub fn insert(&self, key: u64, value: V) -> Result<Option<V>, AddressSpaceError> {
         self.change(key, |found| if found.is_some() { Change::Keep } else { Change::Set(value) })

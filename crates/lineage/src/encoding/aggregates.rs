@@ -47,6 +47,23 @@ impl Aggregates {
         Aggregates { data_type, count: 0, sum, sum_overflows: false, min: None, max: None }
     }
 
+    /// Of `count` values of this type with this sum, without extremes; `None` for floats, whose sum depends on their order.
+    pub(crate) fn of_sum(data_type: DataType, count: u64, sum: i128) -> Option<Aggregates> {
+        let mut aggregates = Aggregates { count, ..Aggregates::new(data_type) };
+        match &mut aggregates.sum {
+            Sum::None => {}
+            Sum::Integer(_) if !is_summed(data_type) => return None,
+            Sum::Integer(place) => *place = sum,
+            Sum::Float(_) => return None,
+        }
+        Some(aggregates)
+    }
+
+    /// Leaves the extremes out.
+    pub(crate) fn forget_extremes(&mut self) {
+        (self.min, self.max) = (None, None);
+    }
+
     /// Adds one value.
     pub fn add(&mut self, cell: Cell<'_>) {
         if cell == Cell::Null {

@@ -9,7 +9,7 @@ use super::aggregates::Aggregates;
 use super::dictionary::Entries;
 use super::float::Alp;
 use super::integers::Integers;
-use super::keys::word_of_key;
+use super::keys::{is_summed, word_of_key};
 use super::raw::{Raw, array_of_keys};
 use super::simd::{BLOCK, Simd};
 use super::zones::{BlockZone, Zone};
@@ -77,6 +77,25 @@ impl EncodedColumn {
         self.nulls.as_ref().map_or(0, NullBuffer::null_count)
     }
 
+    /// The type of its values.
+    #[inline]
+    pub fn data_type(&self) -> DataType {
+        self.data_type
+    }
+
+    /// Whether the value at `slot` is NULL.
+    #[inline]
+    pub fn is_null(&self, slot: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(slot))
+    }
+
+    /// How many values are not NULL and, if they are added up as whole numbers, their sum.
+    pub fn zones_totals(&self) -> (usize, i128) {
+        let nulls: usize = self.zones.iter().map(|zone| zone.nulls as usize).sum();
+        let sum = if is_summed(self.data_type) { self.zones.iter().map(|zone| zone.sum).sum() } else { 0 };
+        (self.len - nulls, sum)
+    }
+
     /// How many values it has.
     #[inline]
     pub fn len(&self) -> usize {
@@ -97,11 +116,39 @@ impl EncodedColumn {
         }
     }
 
-    /// Asks for the memory of the value at `slot`, where it can be told without reading any.
+    /// The same for a column of a type that is stored as a word; `None` if the value is NULL.
+    #[inline]
+    pub fn word(&self, slot: usize) -> Option<u64> {
+        match &self.form {
+            Form::Encoded(Integers::Packed(packed), Meaning::Keys) if self.nulls.is_none() => {
+                Some(word_of_key(packed.get(slot), self.data_type))
+            }
+            Form::Raw(Raw::I64(values)) if self.nulls.is_none() => Some(values[slot] as u64),
+            _ => match self.cell(slot) {
+                Cell::Word(word) => Some(word),
+                Cell::Null | Cell::Bytes(_) => None,
+            },
+        }
+    }
+
+    /// The word at `slot`, where it takes few instructions to find it: in columns of plain distances without NULLs.
+    #[inline]
+    pub fn plain_word(&self, slot: usize) -> Option<u64> {
+        match &self.form {
+            Form::Encoded(Integers::Packed(packed), Meaning::Keys) if self.nulls.is_none() => {
+                packed.plain(slot).map(|key| word_of_key(key, self.data_type))
+            }
+            _ => None,
+        }
+    }
+
+    /// Asks for the memory of the value at `slot`, where that takes few instructions.
     #[inline]
     pub fn prefetch(&self, slot: usize) {
-        if let Form::Raw(Raw::I64(values)) = &self.form {
-            sync::prefetch(values.as_ptr().wrapping_add(slot));
+        match &self.form {
+            Form::Raw(Raw::I64(values)) => sync::prefetch(values.as_ptr().wrapping_add(slot)),
+            Form::Encoded(Integers::Packed(packed), _) => packed.prefetch(slot),
+            _ => {}
         }
     }
 

@@ -5,7 +5,12 @@
 //!   words:   width * 128 bytes of packed distances     | ...       see `packing`
 //! ```
 //!
-//! A block of equal keys has width 0 and takes no words. The last block is filled up with its base. Tests and
+//! A block of equal keys has width 0 and takes no words. A width that is nearly that of a lane is taken for it: a
+//! value is then in one word, which a reader by slot finds without shifts, and in one cache line. Where all blocks
+//! come to the same whole lane, they share one base, too: such a column is *plain*, and a value is read without a
+//! look at its block. Below that base is a little room, for values that a merge brings.
+//!
+//! The last block is filled up with its base. Tests and
 //! totals work on the distances, unpacked into the narrowest integers that hold them: intervals of keys are moved
 //! by the base, sums get it back once for each row.
 use arrow_buffer::{Buffer, MutableBuffer};
@@ -13,7 +18,7 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use super::integers::{KeyTotals, find_keys};
 use super::kernels::{Totals, totals, totals_kept};
 use super::mask::count_bits;
-use super::packing::{packed_len, subtract_and_pack, unpack, unpack_and_add, unpack_one, width_of};
+use super::packing::{bytes_of, packed_len, subtract_and_pack, unpack, unpack_and_add, unpack_one, width_of};
 use super::predicate::Intervals;
 use super::simd::{BLOCK, BlockBits, Lane, Simd};
 use super::within::within;
@@ -22,6 +27,15 @@ use super::within::within;
 pub(crate) struct Packed {
     blocks: Box<[PackedBlock]>,
     words: Buffer,
+    plain: Option<Plain>,
+}
+
+/// What all blocks have in common, where each of their distances fills a lane.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Plain {
+    base: i64,
+    /// of a lane: 1, 2, 4 or 8
+    bytes: usize,
 }
 
 struct PackedBlock {
@@ -61,18 +75,20 @@ macro_rules! with_lane {
 impl Packed {
     /// How many bytes keys with these extremes in each block take.
     pub fn bytes_for(extremes: &[(i64, i64)]) -> usize {
-        let block = |(min, max): &(i64, i64)| width_of(distance(*min, *max)) * UNIT + size_of::<PackedBlock>();
+        let block = |(min, max): &(i64, i64)| stored_width(distance(*min, *max)) * UNIT + size_of::<PackedBlock>();
         extremes.iter().map(block).sum()
     }
 
     /// Packs keys that have these extremes in each block.
     pub fn new(simd: Simd, keys: &[i64], extremes: &[(i64, i64)]) -> Packed {
-        let units: usize = extremes.iter().map(|(min, max)| width_of(distance(*min, *max))).sum();
+        let plain = plain_of(extremes);
+        let units: usize = extremes.iter().map(|(min, max)| stored_width(distance(*min, *max))).sum();
         let mut words = MutableBuffer::from_len_zeroed(units * UNIT);
         let mut offset = 0;
         let mut blocks = Vec::with_capacity(extremes.len());
         for (keys, &(base, max)) in keys.chunks(BLOCK).zip(extremes) {
-            let width = width_of(distance(base, max));
+            let width = stored_width(distance(base, max));
+            let base = plain.map_or(base, |plain| plain.base);
             let mut filled = [base; BLOCK];
             let keys = keys.try_into().unwrap_or_else(|_| {
                 filled[..keys.len()].copy_from_slice(keys);
@@ -86,7 +102,30 @@ impl Packed {
             blocks.push(PackedBlock { base, offset: offset as u32, width: width as u8 });
             offset += width;
         }
-        Packed { blocks: blocks.into(), words: words.into() }
+        Packed { blocks: blocks.into(), words: words.into(), plain }
+    }
+
+    /// A copy with other keys at some slots, if it is plain and has room for them.
+    pub fn overwritten(&self, keys: impl Iterator<Item = (usize, i64)> + Clone) -> Option<Packed> {
+        let plain = self.plain?;
+        let greatest = super::simd::low_bits(plain.bytes * 8);
+        let fits = |(_, key): (usize, i64)| key >= plain.base && distance(plain.base, key) <= greatest;
+        if !keys.clone().all(fits) {
+            return None;
+        }
+        let mut words = MutableBuffer::new(self.words.len());
+        words.extend_from_slice(self.words.as_slice());
+        for (slot, key) in keys {
+            let bytes = distance(plain.base, key).to_le_bytes();
+            words.as_slice_mut()[slot * plain.bytes..][..plain.bytes].copy_from_slice(&bytes[..plain.bytes]);
+        }
+        let copy = |block: &PackedBlock| PackedBlock { base: block.base, offset: block.offset, width: block.width };
+        Some(Packed { blocks: self.blocks.iter().map(copy).collect(), words: words.into(), plain: self.plain })
+    }
+
+    /// Whether keys with these extremes would take as many bits as they do here.
+    pub fn is_as_wide(&self, min: i64, max: i64) -> bool {
+        self.plain.is_some_and(|plain| min <= max && stored_width(distance(min, max)) == plain.bytes * 8)
     }
 
     /// Base and width of each block.
@@ -115,7 +154,10 @@ impl Packed {
             })
             .collect();
         assert!(offset as usize * UNIT == words.len(), "the parts belong together");
-        Packed { blocks, words }
+        let plain = |block: &PackedBlock| Plain { base: block.base, bytes: usize::from(block.width) / 8 };
+        let first = blocks.first().filter(|block| matches!(block.width, 8 | 16 | 32 | 64)).map(plain);
+        let is_plain = blocks.iter().all(|block| block.width % 8 == 0 && Some(plain(block)) == first);
+        Packed { blocks, words, plain: first.filter(|_| is_plain) }
     }
 
     /// Bytes of memory.
@@ -123,14 +165,52 @@ impl Packed {
         self.words.len() + size_of_val(&*self.blocks)
     }
 
+    #[inline]
     fn packed<T: Lane>(&self, block: &PackedBlock) -> &[T] {
         let at = block.offset as usize * UNIT / size_of::<T>();
         &self.words.typed_data()[at..][..packed_len::<T>(usize::from(block.width))]
     }
 
+    /// Asks for the memory of the distance at `slot`, which may be in two words far apart.
+    #[inline]
+    pub fn prefetch(&self, slot: usize) {
+        if let Some(plain) = &self.plain {
+            return sync::prefetch(self.words.as_ptr().wrapping_add(slot * plain.bytes));
+        }
+        let block = &self.blocks[slot / BLOCK];
+        let width = usize::from(block.width);
+        let (first, second) = with_lane!(width, T => bytes_of::<T>(width, slot % BLOCK));
+        let at = self.words.as_ptr().wrapping_add(block.offset as usize * UNIT);
+        sync::prefetch(at.wrapping_add(first));
+        if second != first {
+            sync::prefetch(at.wrapping_add(second));
+        }
+    }
+
     /// The key at `slot`.
     #[inline]
     pub fn get(&self, slot: usize) -> i64 {
+        match self.plain(slot) {
+            Some(key) => key,
+            None => self.get_of_block(slot),
+        }
+    }
+
+    /// The key at `slot` of a plain column.
+    #[inline]
+    pub fn plain(&self, slot: usize) -> Option<i64> {
+        let Plain { base, bytes } = self.plain?;
+        let at = self.words.as_slice().get(slot * bytes..)?;
+        let distance = match bytes {
+            4 => u64::from(u32::from_le_bytes(*at.first_chunk()?)),
+            8 => u64::from_le_bytes(*at.first_chunk()?),
+            2 => u64::from(u16::from_le_bytes(*at.first_chunk()?)),
+            _ => u64::from(*at.first()?),
+        };
+        Some(base.wrapping_add(distance as i64))
+    }
+
+    fn get_of_block(&self, slot: usize) -> i64 {
         let block = &self.blocks[slot / BLOCK];
         let width = usize::from(block.width);
         let value = with_lane!(width, T => unpack_one::<T>(self.packed(block), width, slot % BLOCK));
@@ -198,6 +278,29 @@ impl Packed {
         });
         KeyTotals::from_distances(block.base, count, totals)
     }
+}
+
+/// What blocks with these extremes have in common, if all of them fill the same lane, and do so with one base.
+fn plain_of(extremes: &[(i64, i64)]) -> Option<Plain> {
+    let width = |(min, max): &(i64, i64)| stored_width(distance(*min, *max));
+    let lane = width(extremes.first()?);
+    if !matches!(lane, 8 | 16 | 32 | 64) || !extremes.iter().all(|extremes| width(extremes) == lane) {
+        return None;
+    }
+    let low = extremes.iter().map(|(min, _)| *min).min()?;
+    let high = extremes.iter().map(|(_, max)| *max).max()?;
+    let fits = |base: i64| base <= low && distance(base, high) <= super::simd::low_bits(lane);
+    let room = distance(low, high) / 16;
+    let base = low.checked_sub_unsigned(room).filter(|base| fits(*base)).unwrap_or(low);
+    fits(base).then_some(Plain { base, bytes: lane / 8 })
+}
+
+/// In how many bits distances up to this one are stored: in all of a lane's where that costs an eighth at most.
+#[inline(always)]
+fn stored_width(distance: u64) -> usize {
+    let width = width_of(distance);
+    let lane = width.next_power_of_two().max(8);
+    if width * 8 >= lane * 7 { lane } else { width }
 }
 
 /// How far `to` lies above `from`.

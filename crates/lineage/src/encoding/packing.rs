@@ -111,6 +111,9 @@ fn subtract_and_pack_body<T: Lane>(keys: &[i64; BLOCK], base: i64, width: usize,
 /// The value at `index` of a packed block.
 #[inline]
 pub(super) fn unpack_one<T: Lane>(packed: &[T], width: usize, index: usize) -> u64 {
+    if width == T::WIDTH {
+        return packed[index].word();
+    }
     if width == 0 {
         return 0;
     }
@@ -121,6 +124,15 @@ pub(super) fn unpack_one<T: Lane>(packed: &[T], width: usize, index: usize) -> u
         value |= packed[at + T::LANES].word() << (T::WIDTH - shift);
     }
     value & low_bits(width)
+}
+
+/// Where the value at `index` of a packed block is, in bytes: its first word and its last.
+#[inline]
+pub(super) fn bytes_of<T: Lane>(width: usize, index: usize) -> (usize, usize) {
+    let (word, shift) = place::<T>(index / T::LANES, width);
+    let first = (word * T::LANES + index % T::LANES) * size_of::<T>();
+    let is_split = shift + width > T::WIDTH;
+    (first, first + usize::from(is_split) * T::LANES * size_of::<T>())
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! Types that have keys are decoded into a plain buffer of keys, overwritten and encoded again. Views of text and bytea
 //! are taken over, buffers and all; the new values come into a buffer of their own behind them. Encoding again under the
-//! hint of what the column was costs no sampling. Where a dictionary already has all the new values, only codes change.
+//! hint of what the column was costs no sampling. Where a dictionary already has all the new values, only codes change. A
+//! column of plain distances (see `packed`) that has room for the new ones is copied and they are put in their places.
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -16,7 +17,7 @@ use super::column::{EncodedColumn, Form, Meaning};
 use super::integers::Integers;
 use super::keys::{key_of_word, wide_decimal};
 use super::raw::Raw;
-use super::simd::Simd;
+use super::simd::{BLOCK, Simd};
 use super::zones::{self, BlockZone};
 use crate::value::cell::{Cell, ColumnBuilder, is_wide};
 
@@ -41,6 +42,9 @@ fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedColumn {
     if let Some(recoded) = recoded(column, patches) {
         return recoded;
     }
+    if let Some(overwritten) = overwritten(column, patches) {
+        return overwritten;
+    }
     let nulls = patched_nulls(column, patches);
     let hint = Some(hint_of(column));
     let (data_type, len) = (column.data_type, column.len);
@@ -60,6 +64,47 @@ fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedColumn {
     let (form, zones) = encode_keys(&keys, nulls.as_ref(), data_type, hint);
     let form = form.unwrap_or_else(|| Form::Raw(Raw::of_keys(keys, data_type)));
     EncodedColumn { data_type, len, nulls, form, zones }
+}
+
+/// More patches than one value in so many are no few: then it pays to look for another encoding.
+const FEW: usize = 4;
+
+/// A copy in which only the new values are others, where these are few and have room; zones change by the differences, and are
+/// found again where an extreme went.
+fn overwritten(column: &EncodedColumn, patches: &Patches<'_>) -> Option<EncodedColumn> {
+    let Form::Encoded(Integers::Packed(packed), Meaning::Keys) = &column.form else { return None };
+    if column.nulls.is_some() || patches.len() * FEW > column.len {
+        return None;
+    }
+    let keys: Vec<(usize, i64)> = patches
+        .iter()
+        .map(|(slot, cell)| match cell {
+            Cell::Word(word) => Some((*slot, key_of_word(*word, column.data_type))),
+            Cell::Null | Cell::Bytes(_) => None,
+        })
+        .collect::<Option<_>>()?;
+    let new = packed.overwritten(keys.iter().copied())?;
+    let (mut zones, simd) = (column.zones.to_vec(), Simd::best());
+    for keys in keys.chunk_by(|(left, _), (right, _)| left / BLOCK == right / BLOCK) {
+        let block = keys[0].0 / BLOCK;
+        let (before, zone) = (zones[block], &mut zones[block]);
+        let mut has_lost_extreme = false;
+        for (slot, key) in keys {
+            let old = packed.get(*slot);
+            has_lost_extreme |= old == before.min || old == before.max;
+            zone.sum += i128::from(*key) - i128::from(old);
+            (zone.min, zone.max) = (zone.min.min(*key), zone.max.max(*key));
+        }
+        if has_lost_extreme {
+            let rows = BLOCK.min(column.len - block * BLOCK);
+            let totals = new.totals::<true>(simd, block, (0, rows), None);
+            (zone.min, zone.max) = (totals.min, totals.max);
+        }
+    }
+    let (min, max) = zones.iter().fold((i64::MAX, i64::MIN), |(min, max), zone| (min.min(zone.min), max.max(zone.max)));
+    let form = Form::Encoded(Integers::Packed(new), Meaning::Keys);
+    let column = EncodedColumn { data_type: column.data_type, len: column.len, nulls: None, form, zones: zones.into() };
+    packed.is_as_wide(min, max).then_some(column)
 }
 
 /// A column with the old dictionary and other codes, if it has all of the new values. Entries that are no longer

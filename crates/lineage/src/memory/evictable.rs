@@ -150,6 +150,16 @@ impl<T: Content> Evictable<T> {
         }
     }
 
+    /// The same for a reader by key, whose use counts.
+    #[inline]
+    pub(crate) fn used<'g>(&'g self, guard: &'g Guard) -> Option<&'g T> {
+        let content = self.here(guard)?;
+        if !self.is_recent.load(Ordering::Relaxed) {
+            self.is_recent.store(true, Ordering::Relaxed);
+        }
+        Some(content)
+    }
+
     /// The content for a reader by key: read back and installed if it is away.
     #[inline]
     pub(crate) fn get<'g>(self: &'g Arc<Self>, guard: &'g Guard) -> Result<&'g T, PageError> {

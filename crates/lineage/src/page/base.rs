@@ -108,6 +108,25 @@ impl Page {
             Values::Insert(pages) => pages.cell(column, slot),
         })
     }
+
+    /// The word at `slot`, where it takes few instructions to find it.
+    #[inline]
+    pub(crate) fn plain_word(&self, guard: &Guard, slot: usize) -> Option<u64> {
+        let Values::Column(encoded) = &self.values else { return None };
+        encoded.used(guard)?.plain_word(slot)
+    }
+
+    /// The same for a column that is stored as words: the word, `None` if it is NULL.
+    #[inline(never)]
+    pub(crate) fn word(&self, guard: &Guard, column: usize, slot: usize) -> Result<Option<u64>, PageError> {
+        if let Values::Column(encoded) = &self.values {
+            return Ok(encoded.get(guard)?.word(slot));
+        }
+        Ok(match self.cell(guard, column, slot)? {
+            Cell::Word(word) => Some(word),
+            Cell::Null | Cell::Bytes(_) => None,
+        })
+    }
 }
 
 /// The meta-data columns of a range's base records.
@@ -201,6 +220,16 @@ impl MetaColumns {
         Ok(self.updates(guard)?.map_or(0, |updates| updates.last_updated[slot]))
     }
 
+    /// Asks for what was noted of the updates of `slot`.
+    #[inline]
+    pub(crate) fn prefetch_updates(&self, guard: &Guard, slot: usize) {
+        if let Some(updates) = self.updates.as_ref().and_then(|updates| updates.here(guard)) {
+            let set_words = updates.ever.len() / updates.last_updated.len();
+            sync::prefetch(std::ptr::from_ref(&updates.last_updated[slot]));
+            sync::prefetch(std::ptr::from_ref(&updates.ever[slot * set_words]));
+        }
+    }
+
     /// Whether the newest merged tail record of `slot` was a delete.
     #[inline]
     pub(crate) fn is_deleted(&self, guard: &Guard, slot: usize) -> Result<bool, PageError> {
@@ -237,6 +266,21 @@ impl MetaPage {
     #[inline]
     pub(crate) fn start<'g>(&'g self, guard: &'g Guard, slot: usize) -> Result<&'g AtomicU64, PageError> {
         Ok(self.starts(guard)?.word(slot))
+    }
+
+    /// When what the base record at `slot` has was committed, by its last update that was merged or by its insert. `None` if
+    /// it was deleted. An insert that is not stamped has the word that it has.
+    #[inline]
+    pub(crate) fn settled(&self, guard: &Guard, slot: usize) -> Result<Option<u64>, PageError> {
+        if let MetaPage::Base(meta) = self
+            && let Some(updates) = meta.updates(guard)?
+        {
+            let last_updated = updates.last_updated[slot];
+            if last_updated > 0 {
+                return Ok((!updates.is_deleted(slot)).then_some(last_updated));
+            }
+        }
+        Ok(Some(self.start(guard, slot)?.load(Ordering::Acquire)))
     }
 
     /// When the base record at `slot` was inserted, if that was committed and is stamped.

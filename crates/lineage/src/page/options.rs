@@ -15,10 +15,24 @@ pub struct TableOptions {
     pub workers: usize,
     /// how values lie in memory
     pub layout: Layout,
+    /// where the values of new versions lie
+    pub tail_values: TailValues,
     /// what makes the dictionaries of text columns in insert pages; without, every value is kept for itself
     pub text_dictionary: Option<NewTextDictionary>,
     /// the same in tail pages
     pub tail_text_dictionary: Option<NewTextDictionary>,
+}
+
+/// Where tail pages have their values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TailValues {
+    /// Those of the first columns in each record, behind its meta-data, so that a reader by key waits for the memory of one or
+    /// two neighbouring cache lines.
+    #[default]
+    InRecords,
+    /// All of them column by column, or as the table's layout says: as in the paper, for tables of which few columns are
+    /// updated.
+    InColumns,
 }
 
 /// Records in an update range by default.
@@ -40,6 +54,7 @@ impl TableOptions {
             merge_tail_records: (range_records as u64 / 8).max(1),
             workers: workers.min(16),
             layout: Layout::Column,
+            tail_values: TailValues::default(),
             text_dictionary: None,
             tail_text_dictionary: None,
         }

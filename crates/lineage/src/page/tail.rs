@@ -1,22 +1,23 @@
 //! Tail pages: the append-only home of every new version (L-Store, sections 2.1, 2.2 and 3).
 //!
 //! The tail records of an update range are numbered 1, 2, 3, ... and lie in pages of 256 (fewer in small ranges), made
-//! when the first of their records is written and given up once their records are history. A page holds the meta-data
-//! columns of its records, which every reader of a record needs together, in one cache line each, and the values of a data
-//! column only from the first record on that has one:
+//! when the first of their records is written and given up once their records are history. A record's meta-data columns lie
+//! in one cache line with its values in the first two data columns, those in the next eight in the line behind it: a reader by key
+//! needs all of these together. The values of further columns lie column by column, from the first record on that has one:
 //!
 //! ```text
 //! tail page p: records 256 p + 1 ..= 256 (p + 1)
-//!   header of each record, 64 bytes:
+//!   each record, 128 bytes, or 64 where the table has two columns:
 //!     Start Time       see `types::StartTime`; written last, by a release store
-//!     Indirection      the previous version's number, 0 = the base record
-//!     Base slot        slot (32 bits) | kind (8 bits)
+//!     Indirection      the previous version's number, 0 = the base record (40 bits)
+//!     Base slot        slot (16 bits) | kind (8 bits)
 //!     Cumulation       updated columns without a value here have not changed after this number
 //!     Schema Encoding  explicit: the columns with a value in this record
 //!                      ever: the columns updated up to this version, whether merged or not
 //!                      nulls: the explicit columns that are NULL
+//!     values           of the first columns: values, or what names them in `wide`
 //!   sets     the same three for columns 64 and up, where a table has so many
-//!   words    data columns, see `words`: values, or what names them in `wide`
+//!   words    values of the other columns, see `words`
 //! ```
 //!
 //! Everything is written once, before Start Time, except Start Time itself, which goes from the transaction's id to
@@ -34,21 +35,27 @@ use crate::page::interrupted::Outdated;
 use crate::page::options::TableOptions;
 use crate::page::options::page_records;
 use crate::page::sequence::SequenceBlocks;
-use crate::page::text::TextCell;
 use crate::page::wide::WideValues;
 use crate::page::words::{Layout, Words};
 use crate::value::cell::{Cell, is_wide};
-use crate::value::column_set::{ColumnSet, words_of};
+use crate::value::column_set::{ColumnSet, columns_of, words_of};
 use crate::value::kind::Kind;
 
+mod record;
 mod restored;
 mod texts;
 
+pub use record::TailRecord;
+use record::{EVER, EXPLICIT, NULLS, Place, RecordShape, Records, SETS};
 use texts::TailTexts;
 
 /// The tail pages of one update range.
 pub struct TailPages {
     wide: Arc<[bool]>,
+    /// of the first 64 columns, a bit each: those stored as bytes, and those without a place in a record
+    wide_columns: u64,
+    spilled: u64,
+    shape: RecordShape,
     set_words: usize,
     layout: Layout,
     /// log2 of the records in a page
@@ -68,30 +75,15 @@ struct PageTable {
 }
 
 struct TailPage {
-    headers: Box<[Header]>,
+    records: Records,
     sets: Box<[AtomicU64]>,
+    /// of the columns that have no place in a record
     words: Words,
     values: WideValues,
     charge: Charge,
     /// the newest commit of its records, once all are decided and somebody has looked; see `validation`
     newest: AtomicU64,
 }
-
-/// The meta-data columns of one record, in one cache line.
-#[derive(Default)]
-#[repr(align(64))]
-struct Header {
-    start: AtomicU64,
-    prev: AtomicU64,
-    slot_and_kind: AtomicU64,
-    reset: AtomicU64,
-    sets: [AtomicU64; SETS],
-}
-
-const SETS: usize = 3;
-const EXPLICIT: usize = 0;
-const EVER: usize = 1;
-const NULLS: usize = 2;
 
 /// One tail record to be written.
 pub struct NewRecord<'a> {
@@ -113,6 +105,32 @@ pub struct NewRecord<'a> {
     pub carried: Option<Carried<'a>>,
 }
 
+/// One tail record of a table with at most 64 columns to be written: an update, or the values before the first one.
+pub struct NewWords<'a> {
+    /// the previous version's number
+    pub prev: u64,
+    /// the base record's slot
+    pub slot: usize,
+    /// what it is
+    pub kind: Kind,
+    /// the Start Time word
+    pub start: u64,
+    /// as in [`NewRecord`]
+    pub reset: u64,
+    /// the columns with a value, a bit each
+    pub explicit: u64,
+    /// the columns updated so far
+    pub ever: u64,
+    /// the explicit columns that are NULL
+    pub nulls: u64,
+    /// the new values
+    pub columns: &'a [usize],
+    /// the same
+    pub words: &'a [u64],
+    /// explicit columns whose values are those of an older record
+    pub carried: Option<Carried<'a>>,
+}
+
 /// Columns, of the first 64, that a new record repeats from an older one.
 #[derive(Clone, Copy)]
 pub struct Carried<'a> {
@@ -125,8 +143,16 @@ pub struct Carried<'a> {
 impl TailPages {
     /// No tail records of an update range yet.
     pub(crate) fn new(schema: &Schema, options: &TableOptions, meter: &Arc<Meter>) -> TailPages {
+        let wide: Arc<[bool]> = schema.columns().iter().map(|column| is_wide(column.data_type)).collect();
+        let bits = |is_meant: &dyn Fn(usize) -> bool| {
+            (0..wide.len().min(64)).filter(|column| is_meant(*column)).fold(0, |bits, column| bits | 1 << column)
+        };
+        let shape = RecordShape::new(wide.len(), options.tail_values);
         TailPages {
-            wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
+            wide_columns: bits(&|column| wide[column]),
+            spilled: bits(&|column| column >= shape.values),
+            shape,
+            wide,
             set_words: words_of(schema),
             layout: options.layout,
             page_bits: page_records(options.update_range_records).trailing_zeros(),
@@ -158,7 +184,7 @@ impl TailPages {
     fn bury(&self, guard: &Guard, numbers: std::ops::Range<u64>) {
         for sequence in numbers {
             let (page, at) = self.place(sequence);
-            self.page_to_write(guard, page).headers[at].start.store(StartTime::TOMBSTONE, Ordering::Release);
+            self.page_to_write(guard, page).records.place(at).publish(StartTime::TOMBSTONE);
         }
     }
 
@@ -166,11 +192,9 @@ impl TailPages {
     pub(crate) fn write(&self, guard: &Guard, sequence: u64, record: &NewRecord<'_>) {
         let (page_index, at) = self.place(sequence);
         let page = self.page_to_write(guard, page_index);
-        let header = &page.headers[at];
-        debug_assert_eq!(header.start.load(Ordering::Relaxed), 0, "a tail record is written once");
-        header.prev.store(record.prev, Ordering::Relaxed);
-        header.reset.store(record.reset, Ordering::Relaxed);
-        header.slot_and_kind.store(record.slot as u64 | (record.kind as u64) << 32, Ordering::Relaxed);
+        let place = page.records.place(at);
+        place.link(record.prev, record.slot, record.kind);
+        place.reset_at(record.reset);
         let (mut explicit, mut nulls) = (ColumnSet::EMPTY, ColumnSet::EMPTY);
         let allocated = |bytes| page.charge.grow(bytes);
         for (column, cell) in record.values {
@@ -183,33 +207,61 @@ impl TailPages {
                 Cell::Word(word) => *word,
                 Cell::Bytes(bytes) => page.values.store(*column, bytes, allocated),
             };
-            page.words.store(*column, at, word, allocated);
+            page.store(place, *column, at, word);
         }
         if let Some(carried) = &record.carried {
             let old_nulls = carried.from.set_word(NULLS, 0);
             explicit.insert_word(0, carried.columns);
             nulls.insert_word(0, carried.columns & old_nulls);
-            let mut columns = carried.columns & !old_nulls;
-            while columns != 0 {
-                let column = columns.trailing_zeros() as usize;
-                columns &= columns - 1;
-                let (from, word) = (carried.from.page, carried.from.page.words.load(column, carried.from.at));
+            for column in columns_of(carried.columns & !old_nulls) {
+                let word = carried.from.word(column);
                 let word = if self.wide[column] {
                     // SAFETY: `write` got the word for this column from that page's values, and that record is published.
-                    unsafe { page.values.carry(column, word, &from.values, allocated) }
+                    unsafe { page.values.carry(column, word, &carried.from.page().values, allocated) }
                 } else {
                     word
                 };
-                page.words.store(column, at, word, allocated);
+                page.store(place, column, at, word);
             }
         }
         for (set, columns) in [(EXPLICIT, &explicit), (EVER, record.ever), (NULLS, &nulls)] {
-            header.sets[set].store(columns.word(0), Ordering::Relaxed);
+            place.set(set).store(columns.word(0), Ordering::Relaxed);
             for i in 1..self.set_words {
                 page.sets[self.set_place(at, set, i)].store(columns.word(i), Ordering::Relaxed);
             }
         }
-        header.start.store(record.start, Ordering::Release);
+        place.publish(record.start);
+    }
+
+    /// The same for a record of words. None of its columns, those carried included, is stored as bytes.
+    #[inline]
+    pub(crate) fn write_words(&self, guard: &Guard, sequence: u64, record: &NewWords<'_>) {
+        let (page_index, at) = self.place(sequence);
+        let page = self.page_to_write(guard, page_index);
+        let place = page.records.place(at);
+        place.link(record.prev, record.slot, record.kind);
+        place.reset_at(record.reset);
+        if let Some(carried) = &record.carried {
+            debug_assert_eq!(carried.columns & self.wide_columns, 0, "bytes are carried by `write`");
+            // What is not explicit is not looked at, so all of them are copied as they come.
+            place.copy_values(carried.from.place());
+            for column in columns_of(carried.columns & self.spilled) {
+                page.store(place, column, at, carried.from.word(column));
+            }
+        }
+        for (column, word) in record.columns.iter().zip(record.words) {
+            page.store(place, *column, at, *word);
+        }
+        for (set, columns) in [(EXPLICIT, record.explicit), (EVER, record.ever), (NULLS, record.nulls)] {
+            place.set(set).store(columns, Ordering::Relaxed);
+        }
+        place.publish(record.start);
+    }
+
+    /// The columns, of the first 64, that are stored as bytes.
+    #[inline]
+    pub(crate) fn wide_columns(&self) -> u64 {
+        self.wide_columns
     }
 
     /// The page of a record, and its place there.
@@ -254,11 +306,12 @@ impl TailPages {
 
     fn new_page(&self, index: usize) -> TailPage {
         let sets = zeroed_atomics(self.page_records() * SETS * (self.set_words - 1));
-        let bytes = self.page_records() * size_of::<Header>() + size_of_val(&*sets);
+        let records = Records::new(self.page_records(), self.shape);
+        let bytes = records.bytes() + size_of_val(&*sets);
         TailPage {
-            headers: (0..self.page_records()).map(|_| Header::default()).collect(),
+            words: Words::new(self.layout, self.wide.len() - self.shape.values, self.page_records()),
+            records,
             sets,
-            words: Words::new(self.layout, self.wide.len(), self.page_records()),
             values: WideValues::new(self.texts.of_page(index)),
             charge: Charge::new(&self.meter, MemoryKind::Tail, bytes),
             newest: AtomicU64::new(0),
@@ -281,7 +334,7 @@ impl TailPages {
     pub(crate) fn get<'g>(&'g self, guard: &'g Guard, sequence: u64) -> Option<TailRecord<'g>> {
         let (page_index, at) = self.place(sequence);
         let page = self.pages.load(guard).get(page_index)?;
-        Some(TailRecord { pages: self, page, at, sequence })
+        Some(TailRecord::new(self, page, at, sequence))
     }
 
     /// Visits all records that are not history, newest first.
@@ -317,8 +370,40 @@ impl TailPages {
             let from = if index == first { first_at } else { 0 };
             let to = if index == last { last_at } else { self.page_records() - 1 };
             for at in (from..=to).rev() {
-                visit(TailRecord { pages: self, page, at, sequence: ((index << self.page_bits) + at + 1) as u64 });
+                visit(TailRecord::new(self, page, at, ((index << self.page_bits) + at + 1) as u64));
             }
+        }
+        Ok(())
+    }
+
+    /// Visits the records numbered above `after`, oldest first, until one is answered by false; `None` stands for the records of a
+    /// page that is not made yet. Visits nothing and returns an error if some of the records have become history.
+    pub(crate) fn each_oldest_first<'g>(
+        &'g self,
+        guard: &'g Guard,
+        after: u64,
+        mut visit: impl FnMut(Option<TailRecord<'g>>) -> bool,
+    ) -> Result<(), Outdated> {
+        let (through, table) = (self.allocated(), self.pages.load(guard));
+        if through > after && (table.first << self.page_bits) as u64 > after {
+            return Err(Outdated);
+        }
+        let mut sequence = after + 1;
+        while sequence <= through {
+            let (index, first) = self.place(sequence);
+            let last = self.page_records().min(first + (through - sequence) as usize + 1);
+            let page = table.get(index);
+            for at in first..last {
+                let record =
+                    page.map(|page| TailRecord::new(self, page, at, ((index << self.page_bits) + at + 1) as u64));
+                if !visit(record) {
+                    return Ok(());
+                }
+                if page.is_none() {
+                    break;
+                }
+            }
+            sequence += (last - first) as u64;
         }
         Ok(())
     }
@@ -357,7 +442,27 @@ impl<'g> TailPageRecords<'g> {
     /// The records.
     pub(crate) fn records(&self) -> impl Iterator<Item = TailRecord<'g>> {
         let (pages, page, first) = (self.pages, self.page, self.first);
-        (0..page.headers.len()).map(move |at| TailRecord { pages, page, at, sequence: first + at as u64 })
+        (0..pages.page_records()).map(move |at| TailRecord::new(pages, page, at, first + at as u64))
+    }
+}
+
+impl TailPage {
+    /// Stores the word of a column of the record at `at`, whose place this is.
+    #[inline]
+    fn store(&self, place: Place<'_>, column: usize, at: usize, word: u64) {
+        match place.value(column) {
+            Some(value) => value.store(word, Ordering::Relaxed),
+            None => self.words.store(column - self.records.values(), at, word, |bytes| self.charge.grow(bytes)),
+        }
+    }
+
+    /// The word that [`TailPage::store`] put there.
+    #[inline]
+    fn load(&self, place: Place<'_>, column: usize, at: usize) -> u64 {
+        match place.value(column) {
+            Some(value) => value.load(Ordering::Relaxed),
+            None => self.words.load(column - self.records.values(), at),
+        }
     }
 }
 
@@ -376,187 +481,3 @@ impl PageTable {
         PageTable { first, pages: (0..len).map(page).collect() }
     }
 }
-
-/// A written tail record. The caller has seen it published: by an acquire load of its Start Time or of a chain to it.
-#[derive(Clone, Copy)]
-pub struct TailRecord<'g> {
-    pages: &'g TailPages,
-    page: &'g TailPage,
-    at: usize,
-    /// its number
-    pub sequence: u64,
-}
-
-impl<'g> TailRecord<'g> {
-    #[inline]
-    fn header(&self) -> &'g Header {
-        &self.page.headers[self.at]
-    }
-
-    /// Its Start Time word.
-    #[inline]
-    pub fn start(&self) -> &'g AtomicU64 {
-        &self.header().start
-    }
-
-    /// The number of the previous version, 0 = the base record.
-    #[inline]
-    pub fn prev(&self) -> u64 {
-        self.header().prev.load(Ordering::Relaxed)
-    }
-
-    /// Columns that were updated up to this version and have no value here have not changed after this number.
-    #[inline]
-    pub fn reset(&self) -> u64 {
-        self.header().reset.load(Ordering::Relaxed)
-    }
-
-    /// The slot of its base record.
-    #[inline]
-    pub fn slot(&self) -> usize {
-        self.header().slot_and_kind.load(Ordering::Relaxed) as u32 as usize
-    }
-
-    /// What it is.
-    #[inline]
-    pub fn kind(&self) -> Kind {
-        match self.header().slot_and_kind.load(Ordering::Relaxed) >> 32 {
-            0 => Kind::Update,
-            1 => Kind::Snapshot,
-            2 => Kind::Delete,
-            3 => Kind::Lock,
-            _ => Kind::ValuesLock,
-        }
-    }
-
-    /// The columns that have a value here.
-    #[inline]
-    pub fn explicit(&self) -> ColumnSet {
-        self.set(EXPLICIT)
-    }
-
-    /// The columns that were updated up to this version.
-    #[inline]
-    pub fn ever(&self) -> ColumnSet {
-        self.set(EVER)
-    }
-
-    /// Whether `column` has a value here.
-    #[inline]
-    pub fn is_explicit(&self, column: usize) -> bool {
-        self.has(EXPLICIT, column)
-    }
-
-    /// Whether `column` was updated up to this version.
-    #[inline]
-    pub fn was_ever_updated(&self, column: usize) -> bool {
-        self.has(EVER, column)
-    }
-
-    /// The value of an explicit column.
-    #[inline]
-    pub fn cell(&self, column: usize) -> Cell<'g> {
-        debug_assert!(self.is_explicit(column));
-        self.cell_unless(self.has(NULLS, column), column)
-    }
-
-    /// The value of an explicit column of text, for a merge.
-    pub(crate) fn text(&self, column: usize) -> TextCell<'g> {
-        debug_assert!(self.is_explicit(column) && self.pages.wide[column]);
-        match WideValues::id(self.page.words.load(column, self.at)) {
-            _ if self.has(NULLS, column) => TextCell::Null,
-            Some(id) => TextCell::Known(self.page.values.texts(), id),
-            None => TextCell::of(self.cell(column)),
-        }
-    }
-
-    /// Which of these columns (of the first 64, a bit each) are explicit here.
-    #[inline]
-    pub(crate) fn explicit_among(&self, columns: u64) -> u64 {
-        self.set_word(EXPLICIT, 0) & columns
-    }
-
-    /// Asks for the record's meta-data.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        sync::prefetch(std::ptr::from_ref(self.header()));
-    }
-
-    /// Asks for the values of some columns.
-    #[inline]
-    pub(crate) fn prefetch_values(&self, columns: &[usize]) {
-        columns.iter().for_each(|column| self.page.words.prefetch(*column, self.at));
-    }
-
-    /// The record's sets of columns, loaded once; `None` if the table has more columns than a word has bits.
-    #[inline]
-    pub(crate) fn few(&self) -> Option<FewColumns<'g>> {
-        let word = |set| self.set_word(set, 0);
-        (self.pages.set_words == 1).then(|| FewColumns {
-            record: *self,
-            explicit: word(EXPLICIT),
-            ever: word(EVER),
-            nulls: word(NULLS),
-        })
-    }
-
-    #[inline]
-    fn cell_unless(&self, is_null: bool, column: usize) -> Cell<'g> {
-        if is_null {
-            return Cell::Null;
-        }
-        let word = self.page.words.load(column, self.at);
-        if self.pages.wide[column] {
-            // SAFETY: `write` got the word for this column from this page's values, and this record is published.
-            Cell::Bytes(unsafe { self.page.values.get(column, word) })
-        } else {
-            Cell::Word(word)
-        }
-    }
-
-    #[inline]
-    fn set_word(&self, set: usize, i: usize) -> u64 {
-        match i {
-            0 => self.header().sets[set].load(Ordering::Relaxed),
-            _ => self.page.sets[self.pages.set_place(self.at, set, i)].load(Ordering::Relaxed),
-        }
-    }
-
-    #[inline]
-    fn has(&self, set: usize, column: usize) -> bool {
-        self.set_word(set, column / 64) & 1 << (column % 64) != 0
-    }
-
-    #[inline]
-    fn set(&self, set: usize) -> ColumnSet {
-        let mut columns = ColumnSet::EMPTY;
-        (0..self.pages.set_words).for_each(|i| columns.insert_word(i, self.set_word(set, i)));
-        columns
-    }
-}
-
-/// A tail record of a table with at most 64 columns.
-pub(crate) struct FewColumns<'g> {
-    record: TailRecord<'g>,
-    explicit: u64,
-    ever: u64,
-    nulls: u64,
-}
-
-impl<'g> FewColumns<'g> {
-    /// The value of a column, if it is explicit.
-    #[inline]
-    pub(crate) fn explicit(&self, column: usize) -> Option<Cell<'g>> {
-        let is_in = |set: u64| set >> column & 1 != 0;
-        is_in(self.explicit).then(|| self.record.cell_unless(is_in(self.nulls), column))
-    }
-
-    /// Whether the column was updated up to this version.
-    #[inline]
-    pub(crate) fn was_ever_updated(&self, column: usize) -> bool {
-        self.ever >> column & 1 != 0
-    }
-}
-
-#[cfg(not(any(loom, shuttle)))]
-const _: () = assert!(size_of::<Header>() == 64);

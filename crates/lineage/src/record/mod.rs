@@ -2,8 +2,10 @@
 pub(crate) mod archive;
 pub(crate) mod hold;
 pub(crate) mod last_image;
+pub(crate) mod point;
 pub(crate) mod prefetch;
 pub(crate) mod range;
 pub(crate) mod read;
+pub(crate) mod running;
 pub(crate) mod view;
 pub(crate) mod write;

@@ -27,6 +27,7 @@ use crate::page::insert::{CHARGED_SLOTS, InsertPages};
 use crate::page::options::TableOptions;
 use crate::page::tail::TailPages;
 use crate::record::last_image::LastImage;
+use crate::record::running::RunningTotals;
 use crate::value::cell::Cell;
 
 /// The latch bit of an Indirection word.
@@ -54,6 +55,7 @@ pub(crate) struct Range {
     /// Held by the one merge that may run on a range; transactions never touch it.
     pub(crate) merging: Mutex<MergeProgress>,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) running: RunningTotals,
     indirection_charge: Charge,
 }
 
@@ -104,6 +106,7 @@ impl Range {
             is_merge_claimed: AtomicBool::new(false),
             merging: Mutex::default(),
             meter: meter.clone(),
+            running: RunningTotals::new(schema.columns().len()),
             indirection_charge: Charge::new(meter, MemoryKind::Base, 0),
         }
     }

@@ -150,7 +150,7 @@ impl<O: Outcomes> View<'_, O> {
 
     /// Whether a version with this Start Time was committed in time and stamped.
     #[inline]
-    fn is_in_time(&self, word: u64) -> bool {
+    pub(crate) fn is_in_time(&self, word: u64) -> bool {
         word <= self.snapshot.at.0 && word != 0
     }
 

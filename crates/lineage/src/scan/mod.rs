@@ -6,5 +6,6 @@ pub(crate) mod fold;
 pub(crate) mod overlay;
 pub(crate) mod past;
 pub(crate) mod request;
+pub(crate) mod running;
 pub(crate) mod statistics;
 pub(crate) mod validation;

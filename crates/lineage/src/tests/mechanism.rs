@@ -17,7 +17,7 @@ use crate::record::view::{Outcome, Outcomes, View};
 use crate::record::write::{Appended, Change, WriteError, Writer};
 use crate::value::cell::Cell;
 use crate::value::kind::Kind;
-use crate::{Comparison, MemoryBudget, Projection, Request, Table, TableOptions, Test};
+use crate::{Comparison, MemoryBudget, Projection, Request, Table, TableOptions, TailValues, Test};
 
 /// Transactions run until they are entered here.
 #[derive(Default)]
@@ -138,7 +138,8 @@ fn tail_pages_are_smaller_than_base_pages() {
 
 #[test]
 fn tail_pages_exist_for_updated_columns_only_and_from_the_first_value_on() {
-    let fixture = Fixture::filled(10, options(1 << 16, 1 << 16), 100);
+    let options = TableOptions { tail_values: TailValues::InColumns, ..options(1 << 16, 1 << 16) };
+    let fixture = Fixture::filled(10, options, 100);
     let tail_bytes = || fixture.table.memory().tail_bytes;
     assert_eq!(tail_bytes(), 0, "nothing was updated");
     fixture.update(3, 5, &[(4, 1)]);
@@ -152,6 +153,21 @@ fn tail_pages_exist_for_updated_columns_only_and_from_the_first_value_on() {
     assert_eq!(tail_bytes(), headers + 2 * column);
     fixture.table.append(fixture.view(9), 9, Rid::base(0, 3), Change::Delete).unwrap();
     assert_eq!(tail_bytes(), headers + 2 * column, "a delete has no values");
+}
+
+#[test]
+fn a_record_has_the_values_of_the_first_columns_and_the_others_lie_in_columns() {
+    for (columns, line_count) in [(2, 1), (3, 2), (10, 2), (12, 2)] {
+        let fixture = Fixture::filled(columns, options(1 << 16, 1 << 16), 100);
+        let tail_bytes = || fixture.table.memory().tail_bytes;
+        fixture.update(3, 5, &[(0, 1), (columns.min(10) - 1, 2)]);
+        assert_eq!(tail_bytes(), 256 * 64 * line_count);
+        fixture.update(3, 6, &[(columns - 1, 3)]);
+        assert_eq!(tail_bytes(), 256 * 64 * line_count + if columns > 10 { 256 * 8 } else { 0 });
+        fixture.update(3, 7, &[(0, 4)]);
+        assert_eq!(fixture.read(3, 7, &[0, columns - 1]), Some(vec![4, 3]));
+        assert_eq!(fixture.read(3, 5, &[0, columns.min(10) - 1]), Some(vec![1, 2]));
+    }
 }
 
 #[test]

@@ -6,6 +6,16 @@ pub fn words_of(schema: &Schema) -> usize {
     schema.columns().len().div_ceil(64)
 }
 
+/// The columns whose bits are set, ascending.
+#[inline]
+pub fn columns_of(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let column = (bits != 0).then(|| bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        column
+    })
+}
+
 /// A set of column positions. Tables of at most 64 columns, nearly all, need no allocation.
 #[derive(Clone, Debug, Default)]
 pub struct ColumnSet {

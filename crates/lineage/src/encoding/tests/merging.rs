@@ -57,6 +57,49 @@ proptest! {
     }
 }
 
+/// Numbers that fill their lanes are overwritten in a copy: totals and extremes are those of the column made anew, whether the
+/// new values are within the old ones, within the room beside them or beyond, or leave only a narrow span.
+#[test]
+fn plain_distances_are_overwritten() {
+    let mut random = Random::new(5);
+    let any = |random: &mut Random, span: usize| 1_000_000 + random.below(span) as i64;
+    for (span, len) in [(1 << 31, 5_000), (1 << 15, 2_048), (250, 1_500), (1 << 31, 1)] {
+        let mut rows: Vec<i64> = (0..len).map(|_| any(&mut random, span)).collect();
+        let array_of_rows = |rows: &[i64]| {
+            let values: Vec<Value> = rows.iter().map(|row| Value::BigInt(*row)).collect();
+            EncodedColumn::encode(&array_of(DataType::BigInt, &values), DataType::BigInt)
+        };
+        let mut column = array_of_rows(&rows);
+        for round in 0..12 {
+            let room = (span / 20) as i64;
+            let mut patches: Vec<(usize, i64)> = Vec::new();
+            for slot in (0..len).filter(|slot| (slot + round) % 7 == 0) {
+                let value = match round {
+                    3 => any(&mut random, span) - room,
+                    4 => any(&mut random, span) + room,
+                    5 => any(&mut random, span) * 1_000_000_007,
+                    _ => any(&mut random, span),
+                };
+                patches.push((slot, value));
+            }
+            patches.iter().for_each(|(slot, value)| rows[*slot] = *value);
+            let cells: Vec<_> = patches.iter().map(|(slot, value)| (*slot, Cell::Word(*value as u64))).collect();
+            column = column.patched(&cells);
+            let rebuilt = array_of_rows(&rows);
+            assert!((0..len).all(|slot| column.word(slot) == Some(rows[slot] as u64)), "round {round}");
+            assert_eq!(column.zones_totals(), rebuilt.zones_totals());
+            assert_eq!(column.aggregate(0, len, None), rebuilt.aggregate(0, len, None));
+            for from in (0..len).step_by(1024) {
+                assert_eq!(column.zone(from, len.min(from + 1024)), rebuilt.zone(from, len.min(from + 1024)));
+            }
+        }
+        let narrow: Vec<_> = (0..len).step_by(5).map(|slot| (slot, Cell::Word(7))).collect();
+        let all: Vec<_> = (0..len).map(|slot| (slot, Cell::Word(8 + slot as u64 % 3))).collect();
+        let column = column.patched(&narrow).patched(&all);
+        assert!(len < 10 || column.bytes() * 8 < rows.len() * 64, "what became narrow is packed anew");
+    }
+}
+
 #[test]
 fn few_patches_keep_the_encoding() {
     let mut random = Random::new(8);

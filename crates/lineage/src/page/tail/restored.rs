@@ -2,7 +2,6 @@
 use std::sync::Arc;
 
 use sync::Guard;
-use sync::atomic::Ordering;
 use sync::blocking::OnceLock;
 use types::StartTime;
 
@@ -14,9 +13,7 @@ impl TailPages {
     pub(crate) fn restore(&self, guard: &Guard, through: u64, allocated: u64, records: &[u64]) {
         self.sequences.restore(allocated);
         let bury = |page: &TailPage, from: usize, to: usize| {
-            page.headers[from..to]
-                .iter()
-                .for_each(|header| header.start.store(StartTime::TOMBSTONE, Ordering::Release));
+            (from..to).for_each(|at| page.records.place(at).publish(StartTime::TOMBSTONE));
         };
         let all = self.page_records();
         let mut buried: Option<Arc<TailPage>> = None;

@@ -31,6 +31,7 @@ pub(crate) fn options(layout: Layout, range_records: usize, update_range_records
         merge_tail_records: 8,
         workers: 1,
         layout,
+        tail_values: crate::TailValues::default(),
         text_dictionary,
         tail_text_dictionary: text_dictionary,
     }

@@ -10,7 +10,7 @@ use types::{Command, Rid, Snapshot, Timestamp, Value};
 use crate::record::view::View;
 use crate::tests::model::{ALL, Known, Record, Row, TYPES, World, value, values};
 use crate::value::cell::{ArrayCells, Cell, value_of_cell};
-use crate::{Comparison, Projection, Request, Sum, Test};
+use crate::{Comparison, PointColumns, Projection, Request, Sum, Test};
 
 impl World {
     pub(super) fn check(&self) {
@@ -53,6 +53,7 @@ impl World {
             let one = record.rid.slot() % 3;
             let expected = row.map(|row| vec![value(one, row[one])]);
             assert_eq!(self.table.read_values(view, record.rid, &[one]), Ok(expected), "column {one} at {snapshot:?}");
+            self.check_words(view, record.rid, row);
             rows.extend(row.map(|row| (record.rid.word(), row)));
         }
         let bound = 3 + (snapshot.at.0 % 3) as usize;
@@ -62,6 +63,20 @@ impl World {
         for (tests, rows) in [(vec![], &rows), (vec![test], &passing)] {
             self.check_scan(view, tests.clone(), rows);
             self.check_totals(view, tests, rows);
+        }
+    }
+
+    /// By the path of words, with a hint that is as new as the reader, and with one that is not the record's newest.
+    fn check_words(&self, view: View<'_, Known>, rid: Rid, row: Option<Row>) {
+        let (guard, point) = (&sync::pin(), self.table.point(rid));
+        let columns = PointColumns::new(self.table.schema(), &[1, 0]).unwrap();
+        let hint = point.look(guard, &columns, false);
+        for hint in [hint, hint.of_another_version()] {
+            let mut words = [7, 7];
+            let nulls = point.read(guard, view, &hint, &columns, &mut words).unwrap();
+            let found = nulls.map(|nulls| [0, 1].map(|i| (nulls >> i & 1 == 0).then(|| words[i])));
+            let word = |number: usize| (number > 0).then(|| (number as i64 * 100 - 250) as u64);
+            assert_eq!(found, row.map(|row| [word(row[1]), word(row[0])]), "words of {rid:?} at {:?}", view.snapshot);
         }
     }
 
@@ -87,11 +102,24 @@ impl World {
         assert_eq!(found, expected, "scan at {:?} where {:?}", view.snapshot, projection.request.tests);
     }
 
+    /// Sums that are kept running are those that were worked out.
+    fn check_sums(&self, view: View<'_, Known>, totals: &crate::Totals) {
+        let mut sums = crate::Totals::new(TYPES.into_iter());
+        (0..self.table.range_count()).for_each(|range| sums.merge(&self.table.sum_range(range, view, &ALL).unwrap()));
+        let of = |totals: &crate::Totals| -> Vec<_> {
+            totals.columns.iter().map(|total| (total.count, total.sum)).collect()
+        };
+        assert_eq!((sums.rows, of(&sums)), (totals.rows, of(totals)), "sums at {:?}", view.snapshot);
+    }
+
     fn check_totals(&self, view: View<'_, Known>, tests: Vec<(usize, Test)>, rows: &BTreeMap<u64, Row>) {
         let request = Request { columns: vec![0, 1, 2], tests };
         let mut totals = crate::Totals::new(TYPES.into_iter());
         for range in 0..self.table.range_count() {
             totals.merge(&self.table.aggregate_range(range, view, &request).unwrap());
+        }
+        if request.tests.is_empty() {
+            self.check_sums(view, &totals);
         }
         assert_eq!(totals.rows, rows.len() as u64, "rows at {:?}", view.snapshot);
         for (column, total) in totals.columns.iter().enumerate() {

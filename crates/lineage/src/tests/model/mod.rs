@@ -26,7 +26,7 @@ use crate::tests::model::image::Redo;
 use crate::tests::model::transaction::{Open, Write, Wrote};
 use crate::value::cell::Cell;
 use crate::value::kept::Kept;
-use crate::{Layout, MemoryBudget, Table};
+use crate::{Layout, MemoryBudget, PointColumns, Table, TableOptions, TailValues};
 
 const TYPES: [DataType; 3] = [DataType::BigInt, DataType::BigInt, DataType::TEXT];
 const TEXTS: [&str; 4] = ["", "b", "a text of more than twelve bytes", "another text of more than twelve"];
@@ -124,17 +124,17 @@ enum Step {
 #[derive(Clone, Debug)]
 enum What {
     Insert(Row),
-    Update { record: Index, columns: usize, row: Row },
+    Update { record: Index, columns: usize, row: Row, as_words: bool },
     Delete { record: Index },
     Lock { record: Index, whole: bool },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let row = || [1..5_usize, 0..5_usize, 0..5_usize];
-    let update = (any::<Index>(), 1..8_usize, row());
+    let update = (any::<Index>(), 1..8_usize, row(), any::<bool>());
     let what = prop_oneof![
         4 => row().prop_map(What::Insert),
-        12 => update.prop_map(|(record, columns, row)| What::Update { record, columns, row }),
+        12 => update.prop_map(|(record, columns, row, as_words)| What::Update { record, columns, row, as_words }),
         1 => any::<Index>().prop_map(|record| What::Delete { record }),
         2 => any::<(Index, bool)>().prop_map(|(record, whole)| What::Lock { record, whole }),
     ];
@@ -227,10 +227,10 @@ struct World {
 }
 
 impl World {
-    fn new(layout: Layout, range_records: usize, update_range_records: usize) -> World {
+    fn new(layout: Layout, tail_values: TailValues, range_records: usize, update_range_records: usize) -> World {
         let names = ["a", "b", "c"].into_iter().zip(TYPES);
         let columns = names.map(|(name, data_type)| Column::new(name, data_type)).collect();
-        let options = simple::options(layout, range_records, update_range_records);
+        let options = TableOptions { tail_values, ..simple::options(layout, range_records, update_range_records) };
         let (shelf, budget) = Shelf::with_budget();
         World {
             table: Table::new(Schema::new(columns, &[]).unwrap(), options, budget.clone()),
@@ -367,12 +367,16 @@ impl World {
                 self.note(by, self.records.len() - 1, None, Wrote::Row(Some(*row)));
             }
             What::Update { .. } | What::Delete { .. } | What::Lock { .. } if self.records.is_empty() => {}
-            What::Update { record, columns, row } => {
+            What::Update { record, columns, row, as_words } => {
                 let record = record.index(self.records.len());
                 let cells: Vec<_> =
                     some_of(*columns).into_iter().map(|column| (column, cell(column, row[column]))).collect();
                 let rid = self.records[record].rid;
-                let appended = self.table.append(view, start, rid, Change::Update(&cells));
+                let words = if *as_words { self.append_words(view, start, rid, &cells) } else { None };
+                let appended = match words {
+                    Some(appended) => Ok(appended),
+                    None => self.table.append(view, start, rid, Change::Update(&cells)),
+                };
                 self.note_appended(by, record, appended, |old| {
                     Some(std::array::from_fn(|i| if columns >> i & 1 != 0 { row[i] } else { old[i] }))
                 });
@@ -399,6 +403,23 @@ impl World {
                 }
             }
         }
+    }
+
+    /// Appends a version by the path of words, if that takes it.
+    fn append_words(
+        &self,
+        view: View<'_, Known>,
+        start: u64,
+        rid: Rid,
+        cells: &[(usize, Cell<'_>)],
+    ) -> Option<Appended> {
+        let positions: Vec<usize> = cells.iter().map(|(column, _)| *column).collect();
+        let words = cells.iter().map(|(_, cell)| if let Cell::Word(word) = cell { Some(*word) } else { None });
+        let (words, columns) =
+            (words.collect::<Option<Vec<u64>>>()?, PointColumns::new(self.table.schema(), &positions)?);
+        let guard = &sync::pin();
+        self.table.point(rid).look(guard, &columns, true);
+        self.table.point(rid).append(guard, view, start, &columns, &words)
     }
 
     /// Checks the writer of the newest version, asked in both ways.
@@ -493,12 +514,14 @@ proptest! {
     fn every_snapshot_that_is_kept_reads_as_the_model_says(
         steps in steps(),
         is_row in prop::bool::weighted(0.3),
+        in_columns in prop::bool::weighted(0.3),
         size in 0..3_usize,
     ) {
         let layout = if is_row { Layout::Row } else { Layout::Column };
+        let tail_values = if in_columns { TailValues::InColumns } else { TailValues::InRecords };
         // One tail record a page, or, in the last case, four: then merged records wait in the tail.
         let (range_records, update_range_records) = [(16, 4), (16, 16), (64, 64)][size];
-        let mut world = World::new(layout, range_records, update_range_records);
+        let mut world = World::new(layout, tail_values, range_records, update_range_records);
         for step in &steps {
             world.step(step);
         }

@@ -19,7 +19,7 @@ impl World {
 }
 
 /// A record with versions in base pages, in history and in the tail; all pages have blobs, and are away.
-fn stored(layout: Layout) -> World {
+pub(super) fn stored(layout: Layout) -> World {
     let world = World::with_layout(layout);
     for (column, value) in [(A, 10), (B, 20), (A, 11)] {
         let mut txn = world.begin();
@@ -37,7 +37,7 @@ fn stored(layout: Layout) -> World {
     world
 }
 
-fn evicts(world: &World) {
+pub(super) fn evicts(world: &World) {
     (0..3).for_each(|_| world.evict());
 }
 

@@ -11,6 +11,7 @@ mod eviction;
 mod history;
 mod image;
 mod merging;
+mod points;
 mod tail;
 mod texts;
 mod writing;
@@ -30,8 +31,8 @@ use crate::image::tests::{Blobs, Shelf};
 use crate::record::hold::Hold;
 use crate::value::cell::Cell;
 use crate::{
-    Appended, Change, Kept, Layout, MemoryBudget, Outcome, Outcomes, Projection, Request, Table, TableOptions,
-    Validation, View,
+    Appended, Change, Kept, Layout, MemoryBudget, Outcome, Outcomes, PointColumns, PointHint, Projection, Request,
+    Table, TableOptions, Validation, View,
 };
 
 /// Orders drawn by chance for each model, and as many by priorities.

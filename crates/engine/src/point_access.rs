@@ -1,0 +1,199 @@
+//! What can be known beforehand of reads and writes by key: a table, some of its columns, how their values are stored.
+use lineage::{Cell, PointColumns};
+use types::{DataType, Value};
+
+use crate::error::{Error, Result};
+use crate::table::Table;
+
+/// Columns of a table that are read or written together, of rows that are found by a primary key of one whole number. It is
+/// made once, by [`Table::point_access`], and used by any number of transactions and threads.
+///
+/// Values are passed as words of 64 bits: whole numbers, dates and times as they are, sign-extended; numbers of floating point
+/// by their bits; booleans as 0 and 1; decimals as their digits without the point. [`PointAccess::value`] and
+/// [`PointAccess::word`] translate.
+#[derive(Clone)]
+pub struct PointAccess {
+    pub(crate) table: Table,
+    pub(crate) columns: PointColumns,
+    /// Whether a column of the primary key is among them.
+    pub(crate) has_key: bool,
+    /// The least and the greatest word of each column, as signed numbers; none at all if every word is a value.
+    bounds: Box<[(i64, i64)]>,
+}
+
+impl Table {
+    /// Prepares reads and writes of some columns, by their positions, of rows that are found by key. `None` where rows or
+    /// values are not of that kind, and the general calls are to be used: the primary key is not one whole number, the table
+    /// has more than 64 columns, a column has text or another type of more than eight bytes, or it is named twice.
+    pub fn point_access(&self, columns: &[usize]) -> Result<Option<PointAccess>> {
+        self.data.check_positions(columns.iter().copied())?;
+        let Some(primary_key) = &self.data.primary_key else { return Ok(None) };
+        if !primary_key.is_one_integer(&self.data.schema) {
+            return Ok(None);
+        }
+        let Some(prepared) = PointColumns::new(&self.data.schema, columns) else { return Ok(None) };
+        let mut bounds: Box<[(i64, i64)]> =
+            columns.iter().map(|column| bounds_of(self.data.schema.columns()[*column].data_type)).collect();
+        if bounds.iter().all(|bounds| *bounds == ANY) {
+            bounds = Box::default();
+        }
+        let has_key = primary_key.is_among(columns.iter().copied());
+        Ok(Some(PointAccess { table: self.clone(), columns: prepared, has_key, bounds }))
+    }
+}
+
+impl PointAccess {
+    /// The table.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The positions of the columns in the table.
+    pub fn columns(&self) -> &[usize] {
+        self.columns.positions()
+    }
+
+    fn data_type(&self, at: usize) -> DataType {
+        self.table.data.schema.columns()[self.columns()[at]].data_type
+    }
+
+    /// The value that a word stands for in the column numbered `at` among these.
+    pub fn value(&self, at: usize, word: u64) -> Value {
+        lineage::value_of_cell(Cell::Word(word), self.data_type(at))
+    }
+
+    /// The word of a value of the column numbered `at` among these; `None` if it has not exactly the column's type, or is NULL.
+    pub fn word(&self, at: usize, value: &Value) -> Option<u64> {
+        lineage::word_of_value(value, self.data_type(at))
+    }
+
+    #[inline]
+    pub(crate) fn check_width(&self, len: usize) -> Result<()> {
+        let expected = self.columns().len();
+        if len == expected { Ok(()) } else { Err(self.wrong_width(expected, len)) }
+    }
+
+    #[cold]
+    fn wrong_width(&self, expected: usize, found: usize) -> Error {
+        Error::WrongWidth { table: self.table.data.name.to_string(), expected, found }
+    }
+
+    /// Refuses words that are no values of their columns.
+    #[inline]
+    pub(crate) fn check_words(&self, words: &[u64]) -> Result<()> {
+        self.check_width(words.len())?;
+        for (at, ((least, greatest), word)) in self.bounds.iter().zip(words).enumerate() {
+            if !(*least..=*greatest).contains(&(*word as i64)) {
+                return Err(self.bad_word(at, *word));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a row whose key is not among its words, or another one.
+    pub(crate) fn check_key(&self, key: i64, words: &[u64]) -> Result<()> {
+        let position = self.table.data.primary_key()?.columns[0];
+        match self.columns().iter().zip(words).find(|(column, _)| **column == position) {
+            Some((_, word)) if *word as i64 == key => Ok(()),
+            Some((_, word)) => Err(self.bad_word_of(position, *word)),
+            None => {
+                let column = self.table.data.schema.columns()[position].name.clone();
+                Err(Error::NullInColumn { table: self.table.data.name.to_string(), column })
+            }
+        }
+    }
+
+    #[cold]
+    fn bad_word(&self, at: usize, word: u64) -> Error {
+        self.bad_word_of(self.columns()[at], word)
+    }
+
+    fn bad_word_of(&self, position: usize, word: u64) -> Error {
+        let column = &self.table.data.schema.columns()[position];
+        Error::BadValue {
+            table: self.table.data.name.to_string(),
+            column: column.name.clone(),
+            data_type: column.data_type,
+            value: (word as i64).to_string(),
+        }
+    }
+}
+
+const ANY: (i64, i64) = (i64::MIN, i64::MAX);
+
+/// The least and the greatest word of a type that is stored as a word.
+fn bounds_of(data_type: DataType) -> (i64, i64) {
+    match data_type {
+        DataType::Boolean => (0, 1),
+        DataType::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        DataType::Integer | DataType::Date => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        DataType::Real => (0, i64::from(u32::MAX)),
+        DataType::Decimal { precision, .. } => {
+            let greatest = 10_i64.saturating_pow(u32::from(precision)) - 1;
+            (-greatest, greatest)
+        }
+        _ => ANY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Column, Decimal, Schema};
+
+    use super::*;
+    use crate::Database;
+
+    #[test]
+    fn words_beyond_a_type_are_refused() {
+        let types = [
+            DataType::Integer,
+            DataType::Boolean,
+            DataType::SmallInt,
+            DataType::Real,
+            DataType::Double,
+            DataType::Decimal { precision: 3, scale: 1 },
+        ];
+        let column = |(at, data_type): (usize, DataType)| Column::new(format!("c{at}"), data_type);
+        let columns = types.into_iter().enumerate().map(column).collect();
+        let table = Database::in_memory().create_table("t", Schema::new(columns, &["c0"]).unwrap()).unwrap();
+        let access = table.point_access(&[0, 1, 2, 3, 4, 5]).unwrap().unwrap();
+        let values = [
+            Value::Integer(-7),
+            Value::Boolean(true),
+            Value::SmallInt(i16::MIN),
+            Value::Real(-0.5),
+            Value::Double(f64::NEG_INFINITY),
+            Value::Decimal(Decimal { unscaled: -999, scale: 1 }),
+        ];
+        let words: Vec<u64> = values.iter().enumerate().map(|(at, value)| access.word(at, value).unwrap()).collect();
+        access.check_words(&words).unwrap();
+        assert!(values.iter().zip(&words).enumerate().all(|(at, (value, word))| access.value(at, *word) == *value));
+        let too_much: [i64; 6] = [1 << 31, 2, i64::from(i16::MIN) - 1, 1 << 32, 0, -1000];
+        for (at, word) in too_much.into_iter().enumerate().filter(|(at, _)| *at != 4) {
+            let mut words = words.clone();
+            words[at] = word as u64;
+            assert!(matches!(access.check_words(&words), Err(Error::BadValue { .. })), "{word} in column {at}");
+        }
+        assert!(matches!(access.check_words(&words[1..]), Err(Error::WrongWidth { expected: 6, found: 5, .. })));
+    }
+
+    #[test]
+    fn what_is_not_of_the_kind_has_none() {
+        let db = Database::in_memory();
+        let made = |name: &str, types: &[DataType], key: &[&str]| {
+            let column = |(at, data_type): (usize, &DataType)| Column::new(format!("c{at}"), *data_type);
+            let columns = types.iter().enumerate().map(column).collect();
+            db.create_table(name, Schema::new(columns, key).unwrap()).unwrap()
+        };
+        let table = made("t", &[DataType::BigInt, DataType::TEXT], &["c0"]);
+        assert!(table.point_access(&[0]).unwrap().is_some() && table.point_access(&[]).unwrap().is_some());
+        assert!(table.point_access(&[1]).unwrap().is_none() && table.point_access(&[0, 0]).unwrap().is_none());
+        assert!(matches!(table.point_access(&[2]), Err(Error::NoSuchColumn { .. })));
+        assert!(made("no_key", &[DataType::BigInt], &[]).point_access(&[0]).unwrap().is_none());
+        assert!(made("text_key", &[DataType::TEXT, DataType::BigInt], &["c0"]).point_access(&[1]).unwrap().is_none());
+        let two = made("two", &[DataType::BigInt, DataType::BigInt], &["c0", "c1"]);
+        assert!(two.point_access(&[1]).unwrap().is_none());
+        let wide = made("wide", &[DataType::BigInt; 65], &["c0"]);
+        assert!(wide.point_access(&[1]).unwrap().is_none());
+    }
+}

@@ -1,0 +1,353 @@
+//! Statements by a primary key of one whole number, several together, on values as words.
+//!
+//! Most rows are found and changed in few instructions, and what they mostly wait for is memory. So the statements of a group go
+//! through the same steps side by side, each of which asks for the memory that the next one reads, and are then done in their
+//! order:
+//!
+//! ```text
+//! slots of the index -> its nodes -> Indirection words -> newest versions, or base values -> done
+//! ```
+//!
+//! What is not common (see `lineage::Point`) is done the general way, one statement at a time: rows whose newest version others
+//! have written or locked, keys that several records have had, columns of secondary indexes or of the key, share locks. The
+//! general way may wait, so nothing is pinned then, and the rest of the group is looked at anew.
+use std::sync::Arc;
+
+use lineage::{Cell, Change, Point, PointHint};
+use smallvec::SmallVec;
+use sync::Guard;
+use types::{Rid, Snapshot};
+
+use super::{Transaction, Written};
+use crate::error::Result;
+use crate::isolation::{Isolation, LockStrength};
+use crate::point_access::PointAccess;
+use crate::redo;
+use crate::row::check_cells;
+use crate::table::{Table, TableData};
+
+/// Statements that go through the steps together: more would not fit the processor's buffers for what it waits for.
+const AT_ONCE: usize = 16;
+
+/// What to do with the row of a key. Words come and go in the order of the access's columns.
+#[derive(Debug)]
+pub enum PointAction<'a> {
+    /// Put the row's words here. That of a NULL is left as it is.
+    Read(&'a mut [u64]),
+    /// Set the row's columns to these words.
+    Update(&'a [u64]),
+    /// Insert a row with these words, the key's among them, and NULL in the other columns.
+    Insert(&'a [u64]),
+    /// The first if there is such a row, else the second.
+    Upsert(&'a [u64]),
+    /// Delete the row.
+    Delete,
+}
+
+/// One statement of a group.
+pub struct PointStatement<'a> {
+    /// The row's key.
+    pub key: i64,
+    /// Its table and columns.
+    pub access: &'a PointAccess,
+    /// What to do.
+    pub action: PointAction<'a>,
+    /// Afterwards: whether there was such a row.
+    pub is_found: bool,
+    /// Afterwards: which of the words read are NULL, a bit each.
+    pub nulls: u64,
+}
+
+impl<'a> PointStatement<'a> {
+    /// A statement that is still to be run.
+    #[inline]
+    pub fn new(access: &'a PointAccess, key: i64, action: PointAction<'a>) -> Self {
+        PointStatement { key, access, action, is_found: false, nulls: 0 }
+    }
+
+    /// Whether it may be done as words.
+    #[inline]
+    fn is_of_words(&self) -> bool {
+        match self.action {
+            PointAction::Read(_) => true,
+            PointAction::Update(_) | PointAction::Upsert(_) => !self.access.has_key,
+            PointAction::Insert(_) | PointAction::Delete => false,
+        }
+    }
+
+    #[inline]
+    fn is_read(&self) -> bool {
+        matches!(self.action, PointAction::Read(_))
+    }
+
+    #[inline]
+    fn check(&self) -> Result<()> {
+        match &self.action {
+            PointAction::Read(out) => self.access.check_width(out.len()),
+            PointAction::Update(words) => self.access.check_words(words),
+            PointAction::Insert(words) | PointAction::Upsert(words) => {
+                self.access.check_words(words)?;
+                self.access.check_key(self.key, words)
+            }
+            PointAction::Delete => Ok(()),
+        }
+    }
+}
+
+impl Transaction {
+    /// Reads the columns of the row with this key as words; `None` if there is no such row, else which of them are NULL, a bit each.
+    #[inline]
+    pub fn get_words(&mut self, access: &PointAccess, key: i64, out: &mut [u64]) -> Result<Option<u64>> {
+        let mut statement = [PointStatement::new(access, key, PointAction::Read(out))];
+        self.run_points(&mut statement)?;
+        Ok(statement[0].is_found.then_some(statement[0].nulls))
+    }
+
+    /// Sets the columns of the row with this key; returns whether there is one.
+    #[inline]
+    pub fn update_words(&mut self, access: &PointAccess, key: i64, words: &[u64]) -> Result<bool> {
+        let mut statement = [PointStatement::new(access, key, PointAction::Update(words))];
+        self.run_points(&mut statement)?;
+        Ok(statement[0].is_found)
+    }
+
+    /// Runs statements by key one after the other, waiting for their memory together. What each does is what the
+    /// general calls do ([`Transaction::read`], [`Transaction::update_columns`], and so on), at every level of isolation.
+    ///
+    /// ```
+    /// use engine::{Column, DataType, Database, PointAction, PointStatement, Schema};
+    ///
+    /// let db = Database::in_memory();
+    /// let columns = vec![Column::new("id", DataType::BigInt), Column::new("balance", DataType::BigInt)];
+    /// let accounts = db.create_table("accounts", Schema::new(columns, &["id"])?)?;
+    /// let row = accounts.point_access(&[0, 1])?.expect("keys and values are whole numbers");
+    /// let balance = accounts.point_access(&[1])?.expect("as above");
+    ///
+    /// let mut transaction = db.begin()?;
+    /// transaction.run_points(&mut [
+    ///     PointStatement::new(&row, 1, PointAction::Insert(&[1, 70])),
+    ///     PointStatement::new(&row, 2, PointAction::Insert(&[2, 30])),
+    /// ])?;
+    /// transaction.commit()?;
+    ///
+    /// let mut transaction = db.begin()?;
+    /// let (mut first, mut second) = ([0], [0]);
+    /// transaction.run_points(&mut [
+    ///     PointStatement::new(&balance, 1, PointAction::Read(&mut first)),
+    ///     PointStatement::new(&balance, 2, PointAction::Read(&mut second)),
+    /// ])?;
+    /// transaction.update_words(&balance, 1, &[first[0] + second[0]])?;
+    /// assert_eq!(transaction.get_words(&balance, 1, &mut first)?, Some(0), "no NULL");
+    /// assert_eq!(first, [100]);
+    /// # Ok::<(), engine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the general calls. The statements before the one that failed are done, the others are not.
+    pub fn run_points(&mut self, statements: &mut [PointStatement<'_>]) -> Result<()> {
+        let mut left = statements;
+        while let Some(first) = left.first() {
+            let table = &first.access.table;
+            let same = |statement: &&PointStatement<'_>| Arc::ptr_eq(&statement.access.table.data, &table.data);
+            let count = left.iter().take(AT_ONCE).take_while(same).count();
+            let (group, others) = left.split_at_mut(count);
+            self.run_group(table, group)?;
+            left = others;
+        }
+        Ok(())
+    }
+
+    /// Statements on one table, at most as many as go together.
+    fn run_group(&mut self, table: &Table, statements: &mut [PointStatement<'_>]) -> Result<()> {
+        self.check_readable(table)?;
+        statements.iter().try_for_each(PointStatement::check)?;
+        if !statements.iter().all(PointStatement::is_read) {
+            self.check_writable(table)?;
+            self.anchor.check_memory_of(&table.data)?;
+        }
+        let mut done = 0;
+        while done < statements.len() {
+            let left = &mut statements[done..];
+            let of_words = left.iter().take_while(|statement| statement.is_of_words()).count();
+            done += self.run_words(table, &mut left[..of_words])?;
+            if !self.redo.is_empty() {
+                self.pass_redo_on()?;
+            }
+            if let Some(statement) = statements.get_mut(done) {
+                self.run_otherwise(table, statement)?;
+                done += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs statements up to one that is not common, and returns how many.
+    #[inline]
+    fn run_words(&mut self, table: &Table, statements: &mut [PointStatement<'_>]) -> Result<usize> {
+        let data = &table.data;
+        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(0) };
+        if statements.is_empty() || data.has_changed_keys() {
+            return Ok(0);
+        }
+        let guard = &sync::pin();
+        let (mut keys, mut rids) = ([0_u64; AT_ONCE], [None::<Rid>; AT_ONCE]);
+        for (key, statement) in keys.iter_mut().zip(&*statements) {
+            *key = word_of_key(statement.key);
+        }
+        index.newest_few(&keys[..statements.len()], guard, &mut rids);
+        let mut points = SmallVec::<[Option<Point<'_>>; AT_ONCE]>::new();
+        for rid in &rids[..statements.len()] {
+            let point = rid.map(|rid| data.storage.point(rid));
+            point.into_iter().for_each(Point::prefetch);
+            points.push(point);
+        }
+        let mut hints = SmallVec::<[Option<PointHint<'_>>; AT_ONCE]>::new();
+        for (point, statement) in points.iter().zip(&*statements) {
+            hints.push(point.map(|point| point.look(guard, &statement.access.columns, !statement.is_read())));
+        }
+        for (at, statement) in statements.iter_mut().enumerate() {
+            let (Some(rid), Some(point), Some(hint)) = (rids[at], points[at], &hints[at]) else { return Ok(at) };
+            let access = statement.access;
+            let is_done = match &mut statement.action {
+                PointAction::Read(out) => match self.read_point(guard, data, (rid, point), hint, access, out)? {
+                    Some(nulls) => {
+                        statement.nulls = nulls;
+                        true
+                    }
+                    None => false,
+                },
+                PointAction::Update(words) | PointAction::Upsert(words) => {
+                    self.update_point(guard, data, (rid, point), access, words)?
+                }
+                PointAction::Insert(_) | PointAction::Delete => false,
+            };
+            if !is_done {
+                return Ok(at);
+            }
+            statement.is_found = true;
+        }
+        Ok(statements.len())
+    }
+
+    #[inline]
+    fn read_point(
+        &self,
+        guard: &Guard,
+        data: &Arc<TableData>,
+        (rid, point): (Rid, Point<'_>),
+        hint: &PointHint<'_>,
+        access: &PointAccess,
+        out: &mut [u64],
+    ) -> Result<Option<u64>> {
+        if self.options.isolation != Isolation::Snapshot || self.seen.is_some() {
+            return self.read_point_noted(guard, data, (rid, point), hint, access, out);
+        }
+        let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
+        Ok(point.read(guard, view, hint, &access.columns, out)?)
+    }
+
+    /// The same for transactions that take a snapshot for each read, or note what they read or see.
+    #[inline(never)]
+    fn read_point_noted(
+        &self,
+        guard: &Guard,
+        data: &Arc<TableData>,
+        (rid, point): (Rid, Point<'_>),
+        hint: &PointHint<'_>,
+        access: &PointAccess,
+        out: &mut [u64],
+    ) -> Result<Option<u64>> {
+        let glance = self.glance();
+        let view = self.transactions().view(glance.snapshot);
+        let nulls = point.read(guard, view, hint, &access.columns, out)?;
+        if nulls.is_some() {
+            self.saw_version(data, rid, glance.snapshot.at);
+            self.reads.iter().for_each(|reads| reads.note_record(data, rid));
+        }
+        Ok(nulls)
+    }
+
+    /// Appends a version if nobody is in the way and nothing but the row is concerned.
+    #[inline]
+    fn update_point(
+        &mut self,
+        guard: &Guard,
+        data: &Arc<TableData>,
+        (rid, point): (Rid, Point<'_>),
+        access: &PointAccess,
+        words: &[u64],
+    ) -> Result<bool> {
+        if data.share_locks.are_any() || data.indexes.has_among(guard, access.columns()) {
+            return Ok(false);
+        }
+        let start = self.start()?;
+        let view = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
+        let Some(appended) = point.append(guard, view, start, &access.columns, words) else { return Ok(false) };
+        // As everywhere, a writer looks for sharers once its version is there.
+        if self.sharer(data, rid, LockStrength::NoKeyUpdate).is_some() {
+            self.give_way(data, rid, appended);
+            return Ok(false);
+        }
+        self.saw_version(data, rid, types::Timestamp::MAX);
+        if self.anchor.log.is_some() {
+            redo::put_words(&mut self.redo, data.id, rid, access.columns(), words);
+        }
+        let table = self.position(data);
+        self.written.push(Written::Versions { table, rid, appended });
+        self.note_crowd(data, table, (rid, appended));
+        Ok(true)
+    }
+
+    /// The general way.
+    #[inline(never)]
+    fn run_otherwise(&mut self, table: &Table, statement: &mut PointStatement<'_>) -> Result<()> {
+        let (data, access) = (&table.data, statement.access);
+        let key = data.primary_key()?.key(&[Cell::Word(statement.key as u64)]);
+        let cells_of = |words: &[u64]| -> SmallVec<[(usize, Cell<'static>); 8]> {
+            access.columns().iter().zip(words).map(|(column, word)| (*column, Cell::Word(*word))).collect()
+        };
+        statement.is_found = match &mut statement.action {
+            PointAction::Read(out) => {
+                let nulls = self.read_key(data, key, access.columns(), |cells| {
+                    let mut nulls = 0;
+                    for (i, (out, cell)) in out.iter_mut().zip(cells).enumerate() {
+                        match cell {
+                            Cell::Word(word) => *out = *word,
+                            Cell::Null | Cell::Bytes(_) => nulls |= 1 << i,
+                        }
+                    }
+                    nulls
+                })?;
+                statement.nulls = nulls.unwrap_or(0);
+                nulls.is_some()
+            }
+            PointAction::Update(words) => self.change_by_key(data, key, Change::Update(&cells_of(words)))?,
+            PointAction::Delete => self.change_by_key(data, key, Change::Delete)?,
+            PointAction::Upsert(words) => {
+                let is_found = self.change_by_key(data, key, Change::Update(&cells_of(words)))?;
+                if !is_found {
+                    self.insert_words(data, access, words)?;
+                }
+                is_found
+            }
+            PointAction::Insert(words) => {
+                self.insert_words(data, access, words)?;
+                false
+            }
+        };
+        Ok(())
+    }
+
+    fn insert_words(&mut self, data: &Arc<TableData>, access: &PointAccess, words: &[u64]) -> Result<()> {
+        let mut cells: SmallVec<[Cell<'_>; 16]> = SmallVec::from_elem(Cell::Null, data.schema.columns().len());
+        access.columns().iter().zip(words).for_each(|(column, word)| cells[*column] = Cell::Word(*word));
+        check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
+        self.insert_cells(data, &cells, None).map(drop)
+    }
+}
+
+/// The word of a whole number in an index, where words have the order of what they stand for.
+#[inline]
+fn word_of_key(key: i64) -> u64 {
+    key as u64 ^ 1 << 63
+}

@@ -1,0 +1,356 @@
+//! Tail records as they lie in their page, and how they are read.
+use sync::atomic::{AtomicU64, Ordering};
+use sync::zeroed_atomics;
+
+use super::{TailPage, TailPages};
+use crate::page::options::TailValues;
+use crate::page::text::TextCell;
+use crate::page::wide::WideValues;
+use crate::value::cell::Cell;
+use crate::value::column_set::ColumnSet;
+use crate::value::kind::Kind;
+
+pub(super) const SETS: usize = 3;
+pub(super) const EXPLICIT: usize = 0;
+pub(super) const EVER: usize = 1;
+pub(super) const NULLS: usize = 2;
+
+const START: usize = 0;
+const LINK: usize = 1;
+const RESET: usize = 2;
+const FIRST_SET: usize = 3;
+/// Words before the values.
+const HEAD: usize = FIRST_SET + SETS;
+
+/// Words of a cache line.
+const LINE: usize = 8;
+
+/// In the link: the previous version's number stands above the slot, that above the kind.
+const PREV_SHIFT: u32 = 24;
+const SLOT_SHIFT: u32 = 8;
+
+/// The records of a page: meta-data, and values of the first columns, see [`super`].
+pub(super) struct Records {
+    words: Box<[AtomicU64]>,
+    /// The first word that begins a cache line.
+    first: usize,
+    shape: RecordShape,
+}
+
+/// How much of a table's records lies together.
+#[derive(Clone, Copy)]
+pub(super) struct RecordShape {
+    /// log2 of the words of a record
+    bits: u32,
+    /// how many columns have their values there
+    pub(super) values: usize,
+}
+
+impl RecordShape {
+    /// That of tables with so many columns.
+    pub(super) fn new(columns: usize, values: TailValues) -> RecordShape {
+        let columns = if values == TailValues::InRecords { columns } else { 0 };
+        let words = if HEAD + columns <= LINE { LINE } else { 2 * LINE };
+        RecordShape { bits: words.trailing_zeros(), values: columns.min(words - HEAD) }
+    }
+}
+
+impl Records {
+    /// Zeros for `len` records.
+    pub(super) fn new(len: usize, shape: RecordShape) -> Records {
+        let words = zeroed_atomics((len << shape.bits) + LINE - 1);
+        let lines = LINE * size_of::<u64>();
+        let first = words.as_ptr().addr().wrapping_neg() % lines / size_of::<u64>();
+        Records { words, first, shape }
+    }
+
+    /// How many columns have their values here.
+    #[inline]
+    pub(super) fn values(&self) -> usize {
+        self.shape.values
+    }
+
+    /// Bytes of memory, but for what precedes the first cache line.
+    pub(super) fn bytes(&self) -> usize {
+        (self.words.len() + 1 - LINE) * size_of::<u64>()
+    }
+
+    /// The record at `at`.
+    #[inline]
+    pub(super) fn place(&self, at: usize) -> Place<'_> {
+        let words = &self.words[self.first + (at << self.shape.bits)..][..HEAD + self.shape.values];
+        let (head, values) = words.split_first_chunk().expect("a record is longer than its head");
+        Place { head, values }
+    }
+}
+
+/// The words of one record.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'p> {
+    head: &'p [AtomicU64; HEAD],
+    values: &'p [AtomicU64],
+}
+
+impl<'p> Place<'p> {
+    #[inline]
+    pub(super) fn start(self) -> &'p AtomicU64 {
+        &self.head[START]
+    }
+
+    #[inline]
+    pub(super) fn set(self, set: usize) -> &'p AtomicU64 {
+        &self.head[FIRST_SET + set]
+    }
+
+    /// The value of a column that has its place here.
+    #[inline]
+    pub(super) fn value(self, column: usize) -> Option<&'p AtomicU64> {
+        self.values.get(column)
+    }
+
+    /// Begins to write the record.
+    #[inline]
+    pub(super) fn link(self, prev: u64, slot: usize, kind: Kind) {
+        debug_assert_eq!(self.start().load(Ordering::Relaxed), 0, "a tail record is written once");
+        debug_assert!(prev >> (u64::BITS - PREV_SHIFT) == 0 && slot >> (PREV_SHIFT - SLOT_SHIFT) == 0);
+        self.head[LINK].store(prev << PREV_SHIFT | (slot as u64) << SLOT_SHIFT | kind as u64, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn reset_at(self, reset: u64) {
+        self.head[RESET].store(reset, Ordering::Relaxed);
+    }
+
+    /// Takes over the values of a record of the same table.
+    #[inline]
+    pub(super) fn copy_values(self, from: Place<'_>) {
+        for (to, from) in self.values.iter().zip(from.values) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// Ends writing: everything else is seen by those who see this.
+    #[inline]
+    pub(super) fn publish(self, start: u64) {
+        self.start().store(start, Ordering::Release);
+    }
+}
+
+/// A written tail record. The caller has seen it published: by an acquire load of its Start Time or of a chain to it.
+#[derive(Clone, Copy)]
+pub struct TailRecord<'g> {
+    pages: &'g TailPages,
+    page: &'g TailPage,
+    place: Place<'g>,
+    at: usize,
+    /// its number
+    pub sequence: u64,
+}
+
+impl<'g> TailRecord<'g> {
+    #[inline]
+    pub(super) fn new(pages: &'g TailPages, page: &'g TailPage, at: usize, sequence: u64) -> Self {
+        TailRecord { pages, page, place: page.records.place(at), at, sequence }
+    }
+
+    #[inline]
+    pub(super) fn page(&self) -> &'g TailPage {
+        self.page
+    }
+
+    #[inline]
+    pub(super) fn place(&self) -> Place<'g> {
+        self.place
+    }
+
+    /// Its Start Time word.
+    #[inline]
+    pub fn start(&self) -> &'g AtomicU64 {
+        self.place.start()
+    }
+
+    /// The number of the previous version, 0 = the base record.
+    #[inline]
+    pub fn prev(&self) -> u64 {
+        self.place.head[LINK].load(Ordering::Relaxed) >> PREV_SHIFT
+    }
+
+    /// Columns that were updated up to this version and have no value here have not changed after this number.
+    #[inline]
+    pub fn reset(&self) -> u64 {
+        self.place.head[RESET].load(Ordering::Relaxed)
+    }
+
+    /// The slot of its base record.
+    #[inline]
+    pub fn slot(&self) -> usize {
+        usize::from((self.place.head[LINK].load(Ordering::Relaxed) >> SLOT_SHIFT) as u16)
+    }
+
+    /// What it is.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        match self.place.head[LINK].load(Ordering::Relaxed) as u8 {
+            0 => Kind::Update,
+            1 => Kind::Snapshot,
+            2 => Kind::Delete,
+            3 => Kind::Lock,
+            _ => Kind::ValuesLock,
+        }
+    }
+
+    /// The columns that have a value here.
+    #[inline]
+    pub fn explicit(&self) -> ColumnSet {
+        self.set(EXPLICIT)
+    }
+
+    /// The columns that were updated up to this version.
+    #[inline]
+    pub fn ever(&self) -> ColumnSet {
+        self.set(EVER)
+    }
+
+    /// Whether `column` has a value here.
+    #[inline]
+    pub fn is_explicit(&self, column: usize) -> bool {
+        self.has(EXPLICIT, column)
+    }
+
+    /// Whether `column` was updated up to this version.
+    #[inline]
+    pub fn was_ever_updated(&self, column: usize) -> bool {
+        self.has(EVER, column)
+    }
+
+    /// Whether the value of an explicit column is NULL.
+    #[inline]
+    pub(crate) fn is_null(&self, column: usize) -> bool {
+        self.has(NULLS, column)
+    }
+
+    /// The value of an explicit column.
+    #[inline]
+    pub fn cell(&self, column: usize) -> Cell<'g> {
+        debug_assert!(self.is_explicit(column));
+        self.cell_unless(self.has(NULLS, column), column)
+    }
+
+    /// The value of an explicit column of text, for a merge.
+    pub(crate) fn text(&self, column: usize) -> TextCell<'g> {
+        debug_assert!(self.is_explicit(column) && self.pages.wide[column]);
+        match WideValues::id(self.word(column)) {
+            _ if self.has(NULLS, column) => TextCell::Null,
+            Some(id) => TextCell::Known(self.page.values.texts(), id),
+            None => TextCell::of(self.cell(column)),
+        }
+    }
+
+    /// Which of these columns (of the first 64, a bit each) are explicit here.
+    #[inline]
+    pub(crate) fn explicit_among(&self, columns: u64) -> u64 {
+        self.set_word(EXPLICIT, 0) & columns
+    }
+
+    /// Asks for the record's meta-data.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.place.head.iter().take(1).for_each(|start| sync::prefetch(std::ptr::from_ref(start)));
+    }
+
+    /// Asks for the values of some columns.
+    #[inline]
+    pub(crate) fn prefetch_values(&self, columns: &[usize]) {
+        self.prefetch_inline();
+        let values = self.place.values.len();
+        let spilled = columns.iter().filter(|column| **column >= values);
+        spilled.for_each(|column| self.page.words.prefetch(*column - values, self.at));
+    }
+
+    /// Asks for the values that lie behind the meta-data.
+    #[inline]
+    pub(crate) fn prefetch_inline(&self) {
+        self.place.values.last().into_iter().for_each(|value| sync::prefetch(std::ptr::from_ref(value)));
+    }
+
+    /// The record's sets of columns, loaded once; `None` if the table has more columns than a word has bits.
+    #[inline]
+    pub(crate) fn few(&self) -> Option<FewColumns<'g>> {
+        let word = |set| self.set_word(set, 0);
+        (self.pages.set_words == 1).then(|| FewColumns {
+            record: *self,
+            explicit: word(EXPLICIT),
+            ever: word(EVER),
+            nulls: word(NULLS),
+        })
+    }
+
+    #[inline]
+    fn cell_unless(&self, is_null: bool, column: usize) -> Cell<'g> {
+        if is_null {
+            return Cell::Null;
+        }
+        let word = self.word(column);
+        if self.pages.wide[column] {
+            // SAFETY: `write` got the word for this column from this page's values, and this record is published.
+            Cell::Bytes(unsafe { self.page.values.get(column, word) })
+        } else {
+            Cell::Word(word)
+        }
+    }
+
+    /// The word of a column, as it is stored.
+    #[inline]
+    pub(crate) fn word(&self, column: usize) -> u64 {
+        self.page.load(self.place, column, self.at)
+    }
+
+    /// Explicit columns, columns updated so far and NULLs, of the first 64, a bit each.
+    #[inline]
+    pub(crate) fn sets(&self) -> (u64, u64, u64) {
+        (self.set_word(EXPLICIT, 0), self.set_word(EVER, 0), self.set_word(NULLS, 0))
+    }
+
+    #[inline]
+    pub(super) fn set_word(&self, set: usize, i: usize) -> u64 {
+        match i {
+            0 => self.place.set(set).load(Ordering::Relaxed),
+            _ => self.page.sets[self.pages.set_place(self.at, set, i)].load(Ordering::Relaxed),
+        }
+    }
+
+    #[inline]
+    fn has(&self, set: usize, column: usize) -> bool {
+        self.set_word(set, column / 64) & 1 << (column % 64) != 0
+    }
+
+    #[inline]
+    fn set(&self, set: usize) -> ColumnSet {
+        let mut columns = ColumnSet::EMPTY;
+        (0..self.pages.set_words).for_each(|i| columns.insert_word(i, self.set_word(set, i)));
+        columns
+    }
+}
+
+/// A tail record of a table with at most 64 columns.
+pub(crate) struct FewColumns<'g> {
+    record: TailRecord<'g>,
+    explicit: u64,
+    ever: u64,
+    nulls: u64,
+}
+
+impl<'g> FewColumns<'g> {
+    /// The value of a column, if it is explicit.
+    #[inline]
+    pub(crate) fn explicit(&self, column: usize) -> Option<Cell<'g>> {
+        let is_in = |set: u64| set >> column & 1 != 0;
+        is_in(self.explicit).then(|| self.record.cell_unless(is_in(self.nulls), column))
+    }
+
+    /// Whether the column was updated up to this version.
+    #[inline]
+    pub(crate) fn was_ever_updated(&self, column: usize) -> bool {
+        self.ever >> column & 1 != 0
+    }
+}

@@ -1,0 +1,256 @@
+//! Reading and writing a few columns of one record as words: what a short transaction mostly does, with everything known
+//! beforehand that can be, and in few instructions.
+//!
+//! The word paths decide the common case and leave every other to `read` and `write`, so that what a version means is said there
+//! alone. A read is common where the record's newest version is an update that the snapshot sees by one compare, or the reader's
+//! own, and has the columns or leaves them to the base pages; or where there is nothing but the base record. A write is
+//! common where the newest version is such a one, or the base record, and all pages of the range have come equally far.
+//!
+//! Several records are looked at together, so that their memory is waited for together:
+//!
+//! ```text
+//! prefetch    asks for the Indirection word of each
+//! look        loads pages and Indirection words, asks for the newest version or for the base values of each: a hint
+//! read        if the Indirection word is still what the hint says, goes on from there; else from the start
+//! ```
+//!
+//! A hint may be old. Its pages were loaded before the Indirection word was looked at for the last time, as in every
+//! read (see `read`), so whatever they have merged in is on the chain that the word starts; and what it points to stays in
+//! memory as long as the guard. Pages that were evicted since are read back like any other.
+use smallvec::SmallVec;
+use sync::Guard;
+use sync::atomic::Ordering;
+use types::Schema;
+
+use crate::memory::source::PageError;
+use crate::page::base::{MetaPage, Pages};
+use crate::page::tail::TailRecord;
+use crate::record::range::{LATCH, Range};
+use crate::record::view::{Outcomes, View};
+use crate::value::cell::{Cell, is_wide};
+use crate::value::kind::Kind;
+
+mod append;
+
+/// The most columns of a table that is read and written as words: as many as a word has bits.
+const COLUMNS_MAX: usize = 64;
+
+/// Columns of a table that are read or written together. All of them are stored as words.
+#[derive(Clone, Debug)]
+pub struct PointColumns {
+    positions: Box<[usize]>,
+    /// the same, a bit each
+    mask: u64,
+}
+
+impl PointColumns {
+    /// These columns, by their positions; `None` if one is stored as bytes, is not there or is named twice, or the table has
+    /// more than 64 columns.
+    pub fn new(schema: &Schema, positions: &[usize]) -> Option<PointColumns> {
+        let columns = schema.columns();
+        let mut mask = 0_u64;
+        for position in positions {
+            let column = columns.get(*position).filter(|column| !is_wide(column.data_type))?;
+            debug_assert!(!is_wide(column.data_type));
+            if columns.len() > COLUMNS_MAX || mask >> position & 1 != 0 {
+                return None;
+            }
+            mask |= 1 << position;
+        }
+        Some(PointColumns { positions: positions.into(), mask })
+    }
+
+    /// Their positions.
+    #[inline]
+    pub fn positions(&self) -> &[usize] {
+        &self.positions
+    }
+}
+
+/// Where a record is.
+#[derive(Clone, Copy)]
+pub struct Point<'t> {
+    range: &'t Range,
+    slot: usize,
+}
+
+/// What was found when a record's memory was asked for.
+#[derive(Clone, Copy)]
+pub struct PointHint<'g> {
+    pages: &'g Pages,
+    newest: u64,
+    /// The newest version, where it is in the tail.
+    record: Option<TailRecord<'g>>,
+}
+
+#[cfg(test)]
+impl PointHint<'_> {
+    /// A hint as it might have been before the newest version came.
+    pub(crate) fn of_another_version(self) -> Self {
+        PointHint { newest: self.newest + 1, record: None, ..self }
+    }
+}
+
+impl<'t> Point<'t> {
+    #[inline]
+    pub(crate) fn new(range: &'t Range, slot: usize) -> Point<'t> {
+        Point { range, slot }
+    }
+
+    /// Asks for the record's Indirection word.
+    #[inline]
+    pub fn prefetch(self) {
+        sync::prefetch(std::ptr::from_ref(&self.range.indirection[self.slot]));
+    }
+
+    /// Asks for what the Indirection word leads to: the newest version, or the base values of these columns; with
+    /// `for_update` also for what a writer looks at.
+    #[inline]
+    pub fn look<'g>(self, guard: &'g Guard, columns: &PointColumns, for_update: bool) -> PointHint<'g>
+    where
+        't: 'g,
+    {
+        self.range.look(guard, self.slot, columns, for_update)
+    }
+
+    /// Puts the words of `columns` of the version that `view` sees into `out`, in their order. Tells which of them are NULL, a bit
+    /// each in the same order, or `None` where the view sees no record.
+    #[inline]
+    pub fn read<O: Outcomes>(
+        self,
+        guard: &Guard,
+        view: View<'_, O>,
+        hint: &PointHint<'_>,
+        columns: &PointColumns,
+        out: &mut [u64],
+    ) -> Result<Option<u64>, PageError> {
+        match self.range.read_words(guard, view, self.slot, hint, columns, out)? {
+            Some(nulls) => Ok(Some(nulls)),
+            None => self.range.read_words_otherwise(guard, view, self.slot, columns, out),
+        }
+    }
+}
+
+impl Range {
+    #[inline]
+    fn look<'g>(&'g self, guard: &'g Guard, slot: usize, columns: &PointColumns, for_update: bool) -> PointHint<'g> {
+        let pages = self.pages.load(guard);
+        let part = self.part_of(slot);
+        let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        if newest > pages.floor[part] {
+            let record = self.parts[part].tails.get(guard, newest);
+            if let Some(record) = &record {
+                record.prefetch();
+                record.prefetch_values(&columns.positions);
+            }
+            return PointHint { pages, newest, record };
+        }
+        // A writer needs the old values of columns that nobody has updated yet.
+        for column in &columns.positions {
+            pages.columns[*column].prefetch(guard, *column, slot);
+        }
+        if for_update && let MetaPage::Base(meta) = &pages.meta {
+            meta.prefetch_updates(guard, slot);
+        }
+        PointHint { pages, newest, record: None }
+    }
+
+    /// The common cases; `None` where there is more to it.
+    #[inline]
+    fn read_words<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        slot: usize,
+        hint: &PointHint<'_>,
+        columns: &PointColumns,
+        out: &mut [u64],
+    ) -> Result<Option<u64>, PageError> {
+        let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        if newest != hint.newest {
+            return Ok(None);
+        }
+        let (pages, part) = (hint.pages, self.part_of(slot));
+        let Some(record) = &hint.record else {
+            if newest > pages.floor[part] || !sees_base(guard, pages, view, slot)? {
+                return Ok(None);
+            }
+            let mut is_null = 0;
+            for (i, (out, column)) in out.iter_mut().zip(&columns.positions).enumerate() {
+                put(out, pages.word(guard, *column, slot)?, i, &mut is_null);
+            }
+            return Ok(Some(is_null));
+        };
+        let start = record.start().load(Ordering::Acquire);
+        if !(view.is_in_time(start) || view.snapshot.sees_own(start)) || record.kind() != Kind::Update {
+            return Ok(None);
+        }
+        let (explicit, ever, nulls) = record.sets();
+        let in_base = columns.mask & !explicit;
+        if in_base & ever != 0 && pages.floor[part] < record.reset() {
+            return Ok(None);
+        }
+        let mut is_null = 0;
+        for (i, (out, column)) in out.iter_mut().zip(&columns.positions).enumerate() {
+            if explicit >> column & 1 == 0 {
+                put(out, pages.word(guard, *column, slot)?, i, &mut is_null);
+            } else if nulls >> column & 1 == 0 {
+                *out = record.word(*column);
+            } else {
+                is_null |= 1 << i;
+            }
+        }
+        Ok(Some(is_null))
+    }
+
+    #[inline(never)]
+    fn read_words_otherwise<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        slot: usize,
+        columns: &PointColumns,
+        out: &mut [u64],
+    ) -> Result<Option<u64>, PageError> {
+        let mut cells: SmallVec<[Cell<'_>; 16]> = SmallVec::from_elem(Cell::Null, columns.positions.len());
+        if !self.read(guard, view, slot, &columns.positions, &mut cells)? {
+            return Ok(None);
+        }
+        let mut is_null = 0;
+        for (i, (out, cell)) in out.iter_mut().zip(&cells).enumerate() {
+            let word = if let Cell::Word(word) = cell { Some(*word) } else { None };
+            put(out, word, i, &mut is_null);
+        }
+        Ok(Some(is_null))
+    }
+}
+
+#[inline]
+fn put(out: &mut u64, word: Option<u64>, i: usize, is_null: &mut u64) {
+    match word {
+        Some(word) => *out = word,
+        None => *is_null |= 1 << i,
+    }
+}
+
+/// Whether the base record, which has all that was merged, is what the view sees, by a compare or two; if not, somebody has to
+/// look more closely.
+#[inline]
+fn sees_base<O: Outcomes>(guard: &Guard, pages: &Pages, view: View<'_, O>, slot: usize) -> Result<bool, PageError> {
+    match &pages.meta {
+        MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => Ok(true),
+        meta => Ok(meta.settled(guard, slot)?.is_some_and(|at| view.is_in_time(at))),
+    }
+}
+
+impl Pages {
+    /// The value at `slot` of a column that is stored as words; `None` if it is NULL.
+    #[inline]
+    fn word(&self, guard: &Guard, column: usize, slot: usize) -> Result<Option<u64>, PageError> {
+        let page = &*self.columns[column];
+        match page.plain_word(guard, slot) {
+            Some(word) => Ok(Some(word)),
+            None => page.word(guard, column, slot),
+        }
+    }
+}

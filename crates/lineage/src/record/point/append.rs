@@ -1,0 +1,179 @@
+//! Appending a version of words; see the module above, and `write` for what is done.
+use smallvec::SmallVec;
+use sync::Guard;
+use sync::atomic::Ordering;
+use types::Timestamp;
+
+use super::{Point, PointColumns};
+use crate::page::base::{MetaPage, Pages};
+use crate::page::tail::{Carried, NewWords, TailPages, TailRecord};
+use crate::record::range::Range;
+use crate::record::view::{Outcomes, View};
+use crate::record::write::{Appended, Latched};
+use crate::value::column_set::columns_of;
+use crate::value::kind::Kind;
+
+impl Point<'_> {
+    /// Appends a version with new words for `columns`, in their order, on behalf of the transaction whose Start Time word is
+    /// `start`. `None`, and nothing is done, where that takes more than a look: then [`crate::Table::append`] is to be asked.
+    #[inline]
+    pub fn append<O: Outcomes>(
+        self,
+        guard: &Guard,
+        view: View<'_, O>,
+        start: u64,
+        columns: &PointColumns,
+        words: &[u64],
+    ) -> Option<Appended> {
+        self.range.append_words(guard, view, start, self.slot, columns, words)
+    }
+}
+
+/// What a new version stands on.
+struct Before<'g> {
+    explicit: u64,
+    ever: u64,
+    nulls: u64,
+    reset: u64,
+    /// the version before, if that is in the tail
+    record: Option<TailRecord<'g>>,
+}
+
+impl Range {
+    #[inline]
+    fn append_words<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        start: u64,
+        slot: usize,
+        columns: &PointColumns,
+        words: &[u64],
+    ) -> Option<Appended> {
+        debug_assert_eq!(words.len(), columns.positions.len());
+        // Pages are not read back with the latch held.
+        if self.meter.budget().has_evicted() {
+            return None;
+        }
+        let part = self.part_of(slot);
+        let tails = &self.parts[part].tails;
+        let latch = Latched::acquire(&self.indirection[slot]);
+        let pages = self.pages.load(guard);
+        let (newest, floor) = (latch.sequence, pages.floor[part]);
+        // Where some columns are further than others, a cumulative version may leave some out.
+        if pages.meta.lineage()[part] != floor {
+            return None;
+        }
+        let before = if newest > floor {
+            before_in_tail(tails.get(guard, newest)?, view)?
+        } else {
+            before_in_base(guard, pages, view, slot, floor.min(newest))?
+        };
+        let kept = before.explicit & !columns.mask;
+        if kept & tails.wide_columns() != 0 {
+            return None;
+        }
+        let originals = columns.mask & !before.ever;
+        let ever = before.ever | columns.mask;
+        let (first, last, prev);
+        if originals == 0 {
+            first = tails.allocate(guard, 1, newest);
+            (last, prev) = (first, newest);
+        } else {
+            first = self.keep_originals(guard, (pages, tails), slot, newest, (originals, ever))?;
+            (last, prev) = (first + 1, first);
+        }
+        let record = NewWords {
+            prev,
+            slot,
+            kind: Kind::Update,
+            start,
+            reset: before.reset,
+            explicit: before.explicit | columns.mask,
+            ever,
+            nulls: before.nulls & kept,
+            columns: &columns.positions,
+            words,
+            carried: before.record.filter(|_| kept != 0).map(|from| Carried { from, columns: kept }),
+        };
+        tails.write_words(guard, last, &record);
+        latch.publish(last);
+        Some(Appended { first, last })
+    }
+
+    /// Takes the numbers for a snapshot record and the version behind it, and writes the first: the old values of columns that are
+    /// updated for the first time.
+    #[inline(never)]
+    fn keep_originals(
+        &self,
+        guard: &Guard,
+        (pages, tails): (&Pages, &TailPages),
+        slot: usize,
+        prev: u64,
+        (originals, ever): (u64, u64),
+    ) -> Option<u64> {
+        let start = pages.meta.start(guard, slot).ok()?.load(Ordering::Acquire);
+        if start == 0 || start > Timestamp::MAX.0 {
+            return None;
+        }
+        let (mut columns, mut words) = (SmallVec::<[usize; 16]>::new(), SmallVec::<[u64; 16]>::new());
+        let mut nulls = 0;
+        for column in columns_of(originals) {
+            match pages.word(guard, column, slot).ok()? {
+                Some(word) => {
+                    columns.push(column);
+                    words.push(word);
+                }
+                None => nulls |= 1 << column,
+            }
+        }
+        let first = tails.allocate(guard, 2, prev);
+        let record = NewWords {
+            prev,
+            slot,
+            kind: Kind::Snapshot,
+            start,
+            reset: 0,
+            explicit: originals,
+            ever,
+            nulls,
+            columns: &columns,
+            words: &words,
+            carried: None,
+        };
+        tails.write_words(guard, first, &record);
+        Some(first)
+    }
+}
+
+/// The newest version, if the writer may write over it as it is.
+#[inline]
+fn before_in_tail<'g, O: Outcomes>(record: TailRecord<'g>, view: View<'_, O>) -> Option<Before<'g>> {
+    let start = record.start().load(Ordering::Acquire);
+    let is_own = || view.snapshot.own.is_some_and(|own| own.has_written(start));
+    if !(view.is_in_time(start) || is_own()) || record.kind() != Kind::Update {
+        return None;
+    }
+    let (explicit, ever, nulls) = record.sets();
+    Some(Before { explicit, ever, nulls, reset: record.reset(), record: Some(record) })
+}
+
+/// The same where the base pages have it.
+#[inline]
+fn before_in_base<O: Outcomes>(
+    guard: &Guard,
+    pages: &Pages,
+    view: View<'_, O>,
+    slot: usize,
+    reset: u64,
+) -> Option<Before<'static>> {
+    let settled = pages.meta.settled(guard, slot).ok()??;
+    if !view.is_in_time(settled) {
+        return None;
+    }
+    let ever = match &pages.meta {
+        MetaPage::Base(meta) => meta.updates(guard).ok()?.map_or(0, |updates| updates.ever[slot]),
+        MetaPage::Insert { .. } => 0,
+    };
+    Some(Before { explicit: 0, ever, nulls: 0, reset, record: None })
+}

@@ -1,0 +1,118 @@
+//! Reads and writes as words, with hints that were taken before others wrote, merged, gave versions up or evicted pages.
+use sync::Guard;
+
+use crate::tests::shuttle_models::eviction::{evicts, stored};
+use crate::tests::shuttle_models::*;
+
+fn columns(world: &World) -> PointColumns {
+    PointColumns::new(world.table.schema(), &[A, B]).unwrap()
+}
+
+/// Hints for both records.
+fn hints<'g>(world: &'g World, guard: &'g Guard) -> [PointHint<'g>; 2] {
+    [0, 1].map(|slot| world.table.point(record(slot)).look(guard, &columns(world), true))
+}
+
+impl Transaction<'_> {
+    fn words(&self, guard: &Guard, rid: Rid, hint: &PointHint<'_>) -> Row {
+        let mut words = [0; 2];
+        let nulls = self.world.table.point(rid).read(guard, self.view(), hint, &columns(self.world), &mut words);
+        nulls.unwrap().map(|nulls| {
+            assert_eq!(nulls, 0, "no value is null");
+            words
+        })
+    }
+
+    /// Reads both records as words, and notes what it saw.
+    fn look_by(&self, guard: &Guard, hints: &[PointHint<'_>; 2]) {
+        for (slot, hint) in hints.iter().enumerate() {
+            let rid = record(slot);
+            let row = self.words(guard, rid, hint);
+            self.world.seen.lock().unwrap().push(Seen::Row { at: self.snapshot.at, rid, row });
+        }
+    }
+
+    /// Returns whether it could, by words or in the general way.
+    fn update_words(&mut self, guard: &Guard, rid: Rid, column: usize, value: u64) -> bool {
+        let before = self.row(rid);
+        let columns = PointColumns::new(self.world.table.schema(), &[column]).unwrap();
+        let point = self.world.table.point(rid);
+        let Some(appended) = point.append(guard, self.view(), self.id().word(), &columns, &[value]) else {
+            return self.update(rid, column, value);
+        };
+        let wrote = Wrote::Updated(column, value);
+        self.written.push((rid, Some(appended), wrote));
+        self.own.insert(rid, apply(before, wrote));
+        true
+    }
+}
+
+/// Each transaction begins, and each snapshot is taken, after the hints.
+fn reader(world: &World) {
+    for _ in 0..2 {
+        let guard = &sync::pin();
+        let hints = hints(world, guard);
+        let transaction = world.begin();
+        transaction.look_by(guard, &hints);
+    }
+}
+
+fn writer(world: &World) {
+    for (slot, column, value) in [(0, A, 10), (0, B, 20), (1, A, 30)] {
+        let guard = &sync::pin();
+        let hints = hints(world, guard);
+        let mut txn = world.begin();
+        if txn.update_words(guard, record(slot), column, value) {
+            let row = txn.words(guard, record(slot), &hints[slot]);
+            assert_eq!(row, txn.own[&record(slot)], "its own write");
+            txn.commit();
+        }
+    }
+}
+
+/// By words and in the general way, and not all of it stays.
+fn undecided(world: &World) {
+    let guard = &sync::pin();
+    let mut txn = world.begin();
+    if txn.update_words(guard, record(0), A, 40) {
+        txn.update(record(0), B, 41);
+    }
+    drop(txn);
+    let mut txn = world.begin();
+    if txn.update(record(1), B, 42) && txn.update_words(guard, record(1), A, 43) {
+        txn.commit();
+    }
+}
+
+fn merges(world: &World) {
+    for _ in 0..2 {
+        world.merge();
+        world.archive();
+    }
+}
+
+#[test]
+fn a_record_moves_between_hint_and_read() {
+    explore(|| together(World::new(), vec![writer, reader, undecided]));
+}
+
+#[test]
+fn versions_become_base_pages_and_history_between_hint_and_read() {
+    explore(|| together(World::new(), vec![writer, reader, merges]));
+}
+
+#[test]
+fn writers_by_words_take_turns_with_others_and_with_merges() {
+    explore(|| together(World::new(), vec![writer, undecided, merges]));
+}
+
+#[test]
+fn rows_change_between_hint_and_read() {
+    explore(|| together(World::with_layout(Layout::Row), vec![writer, reader, merges]));
+}
+
+#[test]
+fn a_page_is_evicted_between_hint_and_read() {
+    explore(|| together(stored(Layout::Column), vec![reader, writer, evicts]));
+    explore(|| together(stored(Layout::Row), vec![reader, writer, evicts]));
+}
