@@ -134,7 +134,7 @@ impl Side {
         answers
     }
 
-    /// The same in one group; `None` if one fails.
+    /// Runs reads and updates as one group; `None` if one fails.
     fn in_a_group(
         &self,
         transaction: &mut Transaction,

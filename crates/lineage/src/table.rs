@@ -353,7 +353,7 @@ impl Table {
     }
 
     /// How many rows of range `index` `view` sees, and how many values they have in some columns, and the sums of these. Extremes
-    /// are not told. Who asks again pays for what has been written since; see the `running` module.
+    /// are not told. The next call pays for what has been written since; see the `running` module.
     pub fn sum_range<O: Outcomes>(
         &self,
         index: usize,

@@ -1,4 +1,4 @@
-//! Who takes part.
+//! The contestants.
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -62,7 +62,7 @@ fn rate(contestant: &dyn Contestant, workload: &Workload, seed: u64, active: u64
     done as f64 / (cpu_ns() - cpu).max(1) as f64 * 1e6
 }
 
-/// The same by some threads, added up.
+/// The rates of some threads, added up.
 fn rate_of_all(
     contestant: &dyn Contestant,
     workload: &Workload,

@@ -4,9 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use lineage::{
-    Cell, ColumnBuilder, Encoding, Projection, Request, TableStatistics, TableStats, value_of_cell,
-};
+use lineage::{Cell, ColumnBuilder, Encoding, Projection, Request, TableStatistics, TableStats, value_of_cell};
 use types::{Rid, Schema, Snapshot, Timestamp, Value};
 
 use crate::database::Database;
@@ -43,7 +41,6 @@ pub struct TableMemory {
     /// The memory that evicted pages would take; the other figures are of memory in use.
     pub evicted_bytes: u64,
 }
-
 
 impl Table {
     /// The name.

@@ -181,41 +181,51 @@ impl Transaction {
         Ok(())
     }
 
-    /// Runs statements up to one that is not common, and returns how many.
+    /// Runs statements, at most as many as go together, up to one that is not common, and returns how many.
     #[inline]
     fn run_words(&mut self, table: &Table, statements: &mut [PointStatement<'_>]) -> Result<usize> {
         let data = &table.data;
         let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(0) };
-        if statements.is_empty() || data.has_changed_keys() {
+        let count = statements.len().min(AT_ONCE);
+        if count == 0 || data.has_changed_keys() {
             return Ok(0);
         }
         let guard = &sync::pin();
-        let (mut keys, mut rids) = ([0_u64; AT_ONCE], [None::<Rid>; AT_ONCE]);
-        for (key, statement) in keys.iter_mut().zip(&*statements) {
-            *key = word_of_key(statement.key);
+        let mut keys = [0_u64; AT_ONCE];
+        for at in 0..count {
+            keys[at] = word_of_key(statements[at].key);
         }
-        index.newest_few(&keys[..statements.len()], guard, &mut rids);
-        let mut points = SmallVec::<[Option<Point<'_>>; AT_ONCE]>::new();
-        for rid in &rids[..statements.len()] {
-            let point = rid.map(|rid| data.storage.point(rid));
-            point.into_iter().for_each(Point::prefetch);
-            points.push(point);
+        let mut rids = [None::<Rid>; AT_ONCE];
+        index.newest_few(&keys[..count], guard, &mut rids);
+        let mut points = [None::<Point<'_>>; AT_ONCE];
+        for at in 0..count {
+            let Some(rid) = rids[at] else { continue };
+            let point = data.storage.point(rid);
+            point.prefetch();
+            points[at] = Some(point);
         }
-        let mut hints = SmallVec::<[Option<PointHint<'_>>; AT_ONCE]>::new();
-        for (point, statement) in points.iter().zip(&*statements) {
-            hints.push(point.map(|point| point.look(guard, &statement.access.columns, !statement.is_read())));
+        let mut hints = [const { None::<PointHint<'_>> }; AT_ONCE];
+        for at in 0..count {
+            let Some(point) = points[at] else { continue };
+            hints[at] = Some(point.look(guard, &statements[at].access.columns, !statements[at].is_read()));
         }
-        for (at, statement) in statements.iter_mut().enumerate() {
+        // What such a transaction reads is known beforehand, and nobody asks what it was.
+        let is_plain = self.options.isolation == Isolation::Snapshot && self.seen.is_none();
+        let snapshot = Snapshot::of_transaction(self.at, self.id());
+        for at in 0..count {
             let (Some(rid), Some(point), Some(hint)) = (rids[at], points[at], &hints[at]) else { return Ok(at) };
+            let statement = &mut statements[at];
             let access = statement.access;
             let is_done = match &mut statement.action {
-                PointAction::Read(out) => match self.read_point(guard, data, (rid, point), hint, access, out)? {
-                    Some(nulls) => {
-                        statement.nulls = nulls;
-                        true
-                    }
-                    None => false,
-                },
+                PointAction::Read(out) => {
+                    let nulls = if is_plain {
+                        point.read(guard, self.transactions().view(snapshot), hint, &access.columns, out)?
+                    } else {
+                        self.read_point(guard, data, (rid, point), hint, access, out)?
+                    };
+                    statement.nulls = nulls.unwrap_or(0);
+                    nulls.is_some()
+                }
                 PointAction::Update(words) | PointAction::Upsert(words) => {
                     self.update_point(guard, data, (rid, point), access, words)?
                 }
@@ -226,29 +236,12 @@ impl Transaction {
             }
             statement.is_found = true;
         }
-        Ok(statements.len())
+        Ok(count)
     }
 
-    #[inline]
-    fn read_point(
-        &self,
-        guard: &Guard,
-        data: &Arc<TableData>,
-        (rid, point): (Rid, Point<'_>),
-        hint: &PointHint<'_>,
-        access: &PointAccess,
-        out: &mut [u64],
-    ) -> Result<Option<u64>> {
-        if self.options.isolation != Isolation::Snapshot || self.seen.is_some() {
-            return self.read_point_noted(guard, data, (rid, point), hint, access, out);
-        }
-        let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
-        Ok(point.read(guard, view, hint, &access.columns, out)?)
-    }
-
-    /// The same for transactions that take a snapshot for each read, or note what they read or see.
+    /// A read of transactions that take a snapshot for each, or note what they read or see.
     #[inline(never)]
-    fn read_point_noted(
+    fn read_point(
         &self,
         guard: &Guard,
         data: &Arc<TableData>,

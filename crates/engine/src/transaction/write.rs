@@ -181,7 +181,7 @@ impl Transaction {
         self.change_by_key(data, key, change)
     }
 
-    /// The same with the index's form of the key.
+    /// Appends a version to the record with the key that has this form in the index; false if there is none.
     pub(super) fn change_by_key(&mut self, data: &Arc<TableData>, key: IndexKey, change: Change<'_>) -> Result<bool> {
         let at = self.newest_allowed();
         if let Some(primary_key) = &data.primary_key

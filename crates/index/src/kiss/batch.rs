@@ -64,7 +64,7 @@ impl<S: Slot> Shared<S> {
         }
     }
 
-    /// The same for one group, at most sixteen keys: tells the place of each key with its answer.
+    /// Looks one group up, at most sixteen keys, and tells the place of each key with its answer.
     #[inline]
     pub(super) fn get_few(&self, keys: &[u64], guard: &Guard, mut tell: impl FnMut(usize, Option<u64>)) {
         assert!(keys.len() <= GROUP, "a group of keys");

@@ -116,7 +116,7 @@ impl EncodedColumn {
         }
     }
 
-    /// The same for a column of a type that is stored as a word; `None` if the value is NULL.
+    /// The word at `slot` of a column of a type that is stored as words; `None` if the value is NULL.
     #[inline]
     pub fn word(&self, slot: usize) -> Option<u64> {
         match &self.form {

@@ -150,7 +150,7 @@ impl<T: Content> Evictable<T> {
         }
     }
 
-    /// The same for a reader by key, whose use counts.
+    /// The content for a reader by key, whose use counts, if it is in memory.
     #[inline]
     pub(crate) fn used<'g>(&'g self, guard: &'g Guard) -> Option<&'g T> {
         let content = self.here(guard)?;

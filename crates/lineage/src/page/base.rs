@@ -116,7 +116,7 @@ impl Page {
         encoded.used(guard)?.plain_word(slot)
     }
 
-    /// The same for a column that is stored as words: the word, `None` if it is NULL.
+    /// The word at `slot` of a column that is stored as words, `None` if it is NULL.
     #[inline(never)]
     pub(crate) fn word(&self, guard: &Guard, column: usize, slot: usize) -> Result<Option<u64>, PageError> {
         if let Values::Column(encoded) = &self.values {

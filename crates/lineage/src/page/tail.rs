@@ -233,7 +233,7 @@ impl TailPages {
         place.publish(record.start);
     }
 
-    /// The same for a record of words. None of its columns, those carried included, is stored as bytes.
+    /// Writes a record of words, which the caller numbered. None of its columns, those carried included, is stored as bytes.
     #[inline]
     pub(crate) fn write_words(&self, guard: &Guard, sequence: u64, record: &NewWords<'_>) {
         let (page_index, at) = self.place(sequence);

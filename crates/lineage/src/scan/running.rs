@@ -1,5 +1,5 @@
-//! Running totals: rows, values and their sum of a column over a range as of a prefix of its tails, so that who adds a column up
-//! again adds only what has come since.
+//! Running totals: rows, values and their sum of a column over a range as of a prefix of its tails, so that a sum that
+//! comes again adds only what has come since.
 //!
 //! A committed version changes the sum by its value less that of the version before it; a delete takes the value before it away.
 //! Over the committed versions of a record these differences telescope to the newest value less the one in the base page. So

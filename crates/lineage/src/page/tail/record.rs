@@ -129,7 +129,7 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// Ends writing: everything else is seen by those who see this.
+    /// Ends writing: a reader that sees this sees everything else.
     #[inline]
     pub(super) fn publish(self, start: u64) {
         self.start().store(start, Ordering::Release);

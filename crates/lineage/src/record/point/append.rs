@@ -158,7 +158,7 @@ fn before_in_tail<'g, O: Outcomes>(record: TailRecord<'g>, view: View<'_, O>) ->
     Some(Before { explicit, ever, nulls, reset: record.reset(), record: Some(record) })
 }
 
-/// The same where the base pages have it.
+/// The base record, if it has the newest version and the writer may write over it.
 #[inline]
 fn before_in_base<O: Outcomes>(
     guard: &Guard,

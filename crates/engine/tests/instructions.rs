@@ -1,0 +1,45 @@
+//! How many instructions a short transaction takes, counted by valgrind where that is installed: 8 reads and 2 updates of 4 of 10
+//! columns by prepared access, as in `examples/points`. A change that makes a point read longer does not go unnoticed.
+//!
+//! The bounds are some per cent above what was counted when they were set. A change that makes the way shorter lowers them.
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Of one transaction: with the compiler's optimisation, and without.
+const INSTRUCTIONS_MAX: u64 = if cfg!(debug_assertions) { DEBUG_MAX } else { RELEASE_MAX };
+const RELEASE_MAX: u64 = 11_000;
+const DEBUG_MAX: u64 = 400_000;
+
+/// Transactions that are counted, after as many that are not: those update columns for the first time.
+const TRANSACTIONS: u64 = 500;
+
+/// The example, which is built with the tests.
+fn example() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let path = own.parent()?.parent()?.join("examples/points");
+    path.exists().then_some(path)
+}
+
+fn counted(transactions: u64) -> Option<u64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=points::counted"])
+        .arg(example()?)
+        .args([&format!("count={transactions}"), "rows=1500", "only=points"])
+        .output()
+        .ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = text.lines().find_map(|line| line.split("Collected :").nth(1));
+    line.and_then(|number| number.trim().parse().ok())
+}
+
+#[test]
+fn a_short_transaction_stays_as_short_as_it_is() {
+    let (Some(first), Some(both)) = (counted(TRANSACTIONS), counted(2 * TRANSACTIONS)) else {
+        println!("not counted: valgrind or the example is not there");
+        return;
+    };
+    let instructions = (both - first) / TRANSACTIONS;
+    println!("{instructions} instructions a transaction");
+    assert!(first > 0 && instructions <= INSTRUCTIONS_MAX, "{instructions} instructions, {INSTRUCTIONS_MAX} at most");
+}
