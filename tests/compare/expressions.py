@@ -202,7 +202,9 @@ class Expressions:
         def e(t="text"):
             return self.expr(t, depth, scope)
 
-        choice = self.rng.randrange(20)
+        choice = self.rng.randrange(21)
+        if choice == 20 and scope is not None:
+            return node("text", "(SELECT string_agg(s, ',') FROM (", self.array_query("text", depth, scope), ") AS o(s))")
         if choice == 0:
             return node("text", "(", e(), " || ", e(self.pick(["text", "varchar", "char"])), ")")
         if choice == 1:
@@ -310,7 +312,9 @@ class Expressions:
         def e(t):
             return self.expr(t, depth, scope)
 
-        choice = self.rng.randrange(5)
+        choice = self.rng.randrange(6)
+        if choice == 5 and scope is not None:
+            return node("ints", "(SELECT array_agg(k) FROM (", self.array_query("int4", depth, scope), ") AS o(k))")
         if choice == 0:
             return node("ints", "ARRAY[", Items([e("int4") for _ in range(self.rng.randint(1, 3))]), "]")
         if choice == 1:
@@ -380,6 +384,10 @@ class Expressions:
 
     def matched(self, depth, scope, _):
         type_ = self.pick(["text", "text", "varchar", "char"])
+        if self.chance(0.2):
+            patterns = node("texts", "ARRAY[", Items([node("text", self.pick(PATTERNS)) for _ in range(self.rng.randint(1, 2))]), "]")
+            return node("bool", "(", self.expr("text", depth, scope), self.pick([" LIKE ", " NOT LIKE ", " ILIKE "]),
+                        self.pick(["ANY", "ALL"]), " (", patterns, "))")
         if self.chance(0.5):
             return node("bool", "(", self.expr(type_, depth, scope), self.pick([" ~ ", " ~* ", " !~ ", " !~* "]),
                         self.pick(REGEXPS), ")")
@@ -415,6 +423,10 @@ class Expressions:
             return node("bool", "(", self.expr(type_, depth, scope), f" {negation}IN (", self.query_of([type_], depth, scope), "))")
         if choice == 4:
             other = self.pick(TYPES)
+            if self.chance(0.3):
+                how = f") {self.pick(COMPARISONS)} {self.pick(['ANY', 'ALL'])} ("
+                return node("bool", "((", self.expr(type_, depth, scope), ", ", self.expr(other, depth, scope), how,
+                            self.query_of([type_, other], depth, scope), "))")
             return node("bool", "((", self.expr(type_, depth, scope), ", ", self.expr(other, depth, scope), f") {negation}IN (",
                         self.query_of([type_, other], depth, scope), "))")
         return node("bool", "(", self.expr(type_, depth, scope), f" {self.pick(COMPARISONS)} ", self.pick(["ANY", "ALL", "SOME"]),

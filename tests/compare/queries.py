@@ -69,9 +69,15 @@ class Queries(Expressions):
             while name in columns:
                 name += "2"
             columns[name] = type_
-        alias = self.fresh("q")
+        # A name that a column has, too, must still be the table's.
+        alias = self.fresh("q") if self.chance(0.9) else self.pick(["k", "s", "b"])
         spelled = f"({', '.join(columns)})"
-        return node("item", f"{lateral}(", self.query_of(types, depth, outer), f") AS {alias}{spelled}"), Source(alias, columns)
+        order = ""
+        if set(types) <= set(PLAIN) and self.chance(0.2):
+            keys = ", ".join(f"{i}{self.pick(['', ' DESC'])}" for i in range(1, len(types) + 1))
+            order = optional(f" ORDER BY {keys}", self.pick(["", " LIMIT 2", " OFFSET 1", " FETCH FIRST 3 ROWS ONLY"]))
+        query = self.query_of(types, depth, outer)
+        return node("item", f"{lateral}(", query, order, f") AS {alias}{spelled}"), Source(alias, columns)
 
     def join(self, depth, outer):
         taken = set()
@@ -79,6 +85,10 @@ class Queries(Expressions):
         if self.chance(0.15):
             right, second = self.derived(depth, Scope([first], outer), "LATERAL ")
             return node("from", left, self.pick([" CROSS JOIN ", ", "]), right), Scope([first, second], outer)
+        if self.chance(0.1):
+            right, second = self.function_of(first)
+            how = self.pick([" CROSS JOIN ", ", ", " JOIN LATERAL ", " LEFT JOIN "])
+            return node("from", left, how, right, " ON true" if "JOIN " in how and "CROSS" not in how else ""), Scope([first, second], outer)
         right, second = self.item(depth, outer, taken)
         scope = Scope([first, second], outer)
         shared = [c for c in first.columns if c in second.columns]
@@ -91,6 +101,17 @@ class Queries(Expressions):
         if choice == 2 and shared:
             return node("from", left, f" NATURAL {how} ", right), scope
         return node("from", left, f" {how} ", right, " ON ", self.condition(how, scope, depth)), scope
+
+    def function_of(self, source):
+        """A function in FROM over the columns of what stands before it."""
+        numbers = [f"{source.name}.{c}" for c, t in source.columns.items() if t == "int4"] or ["2"]
+        name = self.fresh("g")
+        if self.chance(0.5):
+            return node("item", f"generate_series(1, least({self.pick(numbers)}, 4)) AS {name}(k)"), Source(name, {"k": "int4"})
+        if self.chance(0.3):
+            call = f"unnest(ARRAY[{self.pick(numbers)}, 3]) WITH ORDINALITY AS {name}(k, j)"
+            return node("item", call), Source(name, {"k": "int4", "j": "int8"})
+        return node("item", f"unnest(ARRAY[{self.pick(numbers)}, NULL, 2]) AS {name}(k)"), Source(name, {"k": "int4"})
 
     def condition(self, how, scope, depth):
         # A full join needs a condition that can be hashed in PostgreSQL.

@@ -75,7 +75,9 @@ class Statements(Queries):
     def joins(self):
         item, scope = self.join(self.depth() - 1, None)
         if self.chance(0.4):
-            root = node("top", "SELECT ", self.pick(["*", "*", f"{scope.sources[0].name}.*", "count(*)"]), " FROM ", item,
+            root = node("top", "SELECT ", self.pick(["*", "*", f"{scope.sources[0].name}.*", "count(*)", "*, *",
+                                                             f"{scope.sources[0].name}.*, {scope.sources[-1].name}.*",
+                                                             f"*, {scope.sources[0].name}.*"]), " FROM ", item,
                         self.where(1, scope))
             return Case("joins", [root], root)
         types = self.types(3)
@@ -93,6 +95,9 @@ class Statements(Queries):
             if name in [n for n, _ in names]:
                 continue
             body = self.query_of(list(columns.values()), self.depth(), None)
+            if self.chance(0.2):
+                inner = f"{name}({', '.join(columns)})"
+                body = node("query", f"WITH {inner} AS (", body, f") SELECT * FROM {name}")
             materialized = self.pick(["", "", "", "MATERIALIZED ", "NOT MATERIALIZED "])
             names.append((name, node("cte", f"{name}({', '.join(columns)}) AS {materialized}(", body, ")")))
             self.named[name] = columns

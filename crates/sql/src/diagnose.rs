@@ -5,6 +5,7 @@ use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use crate::error::SqlError;
+use crate::identifiers::shown;
 use crate::names::with_suggestion;
 use crate::parse::Source;
 
@@ -101,11 +102,11 @@ fn schema(error: &SchemaError, source: &Source) -> SqlError {
             if let Some(relation) = &field.relation
                 && !valid_fields.iter().any(|valid| valid.relation.as_ref() == Some(relation))
             {
-                let message = format!("missing FROM-clause entry for table \"{}\"", relation.table());
+                let message = format!("missing FROM-clause entry for table \"{}\"", shown(relation.table()));
                 return SqlError::new("42P01", message).at(source.find_word(relation.table()));
             }
             let name = match &field.relation {
-                Some(relation) => format!("{}.{}", relation.table(), field.name),
+                Some(relation) => format!("{}.{}", shown(relation.table()), field.name),
                 None => format!("\"{}\"", field.name),
             };
             let names: Vec<String> = valid_fields.iter().map(|valid| valid.name.clone()).collect();
@@ -119,7 +120,10 @@ fn schema(error: &SchemaError, source: &Source) -> SqlError {
         }
         SchemaError::DuplicateQualifiedField { qualifier, name } => SqlError::new(
             "42712",
-            format!("column \"{name}\" of \"{}\" is there twice: give each table its own alias", qualifier.table()),
+            format!(
+                "column \"{name}\" of \"{}\" is there twice: give each table its own alias",
+                shown(qualifier.table())
+            ),
         ),
         SchemaError::DuplicateUnqualifiedField { name } => {
             SqlError::new("42701", format!("column \"{name}\" specified more than once"))

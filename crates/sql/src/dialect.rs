@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::interrupt;
+use crate::{infix, interrupt};
 
 /// How many steps the parser may take for a statement, and how many more for each of its tokens. It tries one reading after
 /// the other, and where these are within each other each level may double its work.
@@ -108,6 +108,14 @@ impl Dialect for SqlDialect {
 
     fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
         self.step().err().map(Err)
+    }
+
+    fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        let read = infix::parse(self, parser, left)?;
+        if let (Ok((_, cost)), Some(steps)) = (&read, &self.steps) {
+            steps.set(steps.get().saturating_sub(*cost));
+        }
+        Some(read.map(|(expr, _)| expr))
     }
 
     fn prec_value(&self, precedence: Precedence) -> u8 {

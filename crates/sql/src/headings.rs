@@ -7,8 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::DataType;
 
-use crate::names::fold;
-use crate::semantics::duplicates;
+use crate::identifiers::{fold, shown};
 use crate::types::{marked, type_name_of_sql};
 
 /// What is known of a query's column names from its text.
@@ -35,13 +34,6 @@ impl Heading {
             true => marked(field, DataType::Uuid),
             false => field,
         }
-    }
-}
-
-impl Headings {
-    /// The names of all columns, where there is no `*`.
-    pub(crate) fn known(self) -> Option<Vec<String>> {
-        (!self.has_wildcard).then(|| self.before.into_iter().map(|heading| heading.name).collect())
     }
 }
 
@@ -95,10 +87,10 @@ fn named_by(expr: &Expr) -> Option<(String, Origin)> {
     let word = |name: &str| Some((name.to_owned(), Origin::Word));
     let from_word = |expr: &Expr| named_by(expr).filter(|(_, origin)| *origin == Origin::Word);
     match expr {
-        Expr::Identifier(ident) => word(&fold(ident)),
-        Expr::CompoundIdentifier(parts) => word(&fold(parts.last()?)),
+        Expr::Identifier(ident) => word(shown(&fold(ident))),
+        Expr::CompoundIdentifier(parts) => word(shown(&fold(parts.last()?))),
         Expr::Function(function) => match function.name.0.last()? {
-            ObjectNamePart::Identifier(ident) => word(&fold(ident)),
+            ObjectNamePart::Identifier(ident) => word(shown(&fold(ident))),
             ObjectNamePart::Function(_) => None,
         },
         Expr::Cast { expr, data_type, .. } => from_word(expr).or_else(|| Some((type_heading(data_type), Origin::Form))),
@@ -113,7 +105,7 @@ fn named_by(expr: &Expr) -> Option<(String, Origin)> {
             let is_subscript = |access: &AccessExpr| matches!(access, AccessExpr::Subscript(_));
             named_by(root).filter(|_| access_chain.iter().all(is_subscript))
         }
-        Expr::Exists { .. } => word("exists"),
+        Expr::Exists { negated: false, .. } => word("exists"),
         Expr::Subquery(query) => word(&of(query).before.into_iter().next()?.name),
         Expr::Extract { .. } => word("extract"),
         Expr::Substring { shorthand, .. } => word(if *shorthand { "substr" } else { "substring" }),
@@ -156,8 +148,8 @@ fn is_uuid(expr: &Expr) -> bool {
 
 /// Hidden names are shown as what they stand for.
 fn named(field: Field) -> Field {
-    let shown = duplicates::shown(field.name()).to_owned();
-    field.with_name(shown)
+    let name = shown(field.name()).to_owned();
+    field.with_name(name)
 }
 
 /// The schema under the names that the text gives. Planners promise more about NULL than their rows keep at times, so

@@ -1,20 +1,13 @@
 //! Identifiers: folded to lower case unless quoted, and resolved to tables and columns of the database.
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart};
 use datafusion::sql::sqlparser::parser::Parser;
 use engine::{Schema, Table};
 
 use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
+pub(crate) use crate::identifiers::fold;
 use crate::parse::Source;
 use crate::tables::{CATALOG, SCHEMA, Tables};
-
-/// An identifier as the catalog knows it.
-pub(crate) fn fold(ident: &Ident) -> String {
-    match ident.quote_style {
-        Some(_) => ident.value.clone(),
-        None => ident.value.to_lowercase(),
-    }
-}
 
 /// The table name that `name` means: `t`, `public.t` or `lstore.public.t`.
 pub(crate) fn table_name(name: &ObjectName, source: &Source) -> Result<String> {

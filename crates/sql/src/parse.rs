@@ -1,8 +1,9 @@
 //! From a statement's text to its syntax tree, with errors that point into the text.
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
 
-use datafusion::sql::sqlparser::ast::{Query, Statement};
+use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, Statement, Value as SqlValue, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
@@ -21,6 +22,7 @@ use crate::maintenance::{Maintenance, parse_maintenance};
 use crate::prepared::Prepared;
 use crate::sequences::{SequenceStatement, parse_sequence};
 pub(crate) use crate::source::Source;
+use crate::tokens;
 
 /// From so many tokens on a statement's tree may be so deep, before it is put in balance, that it needs a stack of its own.
 const TOKENS_OF_LONG: usize = 4_000;
@@ -108,6 +110,7 @@ fn parse_source(source: &Source) -> Result<Parsed> {
 
 fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parsed> {
     let locks = clauses::take(&mut tokens, source)?;
+    tokens::spell_out(&mut tokens, source)?;
     let dialect = SqlDialect::of(&tokens);
     let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);
     let mut parser = parser.with_tokens_with_locations(tokens);
@@ -118,11 +121,36 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     }
     let mut parsed = with_locks(parsed?, locks)?;
     match &mut parsed {
-        Parsed::Statement(statement) => chains::balance(statement.as_mut()),
-        Parsed::Locking(query, _) => chains::balance(query.as_mut()),
+        Parsed::Statement(statement) => plain(statement.as_mut()),
+        Parsed::Locking(query, _) => plain(query.as_mut()),
         _ => {}
     }
     Ok(parsed)
+}
+
+/// Brings a statement's tree into the form in which it is known elsewhere.
+fn plain(statement: &mut impl VisitMut) {
+    let _ = statement.visit(&mut Fetches);
+    chains::balance(statement);
+}
+
+/// Makes `FETCH FIRST 2 ROWS ONLY` a `LIMIT 2`.
+struct Fetches;
+
+impl VisitorMut for Fetches {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let Some(fetch) = query.fetch.take_if(|fetch| !fetch.with_ties && !fetch.percent) else {
+            return ControlFlow::Continue(());
+        };
+        let count = fetch.quantity.unwrap_or_else(|| Expr::value(SqlValue::Number("1".to_owned(), false)));
+        let none = LimitClause::LimitOffset { limit: None, offset: None, limit_by: Vec::new() };
+        if let LimitClause::LimitOffset { limit, .. } = query.limit_clause.get_or_insert(none) {
+            *limit = Some(count);
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 fn whole_statement(parser: &mut Parser, source: &Source) -> Result<Parsed> {

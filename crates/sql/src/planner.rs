@@ -29,9 +29,9 @@ use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, RecursiveTypes, Subplans, Unnested, WithNames,
-    cast_names, duplicates, optimizer_rules, ordered, physical_rules, quantified, recursion, row_values, rows,
-    spell_out, using, values_of_subqueries, whole_rows, windows,
+    AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, NamedUnions, OrderedDistinct, RecursiveTypes, Subplans,
+    Unnested, WithNames, cast_names, duplicates, optimizer_rules, physical_rules, quantified, recursion, references,
+    row_values, rows, spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
 };
 use crate::stop::{self, StopFlag};
 use crate::tables::{CATALOG, SCHEMA};
@@ -102,6 +102,8 @@ fn build_template(partitions: usize) -> SessionState {
     let options = config.options_mut();
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.collect_spans = true;
+    // The order of a query in FROM is what a LIMIT or an aggregate above it sees.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     // A table's ranges are spread over threads by its scan. Dealing out the batches of one range again would gain
     // little, and show the rows of a small table in another order than they were put in.
     options.optimizer.enable_round_robin_repartition = false;
@@ -112,10 +114,16 @@ fn build_template(partitions: usize) -> SessionState {
     options.execution.skip_physical_aggregate_schema_check = true;
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
     expr_planners.extend(SessionStateDefaults::default_expr_planners());
-    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
-        vec![Arc::new(RecursiveTypes), Arc::new(Unnested), Arc::new(Multisets), Arc::new(AdaptLiterals)];
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(RecursiveTypes),
+        Arc::new(Unnested),
+        Arc::new(OrderedDistinct),
+        Arc::new(Multisets),
+        Arc::new(AdaptLiterals),
+    ];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(CheckedIntegers));
+    rules.push(Arc::new(NamedUnions));
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_default_features()
@@ -158,22 +166,15 @@ impl Planner {
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
         past::resolve(self, &mut statement, &mut view, source)?;
-        quantified::spell_out(&mut statement);
+        quantified::spell_out(&mut statement)?;
         let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, source)?;
         limits::check(&statement)?;
+        with_names::tell_apart(&mut statement, source)?;
+        duplicates::name_columns(&mut statement);
         values_of_subqueries::spell_out(&mut statement)?;
         check::query(&statement, source)?;
         recursion::check(&mut statement, source, &|name| self.is_aggregate(name))?;
         windows::spell_out(&mut statement, source)?;
-        spell_out(&mut statement)?;
-        rows::spell_out(&mut statement)?;
-        row_values::spell_out(&mut statement)?;
-        functions::set_returning::spell_out(&mut statement);
-        whole_rows::rewrite(&mut statement, &view.tables)?;
-        using::rewrite(&mut statement, &view.tables)?;
-        ordered::number_rows(&mut statement)?;
-        cast_names::tell_apart(&mut statement);
-        duplicates::rename(&mut statement);
         let mut state = self.template.clone();
         state.mark_start_execution();
         state.execution_props_mut().query_execution_start_time = DateTime::from_timestamp_micros(view.now);
@@ -181,6 +182,16 @@ impl Planner {
         if is_about_catalog {
             pg_catalog::register(&mut state, &view).map_err(|error| diagnose(&error, source))?;
         }
+        functions::spell_out_in_from(&mut statement, &state)?;
+        spell_out(&mut statement)?;
+        rows::spell_out(&mut statement)?;
+        row_values::spell_out(&mut statement)?;
+        functions::set_returning::spell_out(&mut statement);
+        whole_rows::rewrite(&mut statement, &view.tables)?;
+        references::resolve(&mut statement, &view.tables, source)?;
+        using::rewrite(&mut statement, &view.tables)?;
+        cast_names::tell_apart(&mut statement);
+        duplicates::rename(&mut statement);
         functions::tell_apart(&mut statement, &mut state);
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));

@@ -6,8 +6,10 @@ mod commit;
 pub(crate) mod floats;
 mod generate;
 mod history;
+mod in_from;
 pub(crate) mod intervals;
 mod keywords;
+pub(crate) mod lists;
 pub(crate) mod parts;
 pub(crate) mod regexp;
 mod rows;
@@ -24,10 +26,12 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFactor, VisitMut, VisitorMut};
 
-use crate::names::fold;
+use crate::identifiers::fold;
 use crate::past::wall_time;
 use crate::view::View;
 use crate::{advisory, sequences};
+
+pub(crate) use in_from::{is_set_returning, spell_out as spell_out_in_from};
 
 /// The functions that need nothing of a statement.
 pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
@@ -35,6 +39,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(regexp::functions())
         .chain(parts::functions())
         .chain(bytes::functions())
+        .chain(lists::functions())
         .map(Arc::new)
         .collect()
 }

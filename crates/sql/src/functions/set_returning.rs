@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Query, Select, SelectItem, Statement, VisitMut, VisitorMut,
+    ObjectNamePart, Select, SelectItem, Statement, VisitMut, VisitorMut,
 };
 
 use super::generate;
-use crate::names::fold;
+use crate::identifiers::fold;
+use crate::semantics::visit::own_after;
 
 /// Brings such calls into the words that the planner knows.
 pub(crate) fn spell_out(statement: &mut Statement) {
@@ -26,11 +27,11 @@ impl VisitorMut for Selects {
         for item in &mut select.projection {
             let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { continue };
             let name = called(expr);
-            let mut calls = Calls { depth: 0, found: false };
-            let _ = expr.visit(&mut calls);
+            let mut is_found = false;
+            own_after(expr, |expr| is_found |= spread(expr));
             // The column is called like the function, also for a query around this one.
             if let SelectItem::UnnamedExpr(expr) = item
-                && let Some(name) = name.filter(|_| calls.found)
+                && let Some(name) = name.filter(|_| is_found)
             {
                 *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', name) };
             }
@@ -51,38 +52,18 @@ fn called(expr: &Expr) -> Option<String> {
     (name == generate::NAME || name == "unnest").then(|| name.clone())
 }
 
-struct Calls {
-    /// How many queries are around the expression.
-    depth: usize,
-    found: bool,
-}
-
-impl VisitorMut for Calls {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        let Some(name) = called(expr).filter(|_| self.depth == 0) else { return ControlFlow::Continue(()) };
-        self.found = true;
-        if let Expr::Function(function) = expr {
-            function.name = ObjectName::from(vec![Ident::new("unnest")]);
-            if name == generate::NAME {
-                let mut list = function.clone();
-                list.name = ObjectName::from(vec![Ident::with_quote('"', generate::LIST_NAME)]);
-                wrap(function, Expr::Function(list));
-            }
+/// Makes a call that gives rows one of `unnest`; whether it is such a call.
+fn spread(expr: &mut Expr) -> bool {
+    let Some(name) = called(expr) else { return false };
+    if let Expr::Function(function) = expr {
+        function.name = ObjectName::from(vec![Ident::new("unnest")]);
+        if name == generate::NAME {
+            let mut list = function.clone();
+            list.name = ObjectName::from(vec![Ident::with_quote('"', generate::LIST_NAME)]);
+            wrap(function, Expr::Function(list));
         }
-        ControlFlow::Continue(())
     }
+    true
 }
 
 /// Gives a call one argument.

@@ -4,15 +4,16 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart,
-    OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, Value, VisitMut,
-    VisitorMut,
+    OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Subscript, TableAlias,
+    TableFactor, Value, VisitMut, VisitorMut, visit_expressions,
 };
 
 use super::columns::{INFORMATION_PREFIX, columns};
 use super::nothing::{empty_query, has_aggregate, nothing};
 use super::{CATALOG_SCHEMA, OWNER, relation_oid, type_oid};
 use crate::error::{Result, SqlError};
-use crate::names::fold;
+use crate::functions::{is_set_returning, lists};
+use crate::identifiers::fold;
 use crate::parse::Source;
 use crate::tables::{CATALOG, SCHEMA, Tables};
 use crate::template::template;
@@ -108,16 +109,18 @@ fn arguments(function: &mut Function) -> Vec<&mut Expr> {
     list.args.iter_mut().filter_map(plain).collect()
 }
 
-/// `ARRAY(query)` as a query that makes one array. A query that does more than read rows stands in FROM, where its order
-/// is kept.
-fn array_of(mut query: Box<Query>) -> Result<Expr> {
+/// `ARRAY(query)` as a query that makes one array, of no rows an empty one. A query that does more than read rows stands in
+/// FROM, where its order is kept.
+fn array_of(query: Box<Query>) -> Result<Expr> {
     let is_plain = query.limit_clause.is_none()
         && query.fetch.is_none()
         && query.with.is_none()
-        && matches!(query.body.as_ref(), SetExpr::Select(select) if reads_only(select));
-    if !is_plain {
-        return array_from(query);
-    }
+        && matches!(query.body.as_ref(), SetExpr::Select(select) if reads_only(select, query.order_by.as_ref()));
+    let array = if is_plain { array_over_rows(query)? } else { array_from(query)? };
+    call(&format!("\"{}\"", lists::FILLED), vec![array])
+}
+
+fn array_over_rows(mut query: Box<Query>) -> Result<Expr> {
     let order = query.order_by.take();
     if let SetExpr::Select(select) = query.body.as_mut()
         && let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
@@ -135,12 +138,35 @@ fn array_of(mut query: Box<Query>) -> Result<Expr> {
     Ok(Expr::Subquery(query))
 }
 
-fn reads_only(select: &Select) -> bool {
+/// Whether a query is in an order of expressions that its rows have, and not of columns that it gives.
+fn reads_only(select: &Select, order: Option<&OrderBy>) -> bool {
+    let is_of_rows = |key: &OrderByExpr| matches!(key.expr, Expr::CompoundIdentifier(_) | Expr::Identifier(_));
+    let is_named = !matches!(&select.projection[..], [SelectItem::UnnamedExpr(_)]);
+    let is_ordered_by_rows = match order.map(|order| &order.kind) {
+        None => true,
+        Some(OrderByKind::Expressions(keys)) => !is_named && keys.iter().all(is_of_rows),
+        Some(OrderByKind::All(_)) => false,
+    };
     let is_grouped = match &select.group_by {
         GroupByExpr::Expressions(keys, modifiers) => !keys.is_empty() || !modifiers.is_empty(),
         GroupByExpr::All(_) => true,
     };
-    !is_grouped && select.distinct.is_none() && select.having.is_none() && !select.projection.iter().any(has_aggregate)
+    is_ordered_by_rows
+        && !is_grouped
+        && select.distinct.is_none()
+        && select.having.is_none()
+        && !select.projection.iter().any(|item| has_aggregate(item) || gives_rows(item))
+}
+
+/// Whether a column is made of several rows for one.
+fn gives_rows(item: &SelectItem) -> bool {
+    let visited = visit_expressions(item, |expr| match expr {
+        Expr::Function(call) if catalog_name(&call.name).is_some_and(|name| is_set_returning(&name)) => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    visited.is_break()
 }
 
 fn array_from(query: Box<Query>) -> Result<Expr> {

@@ -18,7 +18,7 @@ use engine::DataType;
 use super::casts::{ReadText, Round, WriteText};
 use super::{arithmetic, lengths, library, moments, temporal};
 use crate::error::SqlError;
-use crate::functions::{floats, intervals, parts, regexp};
+use crate::functions::{floats, intervals, lists, parts, regexp};
 use crate::interrupt;
 use crate::types::{digits_of_seconds, type_of_field};
 use crate::values::builder::ColumnBuilder;
@@ -51,6 +51,15 @@ impl ExprPlanner for LiteralPlanner {
             // The library takes the one for zero, NULL or not.
             BinaryOperator::PGBitwiseXor if left == right => {
                 return arithmetic::plan(BinaryOperator::Multiply, left, lit(0i64), schema);
+            }
+            BinaryOperator::AtArrow if is_array(&left, schema) || is_array(&right, schema) => {
+                return Ok(PlannerResult::Planned(lists::contains().call(vec![left, right])));
+            }
+            BinaryOperator::ArrowAt if is_array(&left, schema) || is_array(&right, schema) => {
+                return Ok(PlannerResult::Planned(lists::contains().call(vec![right, left])));
+            }
+            BinaryOperator::PGOverlap if is_array(&left, schema) || is_array(&right, schema) => {
+                return Ok(PlannerResult::Planned(lists::overlaps().call(vec![left, right])));
             }
             BinaryOperator::PGRegexMatch
             | BinaryOperator::PGRegexIMatch
@@ -175,6 +184,10 @@ pub(super) fn untyped(expr: &Expr) -> Option<&str> {
         Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
         _ => None,
     }
+}
+
+fn is_array(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|found| found.is_list())
 }
 
 fn is_text(data_type: &arrow_schema::DataType) -> bool {

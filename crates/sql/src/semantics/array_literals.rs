@@ -1,36 +1,33 @@
 //! Arrays as text, `'{1,2}'`, which is how clients send lists of values: `x = ANY('{1,2}')` is `x IN ('1', '2')`, and
 //! `'{1,2}'::int[]` is `ARRAY['1'::int, '2'::int]`. The planner knows the second spelling of each.
-use std::ops::ControlFlow;
-
 use datafusion::sql::sqlparser::ast::{
-    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Statement, Value, VisitMut, VisitorMut,
+    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Statement, Value,
 };
 
+use super::visit::replace;
 use crate::error::{Result, SqlError};
 
 /// Rewrites every such text of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Arrays) {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
-    }
+    replace(statement, rewritten)
 }
 
-struct Arrays;
-
-impl VisitorMut for Arrays {
-    type Break = SqlError;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        match rewritten(expr) {
-            Ok(Some(spelled_out)) => {
-                *expr = spelled_out;
-                ControlFlow::Continue(())
-            }
-            Ok(None) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
-    }
+/// The items of a text, each cast if the text is.
+pub(super) fn items_of(array: &Expr) -> Result<Option<Vec<Expr>>> {
+    let (text, item) = match array {
+        Expr::Nested(inner) => return items_of(inner),
+        Expr::Cast { expr, data_type, .. } => match item_type(data_type) {
+            Some(item) => (text_of(expr), Some(item)),
+            None => (None, None),
+        },
+        plain => (text_of(plain), None),
+    };
+    let Some(text) = text else { return Ok(None) };
+    let cell = |value| match &item {
+        Some(item) => cast(value, item.clone()),
+        None => value,
+    };
+    Ok(Some(cells(text)?.into_iter().map(cell).collect()))
 }
 
 fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
@@ -51,24 +48,16 @@ fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
 
 /// `left [NOT] IN (...)` for the items of a text, each cast if the text is.
 fn among(left: &Expr, right: &Expr, negated: bool) -> Result<Option<Expr>> {
-    let (text, item) = match right {
-        Expr::Cast { expr, data_type, .. } => (text_of(expr), item_type(data_type)),
+    let list = match right {
         Expr::Nested(inner) => return among(left, inner, negated),
         Expr::Array(array)
             if !array.elem.is_empty() && !array.elem.iter().any(|item| matches!(item, Expr::Array(_))) =>
         {
-            let list = array.elem.clone();
-            return Ok(Some(Expr::InList { expr: Box::new(left.clone()), list, negated }));
+            Some(array.elem.clone())
         }
-        plain => (text_of(plain), None),
+        other => items_of(other)?,
     };
-    let Some(text) = text else { return Ok(None) };
-    let list = cells(text)?.into_iter().map(|value| match &item {
-        Some(item) => cast(value, item.clone()),
-        None => value,
-    });
-    let list: Vec<Expr> = list.collect();
-    Ok(Some(match list.is_empty() {
+    Ok(list.map(|list| match list.is_empty() {
         true => Expr::value(Value::Boolean(negated)),
         false => Expr::InList { expr: Box::new(left.clone()), list, negated },
     }))

@@ -1,13 +1,14 @@
 //! The names of the columns that a table, a subquery or a join gives, as far as they can be told from the syntax tree and
 //! the catalog: what `*` stands for.
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, TableAlias, TableFactor,
-    TableWithJoins, Value,
+    BinaryOperator, Cte, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, TableAlias, TableFactor, TableWithJoins, Value,
 };
 
+use crate::functions::has_columns;
 use crate::headings::heading;
-use crate::names::fold;
+use crate::identifiers::fold;
 use crate::tables::{CATALOG, SCHEMA, Tables};
 
 /// One column of what stands in FROM.
@@ -18,6 +19,16 @@ pub(super) struct Output {
     pub(super) expr: Expr,
     /// Whether `USING` or `NATURAL` made one of two.
     pub(super) is_merged: bool,
+}
+
+impl Output {
+    /// It as a column of a select list.
+    pub(super) fn item(&self) -> SelectItem {
+        match &self.expr {
+            expr @ Expr::CompoundIdentifier(_) => SelectItem::UnnamedExpr(expr.clone()),
+            expr => SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', &self.name) },
+        }
+    }
 }
 
 /// The names that are known at a place of a statement.
@@ -32,6 +43,20 @@ pub(super) struct Scope<'a> {
 impl<'a> Scope<'a> {
     pub(super) fn new(tables: &'a Tables) -> Scope<'a> {
         Scope { tables, named: Vec::new(), frames: Vec::new() }
+    }
+
+    /// Goes into a query of whose WITH nothing is known yet.
+    pub(super) fn begin(&mut self) {
+        self.frames.push(0);
+    }
+
+    /// Makes a query of WITH known; its columns, too, unless it is the query itself that is looked at.
+    pub(super) fn add(&mut self, cte: &Cte, knows_columns: bool) {
+        let columns = if knows_columns { renamed(self.query(&cte.query), Some(&cte.alias)) } else { None };
+        self.named.push((fold(&cte.alias.name), columns));
+        if let Some(count) = self.frames.last_mut() {
+            *count += 1;
+        }
     }
 
     /// Goes into a query: what its WITH names is known from here on.
@@ -82,12 +107,19 @@ impl<'a> Scope<'a> {
                 let mut columns = Vec::new();
                 for item in &select.projection {
                     match item {
-                        SelectItem::UnnamedExpr(expr) => columns.push(heading(expr)?),
+                        SelectItem::UnnamedExpr(expr) => {
+                            columns.push(column_name(expr).or_else(|| heading(expr)).unwrap_or_else(unnamed));
+                        }
                         SelectItem::ExprWithAlias { alias, .. } => columns.push(fold(alias)),
                         SelectItem::Wildcard(_) => {
                             for table in &select.from {
                                 columns.extend(self.joined(table)?.into_iter().map(|output| output.name));
                             }
+                        }
+                        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                            let [ObjectNamePart::Identifier(label)] = &name.0[..] else { return None };
+                            let all = select.from.iter().map(|table| self.labelled(table, &fold(label)));
+                            columns.extend(all.collect::<Vec<_>>().into_iter().flatten().next()?);
                         }
                         _ => return None,
                     }
@@ -98,8 +130,21 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn factor(&mut self, factor: &TableFactor) -> Option<Vec<Output>> {
-        let (label, columns) = match factor {
+    /// The columns of one item of FROM, by its label.
+    fn labelled(&mut self, table: &TableWithJoins, wanted: &str) -> Option<Vec<String>> {
+        let factors = std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation));
+        factors.into_iter().find_map(|factor| match factor {
+            TableFactor::NestedJoin { table_with_joins, alias: None } => self.labelled(table_with_joins, wanted),
+            other if label(other).is_some_and(|label| fold(&label) == wanted) => {
+                Some(self.factor(other)?.into_iter().map(|output| output.name).collect())
+            }
+            _ => None,
+        })
+    }
+
+    /// The columns of an item of FROM.
+    pub(super) fn factor(&mut self, factor: &TableFactor) -> Option<Vec<Output>> {
+        let columns = match factor {
             TableFactor::Table { name, alias, args: None, .. } => {
                 let last = name.0.last().and_then(ObjectNamePart::as_ident)?;
                 let known = match &name.0[..] {
@@ -113,15 +158,19 @@ impl<'a> Scope<'a> {
                         Some(table.schema().columns().iter().map(|column| column.name.clone()).collect())
                     }
                 };
-                let label = alias.as_ref().map_or_else(|| last.clone(), |alias| alias.name.clone());
-                (label, renamed(columns, alias.as_ref())?)
+                renamed(columns, alias.as_ref())?
             }
-            TableFactor::Derived { lateral: false, subquery, alias: Some(alias), .. } => {
-                (alias.name.clone(), renamed(self.query(subquery), Some(alias))?)
+            // A function's one column is called like what it gives.
+            TableFactor::Table { name, alias: Some(alias), args: Some(_), .. } => {
+                let function = name.0.last().and_then(ObjectNamePart::as_ident)?;
+                let only = (!has_columns(&fold(function))).then(|| vec![fold(&alias.name)]);
+                renamed(only, Some(alias))?
             }
+            TableFactor::Derived { subquery, alias: Some(alias), .. } => renamed(self.query(subquery), Some(alias))?,
             TableFactor::NestedJoin { table_with_joins, alias: None } => return self.joined(table_with_joins),
             _ => return None,
         };
+        let label = label(factor)?;
         let output = |name: String| {
             let expr = Expr::CompoundIdentifier(vec![label.clone(), Ident::with_quote('"', &name)]);
             Output { name, expr, is_merged: false }
@@ -164,6 +213,30 @@ impl<'a> Scope<'a> {
         }
         Some(outputs)
     }
+}
+
+/// What an item of FROM is called.
+pub(super) fn label(factor: &TableFactor) -> Option<Ident> {
+    match factor {
+        TableFactor::Table { alias: Some(alias), .. }
+        | TableFactor::Derived { alias: Some(alias), .. }
+        | TableFactor::NestedJoin { alias: Some(alias), .. } => Some(alias.name.clone()),
+        TableFactor::Table { name, args: None, .. } => name.0.last()?.as_ident().cloned(),
+        _ => None,
+    }
+}
+
+/// The name of a column that stands by itself, hidden or not.
+fn column_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Identifier(ident) => Some(fold(ident)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(fold),
+        _ => None,
+    }
+}
+
+fn unnamed() -> String {
+    "?column?".to_owned()
 }
 
 /// Columns under the names of an alias.

@@ -15,7 +15,65 @@ use datafusion::sql::sqlparser::ast::{
 use super::cast_names::without_casts;
 use crate::functions::has_columns;
 use crate::headings::heading;
-use crate::names::fold;
+use crate::identifiers::{fold, hidden};
+
+/// Gives expressions names where the columns of their query are another's: in FROM, in WITH, and in set operations, in which
+/// the first part says what they are called.
+pub(crate) fn name_columns(statement: &mut Statement) {
+    let _ = statement.visit(&mut Inner);
+}
+
+struct Inner;
+
+impl VisitorMut for Inner {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Derived { subquery, .. } = table {
+            name_columns_of(&mut subquery.body);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        query
+            .with
+            .iter_mut()
+            .flat_map(|with| &mut with.cte_tables)
+            .for_each(|cte| name_columns_of(&mut cte.query.body));
+        if matches!(query.body.as_ref(), SetExpr::SetOperation { .. }) {
+            name_columns_of(&mut query.body);
+            hide_others(&mut query.body);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Hides what the columns of the later parts of a set operation are called.
+fn hide_others(mut body: &mut SetExpr) {
+    while let SetExpr::SetOperation { left, right, .. } = body {
+        hide(right);
+        body = left;
+    }
+}
+
+fn hide(body: &mut SetExpr) {
+    match body {
+        SetExpr::SetOperation { left, right, .. } => {
+            hide(left);
+            hide(right);
+        }
+        SetExpr::Select(select) if select.distinct.is_none() && !select.projection.iter().any(is_wildcard) => {
+            for (at, item) in select.projection.iter_mut().enumerate() {
+                if let SelectItem::UnnamedExpr(expr) = &*item {
+                    let name = heading(expr).unwrap_or_else(|| "?column?".to_owned());
+                    *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: hidden(at, &name) };
+                }
+            }
+        }
+        _ => {}
+    }
+}
 
 /// Gives hidden names to output columns that repeat another, in every part of a statement.
 pub(crate) fn rename(statement: &mut Statement) {
@@ -32,14 +90,6 @@ pub(crate) fn are_refused(message: &str) -> bool {
     message.contains("require unique expression names")
 }
 
-/// The name that a user sees for a column: of a hidden name what stands after its mark.
-pub(crate) fn shown(name: &str) -> &str {
-    match name.strip_prefix('\0').and_then(|rest| rest.split_once('\0')) {
-        Some((_, shown)) => shown,
-        None => name,
-    }
-}
-
 struct Rename {
     is_for_all: bool,
 }
@@ -47,8 +97,7 @@ struct Rename {
 impl VisitorMut for Rename {
     type Break = ();
 
-    /// The alias of a function in FROM names its column too, as in `generate_series(1, 3) AS i`. The columns of a query there
-    /// are called by the names that PostgreSQL gives them.
+    /// The alias of a function in FROM names its column too, as in `generate_series(1, 3) AS i`.
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
         if let TableFactor::Table { name, alias: Some(alias), args: Some(_), .. } = table
             && alias.columns.is_empty()
@@ -57,14 +106,6 @@ impl VisitorMut for Rename {
             let name = alias.name.clone();
             alias.columns.push(TableAliasColumnDef { name, data_type: None });
         }
-        if let TableFactor::Derived { subquery, .. } = table {
-            name_columns(subquery);
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        query.with.iter_mut().flat_map(|with| &mut with.cte_tables).for_each(|cte| name_columns(&mut cte.query));
         ControlFlow::Continue(())
     }
 
@@ -89,8 +130,7 @@ impl VisitorMut for Rename {
                 || names.iter().any(|name| seen.contains(name));
             seen.extend(names);
             if repeats || (has_wildcard && is_column) || (self.is_for_all && !is_column && !is_named) {
-                let alias = Ident::with_quote('"', format!("\0{at}\0{shown}"));
-                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: hidden(at, &shown) };
             }
         }
         ControlFlow::Continue(())
@@ -101,10 +141,9 @@ fn is_wildcard(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
-/// Gives the expressions that a query selects the names by which the query around it may call them: those that are no
-/// other column's, neither of its list nor of what it reads.
-fn name_columns(query: &mut Query) {
-    let mut body = query.body.as_mut();
+/// Gives the expressions that a query selects the names by which the query around it may call them. A name that is another
+/// column's, too, of its list or of what it reads, is only shown.
+fn name_columns_of(mut body: &mut SetExpr) {
     loop {
         body = match body {
             SetExpr::SetOperation { left, .. } => left,
@@ -124,13 +163,15 @@ fn name_columns(query: &mut Query) {
     let names: Vec<Option<String>> = select.projection.iter().map(name_of).collect();
     let mut once = HashSet::new();
     let repeated: HashSet<&String> = names.iter().flatten().filter(|name| !once.insert(*name)).collect();
-    for (item, name) in select.projection.iter_mut().zip(&names) {
+    for (at, (item, name)) in select.projection.iter_mut().zip(&names).enumerate() {
         if let (SelectItem::UnnamedExpr(expr), Some(name)) = (&*item, name)
             && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
-            && !repeated.contains(name)
-            && !names_column(expr, name)
         {
-            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', name) };
+            let alias = match repeated.contains(name) || names_column(expr, name) {
+                true => hidden(at, name),
+                false => Ident::with_quote('"', name),
+            };
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
         }
     }
 }

@@ -10,6 +10,8 @@ mod cross_joins;
 mod decimals;
 pub(crate) mod duplicates;
 mod escapes;
+mod filters;
+mod grouping;
 mod lengths;
 mod library;
 mod lists;
@@ -17,21 +19,25 @@ mod moments;
 mod multisets;
 mod numbers;
 mod operators;
-pub(crate) mod ordered;
+mod ordered;
 mod pushdown;
 pub(crate) mod quantified;
 pub(crate) mod recursion;
+pub(crate) mod references;
 pub(crate) mod row_values;
 pub(crate) mod rows;
 mod spellings;
 mod subplan;
 mod sum;
 mod temporal;
+mod unions;
 mod unnested;
 pub(crate) mod using;
 pub(crate) mod values_of_subqueries;
+pub(crate) mod visit;
 pub(crate) mod whole_rows;
 pub(crate) mod windows;
+pub(crate) mod with_names;
 
 use datafusion::sql::sqlparser::ast;
 
@@ -40,17 +46,21 @@ use crate::error::Result;
 pub(crate) use adapt::{AdaptLiterals, LiteralPlanner};
 pub(crate) use checked::CheckedIntegers;
 pub(crate) use multisets::Multisets;
+pub(crate) use ordered::OrderedDistinct;
 pub(crate) use pushdown::{optimizer_rules, physical_rules};
 pub(crate) use recursion::RecursiveTypes;
 pub(crate) use subplan::{Statement, Subplans, WithNames};
+pub(crate) use unions::NamedUnions;
 pub(crate) use unnested::Unnested;
 
 /// Brings expressions of a statement into words that the planner understands as PostgreSQL does.
 pub(crate) fn spell_out(statement: &mut ast::Statement) -> Result<()> {
     array_literals::spell_out(statement)?;
+    quantified::over_arrays(statement)?;
     numbers::spell_out(statement)?;
     escapes::plain(statement);
     spellings::translate(statement);
     whole_rows::test_fields(statement);
+    filters::guard_arguments(statement)?;
     Ok(())
 }

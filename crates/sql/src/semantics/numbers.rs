@@ -7,18 +7,18 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Select, SelectItem,
-    Statement, UnaryOperator, Value, VisitMut, VisitorMut,
+    Statement, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 
 use crate::error::{Result, SqlError};
-use crate::names::fold;
+use crate::identifiers::fold;
 
 /// The digits that a decimal of the planner may have.
 const DIGITS_MAX: usize = 76;
 
 /// Functions with a result of the type of their arguments.
-const TYPED_BY_ARGUMENTS: [&str; 9] =
-    ["coalesce", "nullif", "greatest", "least", "min", "max", "sum", "array_agg", "pg_typeof"];
+const TYPED_BY_ARGUMENTS: [&str; 10] =
+    ["coalesce", "nullif", "greatest", "least", "min", "max", "sum", "array_agg", "pg_typeof", "generate_series"];
 
 /// Rewrites the literals of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
@@ -37,6 +37,19 @@ impl VisitorMut for Numbers {
         for item in &mut select.projection {
             if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
                 narrow(expr);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<SqlError> {
+        if let TableFactor::Table { name, args: Some(args), .. } = table
+            && name.0.last().and_then(|part| part.as_ident()).is_some_and(|name| fold(name) == "generate_series")
+        {
+            for arg in &mut args.args {
+                if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg {
+                    narrow(expr);
+                }
             }
         }
         ControlFlow::Continue(())

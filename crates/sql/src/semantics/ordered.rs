@@ -1,206 +1,161 @@
-//! `array_agg(x) FROM (SELECT ... ORDER BY y)`: the order of a subquery in FROM is the order in which aggregates see its
-//! rows, while the planner takes rows of a subquery for a set. So the subquery numbers its rows in its order, in a hidden
-//! column, and the aggregates that tell orders apart are ordered by it.
-use std::ops::ControlFlow;
+//! Aggregates that tell orders apart, as `array_agg` and `string_agg`, over rows in an order.
+//!
+//! - `array_agg(x) FROM (SELECT ... ORDER BY y)`: the order of a query in FROM is the order in which an aggregate sees its
+//!   rows, while the planner takes what an aggregate reads for a set. So the rows are numbered in that order, and the
+//!   aggregate is ordered by the number.
+//! - `string_agg(DISTINCT x, ',')`: PostgreSQL finds the distinct values by sorting them, and leaves them so.
+use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{
-    Distinct, DuplicateTreatment, Expr, FunctionArgumentClause, FunctionArguments, Ident, OrderByExpr, OrderByKind,
-    OrderByOptions, Query, Select, SelectItem, SetExpr, Statement, TableAliasColumnDef, TableFactor, Value, VisitMut,
-    VisitorMut, WindowType,
+use datafusion::common::Column;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::functions_window::expr_fn::row_number;
+use datafusion::logical_expr::expr::{AggregateFunction, Sort as Key};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::logical_plan::SubqueryAlias;
+use datafusion::logical_expr::{
+    Aggregate, Expr, ExprFunctionExt, Filter, Limit, LogicalPlan, LogicalPlanBuilder, Projection, Sort, TableScan,
+    WindowFrame,
 };
+use datafusion::optimizer::AnalyzerRule;
 
-use crate::error::{Result, SqlError};
-use crate::headings;
-use crate::names::fold;
-use crate::template::template;
-
-/// The name of the hidden column; no statement can spell it.
+/// The column of the numbers; no statement can spell it.
 const NUMBER: &str = "\0number";
 
-/// Rewrites every such query of a statement.
-pub(crate) fn number_rows(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Selects) {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
+/// Orders aggregates of distinct values.
+#[derive(Debug)]
+pub(crate) struct OrderedDistinct;
+
+impl AnalyzerRule for OrderedDistinct {
+    fn name(&self) -> &str {
+        "ordered_distinct_aggregates"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let order = |node: LogicalPlan| match node {
+            LogicalPlan::Aggregate(aggregate) if has_unordered(&aggregate, true) => {
+                let key = |call: &AggregateFunction| call.params.args.first().cloned().filter(|_| call.params.distinct);
+                let input = aggregate.input.clone();
+                with_keys(aggregate, input, &key).map(Transformed::yes)
+            }
+            other => Ok(Transformed::no(other)),
+        };
+        plan.transform_up_with_subqueries(order).map(|done| done.data)
     }
 }
 
-struct Selects;
-
-impl VisitorMut for Selects {
-    type Break = SqlError;
-
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
-        match rewrite(select) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+/// An aggregate over rows in an order sees them in it; any other node stays. Some scans are known to be in one.
+pub(super) fn numbered(node: LogicalPlan, is_in_order: &dyn Fn(&TableScan) -> bool) -> Result<LogicalPlan> {
+    let LogicalPlan::Aggregate(aggregate) = node else { return Ok(node) };
+    if !has_order(&aggregate.input, is_in_order) {
+        return Ok(LogicalPlan::Aggregate(aggregate));
     }
+    let is_numbered = has_unordered(&aggregate, false);
+    let (input, number) = without_sort(aggregate.input.as_ref().clone(), is_numbered, false)?;
+    let key = |call: &AggregateFunction| number.clone().map(Expr::Column).filter(|_| !call.params.distinct);
+    with_keys(aggregate, Arc::new(input), &key)
 }
 
-fn rewrite(select: &mut Select) -> Result<()> {
-    let is_wildcard = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
-    let [table] = &mut select.from[..] else { return Ok(()) };
-    let TableFactor::Derived { lateral: false, subquery, alias, .. } = &mut table.relation else { return Ok(()) };
-    if !table.joins.is_empty() || subquery.order_by.is_none() || select.projection.iter().any(is_wildcard) {
-        return Ok(());
-    }
-    let mut aggregates = Aggregates { depth: 0, count: 0, order: false };
-    let _ = select.projection.visit(&mut aggregates);
-    let _ = select.having.visit(&mut aggregates);
-    if aggregates.count == 0 || !number(subquery)? {
-        return Ok(());
-    }
-    if let Some(alias) = alias.as_mut().filter(|alias| !alias.columns.is_empty()) {
-        alias.columns.push(TableAliasColumnDef { name: hidden(), data_type: None });
-    }
-    aggregates.order = true;
-    let _ = select.projection.visit(&mut aggregates);
-    let _ = select.having.visit(&mut aggregates);
-    Ok(())
-}
-
-fn hidden() -> Ident {
-    Ident::with_quote('"', NUMBER)
-}
-
-/// Finds the aggregates of one query that tell orders apart and have none of their own, and orders them.
-struct Aggregates {
-    depth: usize,
-    count: usize,
-    order: bool,
-}
-
-impl VisitorMut for Aggregates {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
-        let name = call.name.0.last().and_then(|part| part.as_ident()).map(fold);
-        let FunctionArguments::List(list) = &mut call.args else { return ControlFlow::Continue(()) };
-        let is_ordered = list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)));
-        let is_distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-        if self.depth == 0
-            && matches!(name.as_deref(), Some("array_agg" | "string_agg"))
-            && !is_ordered
-            && !is_distinct
-            && call.over.is_none()
+/// The call, if it tells orders apart and has none of its own.
+fn unordered(expr: &Expr) -> Option<&AggregateFunction> {
+    match expr {
+        Expr::AggregateFunction(call)
+            if matches!(call.func.name(), "array_agg" | "string_agg") && call.params.order_by.is_empty() =>
         {
-            self.count += 1;
-            if self.order {
-                list.clauses.push(FunctionArgumentClause::OrderBy(vec![key(Expr::Identifier(hidden()))]));
-            }
+            Some(call)
         }
-        ControlFlow::Continue(())
+        Expr::Alias(alias) => unordered(&alias.expr),
+        _ => None,
     }
 }
 
-fn key(expr: Expr) -> OrderByExpr {
-    OrderByExpr { expr, options: OrderByOptions { asc: None, nulls_first: None }, with_fill: None }
+fn has_unordered(aggregate: &Aggregate, distinct: bool) -> bool {
+    aggregate.aggr_expr.iter().filter_map(unordered).any(|call| call.params.distinct == distinct)
 }
 
-/// Adds the hidden column to an ordered query, if it can be done.
-fn number(query: &mut Query) -> Result<bool> {
-    let Some(OrderByKind::Expressions(keys)) = query.order_by.as_ref().map(|order| &order.kind) else {
-        return Ok(false);
-    };
-    let keys = keys.clone();
-    match query.body.as_mut() {
-        SetExpr::Select(select) if select.distinct.is_none() || matches!(select.distinct, Some(Distinct::All)) => {
-            let Some(keys) = keys.into_iter().map(|key| over_rows(key, select)).collect::<Option<Vec<_>>>() else {
-                return Ok(false);
-            };
-            select.projection.push(row_number(keys)?);
-        }
-        _ => {
-            let names = headings::of(query).known();
-            let keys = keys.into_iter().map(|key| over_outputs(key, names.as_deref()));
-            let Some(keys) = keys.collect::<Option<Vec<_>>>() else { return Ok(false) };
-            let inner = std::mem::replace(query, *template("SELECT \"d\".* FROM (SELECT 1) AS \"d\"")?);
-            if let SetExpr::Select(select) = query.body.as_mut() {
-                select.projection.push(row_number(keys)?);
-                if let Some(TableFactor::Derived { subquery, .. }) =
-                    select.from.first_mut().map(|table| &mut table.relation)
-                {
-                    **subquery = inner;
-                }
+/// The aggregate over another input, its calls in the order of the keys that there are for them.
+fn with_keys(
+    aggregate: Aggregate,
+    input: Arc<LogicalPlan>,
+    key: &dyn Fn(&AggregateFunction) -> Option<Expr>,
+) -> Result<LogicalPlan> {
+    let node = LogicalPlan::Aggregate(aggregate);
+    let names = NamePreserver::new(&node);
+    let LogicalPlan::Aggregate(Aggregate { group_expr, aggr_expr, .. }) = node else { return Ok(node) };
+    let with_key = |expr: Expr| match unordered(&expr).and_then(key) {
+        Some(key) => match expr {
+            Expr::AggregateFunction(mut call) => {
+                call.params.order_by.push(Key::new(key, true, false));
+                Transformed::yes(Expr::AggregateFunction(call))
             }
-        }
-    }
-    Ok(true)
-}
-
-/// A key of ORDER BY as an expression of the rows before the select list: it may name or count a column of that list.
-fn over_rows(mut key: OrderByExpr, select: &Select) -> Option<OrderByExpr> {
-    match &key.expr {
-        Expr::Value(value) => {
-            let Value::Number(at, _) = &value.value else { return None };
-            let at = at.parse::<usize>().ok()?.checked_sub(1)?;
-            let is_item =
-                |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
-            if !select.projection.iter().take(at + 1).all(is_item) {
-                return None;
-            }
-            let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = select.projection.get(at)?
-            else {
-                return None;
-            };
-            key.expr = expr.clone();
-        }
-        Expr::Identifier(name) => {
-            let name = fold(name);
-            let named = select.projection.iter().find_map(|item| match item {
-                SelectItem::ExprWithAlias { expr, alias } if fold(alias) == name => Some(expr.clone()),
-                _ => None,
-            });
-            if let Some(expr) = named {
-                key.expr = expr;
-            }
-        }
-        _ => {}
-    }
-    Some(key)
-}
-
-/// A key of ORDER BY as a column of the query's result.
-fn over_outputs(mut key: OrderByExpr, names: Option<&[String]>) -> Option<OrderByExpr> {
-    match &key.expr {
-        Expr::Identifier(_) => {}
-        Expr::Value(value) => {
-            let Value::Number(at, _) = &value.value else { return None };
-            let at = at.parse::<usize>().ok()?.checked_sub(1)?;
-            let name = names?.get(at)?;
-            if names?.iter().filter(|other| *other == name).count() > 1 {
-                return None;
-            }
-            key.expr = Expr::Identifier(Ident::with_quote('"', name));
-        }
-        _ => return None,
-    }
-    Some(key)
-}
-
-fn row_number(keys: Vec<OrderByExpr>) -> Result<SelectItem> {
-    let lost = || SqlError::new("XX000", "the template is no window function");
-    let query = template("SELECT row_number() OVER (ORDER BY 1)")?;
-    let SetExpr::Select(mut select) = *query.body else { return Err(lost()) };
-    let Some(SelectItem::UnnamedExpr(mut expr)) = select.projection.pop() else { return Err(lost()) };
-    match &mut expr {
-        Expr::Function(call) => match &mut call.over {
-            Some(WindowType::WindowSpec(window)) => window.order_by = keys,
-            _ => return Err(lost()),
+            other => Transformed::no(other),
         },
-        _ => return Err(lost()),
+        None => Transformed::no(expr),
+    };
+    let calls = aggr_expr.into_iter().map(|expr| {
+        let name = names.save(&expr);
+        let ordered = expr.transform_down(|expr| Ok(with_key(expr)))?;
+        Ok(name.restore(ordered.data))
+    });
+    let calls = calls.collect::<Result<Vec<Expr>>>()?;
+    Aggregate::try_new(input, group_expr, calls).map(LogicalPlan::Aggregate)
+}
+
+/// Whether the rows of a plan come in an order that its text asks for.
+pub(super) fn has_order(plan: &LogicalPlan, is_in_order: &dyn Fn(&TableScan) -> bool) -> bool {
+    match plan {
+        LogicalPlan::Sort(_) => true,
+        LogicalPlan::TableScan(scan) => is_in_order(scan),
+        LogicalPlan::Projection(projection) => has_order(&projection.input, is_in_order),
+        LogicalPlan::SubqueryAlias(alias) => has_order(&alias.input, is_in_order),
+        LogicalPlan::Filter(filter) => has_order(&filter.input, is_in_order),
+        LogicalPlan::Limit(limit) => has_order(&limit.input, is_in_order),
+        _ => false,
     }
-    Ok(SelectItem::ExprWithAlias { expr, alias: hidden() })
+}
+
+/// The rows without their sort, unless a limit above it takes the first of them, and the column of their numbers if they are
+/// numbered.
+fn without_sort(plan: LogicalPlan, is_numbered: bool, is_limited: bool) -> Result<(LogicalPlan, Option<Column>)> {
+    let below = |plan: &Arc<LogicalPlan>| without_sort(plan.as_ref().clone(), is_numbered, is_limited);
+    Ok(match plan {
+        LogicalPlan::Sort(Sort { expr, input, fetch }) => {
+            let (input, number) = match is_numbered {
+                true => number(input.as_ref().clone(), expr.clone())?,
+                false => (input.as_ref().clone(), None),
+            };
+            match is_limited || fetch.is_some() {
+                true => (LogicalPlan::Sort(Sort { expr, input: Arc::new(input), fetch }), number),
+                false => (input, number),
+            }
+        }
+        LogicalPlan::TableScan(_) if is_numbered => number(plan, Vec::new())?,
+        LogicalPlan::Projection(Projection { expr, input, .. }) => {
+            let (input, number) = below(&input)?;
+            let exprs = expr.into_iter().chain(number.clone().map(Expr::Column)).collect();
+            (LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(input))?), number)
+        }
+        LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) => {
+            let (input, number) = below(&input)?;
+            let number = number.map(|_| Column::new(Some(alias.clone()), NUMBER));
+            (LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(Arc::new(input), alias)?), number)
+        }
+        LogicalPlan::Filter(Filter { predicate, input, .. }) => {
+            let (input, number) = below(&input)?;
+            (LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(input))?), number)
+        }
+        LogicalPlan::Limit(Limit { skip, fetch, input }) => {
+            let (input, number) = without_sort(input.as_ref().clone(), is_numbered, true)?;
+            (LogicalPlan::Limit(Limit { skip, fetch, input: Arc::new(input) }), number)
+        }
+        other => (other, None),
+    })
+}
+
+/// The rows with numbers in the order of the keys, or as they come.
+fn number(rows: LogicalPlan, keys: Vec<Key>) -> Result<(LogicalPlan, Option<Column>)> {
+    let number = row_number().order_by(keys).window_frame(WindowFrame::new(None)).build()?.alias(NUMBER);
+    let rows = LogicalPlanBuilder::from(rows).window([number])?.build()?;
+    Ok((rows, Some(Column::new_unqualified(NUMBER))))
 }

@@ -1,38 +1,76 @@
-//! `x op ANY (ARRAY[...])` and `x op ALL (ARRAY[...])`, item by item, so that a NULL among them is what it is in SQL; and
-//! over `ARRAY(SELECT ...)` the same as over the subquery.
-use std::ops::ControlFlow;
-
+//! `x op ANY (ARRAY[...])` and `x op ALL (ARRAY[...])`, item by item, so that a NULL among them is what it is in SQL; over
+//! `ARRAY(SELECT ...)` the same as over the subquery; over any other array a function, or for patterns its rows.
 use datafusion::sql::sqlparser::ast::{
-    Array, BinaryOperator, Expr, Function, FunctionArguments, ObjectNamePart, Statement, VisitMut, VisitorMut,
+    Array, BinaryOperator, Expr, Function, FunctionArguments, Ident, ObjectNamePart, SelectItem, SetExpr, Statement,
+    VisitMut,
 };
 
-use super::row_values::balanced;
-use crate::names::fold;
+use super::array_literals;
+use super::row_values::{balanced, compared_values};
+use super::visit::replace;
+use crate::error::{Result, SqlError};
+use crate::functions::lists;
+use crate::identifiers::fold;
+use crate::template::template;
+
+/// Where the operands stand in a template; no statement can spell it.
+const LEFT: &str = "\0left";
+const RIGHT: &str = "\0right";
 
 /// Rewrites every such comparison of a statement.
-pub(crate) fn spell_out(statement: &mut Statement) {
-    let _ = statement.visit(&mut Quantified);
+pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
+    replace(statement, rewritten)
 }
 
-struct Quantified;
+/// Rewrites those with arrays of which the items are not known.
+pub(super) fn over_arrays(statement: &mut impl VisitMut) -> Result<()> {
+    replace(statement, |expr| match parts(expr) {
+        Some((left, op, right, is_all)) if !is_subquery(right) => over_array(left, op, right, is_all),
+        _ => Ok(None),
+    })
+}
 
-impl VisitorMut for Quantified {
-    type Break = ();
+fn parts(expr: &Expr) -> Option<(&Expr, &BinaryOperator, &Expr, bool)> {
+    match expr {
+        Expr::AnyOp { left, compare_op, right, .. } => Some((left, compare_op, right, false)),
+        Expr::AllOp { left, compare_op, right } => Some((left, compare_op, right, true)),
+        _ => None,
+    }
+}
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        let (left, op, right, is_all) = match expr {
-            Expr::AnyOp { left, compare_op, right, .. } => (left, compare_op, right, false),
-            Expr::AllOp { left, compare_op, right } => (left, compare_op, right, true),
-            _ => return ControlFlow::Continue(()),
-        };
-        if let Some(query) = array_of_query(right) {
-            **right = query;
-        } else if let Some(items) = items(right)
-            && let Some(spelled_out) = each(left, op, items, is_all)
-        {
-            *expr = spelled_out;
-        }
-        ControlFlow::Continue(())
+fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
+    let Some((left, op, right, is_all)) = parts(expr) else { return Ok(None) };
+    if let Some(query) = array_of_query(right) {
+        let (left, op, right) = (Box::new(left.clone()), op.clone(), Box::new(query));
+        return Ok(Some(match is_all {
+            false => Expr::AnyOp { left, compare_op: op, right, is_some: false },
+            true => Expr::AllOp { left, compare_op: op, right },
+        }));
+    }
+    if matches!(left, Expr::Tuple(_)) {
+        return Ok(None);
+    }
+    if let Some(items) = items(right) {
+        return each(left, op, items, is_all);
+    }
+    if is_membership(op, is_all) {
+        return Ok(None);
+    }
+    match array_literals::items_of(right)? {
+        Some(items) => each(left, op, &items, is_all),
+        None => Ok(None),
+    }
+}
+
+fn is_membership(op: &BinaryOperator, is_all: bool) -> bool {
+    matches!((op, is_all), (BinaryOperator::Eq, false) | (BinaryOperator::NotEq, true))
+}
+
+fn is_subquery(expr: &Expr) -> bool {
+    match expr {
+        Expr::Subquery(_) => true,
+        Expr::Nested(inner) => is_subquery(inner),
+        _ => false,
     }
 }
 
@@ -60,25 +98,45 @@ fn items(expr: &Expr) -> Option<&[Expr]> {
     }
 }
 
-fn each(left: &Expr, op: &BinaryOperator, items: &[Expr], is_all: bool) -> Option<Expr> {
-    let is_comparison = matches!(
-        op,
-        BinaryOperator::Eq
-            | BinaryOperator::NotEq
-            | BinaryOperator::Lt
-            | BinaryOperator::LtEq
-            | BinaryOperator::Gt
-            | BinaryOperator::GtEq
-    );
-    if !is_comparison || matches!(left, Expr::Tuple(_)) {
-        return None;
+fn each(left: &Expr, op: &BinaryOperator, items: &[Expr], is_all: bool) -> Result<Option<Expr>> {
+    if is_membership(op, is_all) {
+        let left = Box::new(Expr::Nested(Box::new(left.clone())));
+        let list = Expr::InList { expr: left, list: items.to_vec(), negated: is_all };
+        return Ok(Some(Expr::Nested(Box::new(list))));
     }
-    let nested = |expr: Expr| Box::new(Expr::Nested(Box::new(expr)));
-    if matches!((op, is_all), (BinaryOperator::Eq, false) | (BinaryOperator::NotEq, true)) {
-        let list = Expr::InList { expr: nested(left.clone()), list: items.to_vec(), negated: is_all };
-        return Some(Expr::Nested(Box::new(list)));
-    }
-    let one = |item: &Expr| Expr::BinaryOp { left: nested(left.clone()), op: op.clone(), right: nested(item.clone()) };
+    let one = |item: &Expr| compared_values(left.clone(), op, item.clone());
     let joined = if is_all { BinaryOperator::And } else { BinaryOperator::Or };
-    balanced(items.iter().map(one).collect(), &joined)
+    let compared = items.iter().map(one).collect::<Option<Vec<Expr>>>();
+    let Some(compared) = compared else { return Ok(None) };
+    let none = || Expr::value(datafusion::sql::sqlparser::ast::Value::Boolean(is_all));
+    Ok(Some(balanced(compared, &joined).unwrap_or_else(none)))
+}
+
+fn over_array(left: &Expr, op: &BinaryOperator, right: &Expr, is_all: bool) -> Result<Option<Expr>> {
+    let text = match lists::comparison(op, is_all) {
+        Some(name) => format!("SELECT \"{name}\"(\"{LEFT}\", \"{RIGHT}\")"),
+        None => format!(
+            "SELECT CASE WHEN \"{RIGHT}\" IS NOT NULL THEN \"{LEFT}\" = {} (SELECT unnest(\"{RIGHT}\")) END",
+            if is_all { "ALL" } else { "ANY" }
+        ),
+    };
+    let mut query = template(&text)?;
+    replace(&mut query, |expr| {
+        let nested = |expr: &Expr| Some(Expr::Nested(Box::new(expr.clone())));
+        Ok(match expr {
+            Expr::Identifier(Ident { value, quote_style: Some(_), .. }) if value == LEFT => nested(left),
+            Expr::Identifier(Ident { value, quote_style: Some(_), .. }) if value == RIGHT => nested(right),
+            _ => None,
+        })
+    })?;
+    let lost = || SqlError::new("XX000", "the template has no expression");
+    let SetExpr::Select(mut select) = *query.body else { return Err(lost()) };
+    let Some(SelectItem::UnnamedExpr(mut expr)) = select.projection.pop() else { return Err(lost()) };
+    if let Expr::Case { conditions, .. } = &mut expr
+        && let Some(Expr::AnyOp { compare_op, .. } | Expr::AllOp { compare_op, .. }) =
+            conditions.first_mut().map(|when| &mut when.result)
+    {
+        *compare_op = op.clone();
+    }
+    Ok(Some(expr))
 }

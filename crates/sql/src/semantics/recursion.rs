@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::names::fold;
+use crate::identifiers::fold;
 use crate::parse::Source;
 use crate::template::template;
 use crate::types::type_name;

@@ -1,44 +1,32 @@
 //! Rows compared with rows, `(a, b) < (c, d)`, and with lists of rows: column by column, with PostgreSQL's NULLs. The
 //! planner would make structures of them, of which two that hold a NULL are equal.
-use std::ops::ControlFlow;
-
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, Statement,
-    UnaryOperator, VisitMut, VisitorMut,
+    UnaryOperator,
 };
 
+use super::visit::replace;
 use crate::error::{Result, SqlError};
-use crate::names::fold;
+use crate::identifiers::fold;
 
 /// Rewrites every such comparison of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Rows) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(*error),
-    }
-}
-
-struct Rows;
-
-impl VisitorMut for Rows {
-    type Break = Box<SqlError>;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match rewritten(expr) {
-            Ok(Some(other)) => {
-                *expr = other;
-                ControlFlow::Continue(())
-            }
-            Ok(None) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(Box::new(error)),
-        }
-    }
+    replace(statement, rewritten)
 }
 
 fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
     match expr {
         Expr::BinaryOp { left, op, right } => match (row(left), row(right)) {
             (Some(left), Some(right)) => compared(&left, op, &right),
+            _ => Ok(None),
+        },
+        Expr::Between { expr, negated, low, high } => match (row(expr), row(low), row(high)) {
+            (Some(items), Some(low), Some(high)) => {
+                let low = compared(&items, &BinaryOperator::GtEq, &low)?;
+                let high = compared(&items, &BinaryOperator::LtEq, &high)?;
+                let both = low.zip(high).map(|(low, high)| binary(low, &BinaryOperator::And, high));
+                Ok(both.map(|both| if *negated { not(both) } else { both }))
+            }
             _ => Ok(None),
         },
         Expr::IsDistinctFrom(left, right) => differ(left, right),
@@ -62,7 +50,7 @@ fn plain(arg: &FunctionArg) -> Option<&Expr> {
 }
 
 /// The items of `(a, b)` or `ROW(a, b)`.
-fn row(expr: &Expr) -> Option<Vec<&Expr>> {
+pub(super) fn row(expr: &Expr) -> Option<Vec<&Expr>> {
     match expr {
         Expr::Tuple(items) => Some(items.iter().collect()),
         Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, .. }) => {
@@ -73,7 +61,8 @@ fn row(expr: &Expr) -> Option<Vec<&Expr>> {
     }
 }
 
-fn compared(left: &[&Expr], op: &BinaryOperator, right: &[&Expr]) -> Result<Option<Expr>> {
+/// Two rows compared, if there is such a comparison of rows.
+pub(super) fn compared(left: &[&Expr], op: &BinaryOperator, right: &[&Expr]) -> Result<Option<Expr>> {
     let strict = match op {
         BinaryOperator::Eq => return all_equal(left, right).map(Some),
         BinaryOperator::NotEq => return Ok(Some(not(all_equal(left, right)?))),
@@ -116,6 +105,35 @@ fn pairs<'e>(left: &[&'e Expr], right: &[&'e Expr]) -> Result<Vec<(&'e Expr, &'e
     match left.len() == right.len() {
         true => Ok(left.iter().copied().zip(right.iter().copied()).collect()),
         false => Err(SqlError::syntax("unequal number of entries in row expressions")),
+    }
+}
+
+/// Two values compared by an operator that may stand before `ANY`.
+pub(super) fn compared_values(left: Expr, op: &BinaryOperator, right: Expr) -> Option<Expr> {
+    let nested = |expr: Expr| Box::new(Expr::Nested(Box::new(expr)));
+    let like = |ignores_case: bool, negated: bool| {
+        let (expr, pattern) = (nested(left.clone()), nested(right.clone()));
+        Expr::Nested(Box::new(match ignores_case {
+            false => Expr::Like { negated, any: false, expr, pattern, escape_char: None },
+            true => Expr::ILike { negated, any: false, expr, pattern, escape_char: None },
+        }))
+    };
+    match op {
+        BinaryOperator::PGLikeMatch => Some(like(false, false)),
+        BinaryOperator::PGNotLikeMatch => Some(like(false, true)),
+        BinaryOperator::PGILikeMatch => Some(like(true, false)),
+        BinaryOperator::PGNotILikeMatch => Some(like(true, true)),
+        BinaryOperator::Eq
+        | BinaryOperator::NotEq
+        | BinaryOperator::Lt
+        | BinaryOperator::LtEq
+        | BinaryOperator::Gt
+        | BinaryOperator::GtEq
+        | BinaryOperator::PGRegexMatch
+        | BinaryOperator::PGRegexIMatch
+        | BinaryOperator::PGRegexNotMatch
+        | BinaryOperator::PGRegexNotIMatch => Some(binary(left, op, right)),
+        _ => None,
     }
 }
 

@@ -12,8 +12,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::columns::{Output, Scope, merges, merges_from_the_right};
+use super::visit::own_after;
 use crate::error::{Result, SqlError};
-use crate::names::fold;
+use crate::identifiers::fold;
 use crate::tables::Tables;
 
 /// Rewrites the joins of a statement.
@@ -122,84 +123,55 @@ fn write_out(select: &mut Select, outputs: &[Output]) {
     for item in projection {
         match item {
             SelectItem::Wildcard(options) if options == WildcardAdditionalOptions::default() => {
-                select.projection.extend(outputs.iter().map(column));
+                select.projection.extend(outputs.iter().map(Output::item));
             }
             other => select.projection.push(other),
         }
     }
 }
 
-fn column(output: &Output) -> SelectItem {
-    match &output.expr {
-        expr @ Expr::CompoundIdentifier(_) => SelectItem::UnnamedExpr(expr.clone()),
-        expr => SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', &output.name) },
-    }
-}
-
 /// Puts what a merged column is in the place of its name.
 fn replace_merged(select: &mut Select, order: Option<&mut OrderBy>, outputs: &[Output]) {
-    let is_merged = |output: &&Output| output.is_merged;
-    let mut merged = Merged { columns: outputs.iter().filter(is_merged).cloned().collect(), depth: 0 };
+    let mut merged: Vec<Output> = outputs.iter().filter(|output| output.is_merged).cloned().collect();
     let mut shown = Vec::new();
     for item in &mut select.projection {
         match item {
-            SelectItem::UnnamedExpr(Expr::Identifier(name)) if merged.find(name).is_some() => {
+            SelectItem::UnnamedExpr(Expr::Identifier(name)) if find(&merged, name).is_some() => {
                 let (expr, alias) = (Expr::Identifier(name.clone()), name.clone());
                 shown.push(fold(&alias));
                 *item = SelectItem::ExprWithAlias { expr, alias };
             }
             SelectItem::ExprWithAlias { alias, .. } => shown.push(fold(alias)),
-            SelectItem::Wildcard(_) => shown.extend(merged.columns.iter().map(|output| output.name.clone())),
+            SelectItem::Wildcard(_) => shown.extend(merged.iter().map(|output| output.name.clone())),
             _ => {}
         }
     }
-    let _ = VisitMut::visit(&mut select.projection, &mut merged);
-    let _ = VisitMut::visit(&mut select.selection, &mut merged);
-    let _ = VisitMut::visit(&mut select.group_by, &mut merged);
-    let _ = VisitMut::visit(&mut select.having, &mut merged);
-    let _ = VisitMut::visit(&mut select.distinct, &mut merged);
-    let _ = VisitMut::visit(&mut select.named_window, &mut merged);
+    put_merged(&mut select.projection, &merged);
+    put_merged(&mut select.selection, &merged);
+    put_merged(&mut select.group_by, &merged);
+    put_merged(&mut select.having, &merged);
+    put_merged(&mut select.distinct, &merged);
+    put_merged(&mut select.named_window, &merged);
     if let Some(order) = order {
         // A name of the select list is meant first.
-        merged.columns.retain(|output| !shown.contains(&output.name));
-        let _ = VisitMut::visit(order, &mut merged);
+        merged.retain(|output| !shown.contains(&output.name));
+        put_merged(order, &merged);
     }
 }
 
-struct Merged {
-    columns: Vec<Output>,
-    depth: usize,
+fn find<'o>(merged: &'o [Output], name: &Ident) -> Option<&'o Output> {
+    let name = fold(name);
+    merged.iter().find(|output| output.name == name)
 }
 
-impl Merged {
-    fn find(&self, name: &Ident) -> Option<&Output> {
-        let name = fold(name);
-        self.columns.iter().find(|output| output.name == name)
-    }
-}
-
-impl VisitorMut for Merged {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.depth == 0
-            && let Expr::Identifier(name) = expr
-            && let Some(output) = self.find(name)
+fn put_merged(part: &mut impl VisitMut, merged: &[Output]) {
+    own_after(part, |expr| {
+        if let Expr::Identifier(name) = expr
+            && let Some(output) = find(merged, name)
         {
             *expr = output.expr.clone();
         }
-        ControlFlow::Continue(())
-    }
+    });
 }
 
 struct Selects;
@@ -212,7 +184,7 @@ impl VisitorMut for Selects {
             && let Some(condition) = &mut select.selection
             && let Some((owner, columns)) = merged(table)
         {
-            let _ = condition.visit(&mut Qualify { owner, columns, depth: 0 });
+            qualify(condition, &owner, &columns);
         }
         ControlFlow::Continue(())
     }
@@ -239,34 +211,14 @@ fn merged(table: &TableWithJoins) -> Option<(Ident, Vec<String>)> {
     Some((owner, columns.iter().filter_map(name).collect()))
 }
 
-/// Works on one condition, but not on the subqueries within it: there the name may be another column's.
-struct Qualify {
-    owner: Ident,
-    columns: Vec<String>,
-    depth: usize,
-}
-
-impl VisitorMut for Qualify {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.depth == 0
-            && let Expr::Identifier(column) = expr
-            && self.columns.contains(&fold(column))
+/// Says of columns in a condition whose they are.
+fn qualify(condition: &mut Expr, owner: &Ident, columns: &[String]) {
+    own_after(condition, |expr| {
+        if let Expr::Identifier(column) = expr
+            && columns.contains(&fold(column))
         {
-            let owner = Ident { span: column.span, ..self.owner.clone() };
+            let owner = Ident { span: column.span, ..owner.clone() };
             *expr = Expr::CompoundIdentifier(vec![owner, column.clone()]);
         }
-        ControlFlow::Continue(())
-    }
+    });
 }

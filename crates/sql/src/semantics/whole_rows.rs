@@ -7,8 +7,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::columns::Scope;
+use super::visit::own;
 use crate::error::{Result, SqlError};
-use crate::names::fold;
+use crate::identifiers::fold;
 use crate::tables::Tables;
 
 /// Rewrites tests of rows for NULL: all of their fields are tested.
@@ -93,35 +94,19 @@ impl VisitorMut for Queries<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
-        let mut counts = Counts { scope: &self.scope, from: &select.from, depth: 0 };
-        select.projection.visit(&mut counts)?;
-        select.having.visit(&mut counts)
+        let counts = Counts { scope: &self.scope, from: &select.from };
+        own(&mut select.projection, |expr| counts.spell_out(expr))?;
+        own(&mut select.having, |expr| counts.spell_out(expr))
     }
 }
 
 struct Counts<'a> {
     scope: &'a Scope<'a>,
     from: &'a [TableWithJoins],
-    depth: usize,
 }
 
-impl VisitorMut for Counts<'_> {
-    type Break = Box<SqlError>;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
+impl Counts<'_> {
+    fn spell_out(&self, expr: &mut Expr) -> ControlFlow<Box<SqlError>> {
         let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
         let name = call.name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
         if name.as_deref() != Some("count") {
@@ -137,9 +122,7 @@ impl VisitorMut for Counts<'_> {
         }
         ControlFlow::Continue(())
     }
-}
 
-impl Counts<'_> {
     /// The argument that is counted in place of the rows of a table.
     fn counted(&self, label: &ObjectName) -> Result<FunctionArgExpr> {
         let Some(label) = label.0.last().and_then(ObjectNamePart::as_ident) else {

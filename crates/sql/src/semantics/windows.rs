@@ -4,12 +4,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, Ident, NamedWindowDefinition, NamedWindowExpr, OrderBy, OrderByKind, Query, Select, SetExpr,
-    Statement, VisitMut, VisitorMut, WindowSpec, WindowType,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    NamedWindowDefinition, NamedWindowExpr, ObjectName, ObjectNamePart, OrderBy, OrderByKind, Query, Select, SetExpr,
+    Statement, Value, VisitMut, VisitorMut, WindowSpec, WindowType,
 };
 
+use super::visit::own;
 use crate::error::{Result, SqlError};
-use crate::names::fold;
+use crate::identifiers::fold;
 use crate::parse::Source;
 
 /// Spells out the windows of every query within a statement.
@@ -64,16 +66,62 @@ fn of_select(select: &mut Select, order_by: Option<&mut OrderBy>, source: &Sourc
         };
         known.push((own, window));
     }
-    let mut windows = Windows { known, source, depth: 0 };
-    let mut visited = select.projection.visit(&mut windows);
-    if let (ControlFlow::Continue(()), Some(OrderBy { kind: OrderByKind::Expressions(by), .. })) = (&visited, order_by)
-    {
-        visited = by.visit(&mut windows);
+    spell_out_calls(&mut select.projection, &known, source)?;
+    match order_by.map(|order| &mut order.kind) {
+        Some(OrderByKind::Expressions(by)) => spell_out_calls(by, &known, source),
+        _ => Ok(()),
     }
+}
+
+/// Works on the expressions of one query, but not on the subqueries within them: the names are not theirs.
+fn spell_out_calls(part: &mut impl VisitMut, known: &[(String, WindowSpec)], source: &Source) -> Result<()> {
+    let visited = own(part, |expr| {
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        if let Err(error) = of_call(function, known, source) {
+            return ControlFlow::Break(Box::new(error));
+        }
+        if let Some(other) = of_truths(function) {
+            *expr = other;
+        }
+        ControlFlow::Continue(())
+    });
     match visited {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
+}
+
+fn of_call(function: &mut Function, known: &[(String, WindowSpec)], source: &Source) -> Result<()> {
+    let window = match function.over.take() {
+        Some(WindowType::NamedWindow(name)) => find(known, &name, source)?.clone(),
+        Some(WindowType::WindowSpec(window)) => whole(window, known, source)?,
+        None => return Ok(()),
+    };
+    function.over = Some(WindowType::WindowSpec(window));
+    Ok(())
+}
+
+/// `bool_and(x) OVER (...)` as `min(x::int) OVER (...) = 1`: the planner knows how to take rows out of that one again when a
+/// frame slides over them.
+fn of_truths(function: &mut Function) -> Option<Expr> {
+    let name = function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold)?;
+    let other = match name.as_str() {
+        "bool_and" | "every" => "min",
+        "bool_or" => "max",
+        _ => return None,
+    };
+    if !matches!(&function.over, Some(WindowType::WindowSpec(window)) if window.window_frame.is_some()) {
+        return None;
+    }
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(truth))] = &mut list.args[..] else { return None };
+    let nested = |expr: Expr| Box::new(Expr::Nested(Box::new(expr)));
+    let (expr, data_type) = (nested(truth.clone()), DataType::Int(None));
+    *truth = Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None };
+    function.name = ObjectName::from(vec![Ident::new(other)]);
+    let right = Box::new(Expr::value(Value::Number("1".to_owned(), false)));
+    let left = Box::new(Expr::Function(function.clone()));
+    Some(Expr::Nested(Box::new(Expr::BinaryOp { left, op: BinaryOperator::Eq, right })))
 }
 
 fn find<'w>(known: &'w [(String, WindowSpec)], name: &Ident, source: &Source) -> Result<&'w WindowSpec> {
@@ -105,47 +153,4 @@ fn whole(mut window: WindowSpec, known: &[(String, WindowSpec)], source: &Source
         window.order_by = base.order_by.clone();
     }
     Ok(window)
-}
-
-/// Works on the expressions of one query, but not on the subqueries within them: the names are not theirs.
-struct Windows<'a> {
-    known: Vec<(String, WindowSpec)>,
-    source: &'a Source<'a>,
-    depth: usize,
-}
-
-impl Windows<'_> {
-    fn spell_out(&self, function: &mut Function) -> Result<()> {
-        let window = match function.over.take() {
-            Some(WindowType::NamedWindow(name)) => find(&self.known, &name, self.source)?.clone(),
-            Some(WindowType::WindowSpec(window)) => whole(window, &self.known, self.source)?,
-            None => return Ok(()),
-        };
-        function.over = Some(WindowType::WindowSpec(window));
-        Ok(())
-    }
-}
-
-impl VisitorMut for Windows<'_> {
-    type Break = Box<SqlError>;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match expr {
-            Expr::Function(function) if self.depth == 0 => match self.spell_out(function) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => ControlFlow::Break(Box::new(error)),
-            },
-            _ => ControlFlow::Continue(()),
-        }
-    }
 }

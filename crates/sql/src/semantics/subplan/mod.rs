@@ -38,6 +38,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Filter, LogicalPlan, Operato
 use datafusion::optimizer::AnalyzerRule;
 
 use super::adapt::visible;
+use super::ordered;
 use crate::error::SqlError;
 pub(crate) use run::Statement;
 pub(crate) use shared::WithNames;
@@ -105,7 +106,7 @@ impl Subplans {
     }
 
     fn convert_node(&self, node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-        let node = lateral::convert(node, self)?;
+        let node = ordered::numbered(lateral::convert(node, self)?, &shared::is_in_order)?;
         check_aggregates(&node)?;
         if !has_subqueries(&node)? {
             return Ok(Transformed::yes(node.recompute_schema()?));

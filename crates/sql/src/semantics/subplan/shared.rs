@@ -15,11 +15,11 @@ use arrow_schema::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::datasource::provider_as_source;
+use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::logical_plan::SubqueryAlias;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableType};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -30,7 +30,8 @@ use tokio::sync::Mutex;
 
 use super::run::Statement;
 use super::{Subplans, call, scope};
-use crate::names::fold;
+use crate::identifiers::fold;
+use crate::semantics::ordered;
 
 /// The names of a statement's WITH queries, and whether each says to be worked out once, or says not to.
 #[derive(Debug, Default)]
@@ -122,14 +123,23 @@ impl Sharing<'_> {
     fn table(&mut self, alias: &SubqueryAlias, keeps: bool) -> Result<LogicalPlan> {
         let query = self.plan(alias.input.as_ref().clone())?;
         let schema = query.schema().inner().clone();
-        let query = self.plans.statement.optimize(self.plans.convert(query)?)?;
+        let query = self.plans.convert(query)?;
+        let is_in_order = ordered::has_order(&query, &is_in_order);
+        let query = self.plans.statement.optimize(query)?;
         let rows = Mutex::new(Rows { source: Source::Waiting, batches: Vec::new() });
         let statement = self.plans.statement.clone();
         let name = alias.alias.table().to_owned();
-        let table = SharedTable(Arc::new(Shared { name: name.clone(), query, schema, statement, rows, keeps }));
+        let table =
+            SharedTable(Arc::new(Shared { name: name.clone(), query, schema, statement, rows, keeps, is_in_order }));
         let source = provider_as_source(Arc::new(table));
         LogicalPlanBuilder::scan(name, source, None)?.alias(alias.alias.clone())?.build()
     }
+}
+
+/// Whether a scan gives the rows of a query that is worked out once, in the order that it asks for.
+pub(super) fn is_in_order(scan: &TableScan) -> bool {
+    let provider = source_as_provider(&scan.source);
+    provider.is_ok_and(|provider| provider.downcast_ref::<SharedTable>().is_some_and(|table| table.0.is_in_order))
 }
 
 /// Whether the query of an alias selects functions that give another value each time.
@@ -149,6 +159,7 @@ struct Shared {
     rows: Mutex<Rows>,
     /// Whether its rows are kept for others that read them.
     keeps: bool,
+    is_in_order: bool,
 }
 
 impl fmt::Debug for Shared {

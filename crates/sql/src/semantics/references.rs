@@ -1,0 +1,567 @@
+//! Whose column a name is, as far as the planner would take another for it.
+//!
+//! - A name that two tables of a query have is ambiguous there, and never a column of a query around it; a table hides the
+//!   one of a query around it that has its name, columns and all.
+//! - A table that is called like some column gets a hidden name: where both are known, `b.s` would be a field of column `b`.
+//! - Columns of a query within the statement that repeat a name get a hidden one, so that `*` of it has them all; and `*`
+//!   beside other columns, or of tables that share names, is written out.
+//!
+//! Queries are gone through from the outside, with the tables of each on a stack. Where the columns of a table are not known
+//! nothing is said of a name that may be one of them.
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, OrderByKind, Query, Select,
+    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Value,
+    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+};
+
+use super::columns::{Output, Scope, label};
+use super::grouping;
+use super::visit::{Found, own_after, own_parts};
+use crate::error::{Result, SqlError};
+use crate::headings::heading;
+use crate::identifiers::{fold, hidden, shown};
+use crate::names::with_suggestion;
+use crate::source::Source;
+use crate::tables::Tables;
+use crate::template::template;
+
+/// See the module.
+pub(crate) fn resolve(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<()> {
+    let mut names = Names { scope: Scope::new(tables), queries: 0, columns: HashSet::new() };
+    let _ = Visit::visit(statement, &mut names);
+    let columns = if names.queries > 1 { names.columns } else { HashSet::new() };
+    let resolver = Resolver { scope: Scope::new(tables), levels: Vec::new(), columns, renamed: 0, source };
+    match statement.visit(&mut Outermost { resolver, depth: 0 }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+type Flow = ControlFlow<Box<SqlError>>;
+
+/// The names that a statement gives columns, and those of its tables.
+struct Names<'a> {
+    scope: Scope<'a>,
+    queries: usize,
+    columns: HashSet<String>,
+}
+
+impl Visitor for Names<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        for item in &select.projection {
+            match item {
+                SelectItem::ExprWithAlias { alias, .. } => self.columns.insert(fold(alias)),
+                SelectItem::UnnamedExpr(expr) => heading(expr).is_some_and(|name| self.columns.insert(name)),
+                _ => false,
+            };
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, args: None, .. } = factor
+            && let Some(table) = self.scope.table(name)
+        {
+            self.columns.extend(table.schema().columns().iter().map(|column| column.name.clone()));
+        }
+        if let TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } = factor
+        {
+            self.columns.extend(alias.columns.iter().map(|column| fold(&column.name)));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Begins with each query of a statement that is in no other.
+struct Outermost<'a> {
+    resolver: Resolver<'a>,
+    depth: usize,
+}
+
+impl VisitorMut for Outermost<'_> {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> Flow {
+        self.depth += 1;
+        if self.depth == 1 { self.resolver.query(query, true) } else { ControlFlow::Continue(()) }
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> Flow {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// The tables of one query.
+#[derive(Default)]
+struct Level {
+    items: Vec<Item>,
+    /// What `*` stands for, once all of FROM is known.
+    outputs: Option<Vec<Output>>,
+}
+
+/// A table of FROM.
+struct Item {
+    label: String,
+    columns: Option<Vec<String>>,
+    renamed: Option<Ident>,
+}
+
+impl Item {
+    /// Whether it is written so by now.
+    fn is_called(&self, name: &Ident) -> bool {
+        match &self.renamed {
+            Some(other) => fold(other) == fold(name),
+            None => self.label == fold(name),
+        }
+    }
+}
+
+struct Resolver<'a> {
+    scope: Scope<'a>,
+    /// The queries around a place, the innermost last.
+    levels: Vec<Level>,
+    /// The names of columns that no table may have.
+    columns: HashSet<String>,
+    renamed: usize,
+    source: &'a Source<'a>,
+}
+
+impl Resolver<'_> {
+    fn query(&mut self, query: &mut Query, is_outermost: bool) -> Flow {
+        self.scope.begin();
+        if let Some(with) = &mut query.with {
+            let recursive = with.recursive;
+            for cte in &mut with.cte_tables {
+                if recursive {
+                    self.scope.add(cte, false);
+                }
+                self.query(&mut cte.query, false)?;
+                self.scope.add(cte, true);
+            }
+        }
+        let order = query.order_by.as_mut();
+        match query.body.as_mut() {
+            SetExpr::Select(select) => self.select(select, order, is_outermost)?,
+            body => {
+                self.body(body, is_outermost)?;
+                self.subqueries(&mut query.order_by)?;
+            }
+        }
+        self.subqueries(&mut query.limit_clause)?;
+        self.scope.leave();
+        ControlFlow::Continue(())
+    }
+
+    fn body(&mut self, body: &mut SetExpr, is_outermost: bool) -> Flow {
+        match body {
+            SetExpr::Select(select) => self.select(select, None, is_outermost),
+            SetExpr::Query(query) => self.query(query, is_outermost),
+            SetExpr::SetOperation { left, right, .. } => {
+                self.body(left, is_outermost)?;
+                self.body(right, is_outermost)
+            }
+            SetExpr::Values(values) => self.expressions(values),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn select(&mut self, select: &mut Select, order: Option<&mut OrderBy>, is_outermost: bool) -> Flow {
+        self.levels.push(Level::default());
+        for table in &mut select.from {
+            self.joined(table)?;
+        }
+        let all = select.from.iter().map(|table| self.scope.joined(table)).collect::<Option<Vec<Vec<Output>>>>();
+        let outputs = all.map(|all| all.into_iter().flatten().collect::<Vec<Output>>());
+        if let Some(level) = self.levels.last_mut() {
+            level.outputs = outputs;
+        }
+        self.expressions(&mut select.projection)?;
+        self.write_out(select, is_outermost);
+        self.expressions(&mut select.distinct)?;
+        self.expressions(&mut select.selection)?;
+        self.expressions(&mut select.group_by)?;
+        if grouping::has_sets(&select.group_by) {
+            self.qualify(&mut select.group_by);
+            grouping::once_each(&mut select.group_by);
+        }
+        self.expressions(&mut select.having)?;
+        self.expressions(&mut select.named_window)?;
+        if let Some(order) = order {
+            self.order(select, order)?;
+        }
+        let level = self.levels.pop().unwrap_or_default();
+        if !is_outermost {
+            name_columns(select, &level);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Says of columns whose they are, where that is known, all in one spelling.
+    fn qualify(&self, part: &mut impl VisitMut) {
+        let Some(outputs) = self.levels.last().and_then(|level| level.outputs.as_ref()) else { return };
+        own_after(part, |expr| {
+            if !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) {
+                return;
+            }
+            let mut meant = outputs.iter().filter(|output| !output.is_merged && is_same(expr, &output.expr));
+            if let (Some(output), None) = (meant.next(), meant.next()) {
+                *expr = output.expr.clone();
+            }
+        });
+    }
+
+    fn order(&mut self, select: &Select, order: &mut OrderBy) -> Flow {
+        let OrderByKind::Expressions(keys) = &mut order.kind else { return ControlFlow::Continue(()) };
+        // A constant puts nothing in order.
+        keys.retain(|key| !is_constant(&key.expr, select));
+        let given: Vec<(String, &Expr)> = select.projection.iter().filter_map(given).collect();
+        for key in keys {
+            let Expr::Identifier(ident) = &key.expr else {
+                self.expressions(key)?;
+                continue;
+            };
+            let name = fold(ident);
+            let mut meant = given.iter().filter(|(given, _)| *given == name).map(|(_, expr)| expr);
+            match meant.next() {
+                None => self.expressions(key)?,
+                Some(first) if meant.any(|other| !is_same(first, other)) => {
+                    let error = SqlError::new("42702", format!("ORDER BY \"{name}\" is ambiguous"));
+                    return ControlFlow::Break(Box::new(error.at(self.source.start(ident.span))));
+                }
+                Some(_) => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    // FROM.
+
+    fn joined(&mut self, table: &mut TableWithJoins) -> Flow {
+        self.factor(&mut table.relation)?;
+        for at in 0..table.joins.len() {
+            if is_lateral(&table.joins[at].relation) {
+                // What merged columns there are so far.
+                let before = TableWithJoins { relation: table.relation.clone(), joins: table.joins[..at].to_vec() };
+                let outputs = self.scope.joined(&before);
+                if let Some(level) = self.levels.last_mut() {
+                    level.outputs = outputs;
+                }
+            }
+            let join = &mut table.joins[at];
+            self.factor(&mut join.relation)?;
+            if let Some(level) = self.levels.last_mut() {
+                level.outputs = None;
+            }
+            if let Some(condition) = condition_of(&mut join.join_operator) {
+                self.expressions(condition)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn factor(&mut self, factor: &mut TableFactor) -> Flow {
+        if let Err(error) = named_join(factor) {
+            return ControlFlow::Break(Box::new(error));
+        }
+        match factor {
+            TableFactor::NestedJoin { table_with_joins, alias: None } => return self.joined(table_with_joins),
+            TableFactor::Derived { lateral: true, subquery, .. } => self.query(subquery, false)?,
+            TableFactor::Derived { subquery, .. } => {
+                // It sees nothing of the tables beside it.
+                let beside = self.levels.pop();
+                self.query(subquery, false)?;
+                self.levels.extend(beside);
+            }
+            _ => {}
+        }
+        let renamed = self.rename(factor);
+        let columns = self.scope.factor(factor);
+        let columns = columns.map(|columns| columns.into_iter().map(|output| output.name).collect());
+        let known = match &renamed {
+            Some((own, _)) => Some(own.clone()),
+            None => label(factor).map(|label| fold(&label)),
+        };
+        if let (Some(level), Some(label)) = (self.levels.last_mut(), known) {
+            // Under its own name alone the planner would see it there twice.
+            let is_there = |item: &Item| item.label == label && (item.renamed.is_some() || renamed.is_some());
+            if level.items.iter().any(is_there) {
+                let error = SqlError::new("42712", format!("table name \"{label}\" specified more than once"));
+                return ControlFlow::Break(Box::new(error));
+            }
+            level.items.push(Item { label, columns, renamed: renamed.map(|(_, other)| other) });
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Gives a table that is called like a column another name.
+    fn rename(&mut self, factor: &mut TableFactor) -> Option<(String, Ident)> {
+        let own = fold(&label(factor)?);
+        if !self.columns.contains(&own) {
+            return None;
+        }
+        let alias = match factor {
+            TableFactor::Table { name, alias: alias @ None, args: None, .. } => {
+                let [ObjectNamePart::Identifier(name)] = &name.0[..] else { return None };
+                let (name, columns) = (name.clone(), Vec::new());
+                alias.insert(TableAlias { explicit: true, name, columns, at: None })
+            }
+            TableFactor::Derived { alias: Some(alias), .. } => alias,
+            TableFactor::Table { alias: Some(alias), args, .. } => {
+                if args.is_some() && alias.columns.is_empty() {
+                    return None;
+                }
+                alias
+            }
+            _ => return None,
+        };
+        self.renamed += 1;
+        let other = hidden(format_args!("table {}", self.renamed), &own);
+        alias.name = Ident { span: alias.name.span, ..other.clone() };
+        Some((own, other))
+    }
+
+    // Expressions.
+
+    fn expressions(&mut self, part: &mut impl VisitMut) -> Flow {
+        own_parts(part, |found| match found {
+            Found::Query(query) => self.query(query, false),
+            Found::Expr(expr @ Expr::Identifier(_)) => self.column(expr),
+            Found::Expr(Expr::CompoundIdentifier(parts)) => match &mut parts[..] {
+                [table, column] => self.column_of(table, column),
+                _ => ControlFlow::Continue(()),
+            },
+            Found::Expr(_) => ControlFlow::Continue(()),
+        })
+    }
+
+    fn subqueries(&mut self, part: &mut impl VisitMut) -> Flow {
+        own_parts(part, |found| match found {
+            Found::Query(query) => self.query(query, false),
+            Found::Expr(_) => ControlFlow::Continue(()),
+        })
+    }
+
+    fn column(&self, expr: &mut Expr) -> Flow {
+        let Expr::Identifier(ident) = &*expr else { return ControlFlow::Continue(()) };
+        let name = fold(ident);
+        for (at, level) in self.levels.iter().enumerate().rev() {
+            let Some(outputs) = &level.outputs else { return ControlFlow::Continue(()) };
+            let mut meant = outputs.iter().filter(|output| shown(&output.name) == name);
+            match (meant.next(), meant.next()) {
+                (None, _) if level.items.iter().any(|item| item.label == name) => return ControlFlow::Continue(()),
+                (None, _) => {}
+                (Some(output), None) => {
+                    // The planner knows both columns of which a query around has made one.
+                    if output.is_merged && at + 1 < self.levels.len() {
+                        *expr = output.expr.clone();
+                    }
+                    return ControlFlow::Continue(());
+                }
+                (Some(_), Some(_)) => return self.ambiguous(ident, &name),
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn column_of(&self, table: &mut Ident, column: &Ident) -> Flow {
+        let (own, name) = (fold(table), fold(column));
+        for (at, level) in self.levels.iter().enumerate().rev() {
+            let Some(item) = level.items.iter().find(|item| item.label == own) else { continue };
+            // The planner says so itself where there is nothing else that it may take for it.
+            let is_hiding = self.levels[..at].iter().any(|level| level.items.iter().any(|item| item.label == own));
+            if let Some(columns) = &item.columns
+                && !columns.iter().any(|column| shown(column) == name)
+                && !columns.contains(&name)
+                && (is_hiding || at + 1 < self.levels.len())
+            {
+                let error = SqlError::new("42703", format!("column {own}.{name} does not exist"));
+                let error = with_suggestion(error, &name, columns);
+                return ControlFlow::Break(Box::new(error.at(self.source.start(table.span))));
+            }
+            let named = item.columns.iter().flatten().filter(|column| shown(column) == name);
+            if named.count() > 1 {
+                return self.ambiguous(column, &name);
+            }
+            if let Some(other) = &item.renamed {
+                *table = Ident { span: table.span, ..other.clone() };
+            }
+            break;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn ambiguous(&self, ident: &Ident, name: &str) -> Flow {
+        if name.starts_with('\0') {
+            return ControlFlow::Continue(());
+        }
+        let error = SqlError::new("42702", format!("column reference \"{name}\" is ambiguous"));
+        ControlFlow::Break(Box::new(error.at(self.source.start(ident.span))))
+    }
+
+    // The select list.
+
+    /// Writes `*` out where the planner would see a name twice.
+    fn write_out(&self, select: &mut Select, is_outermost: bool) {
+        let Some(level) = self.levels.last() else { return };
+        for item in &mut select.projection {
+            if let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = item
+                && let [ObjectNamePart::Identifier(label)] = &name.0[..]
+                && let Some(item) = level.items.iter().find(|item| item.label == fold(label))
+                && let Some(other) = &item.renamed
+            {
+                *name = ObjectName::from(vec![other.clone()]);
+            }
+        }
+        let is_wildcard = |item: &SelectItem| columns_of(item, level).is_some();
+        let has_others = select.projection.len() > 1 && select.projection.iter().any(is_wildcard);
+        let repeats = || {
+            let mut seen = HashSet::new();
+            level.outputs.iter().flatten().any(|output| !seen.insert(&output.name))
+        };
+        if has_others || (!is_outermost && select.projection.iter().any(is_wildcard) && repeats()) {
+            let items = std::mem::take(&mut select.projection);
+            let written = items.into_iter().flat_map(|item| columns_of(&item, level).unwrap_or_else(|| vec![item]));
+            select.projection = written.collect();
+        }
+    }
+}
+
+fn is_lateral(factor: &TableFactor) -> bool {
+    matches!(factor, TableFactor::Derived { lateral: true, .. })
+}
+
+/// The columns that an item of the select list stands for, if it is a `*` of which they are known.
+fn columns_of(item: &SelectItem, level: &Level) -> Option<Vec<SelectItem>> {
+    match item {
+        SelectItem::Wildcard(options) if *options == WildcardAdditionalOptions::default() => {
+            level.outputs.as_ref().map(|outputs| outputs.iter().map(Output::item).collect())
+        }
+        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options)
+            if *options == WildcardAdditionalOptions::default() =>
+        {
+            let [ObjectNamePart::Identifier(label)] = &name.0[..] else { return None };
+            let item = level.items.iter().find(|item| item.is_called(label))?;
+            let column = |column: &String| {
+                let parts = vec![label.clone(), Ident::with_quote('"', column)];
+                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
+            };
+            Some(item.columns.as_ref()?.iter().map(column).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Whether two columns of the select list are one.
+fn is_same(one: &Expr, other: &Expr) -> bool {
+    let parts = |expr: &Expr| match expr {
+        Expr::Identifier(ident) => Some(vec![fold(ident)]),
+        Expr::CompoundIdentifier(parts) => Some(parts.iter().map(fold).collect::<Vec<_>>()),
+        _ => None,
+    };
+    match (parts(one), parts(other)) {
+        // Of two that are called the same, one of them without a table, there is no second table with such a column.
+        (Some(one), Some(other)) if one.len() != other.len() => one.last() == other.last(),
+        (Some(one), Some(other)) => one == other,
+        _ => one == other,
+    }
+}
+
+/// Whether a key is the number of a column that is a constant.
+fn is_constant(key: &Expr, select: &Select) -> bool {
+    fn is_literal(expr: &Expr) -> bool {
+        match expr {
+            Expr::Value(_) | Expr::TypedString(_) => true,
+            Expr::Cast { expr, .. } | Expr::Nested(expr) => is_literal(expr),
+            _ => false,
+        }
+    }
+    let Expr::Value(ValueWithSpan { value: Value::Number(number, _), .. }) = key else { return false };
+    let Some(at) = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)) else { return false };
+    let items = select.projection.get(..=at).unwrap_or_default();
+    let is_column = |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
+    match items.last() {
+        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => {
+            select.distinct.is_none() && items.iter().all(is_column) && is_literal(expr)
+        }
+        _ => false,
+    }
+}
+
+/// A column of the select list, and the name that it has in ORDER BY.
+fn given(item: &SelectItem) -> Option<(String, &Expr)> {
+    match item {
+        SelectItem::ExprWithAlias { alias, expr } => Some((shown(&fold(alias)).to_owned(), expr)),
+        SelectItem::UnnamedExpr(expr) => Some((heading(expr)?, expr)),
+        _ => None,
+    }
+}
+
+/// Gives columns that repeat a name hidden ones, and those that are a query's around this one their own, which the planner
+/// would make up.
+fn name_columns(select: &mut Select, level: &Level) {
+    let is_outer = |expr: &Expr| match expr {
+        Expr::CompoundIdentifier(parts) => match &parts[..] {
+            [table, _] => !level.items.iter().any(|item| item.is_called(table)),
+            _ => false,
+        },
+        Expr::Identifier(name) => match &level.outputs {
+            Some(outputs) => !outputs.iter().any(|output| output.name == fold(name)),
+            None => false,
+        },
+        _ => false,
+    };
+    let mut seen = HashSet::new();
+    for (at, item) in select.projection.iter_mut().enumerate() {
+        let Some((name, _)) = given(item) else { continue };
+        let is_first = seen.insert(name.clone());
+        match &*item {
+            SelectItem::UnnamedExpr(expr) if is_first && is_outer(expr) => {
+                let alias = Ident::with_quote('"', name);
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+            }
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } if !is_first => {
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: hidden(at, &name) };
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Makes `(a JOIN b) AS c` a query: the tables within are known by that name alone.
+fn named_join(factor: &mut TableFactor) -> Result<()> {
+    let TableFactor::NestedJoin { table_with_joins, alias: alias @ Some(_) } = factor else { return Ok(()) };
+    let mut query = template("SELECT *")?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.from = vec![table_with_joins.as_ref().clone()];
+    }
+    *factor = TableFactor::Derived { lateral: false, subquery: query, alias: alias.take(), sample: None };
+    Ok(())
+}
+
+/// The condition of a join.
+fn condition_of(join: &mut JoinOperator) -> Option<&mut Expr> {
+    match join {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint) => match constraint {
+            JoinConstraint::On(condition) => Some(condition),
+            _ => None,
+        },
+        _ => None,
+    }
+}
