@@ -76,6 +76,7 @@ impl Pointer {
     }
 }
 
+#[inline]
 const fn block_bytes(class: usize) -> usize {
     8 * (class + 2)
 }

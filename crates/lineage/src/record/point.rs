@@ -186,6 +186,12 @@ impl Range {
             return Ok(None);
         }
         let (explicit, ever, nulls) = record.sets();
+        if columns.mask & (!explicit | nulls) == 0 {
+            for (out, column) in out.iter_mut().zip(&columns.positions) {
+                *out = record.word(*column);
+            }
+            return Ok(Some(0));
+        }
         let in_base = columns.mask & !explicit;
         if in_base & ever != 0 && pages.floor[part] < record.reset() {
             return Ok(None);
