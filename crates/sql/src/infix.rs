@@ -1,11 +1,11 @@
-//! Comparisons that the parser's library does not read: `BETWEEN SYMMETRIC`, `LIKE ANY` and its kin, and `ANY` of a set
-//! operation or of `VALUES`.
+//! Comparisons that the parser's library does not read: `BETWEEN SYMMETRIC`, `LIKE ANY` and its kin, `ANY` of a set
+//! operation or of `VALUES`, and `IN` of a list that begins with a query.
 //!
 //! `x BETWEEN SYMMETRIC a AND b` is `x BETWEEN a AND b OR x BETWEEN b AND a`, as in PostgreSQL. As its operands are there twice
 //! then, it costs as many steps as they have parts.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, visit_expressions};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, UnaryOperator, visit_expressions};
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -38,6 +38,14 @@ pub(crate) fn parse(
                 (_, true) => BinaryOperator::PGNotILikeMatch,
             };
             Some(quantified(parser, left, op, second == Keyword::ALL).map(|expr| (expr, 0)))
+        }
+        (Keyword::IN, _) => {
+            let is_open = |nth: usize| parser.peek_nth_token_ref(at + nth).token == Token::LParen;
+            if !is_open(1) || !is_open(2) {
+                return None;
+            }
+            skip(parser, at + 2);
+            Some(membership(parser, left, negated).map(|expr| (expr, 0)))
         }
         _ => {
             let op = comparison(&parser.peek_nth_token_ref(0).token)?;
@@ -121,15 +129,28 @@ fn parts(expr: &Expr) -> u64 {
     count
 }
 
+/// What follows the parenthesis behind `IN`, where another one follows: a query, or a list that begins with one.
+fn membership(parser: &mut Parser, left: &Expr, negated: bool) -> Result<Expr, ParserError> {
+    let expr = Box::new(left.clone());
+    if let Some(subquery) = parser.maybe_parse(query)? {
+        return Ok(Expr::InSubquery { expr, subquery, negated });
+    }
+    let list = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::InList { expr, list, negated })
+}
+
+/// A query and the parenthesis behind it.
+fn query(parser: &mut Parser) -> Result<Box<Query>, ParserError> {
+    let query = parser.parse_query()?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(query)
+}
+
 /// What follows the parenthesis behind `ANY` or `ALL`.
 fn quantified(parser: &mut Parser, left: &Expr, op: BinaryOperator, is_all: bool) -> Result<Expr, ParserError> {
     let is_query = matches!(keyword(parser, 0), Keyword::SELECT | Keyword::WITH | Keyword::VALUES)
         || parser.peek_nth_token_ref(0).token == Token::LParen;
-    let query = |parser: &mut Parser| {
-        let query = parser.parse_query()?;
-        parser.expect_token(&Token::RParen)?;
-        Ok(query)
-    };
     let query = if is_query { parser.maybe_parse(query)? } else { None };
     let right = match query {
         Some(query) => Expr::Subquery(query),

@@ -6,7 +6,9 @@ use arrow_array::builder::BooleanBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, Scalar, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef};
+use datafusion::arrow::array::make_comparator;
 use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::compute::kernels::cmp;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -44,6 +46,8 @@ enum Does {
     All(Compare),
     /// An empty array for NULL.
     Fill,
+    /// Whether two arrays compare so, item by item, where NULL is equal to NULL and greater than any value.
+    Order(Compare),
 }
 
 const NAMED: [(Does, &str); 13] = [
@@ -81,6 +85,18 @@ pub(crate) fn contains() -> ScalarUDF {
 /// `left && right`.
 pub(crate) fn overlaps() -> ScalarUDF {
     function(Does::Overlaps, "array_overlaps")
+}
+
+/// `left < right` of arrays, and the like; equal arrays are left to the library.
+pub(crate) fn order(op: &BinaryOperator) -> Option<ScalarUDF> {
+    let (op, name) = match op {
+        BinaryOperator::Lt => (Compare::Lt, "array_lt"),
+        BinaryOperator::LtEq => (Compare::LtEq, "array_lt_eq"),
+        BinaryOperator::Gt => (Compare::Gt, "array_gt"),
+        BinaryOperator::GtEq => (Compare::GtEq, "array_gt_eq"),
+        _ => return None,
+    };
+    Some(function(Does::Order(op), name))
 }
 
 fn function(does: Does, name: &'static str) -> ScalarUDF {
@@ -121,7 +137,7 @@ impl Function {
         match (self.does, types) {
             (Does::Fill, [DataType::Null]) => None,
             (Does::Fill, [list]) => Some(vec![list_of(item_of(list)?.clone())]),
-            (Does::Contains | Does::Overlaps, [left, right]) => {
+            (Does::Contains | Does::Overlaps | Does::Order(_), [left, right]) => {
                 let item = common(item_of(left)?, item_of(right)?)?;
                 Some(vec![list_of(item.clone()), list_of(item)])
             }
@@ -141,6 +157,10 @@ impl Function {
             Does::Contains => "@>",
             Does::Overlaps => "&&",
             Does::Fill => "array",
+            Does::Order(Compare::Lt) => "<",
+            Does::Order(Compare::LtEq) => "<=",
+            Does::Order(Compare::Gt) => ">",
+            Does::Order(_) => ">=",
             Does::Any(_) | Does::All(_) if types.get(1).is_some_and(|list| item_of(list).is_none()) => {
                 let error = SqlError::new("42809", "op ANY/ALL (array) requires array on right side");
                 return DataFusionError::External(Box::new(error));
@@ -191,6 +211,7 @@ impl ScalarUDFImpl for Function {
             (Does::Overlaps, [left, right]) => {
                 Arc::new(each(rows, left.as_list(), right.as_list(), |one, other| has_any(&one, &other))?)
             }
+            (Does::Order(op), [left, right]) => Arc::new(in_order(left, right, op)?),
             (Does::Any(op), [left, right]) => Arc::new(quantified(left, right.as_list(), op, false)?),
             (Does::All(op), [left, right]) => Arc::new(quantified(left, right.as_list(), op, true)?),
             _ => return Err(DataFusionError::Internal(format!("{} of nothing", self.name))),
@@ -231,6 +252,24 @@ fn each(
         }
     }
     Ok(answers.finish())
+}
+
+fn in_order(left: &ArrayRef, right: &ArrayRef, op: Compare) -> Result<BooleanArray> {
+    let compare = make_comparator(left, right, SortOptions { descending: false, nulls_first: false })?;
+    let holds = |row: usize| {
+        (left.is_valid(row) && right.is_valid(row)).then(|| {
+            let order = compare(row, row);
+            match op {
+                Compare::Eq => order.is_eq(),
+                Compare::NotEq => order.is_ne(),
+                Compare::Lt => order.is_lt(),
+                Compare::LtEq => order.is_le(),
+                Compare::Gt => order.is_gt(),
+                Compare::GtEq => order.is_ge(),
+            }
+        })
+    };
+    Ok((0..left.len()).map(holds).collect())
 }
 
 /// Which items compare so with a value; those that are NULL are unknown.

@@ -41,7 +41,12 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::GtEq => {
                 let (left, right) = (adapt(left, &right, schema)?, right);
                 let right = adapt(right, &left, schema)?;
-                (left, right)
+                match lists::order(&op) {
+                    Some(order) if is_array(&left, schema) && is_array(&right, schema) => {
+                        return Ok(PlannerResult::Planned(order.call(vec![left, right])));
+                    }
+                    _ => (left, right),
+                }
             }
             BinaryOperator::Plus
             | BinaryOperator::Minus

@@ -63,6 +63,7 @@ fn hide(body: &mut SetExpr) {
             hide(left);
             hide(right);
         }
+        SetExpr::Query(query) if query.order_by.is_none() => hide(&mut query.body),
         SetExpr::Select(select) if select.distinct.is_none() && !select.projection.iter().any(is_wildcard) => {
             for (at, item) in select.projection.iter_mut().enumerate() {
                 if let SelectItem::UnnamedExpr(expr) = &*item {

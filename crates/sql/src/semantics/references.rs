@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, OrderByKind, Query, Select,
     SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Value,
-    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions, visit_expressions,
 };
 
 use super::columns::{Output, Scope, label};
@@ -362,8 +362,10 @@ impl Resolver<'_> {
                 (None, _) if level.items.iter().any(|item| item.label == name) => return ControlFlow::Continue(()),
                 (None, _) => {}
                 (Some(output), None) => {
-                    // The planner knows both columns of which a query around has made one.
-                    if output.is_merged && at + 1 < self.levels.len() {
+                    // Of the queries around the planner does not tell apart which is nearer, and of merged columns it
+                    // knows both.
+                    let within = &self.levels[at + 1..];
+                    if !within.is_empty() && !hides(within, &output.expr) {
                         *expr = output.expr.clone();
                     }
                     return ControlFlow::Continue(());
@@ -460,6 +462,21 @@ fn columns_of(item: &SelectItem, level: &Level) -> Option<Vec<SelectItem>> {
         }
         _ => None,
     }
+}
+
+/// Whether a table of these queries is called like one that the expression names.
+fn hides(levels: &[Level], expr: &Expr) -> bool {
+    let visited = visit_expressions(expr, |expr| match expr {
+        Expr::CompoundIdentifier(parts)
+            if parts.first().is_some_and(|table| {
+                levels.iter().any(|level| level.items.iter().any(|item| item.is_called(table)))
+            }) =>
+        {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    visited.is_break()
 }
 
 /// Whether two columns of the select list are one.
