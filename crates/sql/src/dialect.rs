@@ -15,6 +15,11 @@ use crate::{infix, interrupt};
 const STEPS: u64 = 200_000;
 const STEPS_OF_TOKEN: u64 = 32;
 
+/// How many steps the parser may take for a statement of so many tokens.
+pub(crate) fn steps_of(tokens: usize) -> u64 {
+    STEPS + STEPS_OF_TOKEN * u64::try_from(tokens).unwrap_or(u64::MAX / STEPS_OF_TOKEN / 2)
+}
+
 /// What statements are written in.
 #[derive(Debug, Default)]
 pub(crate) struct SqlDialect {
@@ -33,9 +38,8 @@ impl SqlDialect {
             Token::Word(word) => word.keyword == Keyword::SYSTEM_TIME,
             _ => false,
         };
-        let steps = STEPS + STEPS_OF_TOKEN * u64::try_from(tokens.len()).unwrap_or(u64::MAX / STEPS_OF_TOKEN / 2);
         let reads_past = tokens.iter().any(is_past);
-        SqlDialect { postgres: PostgreSqlDialect {}, steps: Some(Cell::new(steps)), reads_past }
+        SqlDialect { postgres: PostgreSqlDialect {}, steps: Some(Cell::new(steps_of(tokens.len()))), reads_past }
     }
 
     /// Whether the parser has given up.

@@ -64,6 +64,7 @@ mod setting_values;
 mod settings;
 mod source;
 mod split;
+mod stack;
 mod statistics;
 mod stop;
 mod system;

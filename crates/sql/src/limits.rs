@@ -9,6 +9,8 @@
 //! depth     operators in a row, added up along the nesting              DEPTH_MAX
 //!           (AND, OR, UNION and their like are put in balance, so       CHAIN_MAX
 //!           that a row of them is not deep: `chains`)
+//! readings  how often the parser comes to the tokens: it tries `((SELECT` in FROM as a query
+//!           first and as a join then                   `dialect::steps_of`
 //! numbers   tables, members of set operations, CTEs, subqueries, ...    `NUMBERS`
 //! ```
 use std::ops::ControlFlow;
@@ -17,7 +19,12 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, Statement, TableFact
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::dialect::steps_of;
 use crate::error::{Result, SqlError};
+use crate::interrupt;
+
+/// How many tokens are looked at without a look at whether the statement is to stop.
+const TOKENS_BETWEEN_LOOKS: usize = 4_096;
 
 /// How many levels of operators a statement may have. Every level costs stack in the planner, and time for each level
 /// above it.
@@ -43,7 +50,10 @@ const NUMBERS: [(usize, &str); 5] = [
 pub(crate) fn guard_depth(tokens: &[TokenWithSpan]) -> Result<()> {
     let mut open = vec![Level::default()];
     let mut depth = 0usize;
-    for token in tokens {
+    for (at, token) in tokens.iter().enumerate() {
+        if at % TOKENS_BETWEEN_LOOKS == 0 {
+            interrupt::check()?;
+        }
         match &token.token {
             Token::LParen | Token::LBracket => open.push(Level::default()),
             Token::RParen | Token::RBracket => depth -= close(&mut open),
@@ -79,6 +89,52 @@ pub(crate) fn guard_depth(tokens: &[TokenWithSpan]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses statements that the parser would read again and again. It tries what stands in several parentheses at once,
+/// `((SELECT ... ) x JOIN y)`, as a query at each of them before it takes it for a join, and what is nested in that as often
+/// each time.
+pub(crate) fn guard_readings(tokens: &[TokenWithSpan]) -> Result<()> {
+    let most = steps_of(tokens.len());
+    let (mut open, mut done) = (vec![1u64], 0u64);
+    // The parentheses that stand directly before the token, if what stands before them lets a table follow.
+    let (mut row, mut is_table) = (0u64, false);
+    for token in tokens {
+        let top = open.last().copied().unwrap_or(1);
+        done = done.saturating_add(top);
+        match &token.token {
+            Token::Whitespace(_) => continue,
+            Token::LParen => {
+                open.push(top);
+                row += 1;
+                continue;
+            }
+            Token::RParen if open.len() > 1 => drop(open.pop()),
+            Token::Word(word) if is_table && row > 1 && begins_query(word.keyword) => {
+                open.last_mut().into_iter().for_each(|top| *top = top.saturating_mul(row));
+            }
+            _ => {}
+        }
+        (row, is_table) = (0, comes_before_table(&token.token));
+        if done > most {
+            return Err(too_many_readings());
+        }
+    }
+    Ok(())
+}
+
+fn begins_query(keyword: Keyword) -> bool {
+    matches!(keyword, Keyword::SELECT | Keyword::WITH | Keyword::VALUES | Keyword::TABLE)
+}
+
+/// What the parser takes for a table, or else for something else, follows these. It also looks twice behind `IN`, but begins an
+/// expression each time, which is counted.
+fn comes_before_table(token: &Token) -> bool {
+    match token {
+        Token::Comma => true,
+        Token::Word(word) => matches!(word.keyword, Keyword::FROM | Keyword::JOIN | Keyword::USING),
+        _ => false,
+    }
 }
 
 /// What was counted within one pair of parentheses.
@@ -123,6 +179,11 @@ fn is_operator(token: &Token) -> bool {
 pub(crate) fn too_deep(detail: String) -> SqlError {
     let hint = "Split the statement, or use IN (...) or VALUES instead of long chains of operators.";
     SqlError::new("54001", "stack depth limit exceeded").detail(detail).hint(hint)
+}
+
+/// What the parser has tried, or would try, too many readings of.
+pub(crate) fn too_many_readings() -> SqlError {
+    too_complex("It can be read in too many ways.".to_owned())
 }
 
 /// What would take too long.
@@ -176,7 +237,7 @@ impl Visitor for Count {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
-        crate::interrupt::check().map_or_else(|error| ControlFlow::Break(Box::new(error)), ControlFlow::Continue)?;
+        interrupt::check().map_or_else(|error| ControlFlow::Break(Box::new(error)), ControlFlow::Continue)?;
         self.add(1, members(&query.body))?;
         self.add(2, query.with.as_ref().map_or(0, |with| with.cte_tables.len()))
     }
@@ -204,7 +265,6 @@ mod tests {
 
     use super::*;
     use crate::cancel::{Reason, Token as StopToken};
-    use crate::interrupt;
     use crate::parse::{Parsed, parse};
 
     fn refused(text: &str) -> Option<&'static str> {
@@ -231,14 +291,8 @@ mod tests {
         assert_eq!(refused(&format!("SELECT 1{}", " UNION ALL SELECT 1".repeat(DEPTH_MAX))), None);
     }
 
-    /// A session of the server has such a stack; a debug build of the parser takes some ten kilobytes a level.
     #[test]
     fn whatever_nests_is_parsed_or_refused_but_not_tried_for_ever() {
-        let thread = std::thread::Builder::new().stack_size(16 << 20);
-        thread.spawn(nest_in_every_way).unwrap().join().unwrap();
-    }
-
-    fn nest_in_every_way() {
         let nesting = [
             ("abs(", "1", ")"),
             ("coalesce(1, ", "1", ")"),
@@ -258,16 +312,54 @@ mod tests {
             ("a[", "1", "]"),
         ];
         for (open, inner, close) in nesting {
-            for depth in [12, 20] {
+            for depth in [20, 45, NESTING_MAX - 1] {
                 assert_eq!(refused(&nested(open, inner, close, depth)), None, "{open} {depth} times");
             }
-            let too_many = NESTING_MAX + 1;
-            assert_eq!(refused(&nested(open, inner, close, too_many)), Some("54001"), "{open} {too_many} times");
+            for depth in [NESTING_MAX + 1, 20_000] {
+                assert_eq!(refused(&nested(open, inner, close, depth)), Some("54001"), "{open} {depth} times");
+            }
             // An error in the middle has the parser try whatever else each level might be.
             for wrong in [" 1 1", ")", "]", ", ,"] {
-                assert!(refused(&nested(open, wrong, close, 12)).is_some(), "{open} {wrong}");
+                assert!(refused(&nested(open, wrong, close, 60)).is_some(), "{open} {wrong}");
             }
         }
+    }
+
+    #[test]
+    fn tables_that_nest_are_parsed_or_refused_but_not_tried_for_ever() {
+        let from = |open: &str, inner: &str, close: &str, depth| {
+            nested(open, inner, close, depth).replacen("SELECT ", "SELECT * FROM ", 1)
+        };
+        for (open, inner, close) in [
+            ("(", "t CROSS JOIN t", ")"),
+            ("(", "SELECT 1", ")"),
+            ("(", "(SELECT 1) UNION SELECT 1", ")"),
+            ("(SELECT * FROM ", "t", ") x"),
+            ("(SELECT 1 IN (", "SELECT 1", "))"),
+            ("(t CROSS JOIN ", "t", ")"),
+            ("(", "t", " CROSS JOIN t)"),
+            ("(", "(SELECT 1) y", " CROSS JOIN t)"),
+        ] {
+            for depth in [12, 40] {
+                assert_eq!(refused(&from(open, inner, close, depth)), None, "{open} {depth} times");
+            }
+        }
+        for (open, inner, close) in [
+            ("((SELECT * FROM ", "t", ") x CROSS JOIN t)"),
+            ("(((SELECT * FROM ", "t", ") x CROSS JOIN t) CROSS JOIN t)"),
+            ("t, ((VALUES ((SELECT * FROM ", "t", "))) x CROSS JOIN t)"),
+            ("((WITH a AS (SELECT * FROM ", "t", ") SELECT 1) x CROSS JOIN t)"),
+            ("t JOIN ((SELECT * FROM ", "t", ") x CROSS JOIN t) ON true"),
+            ("(SELECT 1 IN ((SELECT * FROM ", "t", "))) x"),
+        ] {
+            assert_eq!(refused(&from(open, inner, close, 6)), None, "{open}");
+            assert!(matches!(refused(&from(open, inner, close, 40)), None | Some("54000")), "{open}");
+            for wrong in ["+", "t t t", ")", ""] {
+                assert!(refused(&from(open, wrong, close, 40)).is_some(), "{open} {wrong}");
+            }
+        }
+        let queries = "SELECT ((SELECT ".to_owned() + &"((SELECT ".repeat(40) + "1" + &"))".repeat(41);
+        assert_eq!(refused(&queries), None);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! From a statement's text to its syntax tree, with errors that point into the text.
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::thread;
 
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, Statement, Value as SqlValue, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -22,11 +21,8 @@ use crate::maintenance::{Maintenance, parse_maintenance};
 use crate::prepared::Prepared;
 use crate::sequences::{SequenceStatement, parse_sequence};
 pub(crate) use crate::source::Source;
+use crate::stack;
 use crate::tokens;
-
-/// From so many tokens on a statement's tree may be so deep, before it is put in balance, that it needs a stack of its own.
-const TOKENS_OF_LONG: usize = 4_000;
-const STACK_OF_LONG: usize = 256 << 20;
 
 /// How many levels the parser may go down for one level of parentheses.
 const LEVELS_OF_NESTING: usize = 4;
@@ -92,20 +88,8 @@ fn parse_source(source: &Source) -> Result<Parsed> {
     }
     let tokens = source.tokens()?;
     limits::guard_depth(&tokens)?;
-    if tokens.len() < TOKENS_OF_LONG {
-        return parse_tokens(tokens, source);
-    }
-    let token = interrupt::current();
-    thread::scope(|scope| {
-        let parser = thread::Builder::new().name("parser".to_owned()).stack_size(STACK_OF_LONG);
-        let parse = move || {
-            let _scope = interrupt::enter(&token);
-            parse_tokens(tokens, source)
-        };
-        let started = parser.spawn_scoped(scope, parse);
-        let started = started.map_err(|error| SqlError::new("53000", format!("could not start a thread: {error}")))?;
-        started.join().unwrap_or_else(|_| Err(SqlError::new("XX000", "internal error: the parser failed")))
-    })
+    limits::guard_readings(&tokens)?;
+    stack::with_room(source.text.len(), || parse_tokens(tokens, source))
 }
 
 fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parsed> {
@@ -117,7 +101,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     let parsed = whole_statement(&mut parser, source);
     interrupt::check()?;
     if dialect.is_exhausted() {
-        return Err(limits::too_complex("It can be read in too many ways.".to_owned()));
+        return Err(limits::too_many_readings());
     }
     let mut parsed = with_locks(parsed?, locks)?;
     match &mut parsed {

@@ -200,7 +200,10 @@ impl Planner {
         if with_names.has_inner_queries() {
             let (state_of_inner, token, flag) = (state.clone(), token.clone(), flag.clone());
             let owner = semantics::Statement { state: state_of_inner, token, flag, with_names };
-            state.add_analyzer_rule(Arc::new(Subplans { statement: Arc::new(owner) }));
+            let subplans: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(Subplans { statement: Arc::new(owner) });
+            interrupt::analyzer_rules(vec![subplans]).into_iter().for_each(|rule| {
+                state.add_analyzer_rule(rule);
+            });
         }
         let text: Arc<str> = Arc::from(source.text);
         let stop = token.clone();

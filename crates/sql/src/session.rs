@@ -26,7 +26,7 @@ use crate::tables::Tables;
 use crate::view::{RowTarget, View};
 use crate::{
     Progress, activity, change, copy, create_as, database_settings, ddl, explain, headings, indexes, insert, interrupt,
-    locking, maintenance, names, opening, sequences, set_config, table_options,
+    locking, maintenance, names, opening, sequences, set_config, stack, table_options,
 };
 
 /// Whether `COPY` and `BACKUP` may touch files.
@@ -164,7 +164,8 @@ impl Session {
         let running = self.activity.start(self.time_limit())?;
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
-        let done = self.answer(text, read, input).map_err(|error| pointed(self.token.explain(error), text));
+        let answered = stack::with_room(text.len(), || self.answer(text, read, input));
+        let done = answered.map_err(|error| pointed(self.token.explain(error), text));
         if let Err(error) = &done {
             self.fail(error);
         }
@@ -175,12 +176,12 @@ impl Session {
         }
     }
 
-    /// Does something about a statement without running it, which ends when a statement would have to.
-    pub(crate) fn looking<T>(&mut self, work: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
+    /// Does something about a statement of this text without running it, which ends when a statement would have to.
+    pub(crate) fn looking<T>(&mut self, text: &str, work: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
         let running = self.activity.start(self.time_limit())?;
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
-        let done = work(self).map_err(|error| self.token.explain(error));
+        let done = stack::with_room(text.len(), || work(self)).map_err(|error| self.token.explain(error));
         if let (Err(error), Some(_)) = (&done, &self.block) {
             self.fail_block(error);
         }

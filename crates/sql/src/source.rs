@@ -6,15 +6,22 @@
 //! ```text
 //! line, column ──(characters before each line)──▶ character ──(byte of every 64th character)──▶ byte
 //! ```
+//!
+//! A long text is cut into tokens piece by piece, so that a statement may be stopped between two of them.
+use std::iter;
 use std::sync::OnceLock;
 
-use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError};
 
 use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
+use crate::{interrupt, split};
 
 /// The index knows the byte of every so manieth character.
 const STRIDE: usize = 64;
+
+/// The least length of a piece that is cut into tokens at once, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// A statement as text, to find positions in.
 pub(crate) struct Source<'a> {
@@ -67,16 +74,41 @@ impl<'a> Source<'a> {
 
     /// The tokens of the text, blanks and comments among them.
     pub(crate) fn tokens(&self) -> Result<Vec<TokenWithSpan>> {
-        Tokenizer::new(&SqlDialect::default(), self.text).tokenize_with_location().map_err(|error| {
-            let position = self.offset(error.location);
-            let near = position.map_or("", |at| self.text[at..].trim_end());
-            let near: String = near.chars().take(40).collect();
-            let message = match error.message.to_ascii_lowercase().strip_prefix("unterminated ") {
-                Some(what) => format!("unterminated {} at or near \"{near}\"", what.trim_end_matches([':', ' '])),
-                None => format!("syntax error at or near \"{near}\""),
+        let (dialect, mut tokens) = (SqlDialect::default(), Vec::<TokenWithSpan>::new());
+        for (start, end) in self.pieces() {
+            interrupt::check()?;
+            let from = tokens.last().map_or(Location { line: 1, column: 1 }, |token| token.span.end);
+            let moved = |token: TokenWithSpan| {
+                let span = Span { start: moved(token.span.start, from), end: moved(token.span.end, from) };
+                TokenWithSpan { token: token.token, span }
             };
-            SqlError::syntax(message).at(position).detail(error.message)
+            Tokenizer::new(&dialect, &self.text[start..end])
+                .tokenize_with_location_into_buf_with_mapper(&mut tokens, moved)
+                .map_err(|error| self.token_error(error, from))?;
+        }
+        Ok(tokens)
+    }
+
+    /// Where pieces of the text start and end that are cut into tokens by themselves: a piece ends behind a comma that stands
+    /// outside of quotes and comments.
+    fn pieces(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut start = 0;
+        iter::from_fn(move || {
+            let end = split::comma_after(self.text, start, PIECE_BYTES);
+            (start < self.text.len()).then(|| (std::mem::replace(&mut start, end), end))
         })
+    }
+
+    /// PostgreSQL's error for what is no token, in a piece that starts at this place.
+    fn token_error(&self, error: TokenizerError, from: Location) -> SqlError {
+        let position = self.offset(moved(error.location, from));
+        let near = position.map_or("", |at| self.text[at..].trim_end());
+        let near: String = near.chars().take(40).collect();
+        let message = match error.message.to_ascii_lowercase().strip_prefix("unterminated ") {
+            Some(what) => format!("unterminated {} at or near \"{near}\"", what.trim_end_matches([':', ' '])),
+            None => format!("syntax error at or near \"{near}\""),
+        };
+        SqlError::syntax(message).at(position).detail(error.message)
     }
 
     /// Whether anything was looked up so far.
@@ -119,6 +151,16 @@ impl<'a> Source<'a> {
     }
 }
 
+/// A place of a piece as one of the text, of which the piece starts at `from`.
+fn moved(place: Location, from: Location) -> Location {
+    match place.line {
+        // An unknown place.
+        0 => place,
+        1 => Location { line: from.line, column: from.column + place.column.saturating_sub(1) },
+        line => Location { line: from.line + line - 1, column: place.column },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,5 +189,36 @@ mod tests {
             }
         }
         assert_eq!(source.offset(Location { line: 1, column: 1_000_000 }), Some(text.len()));
+    }
+
+    #[test]
+    fn a_text_in_pieces_has_the_tokens_of_the_whole() {
+        let parts = [
+            "('it''s, so'",
+            "E'\\', '",
+            "\"a,b\"",
+            "$t$ , $t$",
+            "/* a, /* , */ b */ 1",
+            "-- a, b\n 2",
+            "x'0f'",
+            "ä$1\n",
+        ];
+        let text: String = (0..30_000).map(|number| parts[number % parts.len()].to_owned() + ", ").collect();
+        let source = Source::new(&text);
+        let whole = Tokenizer::new(&SqlDialect::default(), &text).tokenize_with_location().unwrap();
+        assert!(source.pieces().count() > 2);
+        assert_eq!(source.pieces().map(|(start, end)| &text[start..end]).collect::<String>(), text);
+        assert_eq!(source.tokens().unwrap(), whole);
+        assert!(Source::new("").tokens().unwrap().is_empty());
+        let wrong = text.clone() + "'never ends";
+        assert_eq!(Source::new(&wrong).tokens().unwrap_err().position, Some(text.len()));
+    }
+
+    #[test]
+    fn cutting_into_tokens_stops_with_its_statement() {
+        let text = "'a', ".repeat(100_000);
+        let token = std::sync::Arc::new(crate::cancel::Token::of_looks(3));
+        let _scope = interrupt::enter(&token);
+        assert_eq!(Source::new(&text).tokens().err().map(|error| error.sqlstate), Some("57014"));
     }
 }

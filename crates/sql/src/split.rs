@@ -40,6 +40,23 @@ pub fn split(script: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// Behind the first comma from `start + least` on that stands outside of quotes, dollar quotes and comments, or the end. No
+/// token goes on there. `start` is outside of them, too.
+pub(crate) fn comma_after(text: &str, start: usize, least: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = start;
+    while at < bytes.len() && bytes.len() - start > least {
+        if bytes[at] == b',' && at - start >= least {
+            return at + 1;
+        }
+        at = match skip(bytes, at) {
+            Skipped::Blank(end) | Skipped::Token(end) => end,
+            Skipped::Semicolon => at + 1,
+        };
+    }
+    bytes.len()
+}
+
 fn piece(script: &str, start: usize, end: usize, complete: bool) -> Piece<'_> {
     let text = &script[start..end];
     let offset = start + (text.len() - text.trim_start().len());

@@ -30,6 +30,7 @@ use crate::parse::{Parsed, Source, parse};
 use crate::point::Point;
 use crate::session::Session;
 use crate::set_config;
+use crate::stack;
 use crate::tables::Tables;
 use crate::view::View;
 
@@ -115,6 +116,13 @@ impl Prepared {
     }
 }
 
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        let parsed = std::mem::replace(&mut self.parsed, Parsed::Empty);
+        stack::with_room(self.text.len(), || drop(parsed));
+    }
+}
+
 impl Session {
     /// Parses a statement that may have parameters. `types` are those of the first parameters as far as they are known; the
     /// others are found out.
@@ -122,7 +130,7 @@ impl Session {
     /// # Errors
     /// What is wrong with the text, as far as that can be seen without running it.
     pub fn prepare(&mut self, text: &str, types: &[Option<DataType>]) -> Result<Prepared> {
-        self.looking(|session| session.prepare_parsed(text, parse(text)?, types))
+        self.looking(text, |session| session.prepare_parsed(text, parse(text)?, types))
     }
 
     fn prepare_parsed(&mut self, text: &str, mut parsed: Parsed, types: &[Option<DataType>]) -> Result<Prepared> {
@@ -165,7 +173,7 @@ impl Session {
         if !prepared.gives_rows() {
             return Ok(None);
         }
-        self.looking(|session| session.describe_rows(prepared)).map(Some)
+        self.looking(&prepared.text, |session| session.describe_rows(prepared)).map(Some)
     }
 
     fn describe_rows(&mut self, prepared: &Prepared) -> Result<SchemaRef> {
@@ -184,7 +192,7 @@ impl Session {
                 Statement::ShowVariable { variable } => return self.show(&variable).map(|shown| shown.schema()),
                 Statement::Execute { name, .. } => {
                     let inner = self.statements.get(&statements::name_of(name.as_ref())?)?;
-                    return self.describe_rows(&inner);
+                    return stack::with_room(inner.text.len(), || self.describe_rows(&inner));
                 }
                 Statement::ShowTables { .. } => return Ok(text_column("table_name")),
                 _ => return Ok(text_column("QUERY PLAN")),
@@ -231,8 +239,10 @@ impl Session {
         {
             return Ok(done);
         }
-        let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), values)?;
-        self.dispatch(parsed, &Source::new(&prepared.text), input)
+        stack::with_room(prepared.text.len(), || {
+            let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), values)?;
+            self.dispatch(parsed, &Source::new(&prepared.text), input)
+        })
     }
 
     /// Keeps a prepared statement under a name of the session, as `PREPARE` does.
