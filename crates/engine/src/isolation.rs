@@ -53,7 +53,14 @@ pub struct TransactionOptions {
     pub lock_timeout: Option<Duration>,
     /// When its commit is acknowledged.
     pub durability: Durability,
+    /// Whose it is, if the caller numbers those that use the database: what one waits for keeps all of its transactions. See
+    /// [`Database::waits`](crate::Database::waits).
+    pub session: Option<SessionNumber>,
 }
+
+/// One of those that use a database, by a number of the caller's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct SessionNumber(pub std::num::NonZeroU32);
 
 impl TransactionOptions {
     /// The defaults with an isolation level.

@@ -117,7 +117,9 @@ pub use indexes::{
     IndexRows, IndexScan, RowExpression,
 };
 pub use inspect::{ArchivedLife, BackupSummary, CheckpointSummary, Inspection};
-pub use isolation::{Changed, Durability, Isolation, LockStrength, LockWait, RowLock, TransactionOptions};
+pub use isolation::{
+    Changed, Durability, Isolation, LockStrength, LockWait, RowLock, SessionNumber, TransactionOptions,
+};
 pub use lineage::{
     Aggregates, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats, Sum, TableStatistics, TableStats, Test,
     Totals,
@@ -126,8 +128,8 @@ pub use moment::{RecoveryTarget, RestoreReport};
 pub use past::RecordVersion;
 pub use point_access::PointAccess;
 pub use read_view::{ReadView, Sight};
-pub use running::{RowWait, RunningState, RunningTransaction, WaitCounts};
-pub use sequence::{Sequence, SequencePosition};
+pub use running::{Party, RowWait, RunningState, RunningTransaction, WaitCounts};
+pub use sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use sequence_options::SequenceOptions;
 pub use settings::{LayoutSetting, Retention, TableSettings};
 pub use table::{ScanOptions, Table, TableMemory, TableScan};

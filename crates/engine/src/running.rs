@@ -1,4 +1,5 @@
 //! The transactions that run now, for people to look at.
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use txn::State;
@@ -6,7 +7,7 @@ use types::{Rid, Timestamp, TxnId};
 
 use crate::catalog::is_no_row;
 use crate::database::Database;
-use crate::isolation::{Isolation, TransactionOptions};
+use crate::isolation::{Isolation, SessionNumber, TransactionOptions};
 
 /// A transaction that runs, as it was at one moment. Views that are held count too: they read and write nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,18 +54,32 @@ pub struct RowWait {
     pub since: Duration,
 }
 
+/// One that waits, or is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Party {
+    /// one of those that the caller has numbered, whichever of its transactions it is
+    Session(SessionNumber),
+    /// a transaction of nobody in particular
+    Transaction(TxnId),
+}
+
+/// Where in a description the number of the session stands, and the rest.
+const SESSION_SHIFT: u32 = 32;
+const REST: u64 = (1 << SESSION_SHIFT) - 1;
+
 /// The bits of a transaction's description in the transaction table; 0 for a view.
 pub(crate) fn description(options: &TransactionOptions) -> u64 {
+    let session = options.session.map_or(0, |session| u64::from(session.0.get()));
     let isolation = match options.isolation {
         Isolation::ReadCommitted => 1,
         Isolation::Snapshot => 2,
         Isolation::Serializable => 3,
     };
-    isolation << 1 | u64::from(options.read_only)
+    session << SESSION_SHIFT | isolation << 1 | u64::from(options.read_only)
 }
 
 fn isolation_of(description: u64) -> Option<Isolation> {
-    match description >> 1 {
+    match (description & REST) >> 1 {
         1 => Some(Isolation::ReadCommitted),
         2 => Some(Isolation::Snapshot),
         3 => Some(Isolation::Serializable),
@@ -101,6 +116,20 @@ impl Database {
         let mut running: Vec<RunningTransaction> = running.collect();
         running.sort_by_key(|running| std::cmp::Reverse(running.age));
         running
+    }
+
+    /// The waits for rows, tables and the catalog, each as the one that waits and the one that it waits for: all stand at one moment of the call. None of a deadlock is
+    /// missing. For those who let sessions wait for other things as well, and look for circles through both.
+    pub fn waits(&self) -> Vec<(Party, Party)> {
+        let edges = self.shared.core.transactions.0.edges();
+        edges.into_iter().map(|(waits, owner)| (self.party(waits), self.party(owner))).collect()
+    }
+
+    /// Whose a transaction is, while it runs.
+    pub(crate) fn party(&self, txn: TxnId) -> Party {
+        let description = self.shared.core.transactions.0.description(txn).unwrap_or_default();
+        let session = NonZeroU32::new((description >> SESSION_SHIFT) as u32);
+        session.map_or(Party::Transaction(txn), |session| Party::Session(SessionNumber(session)))
     }
 
     /// How often transactions waited for each other, and how that ended, since the database was opened.

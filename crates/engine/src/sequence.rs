@@ -23,14 +23,20 @@
 //! in the name of that transaction.
 //!
 //! A sequence that is changed gets another table, which its *successor* is from the commit on. Callers that waited
-//! for that go on there.
+//! for that go on there. The wait is that of the small transaction, of which the caller's own knows nothing: so the
+//! caller says how the wait is to go ([`SequenceWaits`]).
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use types::{Rid, Timestamp, TxnId, Value};
 
 use crate::error::{Error, Result};
-use crate::isolation::{Durability, Isolation, TransactionOptions};
+use crate::isolation::{Durability, Isolation, SessionNumber, TransactionOptions};
+use crate::running::Party;
 use crate::sequence_options::SequenceOptions;
 use crate::table::{NumbersState, RowCells, Table, row_cells};
 use crate::table_lock::Standing;
+use crate::transaction::Transaction;
 
 /// How many numbers the row is moved on by.
 const STEP: i64 = 32;
@@ -51,6 +57,24 @@ pub struct SequencePosition {
     pub is_called: bool,
 }
 
+/// How long a wait for a sequence goes on without a look at whether it is to end.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+/// How somebody waits for a transaction that has a sequence for itself.
+pub trait SequenceWaits: Send + Sync {
+    /// Whose wait it is.
+    fn session(&self) -> Option<SessionNumber>;
+
+    /// How long a wait may last.
+    fn limit(&self) -> Option<Duration>;
+
+    /// Asked from time to time during a wait.
+    ///
+    /// # Errors
+    /// Whatever the wait is to end with.
+    fn look(&self, owner: Party) -> Result<()>;
+}
+
 /// A handle to a sequence; cheap to clone. See [`Table::sequence`].
 #[derive(Clone)]
 pub struct Sequence {
@@ -58,6 +82,7 @@ pub struct Sequence {
     options: SequenceOptions,
     /// The transaction that asks, if it has it for itself.
     own: Option<TxnId>,
+    waits: Option<Arc<dyn SequenceWaits>>,
 }
 
 impl Table {
@@ -78,7 +103,12 @@ impl Sequence {
     pub(crate) fn of(table: &Table, asks: Option<TxnId>) -> Option<Sequence> {
         let options = table.data.settings().sequence?;
         let own = asks.filter(|asks| table.data.lock.standing() == Standing::Locked(*asks));
-        Some(Sequence { table: table.clone(), options, own })
+        Some(Sequence { table: table.clone(), options, own, waits: None })
+    }
+
+    /// The same for somebody who waits in this way.
+    pub fn waiting(self, waits: Arc<dyn SequenceWaits>) -> Sequence {
+        Sequence { waits: Some(waits), ..self }
     }
 
     /// The name.
@@ -159,7 +189,8 @@ impl Sequence {
 
     fn successor(&self) -> Option<Sequence> {
         let data = self.table.data.numbers.as_ref()?.successor.lock().clone()?;
-        Sequence::of(&Table { database: self.table.database.clone(), data }, self.own)
+        let successor = Sequence::of(&Table { database: self.table.database.clone(), data }, self.own)?;
+        Some(Sequence { waits: self.waits.clone(), ..successor })
     }
 
     /// Waits until the row that numbers were taken from is on disk.
@@ -253,11 +284,12 @@ impl Sequence {
 
     /// Changes the numbers, and writes the row that belongs to them in a transaction of its own, which need not be on disk yet.
     fn write(&self, change: impl FnOnce(&mut NumbersState) -> Result<RowCells>) -> Result<Timestamp> {
-        let options =
-            TransactionOptions { durability: Durability::Async, ..TransactionOptions::at(Isolation::ReadCommitted) };
+        let session = self.waits.as_ref().and_then(|waits| waits.session());
+        let options = TransactionOptions::at(Isolation::ReadCommitted);
+        let options = TransactionOptions { durability: Durability::Async, session, ..options };
         let mut transaction = self.table.database.begin_with(options)?;
         // It waits here, where nobody waits for it.
-        transaction.enter_sequence(&self.table.data, self.own)?;
+        self.enter(&mut transaction)?;
         self.with_state(|state| {
             let mut changed = *state;
             let row = change(&mut changed)?;
@@ -266,6 +298,24 @@ impl Sequence {
             *state = changed;
             Ok(changed.at)
         })
+    }
+
+    /// Waits until the transaction may write the row.
+    fn enter(&self, transaction: &mut Transaction) -> Result<()> {
+        let Some(waits) = &self.waits else { return transaction.enter_sequence(&self.table.data, self.own) };
+        let end = waits.limit().and_then(|limit| Instant::now().checked_add(limit));
+        loop {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            transaction.set_lock_timeout(Some(left.map_or(BETWEEN_LOOKS, |left| left.min(BETWEEN_LOOKS))));
+            match transaction.enter_sequence(&self.table.data, self.own) {
+                Err(Error::LockTimeout) if left.is_none_or(|left| left > BETWEEN_LOOKS) => {
+                    if let Standing::Locked(owner) = self.table.data.lock.standing() {
+                        waits.look(self.table.database.party(owner))?;
+                    }
+                }
+                done => return done,
+            }
+        }
     }
 
     fn with_state<T>(&self, work: impl FnOnce(&mut NumbersState) -> Result<T>) -> Result<T> {

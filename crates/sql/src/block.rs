@@ -8,7 +8,7 @@
 //! locks until the session says `ROLLBACK`.
 use std::sync::Arc;
 
-use engine::{Database, Durability, Savepoint, Transaction, TransactionOptions};
+use engine::{Database, Durability, Savepoint, SessionNumber, Transaction, TransactionOptions};
 
 use crate::cancel::Token;
 use crate::error::{Result, SqlError};
@@ -20,6 +20,7 @@ use crate::watcher::Alarm;
 
 /// A transaction that statements share.
 pub(crate) struct Block {
+    session: SessionNumber,
     /// `None` before the first statement that needs it, after a failure without savepoint, and between statements, when it
     /// is parked.
     transaction: Option<Transaction>,
@@ -64,8 +65,10 @@ impl Block {
         durability: Durability,
         settings: Saved,
         time_limit: Option<Alarm>,
+        session: SessionNumber,
     ) -> Block {
         Block {
+            session,
             transaction: None,
             modes,
             started,
@@ -168,7 +171,8 @@ impl Block {
     /// The transaction, begun if it is not yet.
     pub(crate) fn transaction(&mut self, db: &Database, token: &Token) -> Result<&mut Transaction> {
         if self.transaction.is_none() {
-            let options = TransactionOptions { durability: self.durability, ..options(self.modes) };
+            let (durability, session) = (self.durability, Some(self.session));
+            let options = TransactionOptions { durability, session, ..options(self.modes) };
             let transaction = db.begin_with(options)?;
             token.interrupts(transaction.interrupter());
             self.transaction = Some(transaction);

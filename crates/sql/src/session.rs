@@ -376,10 +376,11 @@ impl Session {
     pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
         let (past, partitions) = (Past::default(), self.planner.partitions());
         let (db, tables, token) = (self.db.clone(), self.tables.at(&moment), self.token.clone());
-        let taking = Taking { taken: self.taken.clone(), is_read_only: self.modes().is_read_only };
         let settings = Arc::new(self.settings.all(self.modes()));
         let timeout = self.settings.limit(Limit::Lock);
         let locks = Locks::of(&db, &self.activity.advisory, &token, timeout);
+        let is_read_only = self.modes().is_read_only;
+        let taking = Taking { taken: self.taken.clone(), is_read_only, waits: Arc::new(locks.clone()) };
         let (now, process) = (self.now, self.process);
         View { db, tables, moment, past, partitions, targets, taking, settings, locks, process, now, token }
     }

@@ -211,7 +211,9 @@ impl Session {
 
     pub(crate) fn begin(&mut self, modes: Modes) -> Result<()> {
         let limit = self.activity.begin_block(self.settings.limit(Limit::Transaction))?;
-        self.block = Some(Block::new(modes, wall_time(), self.settings.durability(), self.settings.save(), limit));
+        let (durability, settings) = (self.settings.durability(), self.settings.save());
+        let session = self.activity.advisory.session();
+        self.block = Some(Block::new(modes, wall_time(), durability, settings, limit, session));
         Ok(())
     }
 
@@ -306,7 +308,8 @@ impl Session {
         let limits = [Limit::Lock, Limit::Statement].map(|limit| self.settings.limit(limit));
         let lock_timeout = limits.into_iter().flatten().min();
         let durability = self.settings.durability();
-        let options = TransactionOptions { lock_timeout, durability, ..options(self.settings.modes()) };
+        let session = Some(self.activity.advisory.session());
+        let options = TransactionOptions { lock_timeout, durability, session, ..options(self.settings.modes()) };
         let done = self.db.run(options, |transaction| {
             self.token.check()?;
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));

@@ -29,6 +29,14 @@
 //! youngest transaction, by the clock at which it began, or by the begin time that the caller has noted. Among
 //! those that began between the same two commits without such a note, the id decides. Every observer finds the same
 //! order.
+//!
+//! **Circles through other waits.** A caller may hold something that this table knows nothing of, besides its
+//! transactions, and another caller may wait for that: an advisory lock, or the numbers of a sequence that a
+//! transaction has for itself, which a transaction of its own waits for. A caller with such a wait asks for
+//! [`TransactionTable::edges`] from time to time, puts them together with its own edges, and is itself the victim of
+//! a circle that it finds. The edges that it is given all stood, and were in force, at one moment of the call, by
+//! the argument above. So the circle is real if the caller's own edges stood during the whole call. The edges of a
+//! deadlock stay, so that each is found by every such wait that is part of it.
 use std::iter;
 use sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
@@ -110,6 +118,22 @@ impl TransactionTable {
         let is_closed = circle.last().is_some_and(|last| last.owner == edge.waiter);
         let still_stands = |edge: &Edge| self.edge_in_force(edge.waiter) == Some(*edge);
         (is_closed && circle.iter().all(still_stands)).then_some(circle)
+    }
+
+    /// The edges that stand and are in force at one moment of the call, each as the waiter and the owner. Of others there
+    /// may be some at that moment that are not among these: such that change during the call, which none in a deadlock does.
+    pub fn edges(&self) -> Vec<(TxnId, TxnId)> {
+        let running = self.slots.iter().filter_map(|slot| slot.running(Acquire));
+        let first: Vec<Edge> = running.filter_map(|txn| self.edge_in_force(txn)).collect();
+        let stands = |edge: &&Edge| self.edge_in_force(edge.waiter) == Some(**edge);
+        first.iter().filter(stands).map(|edge| (edge.waiter, edge.owner)).collect()
+    }
+
+    /// What the caller has noted of a transaction with [`describe`](Self::describe), while that runs.
+    pub fn description(&self, txn: TxnId) -> Option<u64> {
+        let slot = self.slot(txn);
+        let description = slot.description.load(Acquire);
+        (slot.id.load(Acquire) == txn.word()).then_some(description)
     }
 
     /// Greater is younger.

@@ -10,20 +10,19 @@
 //! the transaction, or with the part of it that a savepoint takes back. A session that holds a number already does not
 //! queue for it, as those in front may wait for itself.
 //!
-//! **Deadlocks.** Everything lies under one latch: a session that begins to wait looks whether the sessions that it
-//! waits for wait for itself in the end. Edges come into being only where a wait begins, so that each circle is
-//! found by the wait that closes it, and that one fails. A circle that also goes through locks of rows is none of
-//! these edges alone; `lock_timeout` and `statement_timeout` end it.
+//! A wait that closes a circle fails ([`circles`]).
+mod circles;
 mod functions;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use engine::Database;
+use engine::{Database, Party, SequenceWaits, SessionNumber};
 use parking_lot::{Condvar, Mutex};
 
 use crate::cancel::Token;
@@ -33,6 +32,10 @@ pub(crate) use functions::register;
 
 /// How long a wait goes on without a look at whether its statement is to stop.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(10);
+
+/// How long until a wait looks for a circle again, which a wait of another kind may close. It doubles each time.
+const UNTIL_SECOND_LOOK: Duration = Duration::from_millis(50);
+const BETWEEN_LOOKS_MAX: Duration = Duration::from_secs(1);
 
 /// The name of a lock: one number of eight bytes, or two of four, which are other locks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -73,7 +76,7 @@ type Key = (usize, Number);
 
 #[derive(Clone, Copy)]
 struct Hold {
-    session: u64,
+    session: SessionNumber,
     mode: Mode,
     by_session: usize,
     by_transaction: usize,
@@ -82,7 +85,7 @@ struct Hold {
 #[derive(Clone, Copy)]
 struct Waiter {
     ticket: u64,
-    session: u64,
+    session: SessionNumber,
     mode: Mode,
 }
 
@@ -95,9 +98,10 @@ struct Lock {
 impl Lock {
     /// The sessions that a wait of `session` in this mode is for: the holders of the lock, and those in front in
     /// the queue.
-    fn in_the_way(&self, session: u64, mode: Mode, ticket: u64) -> Vec<u64> {
-        let against = |other: u64, held: Mode| (other != session && mode.conflicts(held)).then_some(other);
-        let mut found: Vec<u64> = self.holders.iter().filter_map(|hold| against(hold.session, hold.mode)).collect();
+    fn in_the_way(&self, session: SessionNumber, mode: Mode, ticket: u64) -> Vec<SessionNumber> {
+        let against = |other: SessionNumber, held: Mode| (other != session && mode.conflicts(held)).then_some(other);
+        let mut found: Vec<SessionNumber> =
+            self.holders.iter().filter_map(|hold| against(hold.session, hold.mode)).collect();
         if !self.holders.iter().any(|hold| hold.session == session) {
             let in_front = self.queue.iter().take_while(|waiter| waiter.ticket != ticket);
             found.extend(in_front.filter_map(|waiter| against(waiter.session, waiter.mode)));
@@ -105,7 +109,7 @@ impl Lock {
         found
     }
 
-    fn hold(&mut self, session: u64, mode: Mode) -> &mut Hold {
+    fn hold(&mut self, session: SessionNumber, mode: Mode) -> &mut Hold {
         let known = self.holders.iter().position(|hold| hold.session == session && hold.mode == mode);
         let at = known.unwrap_or_else(|| {
             self.holders.push(Hold { session, mode, by_session: 0, by_transaction: 0 });
@@ -125,31 +129,11 @@ struct Table {
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 /// Rung whenever a lock is given free.
 static FREED: Condvar = Condvar::new();
-static SESSIONS: AtomicU64 = AtomicU64::new(0);
+static SESSIONS: AtomicU32 = AtomicU32::new(0);
 
 impl Table {
-    /// Whether a session that waits for one of these waits for `session` in the end.
-    fn leads_to(&self, session: u64, from: &[u64]) -> bool {
-        let (mut pending, mut seen) = (from.to_vec(), Vec::new());
-        while let Some(at) = pending.pop() {
-            if at == session {
-                return true;
-            }
-            if seen.contains(&at) {
-                continue;
-            }
-            seen.push(at);
-            for lock in self.locks.values() {
-                for waiter in lock.queue.iter().filter(|waiter| waiter.session == at) {
-                    pending.extend(lock.in_the_way(at, waiter.mode, waiter.ticket));
-                }
-            }
-        }
-        false
-    }
-
     /// Gives a lock free as often as `times` leaves of it; whether it was held that way.
-    fn release(&mut self, key: Key, session: u64, mode: Mode, give: impl Fn(&mut Hold) -> bool) -> bool {
+    fn release(&mut self, key: Key, session: SessionNumber, mode: Mode, give: impl Fn(&mut Hold) -> bool) -> bool {
         let Some(lock) = self.locks.get_mut(&key) else { return false };
         let Some(hold) = lock.holders.iter_mut().find(|hold| hold.session == session && hold.mode == mode) else {
             return false;
@@ -177,7 +161,7 @@ impl Table {
 /// The advisory locks of one session.
 #[derive(Debug)]
 pub(crate) struct Advisory {
-    session: u64,
+    session: SessionNumber,
     /// Whether it ever took one: most never do, and need not look at the end of each transaction.
     is_used: AtomicBool,
     /// The locks that the transaction has taken, the oldest first. Its latch is taken after that of the table.
@@ -186,12 +170,18 @@ pub(crate) struct Advisory {
 
 impl Default for Advisory {
     fn default() -> Advisory {
-        let session = SESSIONS.fetch_add(1, Ordering::Relaxed);
+        let number = SESSIONS.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let session = SessionNumber(NonZeroU32::new(number).unwrap_or(NonZeroU32::MAX));
         Advisory { session, is_used: AtomicBool::new(false), of_transaction: Mutex::default() }
     }
 }
 
 impl Advisory {
+    /// The session's number.
+    pub(crate) fn session(&self) -> SessionNumber {
+        self.session
+    }
+
     /// How many locks the transaction has taken.
     pub(crate) fn mark(&self) -> usize {
         if self.is_used.load(Ordering::Acquire) { self.of_transaction.lock().len() } else { 0 }
@@ -245,25 +235,25 @@ impl Advisory {
     }
 }
 
-/// The advisory locks as a statement may use them.
+/// The advisory locks as a statement may use them, and how it waits for sequences.
 #[derive(Clone)]
 pub(crate) struct Locks {
     pub(crate) own: Arc<Advisory>,
     pub(crate) token: Arc<Token>,
     /// `lock_timeout`.
     pub(crate) timeout: Option<Duration>,
-    database: usize,
+    db: Database,
 }
 
 impl Locks {
     pub(crate) fn of(db: &Database, own: &Arc<Advisory>, token: &Arc<Token>, timeout: Option<Duration>) -> Locks {
-        Locks { own: own.clone(), token: token.clone(), timeout, database: db.address() }
+        Locks { own: own.clone(), token: token.clone(), timeout, db: db.clone() }
     }
 
     /// Takes a lock if nobody is in the way.
     fn try_take(&self, number: Number, mode: Mode, span: Span) -> bool {
         self.own.is_used.store(true, Ordering::Release);
-        let key = (self.database, number);
+        let key = (self.db.address(), number);
         let mut table = TABLE.lock();
         let lock = table.locks.get(&key);
         if lock.is_some_and(|lock| !lock.in_the_way(self.own.session, mode, u64::MAX).is_empty()) {
@@ -278,7 +268,7 @@ impl Locks {
         if self.try_take(number, mode, span) {
             return Ok(());
         }
-        let (key, session) = ((self.database, number), self.own.session);
+        let (key, session) = ((self.db.address(), number), self.own.session);
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let mut table = TABLE.lock();
         table.tickets += 1;
@@ -286,13 +276,18 @@ impl Locks {
         table.locks.entry(key).or_default().queue.push_back(Waiter { ticket, session, mode });
         let in_the_way =
             |table: &Table| table.locks.get(&key).map_or_else(Vec::new, |lock| lock.in_the_way(session, mode, ticket));
+        let (mut look_at, mut until_next) = (Instant::now(), UNTIL_SECOND_LOOK);
         let done = loop {
             let others = in_the_way(&table);
             if others.is_empty() {
                 break Ok(());
             }
-            if table.leads_to(session, &others) {
-                break Err(deadlock(number, mode));
+            if Instant::now() >= look_at {
+                if table.leads_to(&self.db, session, others.into_iter().map(Party::Session).collect()) {
+                    break Err(deadlock(number, mode));
+                }
+                look_at = Instant::now() + until_next;
+                until_next = (until_next * 2).min(BETWEEN_LOOKS_MAX);
             }
             if let Err(error) = self.token.check() {
                 break Err(error);
@@ -312,7 +307,7 @@ impl Locks {
 
     /// Gives a lock of the session free once; whether it had it.
     fn release(&self, number: Number, mode: Mode) -> bool {
-        TABLE.lock().release((self.database, number), self.own.session, mode, |hold| {
+        TABLE.lock().release((self.db.address(), number), self.own.session, mode, |hold| {
             let was_held = hold.by_session > 0;
             hold.by_session = hold.by_session.saturating_sub(1);
             was_held
@@ -322,6 +317,26 @@ impl Locks {
     /// Gives all locks of the session free.
     fn release_all(&self) {
         self.own.release_all();
+    }
+}
+
+impl SequenceWaits for Locks {
+    fn session(&self) -> Option<SessionNumber> {
+        Some(self.own.session)
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    fn look(&self, owner: Party) -> engine::Result<()> {
+        if self.token.check().is_err() {
+            return Err(engine::Error::Interrupted);
+        }
+        match TABLE.lock().leads_to(&self.db, self.own.session, vec![owner]) {
+            true => Err(engine::Error::Deadlock),
+            false => Ok(()),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::Sequence;
+use engine::{Sequence, SequenceWaits};
 
 use crate::error::{Result, SqlError};
 
@@ -29,13 +29,15 @@ impl Taken {
 pub(crate) struct Taking {
     pub(crate) taken: Taken,
     pub(crate) is_read_only: bool,
+    /// How it waits for who changes one.
+    pub(crate) waits: Arc<dyn SequenceWaits>,
 }
 
 impl Taking {
     /// `nextval`, for so many rows.
     pub(super) fn next(&self, sequence: &Sequence, rows: usize) -> Result<Vec<i64>> {
         self.check("nextval")?;
-        let taken = sequence.next_values(rows)?;
+        let taken = sequence.clone().waiting(self.waits.clone()).next_values(rows)?;
         if let Some(number) = taken.last() {
             let mut numbers = self.taken.lock();
             numbers.newest.insert(sequence.id(), *number);
@@ -47,7 +49,7 @@ impl Taking {
     /// `setval`.
     pub(super) fn set(&self, sequence: &Sequence, value: i64, is_called: bool) -> Result<()> {
         self.check("setval")?;
-        sequence.set_value(value, is_called)?;
+        sequence.clone().waiting(self.waits.clone()).set_value(value, is_called)?;
         if is_called {
             self.taken.lock().newest.insert(sequence.id(), value);
         }
