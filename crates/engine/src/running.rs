@@ -118,8 +118,9 @@ impl Database {
         running
     }
 
-    /// The waits for rows, tables and the catalog, each as the one that waits and the one that it waits for: all stand at one moment of the call. None of a deadlock is
-    /// missing. For those who let sessions wait for other things as well, and look for circles through both.
+    /// The waits for rows, tables and the catalog, each as the party that waits and the party that it waits for.
+    /// All of them stand at one moment of the call, and none of a deadlock is missed. For callers whose sessions wait
+    /// for other things as well, and that look for circles through both.
     pub fn waits(&self) -> Vec<(Party, Party)> {
         let edges = self.shared.core.transactions.0.edges();
         edges.into_iter().map(|(waits, owner)| (self.party(waits), self.party(owner))).collect()

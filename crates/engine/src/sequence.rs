@@ -106,7 +106,7 @@ impl Sequence {
         Some(Sequence { table: table.clone(), options, own, waits: None })
     }
 
-    /// The same for somebody who waits in this way.
+    /// A handle whose waits go in this way.
     pub fn waiting(self, waits: Arc<dyn SequenceWaits>) -> Sequence {
         Sequence { waits: Some(waits), ..self }
     }

@@ -1,7 +1,7 @@
 //! Room on the stack for trees that are walked by recursion: parsing, rewriting, cloning and dropping a statement.
 //!
-//! How deep a statement's tree is is not known before it is parsed, but it is no deeper than the text is long. So whoever
-//! works on a statement asks for room by the length of its text: short ones run where they are, and the others on a stack
+//! How deep a statement's tree is is not known before it is parsed, but it is no deeper than the text is long. So a caller
+//! that works on a statement asks for room by the length of its text: short ones run where they are, and the others on a stack
 //! of their own if that of the thread, which may be a library caller's small one, has not enough left. Memory of a stack is
 //! taken as it is touched.
 //!

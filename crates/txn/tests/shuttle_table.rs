@@ -391,13 +391,13 @@ fn nobody_commits_that_depends_on_one_that_has_not() {
     });
 }
 
-/// Rows as in [`Locks`], and one lock of which the table knows nothing, as those of sessions: who waits for it looks for circles
-/// itself.
+/// Rows as in [`Locks`], and one lock of which the table knows nothing, as those of sessions: a transaction that waits for
+/// it looks for circles itself.
 #[derive(Default)]
 struct Foreign {
     locks: Locks,
-    /// The holder of the foreign lock. Who waits for it is told under this latch.
-    foreign: Mutex<Option<TxnId>>,
+    /// The holder of the foreign lock. A victim is told under this latch.
+    foreign: sync::blocking::Mutex<Option<TxnId>>,
 }
 
 impl Foreign {

@@ -16,7 +16,7 @@ use engine::{Database, Party, SessionNumber};
 
 use super::{Lock, Mode, Table};
 
-/// Who waits for whom.
+/// All waits, by the one that waits.
 #[derive(Default)]
 struct Graph<'a> {
     /// Waits that the engine tells of.
@@ -26,7 +26,7 @@ struct Graph<'a> {
 }
 
 impl Table {
-    /// Whether somebody waits for `session` in the end, who is one of these or waited for by one of them.
+    /// Whether one of these waits for `session` in the end, or is it.
     pub(super) fn leads_to(&self, db: &Database, session: SessionNumber, from: Vec<Party>) -> bool {
         let mut graph = Graph::default();
         for (waits, owner) in db.waits() {

@@ -29,7 +29,7 @@ impl Taken {
 pub(crate) struct Taking {
     pub(crate) taken: Taken,
     pub(crate) is_read_only: bool,
-    /// How it waits for who changes one.
+    /// How it waits for a transaction that changes one.
     pub(crate) waits: Arc<dyn SequenceWaits>,
 }
 
