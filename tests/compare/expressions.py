@@ -8,7 +8,10 @@ TYPES = ["int4", "int4", "int4", "int2", "int8", "num", "f8", "text", "text", "c
 INTEGERS = ["int4", "int2", "int8"]
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">="]
 PATTERNS = ["'a%'", "'%b'", "'_'", "'%'", "'a_c'", "''"]
-REGEXPS = ["'a.c'", "'^a'", "'b$'", "'[a-c]+'", "'(a)(b)?'", "'A'", "'x*'", "'\\d+'", "'a|b'"]
+REGEXPS = ["'a.c'", "'^a'", "'b$'", "'[a-c]+'", "'(a)(b)?'", "'A'", "'x*'", "'\\d+'", "'a|b'", "'(.)\\1'", "'a(?=b)'"]
+SIMILAR = ["'a%'", "'%(a|b)%'", "'[a-c]+'", "'_b'", "'a.c'", "'(ab|a) ?'"]
+NUMBER_TEMPLATES = ["'999D99'", "'FM999.99'", "'S099'", "'9,999'", "'99MI'", "'0000'"]
+TIME_TEMPLATES = ["'YYYY-MM-DD'", "'HH24:MI:SS.US'", "'FMDay, DDth Month'", "'Dy Mon D DDD Q'", "'IYYY-IW-ID'", "'HH12 am J'"]
 REPLACEMENTS = ["'x'", "'$1'", "'\\1'", "'\\&\\&'", "'<\\1>'", "''", "'\\\\'"]
 FIELDS = ["year", "month", "day", "dow", "doy", "quarter", "week", "isodow", "isoyear", "century", "decade", "millennium",
           "epoch", "julian"]
@@ -115,7 +118,11 @@ class Expressions:
             return self.expr(t, depth, scope)
 
         lower = {"int2": "int2", "int4": self.pick(["int2", "int4"]), "int8": self.pick(INTEGERS)}[type_]
-        choice = self.rng.randrange(8)
+        choice = self.rng.randrange(10)
+        if choice == 8:
+            return node(type_, self.pick(["(~ ", "(@ "]), e(), ")")
+        if choice == 9:
+            return node(type_, "(", e(), self.pick([" << ", " >> "]), self.pick(["0", "1", "3", "33"]), ")")
         if choice < 3:
             return node(type_, "(", e(), self.pick([" + ", " - ", " * "]), e(lower), ")")
         if choice == 3:
@@ -157,7 +164,13 @@ class Expressions:
         def e(t):
             return self.expr(t, depth, scope)
 
-        choice = self.rng.randrange(12)
+        choice = self.rng.randrange(15)
+        if choice == 12:
+            return node("num", self.pick(["ln", "sqrt", "log"]), "(nullif(abs(", e("num"), "), 0))")
+        if choice == 13:
+            return node("num", "power(", e("num"), ", ", self.pick(["2", "0.5", "-1", "3.0"]), ")")
+        if choice == 14:
+            return node("num", "trim_scale(", e("num"), ")")
         if choice < 3:
             return node("num", "(", e("num"), self.pick([" + ", " - ", " * "]), e(self.pick(["num", "int4"])), ")")
         if choice == 3:
@@ -202,9 +215,17 @@ class Expressions:
         def e(t="text"):
             return self.expr(t, depth, scope)
 
-        choice = self.rng.randrange(21)
-        if choice == 20 and scope is not None:
+        choice = self.rng.randrange(25)
+        if choice == 24 and scope is not None:
             return node("text", "(SELECT string_agg(s, ',') FROM (", self.array_query("text", depth, scope), ") AS o(s))")
+        if choice == 20:
+            return node("text", "format(", self.pick(["'%s-%s'", "'%2$s %1$L'", "'%5s|%-3s'", "'%I.%I'"]), ", ", e(), ", ", e(), ")")
+        if choice == 21:
+            return node("text", self.pick(["quote_ident", "quote_nullable"]), "(", e(), ")")
+        if choice == 22:
+            return node("text", "to_char(", e(self.pick(["num", "int4"])), ", ", self.pick(NUMBER_TEMPLATES), ")")
+        if choice == 23:
+            return node("text", "to_char(", e(self.pick(["ts", "date"])), ", ", self.pick(TIME_TEMPLATES), ")")
         if choice == 0:
             return node("text", "(", e(), " || ", e(self.pick(["text", "varchar", "char"])), ")")
         if choice == 1:
@@ -297,7 +318,11 @@ class Expressions:
         def e(t):
             return self.expr(t, depth, scope)
 
-        choice = self.rng.randrange(5)
+        choice = self.rng.randrange(7)
+        if choice == 5:
+            return node("interval", "age(", e("ts"), ", ", e("ts"), ")")
+        if choice == 6:
+            return node("interval", self.pick(["justify_days(", "justify_hours(", "justify_interval("]), e("interval"), ")")
         if choice == 0:
             return node("interval", "(", e("interval"), self.pick([" + ", " - "]), e("interval"), ")")
         if choice == 1:
@@ -391,6 +416,9 @@ class Expressions:
         if self.chance(0.5):
             return node("bool", "(", self.expr(type_, depth, scope), self.pick([" ~ ", " ~* ", " !~ ", " !~* "]),
                         self.pick(REGEXPS), ")")
+        if self.chance(0.3):
+            return node("bool", "(", self.expr(type_, depth, scope), self.pick([" SIMILAR TO ", " NOT SIMILAR TO "]),
+                        self.pick(SIMILAR), ")")
         return node("bool", "(", self.expr(type_, depth, scope), self.pick([" LIKE ", " NOT LIKE ", " ILIKE "]),
                     self.pick(PATTERNS), ")")
 

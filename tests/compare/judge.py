@@ -3,7 +3,7 @@ import collections
 import decimal
 import math
 
-NUMERIC, FLOATS, INTEGERS = 1700, {700, 701}, {20, 21, 23}
+NUMERIC, FLOATS, INTEGERS, BLANK_PADDED = 1700, {700, 701}, {20, 21, 23}, 1042
 TYPE_NAMES = {16: "boolean", 17: "bytea", 20: "bigint", 21: "smallint", 23: "int", 25: "text", 701: "float8", 1007: "int[]",
               1009: "text[]", 1042: "char", 1043: "varchar", 1082: "date", 1114: "timestamp", 1184: "timestamptz", 1186: "interval",
               1700: "numeric"}
@@ -65,6 +65,9 @@ def canonical(row, types):
 def value(text, type_):
     if text is None:
         return None
+    if type_ == BLANK_PADDED:
+        # Blanks at the end mean nothing there; how many are shown depends on a length that CASE and its kin lose.
+        return text.rstrip(" ")
     if type_ in FLOATS:
         return float(text)
     if type_ == NUMERIC or type_ in INTEGERS:

@@ -121,7 +121,6 @@ impl Visitor for Check<'_> {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
         match expr {
-            Expr::SimilarTo { .. } => self.refuse("SIMILAR TO", "similar"),
             Expr::Collate { .. } => self.refuse("COLLATE", "collate"),
             Expr::Identifier(ident) if ident.quote_style.is_none() && is_reserved(&ident.value) => {
                 let message = format!("syntax error at or near \"{}\"", ident.value);

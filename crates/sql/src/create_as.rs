@@ -1,7 +1,7 @@
 //! `CREATE TABLE ... AS`: a table of a query's columns and rows.
 use arrow_schema::Field;
 use datafusion::sql::sqlparser::ast::{CreateTable, Statement};
-use engine::{Column, Schema};
+use engine::{Column, DataType, Schema};
 
 use crate::ddl::NewTable;
 use crate::error::{Result, SqlError};
@@ -11,7 +11,7 @@ use crate::parse::Source;
 use crate::session::Session;
 use crate::target::Target;
 use crate::transactions::Write;
-use crate::types::{type_name, type_of_field};
+use crate::types::{UNLIMITED, type_name, type_of_field};
 use crate::values::assign::Texts;
 
 /// Runs a `CREATE TABLE ... AS`: the table and its rows are one statement's work.
@@ -40,6 +40,9 @@ pub(crate) fn run(session: &mut Session, mut create: CreateTable, source: &Sourc
 /// A column for the values of a query's column.
 fn column_of(field: &Field) -> Result<Column> {
     match type_of_field(field) {
+        Some(DataType::Char { chars: 0 } | DataType::Text { max_chars: Some(UNLIMITED) }) => {
+            Ok(Column::new(field.name(), DataType::TEXT))
+        }
         Some(data_type) => Ok(Column::new(field.name(), data_type)),
         None => {
             let message = format!("a column of type {} (\"{}\")", type_name(field.data_type()), field.name());

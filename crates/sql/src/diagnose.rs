@@ -92,8 +92,17 @@ fn arrow(error: &ArrowError) -> SqlError {
     }
 }
 
+/// The type of which a value is out of range, as far as the text says.
 fn out_of_range(text: &str) -> SqlError {
-    SqlError::new("22003", "value out of range").detail(clean(text))
+    const TYPES: [(&str, &str); 4] =
+        [("Int16", "smallint"), ("Int32", "integer"), ("Int64", "bigint"), ("Date32", "date")];
+    let target = text.rsplit_once(" to type ").map_or(text, |(_, target)| target);
+    let known = TYPES.iter().find(|(arrow, _)| target.contains(arrow));
+    let error = match known {
+        Some((_, name)) => SqlError::new("22003", format!("{name} out of range")),
+        None => SqlError::new("22003", "value out of range"),
+    };
+    error.detail(clean(text))
 }
 
 fn schema(error: &SchemaError, source: &Source) -> SqlError {
@@ -217,6 +226,15 @@ fn by_text(text: &str) -> Option<SqlError> {
     }
     if lower.contains("overflow") || lower.contains("can't cast value") || lower.contains("out of range") {
         return Some(out_of_range(text));
+    }
+    if lower.contains("negative count not allowed") {
+        return Some(SqlError::new("22011", "negative substring length not allowed"));
+    }
+    if lower.contains("field position must not be zero") {
+        return Some(SqlError::new("22023", "field position must not be zero"));
+    }
+    if let Some((_, text)) = text.split_once("nvalid input syntax for type interval: ") {
+        return Some(SqlError::new("22007", format!("invalid input syntax for type interval: {}", clean(text))));
     }
     if lower.contains("is too large to store") || lower.contains("is too small to store") {
         return Some(SqlError::new("22003", "numeric field overflow").detail(clean(text)));

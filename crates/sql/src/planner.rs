@@ -134,14 +134,11 @@ fn build_template(partitions: usize) -> SessionState {
         .with_analyzer_rules(interrupt::analyzer_rules(rules))
         .with_optimizer_rules(interrupt::optimizer_rules(optimizer_rules()))
         .with_physical_optimizer_rules(interrupt::physical_rules(physical_rules()));
-    // The format strings of the one are not PostgreSQL's, and what it does not know it copies out as it stands; the
-    // other gives an array where PostgreSQL gives rows.
+    // It gives an array where PostgreSQL gives rows.
     if let Some(functions) = builder.scalar_functions() {
         let own = functions::plain();
         let is_replaced = |name: &str| own.iter().any(|function| function.name() == name);
-        functions.retain(|function| {
-            !matches!(function.name(), "to_char" | "generate_series") && !is_replaced(function.name())
-        });
+        functions.retain(|function| function.name() != "generate_series" && !is_replaced(function.name()));
         functions.extend(own);
     }
     builder.build()

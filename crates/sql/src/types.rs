@@ -105,16 +105,32 @@ impl TypePlanner for CastTypes {
             let field = Field::new("", ArrowType::Time64(TimeUnit::Microsecond), true);
             return Ok(Some(Arc::new(with_type(field, format!("{DIGITS}{digits}")))));
         }
+        if let Some(data_type) = without_length(sql_type) {
+            let field = Field::new("", data_type.to_arrow(), true);
+            return Ok(Some(Arc::new(marked(field, data_type))));
+        }
         // Types that columns do not have (time, interval, lists) are left to DataFusion.
         let Ok((data_type, _)) = column_type(sql_type) else { return Ok(None) };
         let field = Field::new("", data_type.to_arrow(), true);
-        Ok(Some(Arc::new(match data_type {
-            // The length, which a cast cuts at, is no part of the type of its result.
-            DataType::Text { max_chars: Some(max) } => with_type(field, format!("varchar({max})")),
-            other => marked(field, other),
-        })))
+        Ok(Some(Arc::new(marked(field, data_type))))
     }
 }
+
+/// `varchar` and `bpchar`, which a cast does not cut.
+fn without_length(sql_type: &SqlType) -> Option<DataType> {
+    match sql_type {
+        SqlType::Varchar(None) | SqlType::CharacterVarying(None) | SqlType::CharVarying(None) => {
+            Some(DataType::Text { max_chars: Some(UNLIMITED) })
+        }
+        SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("bpchar") => {
+            Some(DataType::Char { chars: 0 })
+        }
+        _ => None,
+    }
+}
+
+/// The length of a `varchar` that has none.
+pub(crate) const UNLIMITED: u32 = 10_485_760;
 
 /// The key under which a field's metadata tells its column type where the Arrow type does not.
 pub(crate) const TYPE_KEY: &str = "lstore.type";
@@ -163,7 +179,9 @@ fn length_in(name: &str, start: &str) -> Option<u32> {
 /// A field with what its Arrow type does not say of a column's type.
 pub(crate) fn marked(field: Field, data_type: DataType) -> Field {
     match data_type {
-        DataType::Uuid | DataType::Char { .. } => with_type(field, data_type.to_string()),
+        DataType::Uuid | DataType::Char { .. } | DataType::Text { max_chars: Some(_) } => {
+            with_type(field, data_type.to_string())
+        }
         _ => field,
     }
 }

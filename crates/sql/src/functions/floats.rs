@@ -1,17 +1,19 @@
 //! Functions of floats that fail as PostgreSQL's do, where the library's give infinity or NaN: `ln`, `log`, `log10`, `exp`,
-//! `sqrt`, `power`; and `round`, which goes to the even neighbour when just between two.
+//! `sqrt`, `power`. Of numerics they give numerics.
 use std::sync::Arc;
 
-use arrow_array::Float64Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_schema::DataType;
+use arrow_array::{Array, ArrayRef, Float64Array};
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field, FieldRef};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 
+use super::numerics::{self, Elementary};
 use crate::error::SqlError;
 
 /// The computation of a function.
@@ -25,7 +27,8 @@ enum Compute {
     Exp,
     Sqrt,
     Power,
-    Round,
+    Asin,
+    Acos,
 }
 
 impl Compute {
@@ -36,12 +39,26 @@ impl Compute {
             Compute::Log2 => positive(value).map(f64::log2),
             Compute::Exp => in_range(value.exp(), value.is_infinite()),
             Compute::Sqrt => sqrt(value),
-            Compute::Power | Compute::Round => Ok(value.round_ties_even()),
+            Compute::Power => Ok(value),
+            Compute::Asin => within_one(value).map(f64::asin),
+            Compute::Acos => within_one(value).map(f64::acos),
         }
     }
 
     fn two(self, left: f64, right: f64) -> Result<f64, SqlError> {
         if self == Compute::Power { power(left, right) } else { log(left, right) }
+    }
+
+    /// What is computed of numerics.
+    fn of_numerics(self) -> Option<Elementary> {
+        Some(match self {
+            Compute::Ln => Elementary::Ln,
+            Compute::Log | Compute::Log10 => Elementary::Log,
+            Compute::Exp => Elementary::Exp,
+            Compute::Sqrt => Elementary::Sqrt,
+            Compute::Power => Elementary::Power,
+            Compute::Log2 | Compute::Asin | Compute::Acos => return None,
+        })
     }
 
     fn counts(self) -> &'static [usize] {
@@ -55,7 +72,9 @@ impl Compute {
 
 /// The functions under their names in SQL.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
-    let named: [(&'static str, &'static [&'static str], Compute); 7] = [
+    let named: [(&'static str, &'static [&'static str], Compute); 9] = [
+        ("asin", &[], Compute::Asin),
+        ("acos", &[], Compute::Acos),
         ("ln", &[], Compute::Ln),
         ("log", &[], Compute::Log),
         ("log10", &[], Compute::Log10),
@@ -67,25 +86,28 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
     named.into_iter().map(|(name, aliases, compute)| ScalarUDF::from(Function::new(name, aliases, compute)))
 }
 
-/// `round` of a float.
-pub(crate) fn round() -> ScalarUDF {
-    ScalarUDF::from(Function::new("round_to_even", &[], Compute::Round))
+/// The function with its result's type, if it is one of these and gives a numeric.
+pub(crate) fn settled(function: &ScalarUDF, to: &DataType) -> Option<ScalarUDF> {
+    let known = function.inner().downcast_ref::<Function>().filter(|known| known.to.is_none() && to.is_decimal())?;
+    Some(ScalarUDF::from(Function { to: Some(to.clone()), ..known.clone() }))
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Function {
     name: &'static str,
     aliases: Vec<String>,
     compute: Compute,
+    /// What it gives once that is settled, so that it does not change with what the planner finds out later.
+    to: Option<DataType>,
     signature: Signature,
 }
 
 impl Function {
     fn new(name: &'static str, aliases: &[&str], compute: Compute) -> Function {
-        let of = |count: &usize| TypeSignature::Uniform(*count, vec![DataType::Float64]);
+        let of = |count: &usize| TypeSignature::Any(*count);
         let signature = Signature::one_of(compute.counts().iter().map(of).collect(), Volatility::Immutable);
         let aliases = aliases.iter().map(|alias| (*alias).to_owned()).collect();
-        Function { name, aliases, compute, signature }
+        Function { name, aliases, compute, to: None, signature }
     }
 }
 
@@ -102,13 +124,29 @@ impl ScalarUDFImpl for Function {
         &self.signature
     }
 
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Float64)
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.result(types, &vec![None; types.len()])
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let data_type = self.result(&types, args.scalar_arguments)?;
+        Ok(Arc::new(Field::new(self.name, data_type, true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let to = args.return_field.data_type();
+        if let Some(of) = self.compute.of_numerics().filter(|_| to.is_decimal()) {
+            let computed = numerics::compute(of, &arrays, to)?;
+            return Ok(match is_scalar && computed.len() == 1 {
+                true => ColumnarValue::Scalar(ScalarValue::try_from_array(&computed, 0)?),
+                false => ColumnarValue::Array(computed),
+            });
+        }
+        let floats = |array: &ArrayRef| Ok(cast(array, &DataType::Float64)?);
+        let arrays = arrays.iter().map(floats).collect::<Result<Vec<ArrayRef>>>()?;
         let values: Vec<&Float64Array> = arrays.iter().map(|array| array.as_primitive::<Float64Type>()).collect();
         let computed: Float64Array = match (self.compute, &values[..]) {
             (compute, [values]) => {
@@ -129,8 +167,30 @@ impl ScalarUDFImpl for Function {
     }
 }
 
+impl Function {
+    fn result(&self, types: &[DataType], literals: &[Option<&ScalarValue>]) -> Result<DataType> {
+        if let Some(to) = &self.to {
+            return Ok(to.clone());
+        }
+        let is_number = |found: &DataType| found.is_numeric() || found.is_null() || *found == DataType::Utf8;
+        if !types.iter().all(is_number) {
+            return Err(DataFusionError::Plan(format!("Function '{}' failed to match any signature", self.name)));
+        }
+        let numeric = self.compute.of_numerics().and_then(|of| numerics::result_of(of, types, literals));
+        Ok(numeric.unwrap_or(DataType::Float64))
+    }
+}
+
 fn external(error: SqlError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
+}
+
+/// Sines and cosines are from -1 to 1.
+fn within_one(value: f64) -> Result<f64, SqlError> {
+    match value.abs() > 1.0 {
+        true => Err(SqlError::new("22003", "input is out of range")),
+        false => Ok(value),
+    }
 }
 
 /// Logarithms are of positive numbers.

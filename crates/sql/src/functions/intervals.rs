@@ -204,7 +204,7 @@ fn between(micros: i64) -> Result<IntervalMonthDayNano, SqlError> {
 }
 
 /// Seconds since 1970 as a time.
-fn moment(seconds: f64) -> Result<i64, SqlError> {
+pub(super) fn moment(seconds: f64) -> Result<i64, SqlError> {
     let micros = (seconds * 1e6).round_ties_even();
     match seconds {
         _ if seconds.is_nan() => Err(SqlError::new("22008", "timestamp cannot be NaN")),

@@ -1,6 +1,8 @@
 //! Functions of our own: those made for one statement and what it sees, and those that answer as PostgreSQL's do.
 mod arguments;
+mod bits;
 mod bytes;
+mod calendar;
 mod changes;
 mod commit;
 pub(crate) mod floats;
@@ -10,12 +12,17 @@ mod in_from;
 pub(crate) mod intervals;
 mod keywords;
 pub(crate) mod lists;
+pub(crate) mod numerics;
 pub(crate) mod parts;
+mod quoting;
 pub(crate) mod regexp;
+pub(crate) mod rounding;
+mod row_wise;
 mod rows;
 mod series;
 mod session;
 pub(crate) mod set_returning;
+mod templates;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -40,6 +47,12 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(parts::functions())
         .chain(bytes::functions())
         .chain(lists::functions())
+        .chain(quoting::functions())
+        .chain(bits::functions())
+        .chain(rounding::functions())
+        .chain(numerics::functions())
+        .chain(templates::functions())
+        .chain(calendar::functions())
         .map(Arc::new)
         .collect()
 }

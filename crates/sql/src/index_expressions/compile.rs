@@ -107,6 +107,11 @@ fn finish(planned: Planned, schema: &DFSchemaRef, names: &[String], kind: Kind, 
     let data_type = type_of_field(&field).ok_or_else(|| {
         SqlError::unsupported(format!("an index of an expression of type {}", type_name(field.data_type())))
     })?;
+    // The length of a text, which a query's column may have, is none of an index's entries.
+    let data_type = match data_type {
+        DataType::Text { .. } | DataType::Char { chars: 0 } => DataType::TEXT,
+        other => other,
+    };
     if kind == Kind::Predicate && data_type != DataType::Boolean {
         let found = type_name(field.data_type());
         return Err(SqlError::mismatch(format!("argument of WHERE must be type boolean, not type {found}")));

@@ -16,9 +16,9 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
 use super::casts::{ReadText, Round, WriteText};
-use super::{arithmetic, lengths, library, moments, temporal};
+use super::{arithmetic, chars, lengths, library, mixed, moments, spans, temporal};
 use crate::error::SqlError;
-use crate::functions::{floats, intervals, lists, parts, regexp};
+use crate::functions::{floats, intervals, lists, numerics, parts, regexp, rounding};
 use crate::interrupt;
 use crate::types::{digits_of_seconds, type_of_field};
 use crate::values::builder::ColumnBuilder;
@@ -53,6 +53,9 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::Multiply
             | BinaryOperator::Divide
             | BinaryOperator::Modulo => return arithmetic::plan(op, left, right, schema),
+            BinaryOperator::BitwiseAnd | BinaryOperator::BitwiseOr => {
+                (arithmetic::operand(left), arithmetic::operand(right))
+            }
             // The library takes the one for zero, NULL or not.
             BinaryOperator::PGBitwiseXor if left == right => {
                 return arithmetic::plan(BinaryOperator::Multiply, left, lit(0i64), schema);
@@ -66,6 +69,7 @@ impl ExprPlanner for LiteralPlanner {
             BinaryOperator::PGOverlap if is_array(&left, schema) || is_array(&right, schema) => {
                 return Ok(PlannerResult::Planned(lists::overlaps().call(vec![left, right])));
             }
+            BinaryOperator::PGBitwiseXor => (arithmetic::operand(left), arithmetic::operand(right)),
             BinaryOperator::PGRegexMatch
             | BinaryOperator::PGRegexIMatch
             | BinaryOperator::PGRegexNotMatch
@@ -86,16 +90,19 @@ impl ExprPlanner for LiteralPlanner {
         Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
     }
 
-    /// `substring(text FROM pattern)`, where the second operand is a text.
+    /// `substring(text FROM pattern)`, where the second operand is a text, and `... FOR escape`.
     fn plan_substring(&self, mut args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
-        let is_pattern = match args.get(1) {
+        let is_pattern = |arg: Option<&Expr>| match arg {
             Some(Expr::Literal(value, _)) => is_text(&value.data_type()),
             Some(Expr::Cast(cast)) => is_text(cast.field.data_type()),
             Some(Expr::ScalarFunction(call)) => matches!(call.name(), "concat" | "concat_ws"),
             Some(Expr::BinaryExpr(binary)) => binary.op == Operator::StringConcat,
             _ => false,
         };
-        if args.len() != 2 || !is_pattern {
+        if args.len() == 3 && is_pattern(args.get(1)) && is_pattern(args.get(2)) {
+            return Ok(PlannerResult::Planned(regexp::similar_part(args)));
+        }
+        if args.len() != 2 || !is_pattern(args.get(1)) {
             return Ok(PlannerResult::Original(args));
         }
         let pattern = args.remove(1);
@@ -128,7 +135,7 @@ pub(super) fn visible(plan: &LogicalPlan) -> Result<DFSchema> {
 
 fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = visible(&plan)?;
-    let plan = temporal::order(plan, &schema)?;
+    let plan = spans::adapt_node(mixed::adapt_node(chars::adapt_node(temporal::order(plan, &schema)?)?)?)?;
     let names = NamePreserver::new(&plan);
     plan.map_expressions(|expr| {
         let name = names.save(&expr);
@@ -139,7 +146,7 @@ fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    Ok(match expr {
+    Ok(match spans::adapt(mixed::adapt(chars::adapt(expr, schema)?, schema)?, schema) {
         Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| untyped(item).is_some()) => {
             let list: Result<Vec<Expr>> = list.into_iter().map(|item| adapt(item, &expr, schema)).collect();
             Transformed::yes(Expr::InList(InList { expr, list: list?, negated }))
@@ -156,8 +163,11 @@ fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             like.expr = Box::new(lengths::with_blanks(*like.expr, schema));
             Transformed::yes(Expr::Like(like))
         }
-        Expr::ScalarFunction(call) if call.name() == "round" => round(call, schema),
-        Expr::ScalarFunction(call) => {
+        Expr::ScalarFunction(mut call) => {
+            if let Some(function) = settled(&call, schema) {
+                call.func = Arc::new(function);
+                return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+            }
             let adapted = library::adapt(call, schema)?;
             if adapted.transformed { adapted } else { temporal::adapt(adapted.data, schema)? }
         }
@@ -165,22 +175,18 @@ fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
-/// The digits that `round` leaves decide its type, and are only seen where they are a literal of the type that it
-/// takes: one that has a cast around it is seen too late.
-fn round(mut call: ScalarFunction, schema: &DFSchema) -> Transformed<Expr> {
-    if let [number] = &call.args[..]
-        && number.get_type(schema).is_ok_and(|found| found.is_floating())
-    {
-        call.func = Arc::new(floats::round());
-        return Transformed::yes(Expr::ScalarFunction(call));
+/// A function whose type depends on the values of literals, with the type that it has now: what the planner works out
+/// of its arguments later does not change it.
+fn settled(call: &ScalarFunction, schema: &DFSchema) -> Option<ScalarUDF> {
+    const NAMES: [&str; 11] =
+        ["ceil", "floor", "trunc", "round", "ln", "log", "log10", "exp", "sqrt", "power", "trim_scale"];
+    if !NAMES.contains(&call.name()) {
+        return None;
     }
-    if let Some(Expr::Literal(value, _)) = call.args.get_mut(1)
-        && let ScalarValue::Int64(Some(digits)) = value
-        && let Ok(digits) = i32::try_from(*digits)
-    {
-        *value = ScalarValue::Int32(Some(digits));
-    }
-    Transformed::yes(Expr::ScalarFunction(call))
+    let to = Expr::ScalarFunction(call.clone()).get_type(schema).ok()?;
+    rounding::settled(&call.func, &to)
+        .or_else(|| floats::settled(&call.func, &to))
+        .or_else(|| numerics::settled(&call.func, &to))
 }
 
 /// The text of an untyped literal.
@@ -291,6 +297,13 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Some(to @ (DataType::SmallInt | DataType::Integer | DataType::BigInt))
             if from.data_type().is_floating() || from.data_type().is_decimal() =>
         {
+            Ok(call(Round::function(to), *cast.expr))
+        }
+        Some(to @ DataType::Real) if *from.data_type() == arrow_schema::DataType::Float64 => {
+            Ok(call(Round::function(to), *cast.expr))
+        }
+        // As many digits as a float holds for sure.
+        Some(to @ DataType::Decimal { .. }) if from.data_type().is_floating() => {
             Ok(call(Round::function(to), *cast.expr))
         }
         _ => Ok(Transformed::no(Expr::Cast(cast))),

@@ -35,6 +35,16 @@ pub(super) fn plan(
     let (Some(first), Some(second)) = (type_of(&left, schema), type_of(&right, schema)) else {
         return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
     };
+    // A real beside another number that is none is a double.
+    let (left, right) = match (&first, &second) {
+        (ArrowType::Float32, other) if other.is_integer() || other.is_decimal() => {
+            (cast(left, ArrowType::Float64), right)
+        }
+        (other, ArrowType::Float32) if other.is_integer() || other.is_decimal() => {
+            (left, cast(right, ArrowType::Float64))
+        }
+        _ => (left, right),
+    };
     Ok(match op {
         BinaryOperator::Multiply | BinaryOperator::Divide => {
             let operator = if op == BinaryOperator::Divide { Operator::Divide } else { Operator::Multiply };
@@ -51,7 +61,7 @@ pub(super) fn plan(
 }
 
 /// A literal that fits `integer` is one, as is what counts. The planner reads all numbers as `bigint`.
-fn operand(expr: Expr) -> Expr {
+pub(super) fn operand(expr: Expr) -> Expr {
     match expr {
         Expr::Literal(ScalarValue::Int64(Some(value)), metadata) => match i32::try_from(value) {
             Ok(value) => Expr::Literal(ScalarValue::Int32(Some(value)), metadata),

@@ -12,7 +12,7 @@ use engine::DataType;
 
 use super::adapt::failed;
 use crate::literals::field_of;
-use crate::values::assign::{into_integers, long_text};
+use crate::values::assign::{into_numbers, long_text};
 use crate::values::builder::ColumnBuilder;
 
 /// Reads texts as values of a type.
@@ -95,7 +95,7 @@ impl ScalarUDFImpl for WriteText {
     }
 }
 
-/// Rounds numbers to integers.
+/// Rounds numbers to integers, and floats to reals and numerics.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Round {
     to: DataType,
@@ -125,7 +125,7 @@ impl ScalarUDFImpl for Round {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         each(args, |numbers| {
-            into_integers(numbers, &self.to.to_arrow()).map_err(|(row, misfit)| {
+            into_numbers(numbers, self.to).map_err(|(row, misfit)| {
                 let text = row.and_then(|row| long_text(numbers, row)).unwrap_or_default();
                 failed(misfit, self.to, &text)
             })

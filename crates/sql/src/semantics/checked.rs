@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::adapt::visible;
+use super::float_sums;
 use super::operators::Checked;
 use super::sum::IntegerSum;
 
@@ -47,6 +48,15 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             call.func = IntegerSum::function();
             Transformed::yes(Expr::AggregateFunction(call))
         }
+        Expr::AggregateFunction(mut call) if is_of_floats(&call.params.args, &schema) => {
+            match float_sums::watched(&call.func) {
+                Some(function) if !call.params.distinct => {
+                    call.func = function;
+                    Transformed::yes(Expr::AggregateFunction(call))
+                }
+                _ => Transformed::no(Expr::AggregateFunction(call)),
+            }
+        }
         Expr::WindowFunction(mut call) => match &call.fun {
             WindowFunctionDefinition::AggregateUDF(function)
                 if is_integer_sum(function, call.params.distinct, &call.params.args, &schema) =>
@@ -63,6 +73,10 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let transformed = expr.transform_up(|expr| Ok(checked(expr)))?;
         Ok(transformed.update_data(|expr| name.restore(expr)))
     })
+}
+
+fn is_of_floats(args: &[Expr], schema: &DFSchema) -> bool {
+    args.len() == 1 && matches!(number(&args[0], schema), Some(ArrowType::Float64 | ArrowType::Float32))
 }
 
 /// Whether this is the library's `sum` of 64-bit integers.

@@ -16,12 +16,14 @@ use datafusion::logical_expr::{
 use engine::DataType;
 
 use super::casts::each;
-use crate::types::{marked, type_of_field};
+use crate::types::{UNLIMITED, marked, type_of_field};
 use crate::values::blanks;
 
 /// The result that a text becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum To {
+    /// What it is, known as one of this type.
+    Known(DataType),
     /// A text of this type, cut to its length.
     Type(DataType),
     /// One of so many characters, with blanks.
@@ -38,6 +40,19 @@ struct Lengths {
 /// A cast of a text to one of these types.
 pub(super) fn cut(expr: Expr, to: DataType) -> Expr {
     call(expr, To::Type(to), format!("to_{to}"))
+}
+
+/// A text that is one of this type already.
+pub(super) fn marked_as(expr: Expr, to: DataType) -> Expr {
+    call(expr, To::Known(to), format!("as_{to}"))
+}
+
+/// The type of what a call gives, if it is one of these.
+pub(super) fn given_by(call: &ScalarFunction) -> Option<DataType> {
+    match call.func.inner().downcast_ref::<Lengths>()?.to {
+        To::Known(to) | To::Type(to) => Some(to),
+        To::Padded(_) => None,
+    }
 }
 
 /// A text with the blanks that a `char(n)` has; any other as it is.
@@ -77,7 +92,7 @@ impl ScalarUDFImpl for Lengths {
     fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
         let field = Field::new(&self.name, ArrowType::Utf8View, true);
         Ok(Arc::new(match self.to {
-            To::Type(data_type) => marked(field, data_type),
+            To::Type(data_type) | To::Known(data_type) => marked(field, data_type),
             To::Padded(_) => field,
         }))
     }
@@ -87,6 +102,8 @@ impl ScalarUDFImpl for Lengths {
             let texts = cast(texts, &ArrowType::Utf8View)?;
             Ok(match self.to {
                 To::Padded(chars) => blanks::padded(&texts, chars),
+                To::Known(_) | To::Type(DataType::Text { max_chars: None | Some(UNLIMITED) }) => texts,
+                To::Type(DataType::Char { chars: 0 }) => blanks::without(&texts),
                 To::Type(DataType::Text { max_chars: Some(max) }) => cut_to(&texts, max),
                 To::Type(DataType::Char { chars }) => blanks::without(&cut_to(&texts, chars)),
                 To::Type(_) => texts,

@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Select, SelectItem,
-    Statement, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
+    Select, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value, Values, VisitMut, VisitorMut,
 };
 
 use crate::error::{Result, SqlError};
@@ -17,8 +17,31 @@ use crate::identifiers::fold;
 const DIGITS_MAX: usize = 76;
 
 /// Functions with a result of the type of their arguments.
-const TYPED_BY_ARGUMENTS: [&str; 10] =
-    ["coalesce", "nullif", "greatest", "least", "min", "max", "sum", "array_agg", "pg_typeof", "generate_series"];
+const TYPED_BY_ARGUMENTS: [&str; 21] = [
+    "coalesce",
+    "nullif",
+    "greatest",
+    "least",
+    "min",
+    "max",
+    "sum",
+    "array_agg",
+    "pg_typeof",
+    "abs",
+    "gcd",
+    "lcm",
+    "mod",
+    "div",
+    "generate_series",
+    "array_append",
+    "array_prepend",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "mode",
+];
+/// Functions with a result of the type of their first argument; the others are counts.
+const TYPED_BY_THE_FIRST: [&str; 5] = ["lag", "lead", "first_value", "last_value", "nth_value"];
 
 /// Rewrites the literals of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
@@ -46,11 +69,15 @@ impl VisitorMut for Numbers {
         if let TableFactor::Table { name, args: Some(args), .. } = table
             && name.0.last().and_then(|part| part.as_ident()).is_some_and(|name| fold(name) == "generate_series")
         {
-            for arg in &mut args.args {
-                if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg {
-                    narrow(expr);
-                }
-            }
+            args.args.iter_mut().for_each(narrow_arg);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        if let SetExpr::Values(values) = query.body.as_mut() {
+            type_columns(values);
+            values.rows.iter_mut().flat_map(|row| &mut row.content).for_each(narrow);
         }
         ControlFlow::Continue(())
     }
@@ -62,9 +89,23 @@ impl VisitorMut for Numbers {
                     **inner = Expr::value(Value::SingleQuotedString(number.to_owned()));
                 }
             }
+            // The least numbers of their types, whose digits alone do not fit.
             Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if number(inner) == Some("9223372036854775808") => {
                 let text = Value::SingleQuotedString("-9223372036854775808".to_owned());
                 *expr = cast(Expr::value(text), DataType::BigInt(None));
+            }
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if number(inner) == Some("2147483648") => {
+                let text = Value::SingleQuotedString("-2147483648".to_owned());
+                *expr = cast(Expr::value(text), DataType::Int(None));
+            }
+            Expr::UnaryOp { op: UnaryOperator::BitwiseNot | UnaryOperator::PGAbs, expr: inner } => narrow(inner),
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::PGBitwiseShiftLeft | BinaryOperator::PGBitwiseShiftRight,
+                right,
+            } => {
+                narrow(left);
+                narrow(right);
             }
             Expr::BinaryOp { left, right, .. } => {
                 beside_a_float(left);
@@ -83,14 +124,13 @@ impl VisitorMut for Numbers {
             Expr::Array(array) => array.elem.iter_mut().for_each(narrow),
             Expr::Function(function) => {
                 let name = function.name.0.last().and_then(|part| part.as_ident()).map(fold);
-                if let FunctionArguments::List(list) = &mut function.args
-                    && name.is_some_and(|name| TYPED_BY_ARGUMENTS.contains(&&*name))
-                {
-                    for arg in &mut list.args {
-                        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg {
-                            narrow(expr);
-                        }
-                    }
+                let narrowed = name.map_or(0, |name| match &*name {
+                    name if TYPED_BY_ARGUMENTS.contains(&name) => usize::MAX,
+                    name if TYPED_BY_THE_FIRST.contains(&name) => 1,
+                    _ => 0,
+                });
+                if let FunctionArguments::List(list) = &mut function.args {
+                    list.args.iter_mut().take(narrowed).for_each(narrow_arg);
                 }
             }
             Expr::Value(value) => {
@@ -153,13 +193,60 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
 }
 
+/// Gives literals in a list of rows the type that another row of their column names: texts any, numbers that of floats.
+fn type_columns(values: &mut Values) {
+    let width = values.rows.first().map_or(0, |row| row.content.len());
+    for at in 0..width {
+        let named = |expr: &Expr| match expr {
+            Expr::Cast { data_type, .. } => Some(data_type.clone()).filter(is_uncut),
+            Expr::TypedString(typed) => Some(typed.data_type.clone()).filter(is_uncut),
+            _ => None,
+        };
+        let Some(to) = values.rows.iter().find_map(|row| row.content.get(at).and_then(named)) else { continue };
+        for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(at)) {
+            let is_text = matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)));
+            let unsigned = match &*expr {
+                Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
+                other => other,
+            };
+            if is_text || (is_float(&to) && number(unsigned).is_some()) {
+                *expr = cast(std::mem::replace(expr, Expr::value(Value::Null)), to.clone());
+            }
+        }
+    }
+}
+
+/// Whether a cast to a type leaves texts as they are.
+fn is_uncut(data_type: &DataType) -> bool {
+    let cuts = |data_type: &DataType| {
+        matches!(
+            data_type,
+            DataType::Varchar(_) | DataType::CharacterVarying(_) | DataType::Char(_) | DataType::Character(_)
+        )
+    };
+    !cuts(data_type)
+}
+
+fn narrow_arg(arg: &mut FunctionArg) {
+    if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg {
+        narrow(expr);
+    }
+}
+
 /// Makes a literal that fits an `integer` one.
 fn narrow(expr: &mut Expr) {
-    let inner: &Expr = match &*expr {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
-        other => other,
-    };
-    if number(inner).is_some_and(|number| number.parse::<i32>().is_ok()) {
+    let (mut inner, mut sign) = (&*expr, "");
+    loop {
+        inner = match inner {
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } if sign.is_empty() => {
+                sign = "-";
+                expr
+            }
+            Expr::UnaryOp { op: UnaryOperator::Plus, expr } | Expr::Nested(expr) => expr,
+            _ => break,
+        }
+    }
+    if number(inner).is_some_and(|number| format!("{sign}{number}").parse::<i32>().is_ok()) {
         *expr = cast(std::mem::replace(expr, Expr::value(Value::Null)), DataType::Int(None));
     }
 }

@@ -1,11 +1,14 @@
-//! Functions that the planner knows by another name or as an operator: `mod(a, b)` is `a % b`.
+//! Functions that the planner knows by another name or as an operator, as `mod(a, b)`, which is `a % b`; and operators that it
+//! knows as functions: `~ a`, `|/ a`, `a << b`, `a SIMILAR TO b`.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, Statement, VisitMut, VisitorMut, visit_expressions,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo, UnaryOperator, Value, VisitMut,
+    VisitorMut, visit_expressions,
 };
 
+use crate::functions::regexp;
 use crate::identifiers::fold;
 
 /// Names of PostgreSQL and of the planner.
@@ -31,39 +34,177 @@ struct Calls;
 impl VisitorMut for Calls {
     type Break = ();
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Array(array) = expr {
-            if array.elem.iter().any(has_names) {
-                *expr = made(std::mem::take(&mut array.elem));
-            }
-            return ControlFlow::Continue(());
-        }
-        let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
-        let Some(name) = call.name.0.last().and_then(ObjectNamePart::as_ident).map(fold) else {
-            return ControlFlow::Continue(());
-        };
-        if name == "mod"
-            && let Some([left, right]) = two(call)
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        // A sign belongs to the number, not to its power: `-2 ^ 2` is 4.
+        if let Expr::UnaryOp { op: UnaryOperator::Minus, expr: operand } = expr
+            && is_power(operand)
         {
-            let operation = Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Modulo, right: Box::new(right) };
-            *expr = Expr::Nested(Box::new(operation));
-        } else if let Some((_, known)) = NAMES.iter().find(|(own, _)| *own == name) {
-            call.name = ObjectName::from(vec![Ident::new(*known)]);
-            if GIVE_ROWS.contains(&&*name) {
-                let array = FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(call.clone())));
-                *call = Function {
-                    name: ObjectName::from(vec![Ident::new("unnest")]),
-                    args: FunctionArguments::List(FunctionArgumentList {
-                        duplicate_treatment: None,
-                        args: vec![array],
-                        clauses: Vec::new(),
-                    }),
-                    ..call.clone()
-                };
+            let mut power = take(operand);
+            let mut base = &mut power;
+            while let Expr::BinaryOp { left, op: BinaryOperator::PGExp, .. } = base {
+                base = left;
             }
+            let inner = take(base);
+            *base = Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(inner) };
+            *expr = power;
         }
         ControlFlow::Continue(())
     }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Array(array) if array.elem.iter().any(has_names) => {
+                *expr = calling("make_array", std::mem::take(&mut array.elem));
+            }
+            Expr::Function(call) => {
+                if let Some(operation) = respell(call) {
+                    *expr = operation;
+                }
+            }
+            Expr::UnaryOp { op, expr: operand } => {
+                let (name, is_of_floats) = match op {
+                    UnaryOperator::BitwiseNot => ("bitwise_not", false),
+                    UnaryOperator::PGAbs => ("abs", false),
+                    UnaryOperator::PGSquareRoot => ("sqrt", true),
+                    UnaryOperator::PGCubeRoot => ("cbrt", true),
+                    _ => return ControlFlow::Continue(()),
+                };
+                let operand = take(operand);
+                let operand = if is_of_floats { cast(operand, DataType::Float8) } else { operand };
+                *expr = calling(name, vec![operand]);
+            }
+            Expr::BinaryOp { left, op, right } => {
+                let name = match op {
+                    BinaryOperator::PGBitwiseShiftLeft => "shift_left",
+                    BinaryOperator::PGBitwiseShiftRight => "shift_right",
+                    BinaryOperator::PGStartsWith => "starts_with",
+                    BinaryOperator::PGExp => "power",
+                    _ => return ControlFlow::Continue(()),
+                };
+                *expr = calling(name, vec![take(left), take(right)]);
+            }
+            Expr::SimilarTo { negated, expr: text, pattern, escape_char } => {
+                let escape = escape_char.as_ref().map_or_else(|| "\\".to_owned(), |sign| plain(&sign.value));
+                let escape = Expr::value(Value::SingleQuotedString(escape));
+                let similar = calling(regexp::SIMILAR, vec![take(text), take(pattern), escape]);
+                *expr = match negated {
+                    true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(similar) },
+                    false => similar,
+                };
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_power(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinaryOp { op: BinaryOperator::PGExp, .. })
+}
+
+/// Gives a call the name that the planner knows, or says which operation stands for it.
+fn respell(call: &mut Function) -> Option<Expr> {
+    let name = fold(call.name.0.last().and_then(ObjectNamePart::as_ident)?);
+    match name.as_str() {
+        "mod" => {
+            let [left, right] = two(call)?;
+            let operation = Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Modulo, right: Box::new(right) };
+            return Some(Expr::Nested(Box::new(operation)));
+        }
+        // Of one time, it is the age at the midnight that begins today.
+        "age" => {
+            let FunctionArguments::List(list) = &mut call.args else { return None };
+            if let [FunctionArg::Unnamed(FunctionArgExpr::Expr(_))] = &list.args[..] {
+                let today = cast(calling("current_date", Vec::new()), DataType::Timestamp(None, TimezoneInfo::None));
+                list.args.insert(0, FunctionArg::Unnamed(FunctionArgExpr::Expr(today)));
+            }
+        }
+        "make_interval" => name_places(call),
+        // The library counts without a sign.
+        "ntile" if call.over.is_some() => {
+            return Some(cast(Expr::Function(call.clone()), DataType::Int(None)));
+        }
+        "gen_random_uuid" => return Some(cast(calling("uuid", Vec::new()), DataType::Uuid)),
+        "localtimestamp" | "localtime" | "current_timestamp" => {
+            let digits = match &call.args {
+                FunctionArguments::List(list) => list.args.first().and_then(|arg| arg.to_string().parse().ok()),
+                _ => None,
+            };
+            let now = calling("now", Vec::new());
+            return Some(match name.as_str() {
+                "localtime" => cast(now, DataType::Time(digits, TimezoneInfo::None)),
+                "localtimestamp" => cast(now, DataType::Timestamp(digits, TimezoneInfo::None)),
+                _ => cast(now, DataType::Timestamp(digits, TimezoneInfo::Tz)),
+            });
+        }
+        _ => {}
+    }
+    if let Some((_, known)) = NAMES.iter().find(|(own, _)| *own == name) {
+        call.name = ObjectName::from(vec![Ident::new(*known)]);
+        if GIVE_ROWS.contains(&&*name) {
+            return Some(calling("unnest", vec![Expr::Function(call.clone())]));
+        }
+    }
+    None
+}
+
+/// The names of the arguments of `make_interval`.
+const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+
+/// Puts arguments that have names in their places, and zeros where there is none.
+fn name_places(call: &mut Function) {
+    let FunctionArguments::List(list) = &mut call.args else {
+        return;
+    };
+    let zero = || Expr::value(Value::Number("0".to_owned(), false));
+    let mut places: Vec<Expr> = (0..PARTS.len()).map(|_| zero()).collect();
+    for (at, arg) in list.args.iter().enumerate() {
+        let (at, expr) = match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (Some(at), expr),
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => {
+                (PARTS.iter().position(|part| fold(name) == *part), expr)
+            }
+            // The planner says that it knows no such call.
+            _ => return,
+        };
+        match at.and_then(|at| places.get_mut(at)) {
+            Some(place) => *place = expr.clone(),
+            None => return,
+        }
+    }
+    list.args = places.into_iter().map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))).collect();
+}
+
+/// An expression out of its place.
+fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::value(Value::Null))
+}
+
+/// The text of a literal.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+/// A call of a function.
+pub(super) fn calling(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))).collect();
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
 }
 
 /// Whether an expression names columns, which may be of a query around: as items of an array the planner does not find those.
@@ -73,21 +214,6 @@ fn has_names(expr: &Expr) -> bool {
         _ => ControlFlow::Continue(()),
     });
     visited.is_break()
-}
-
-/// A call that makes an array of its arguments.
-fn made(items: Vec<Expr>) -> Expr {
-    let args = items.into_iter().map(|item| FunctionArg::Unnamed(FunctionArgExpr::Expr(item))).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new("make_array")]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
 }
 
 /// The arguments of a call of two, in parentheses.

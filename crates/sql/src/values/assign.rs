@@ -122,8 +122,17 @@ fn checked(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> 
     }
 }
 
+/// Makes numbers of one type of those of another, where it is not done by the library.
+pub(crate) fn into_numbers(array: &ArrayRef, to: DataType) -> Result<ArrayRef, Misplaced> {
+    match to {
+        DataType::Real | DataType::Double => into_floats(array, &to.to_arrow()),
+        DataType::Decimal { .. } if array.data_type().is_floating() => floats_into_decimals(array, to),
+        _ => into_integers(array, &to.to_arrow()),
+    }
+}
+
 /// Rounds numbers to integers.
-pub(crate) fn into_integers(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> {
+fn into_integers(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> {
     let whole: ArrayRef = match array.data_type() {
         // To the even neighbour when just between two, as PostgreSQL's rint does.
         ArrowType::Float64 => {

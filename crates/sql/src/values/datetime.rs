@@ -6,7 +6,7 @@ use super::date_input::{self, DAY_MAX, DAY_MIN, Moment};
 
 pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// 4714-11-24 BC, the first day of PostgreSQL's calendar, and 5874897-12-31, the last.
-pub(super) const DAYS: std::ops::RangeInclusive<i64> = -2_440_588..=2_145_042_905;
+pub(crate) const DAYS: std::ops::RangeInclusive<i64> = -2_440_588..=2_145_042_905;
 
 /// The year (0 is 1 BC), month and day of a day number; after Howard Hinnant's `civil_from_days`.
 pub(crate) fn civil(days: i64) -> (i64, u32, u32) {
@@ -32,7 +32,7 @@ pub(crate) fn day_number(year: i64, month: u32, day: u32) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-pub(super) fn days_in(year: i64, month: u32) -> u32 {
+pub(crate) fn days_in(year: i64, month: u32) -> u32 {
     match month {
         2 if year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0) => 29,
         2 => 28,

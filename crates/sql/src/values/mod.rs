@@ -5,6 +5,7 @@ pub(crate) mod builder;
 mod date_input;
 pub(crate) mod datetime;
 pub(crate) mod input;
+pub(crate) mod interval_input;
 mod read;
 pub(crate) mod scalars;
 

@@ -1,5 +1,6 @@
 //! `~` and its kin, `regexp_replace`, `regexp_match`, `substring(x FROM pattern)` and the others, by PostgreSQL's rules.
 mod matcher;
+mod similar;
 mod syntax;
 
 use std::collections::HashMap;
@@ -38,9 +39,21 @@ enum Kind {
     Substr,
     Instr,
     Split,
+    /// `SIMILAR TO`, and `substring` of such a pattern; the escape character is the third argument
+    Similar,
+    SimilarPart,
 }
 
-const NAMED: [(Kind, &str); 8] = [
+impl Kind {
+    /// Whether the third argument is a text, and must be there.
+    fn has_third_text(self) -> bool {
+        matches!(self, Kind::Replace | Kind::Similar | Kind::SimilarPart)
+    }
+}
+
+const NAMED: [(Kind, &str); 10] = [
+    (Kind::Similar, SIMILAR),
+    (Kind::SimilarPart, "similar_part"),
     (Kind::Like, "regexp_like"),
     (Kind::Replace, "regexp_replace"),
     (Kind::Match, "regexp_match"),
@@ -50,6 +63,9 @@ const NAMED: [(Kind, &str); 8] = [
     (Kind::Instr, "regexp_instr"),
     (Kind::Split, "regexp_split_to_array"),
 ];
+
+/// The function that `text SIMILAR TO pattern ESCAPE sign` calls.
+pub(crate) const SIMILAR: &str = "similar_to";
 
 /// The functions under their names in SQL.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
@@ -65,6 +81,11 @@ pub(crate) fn operator(text: Expr, pattern: Expr, ignores_case: bool) -> Expr {
 /// `substring(text FROM pattern)`.
 pub(crate) fn substring(text: Expr, pattern: Expr) -> Expr {
     call(Function::new(Kind::Substring, "substring"), vec![text, pattern])
+}
+
+/// `substring(text FROM pattern FOR escape)`, where all are texts.
+pub(crate) fn similar_part(args: Vec<Expr>) -> Expr {
+    call(Function::new(Kind::SimilarPart, "similar_part"), args)
 }
 
 fn call(function: Function, args: Vec<Expr>) -> Expr {
@@ -87,6 +108,7 @@ impl Function {
     fn shape(&self, types: &[DataType]) -> (Option<usize>, usize) {
         match self.kind {
             Kind::Operator { .. } | Kind::Substring => (None, 2),
+            Kind::Similar | Kind::SimilarPart => (None, 3),
             Kind::Like | Kind::Match | Kind::Matches | Kind::Split => (Some(2), 3),
             Kind::Count => (Some(3), 4),
             Kind::Substr => (Some(4), 6),
@@ -111,8 +133,8 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         let (flags, most) = self.shape(types);
-        let least = if self.kind == Kind::Replace { 3 } else { 2 };
-        let texts = [Some(0), Some(1), flags, (self.kind == Kind::Replace).then_some(2)];
+        let least = if self.kind.has_third_text() { 3 } else { 2 };
+        let texts = [Some(0), Some(1), flags, self.kind.has_third_text().then_some(2)];
         let is_text = |at: usize| types.get(at).is_none_or(|found| found.is_string() || found.is_null());
         if types.len() < least || types.len() > most || !texts.into_iter().flatten().all(is_text) {
             let message = format!("Function '{}' failed to match any signature", self.name);
@@ -120,9 +142,9 @@ impl ScalarUDFImpl for Function {
         }
         let list = |item| DataType::List(Arc::new(Field::new("item", item, true)));
         Ok(match self.kind {
-            Kind::Operator { .. } | Kind::Like => DataType::Boolean,
+            Kind::Operator { .. } | Kind::Like | Kind::Similar => DataType::Boolean,
             Kind::Count | Kind::Instr => DataType::Int32,
-            Kind::Replace | Kind::Substring | Kind::Substr => DataType::Utf8View,
+            Kind::Replace | Kind::Substring | Kind::Substr | Kind::SimilarPart => DataType::Utf8View,
             Kind::Match | Kind::Split => list(DataType::Utf8),
             Kind::Matches => list(list(DataType::Utf8)),
         })
@@ -153,7 +175,7 @@ impl Arguments {
     fn of(arrays: &[ArrayRef], flags: Option<usize>, kind: Kind) -> Result<Arguments> {
         let (mut texts, mut numbers) = (HashMap::new(), HashMap::new());
         for (at, array) in arrays.iter().enumerate() {
-            if at < 2 || Some(at) == flags || (kind == Kind::Replace && at == 2) {
+            if at < 2 || Some(at) == flags || (kind.has_third_text() && at == 2) {
                 texts.insert(at, cast(array, &DataType::Utf8View)?.as_string_view().clone());
             } else {
                 numbers.insert(at, cast(array, &DataType::Int64)?);
@@ -204,10 +226,15 @@ impl Function {
             }
             let external = |error: SqlError| DataFusionError::External(Box::new(error));
             let flags = self.flags(args, row).map_err(external)?;
-            let pattern = args.text(1, row);
-            let key = (pattern.to_owned(), flags);
+            let pattern = match self.kind {
+                Kind::Similar | Kind::SimilarPart => {
+                    similar::translate(args.text(1, row), args.text(2, row)).map_err(external)?
+                }
+                _ => args.text(1, row).to_owned(),
+            };
+            let key = (pattern, flags);
             if !known.contains_key(&key) {
-                known.insert(key.clone(), Matcher::new(pattern, flags).map_err(external)?);
+                known.insert(key.clone(), Matcher::new(&key.0, flags).map_err(external)?);
             }
             let Some(matcher) = known.get_mut(&key) else { continue };
             values.push(self.value(matcher, flags, args, row).map_err(external)?);
@@ -245,19 +272,19 @@ impl Function {
     ) -> Result<Option<Value>, SqlError> {
         let text = args.text(0, row);
         Ok(match self.kind {
-            Kind::Operator { .. } | Kind::Like => Some(Value::Boolean(matcher.is_in(text))),
-            Kind::Count => Some(Value::Number(matcher.find_all(text, args.start(2, row)?).len())),
-            Kind::Match => matcher.find_from(text, 0).map(|groups| Value::List(listed(&groups, text))),
+            Kind::Operator { .. } | Kind::Like | Kind::Similar => Some(Value::Boolean(matcher.is_in(text)?)),
+            Kind::Count => Some(Value::Number(matcher.find_all(text, args.start(2, row)?)?.len())),
+            Kind::Match => matcher.find_from(text, 0)?.map(|groups| Value::List(listed(&groups, text))),
             Kind::Matches => {
                 let found = match flags.is_global {
-                    true => matcher.find_all(text, 0),
-                    false => matcher.find_from(text, 0).into_iter().collect(),
+                    true => matcher.find_all(text, 0)?,
+                    false => matcher.find_from(text, 0)?.into_iter().collect(),
                 };
                 Some(Value::Lists(found.iter().map(|groups| listed(groups, text)).collect()))
             }
-            Kind::Substring => {
+            Kind::Substring | Kind::SimilarPart => {
                 let at = usize::from(matcher.group_count() > 0);
-                let found = matcher.find_from(text, 0);
+                let found = matcher.find_from(text, 0)?;
                 found.and_then(|groups| groups.get(at)?.clone()).map(|range| Value::Text(text[range].to_owned()))
             }
             Kind::Substr => {
@@ -281,7 +308,7 @@ impl Function {
                 let place = range.map(|range| if is_end { range.end } else { range.start });
                 Some(Value::Number(place.map_or(0, |place| text[..place].chars().count() + 1)))
             }
-            Kind::Split => Some(Value::List(split(matcher, text).into_iter().map(Some).collect())),
+            Kind::Split => Some(Value::List(split(matcher, text)?.into_iter().map(Some).collect())),
             Kind::Replace => Some(Value::Text(replace(matcher, flags, args, row)?)),
         })
     }
@@ -289,12 +316,12 @@ impl Function {
     /// The match that `start` and `N` ask for.
     fn occurrence(&self, matcher: &mut Matcher, args: &Arguments, row: usize) -> Result<Option<Groups>, SqlError> {
         let which = args.positive("n", 3, row, 1)?;
-        Ok(matcher.find_all(args.text(0, row), args.start(2, row)?).into_iter().nth(which - 1))
+        Ok(matcher.find_all(args.text(0, row), args.start(2, row)?)?.into_iter().nth(which - 1))
     }
 
     fn build(&self, values: Vec<Option<Value>>) -> ArrayRef {
         match self.kind {
-            Kind::Operator { .. } | Kind::Like => {
+            Kind::Operator { .. } | Kind::Like | Kind::Similar => {
                 let mut builder = BooleanBuilder::new();
                 values.into_iter().for_each(|value| {
                     builder.append_option(value.map(|value| matches!(value, Value::Boolean(true))));
@@ -311,7 +338,7 @@ impl Function {
                 }
                 Arc::new(builder.finish())
             }
-            Kind::Replace | Kind::Substring | Kind::Substr => {
+            Kind::Replace | Kind::Substring | Kind::Substr | Kind::SimilarPart => {
                 let mut builder = StringViewBuilder::new();
                 for value in values {
                     match value {
@@ -354,9 +381,9 @@ fn listed(groups: &Groups, text: &str) -> Vec<Option<String>> {
 }
 
 /// The parts between matches. Empty matches at the start, at the end and right behind another part nothing.
-fn split(matcher: &mut Matcher, text: &str) -> Vec<String> {
+fn split(matcher: &mut Matcher, text: &str) -> Result<Vec<String>, SqlError> {
     let (mut parts, mut from) = (Vec::new(), 0);
-    for groups in matcher.find_all(text, 0) {
+    for groups in matcher.find_all(text, 0)? {
         let Some(Some(whole)) = groups.first() else { continue };
         let parts_nothing = whole.is_empty() && (whole.start == from || whole.start == text.len());
         if !parts_nothing {
@@ -365,7 +392,7 @@ fn split(matcher: &mut Matcher, text: &str) -> Vec<String> {
         }
     }
     parts.push(text[from..].to_owned());
-    parts
+    Ok(parts)
 }
 
 fn replace(matcher: &mut Matcher, flags: Flags, args: &Arguments, row: usize) -> Result<String, SqlError> {
@@ -373,8 +400,8 @@ fn replace(matcher: &mut Matcher, flags: Flags, args: &Arguments, row: usize) ->
     let (start, which) = (args.start(3, row)?, args.positive("n", 4, row, 0)?);
     let is_first_only = if args.numbers.contains_key(&4) { which != 0 } else { !flags.is_global };
     let found = match is_first_only && which <= 1 {
-        true => matcher.find_from(text, start).into_iter().collect(),
-        false => matcher.find_all(text, start),
+        true => matcher.find_from(text, start)?.into_iter().collect(),
+        false => matcher.find_all(text, start)?,
     };
     let chosen = found.into_iter().enumerate();
     let chosen = chosen.filter(|(at, _)| !is_first_only || *at + 1 == which.max(1)).map(|(_, groups)| groups);

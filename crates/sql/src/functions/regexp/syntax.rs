@@ -2,8 +2,8 @@
 //!
 //! The two mean the same by most signs. What differs is written otherwise: `.` and `[^x]` match a newline unless the flags say
 //! no, `^` and `$` only the ends of the text; `\y \Y \m \M \Z` are edges, `\b` is a backspace and `\B` a backslash; `&&`,
-//! `--`, `~~` and `[` mean nothing within brackets; `{` that no digit follows stands for itself. Back references and looking
-//! around are refused.
+//! `--`, `~~` and `[` mean nothing within brackets; `{` that no digit follows stands for itself. Patterns with back references,
+//! or that look ahead or behind, are for another library, whose edges of words are written as looks around.
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -64,6 +64,8 @@ pub(super) struct Translated {
     pub(super) pattern: String,
     /// Whether the longest of several matches has to be looked for: the library takes the first alternative.
     pub(super) wants_longest: bool,
+    /// Whether it refers to groups, or looks ahead or behind.
+    pub(super) looks_around: bool,
 }
 
 pub(super) fn invalid(why: &str) -> SqlError {
@@ -94,15 +96,23 @@ pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, SqlEr
     if flags.is_literal {
         out.push_str(&regex::escape(pattern));
         out.push(')');
-        return Ok(Translated { pattern: out, wants_longest: false });
+        return Ok(Translated { pattern: out, wants_longest: false, looks_around: false });
     }
-    let mut translator =
-        Translator { signs: pattern.chars().peekable(), flags, out, has_choice: false, is_reluctant: false };
-    translator.run()?;
-    let Translator { mut out, has_choice, is_reluctant, .. } = translator;
-    debug_assert!(out.len() >= body, "signs are only added");
-    out.push(')');
-    Ok(Translated { pattern: out, wants_longest: has_choice && !is_reluctant })
+    let start = out;
+    let mut looks_around = false;
+    loop {
+        let mut translator = Translator::new(pattern, flags, start.clone(), looks_around);
+        translator.run()?;
+        // Edges of words are written otherwise then, and may stand before what says so.
+        if translator.looks_around && !looks_around {
+            looks_around = true;
+            continue;
+        }
+        let Translator { mut out, has_choice, is_reluctant, .. } = translator;
+        debug_assert!(out.len() >= body, "signs are only added");
+        out.push(')');
+        return Ok(Translated { pattern: out, wants_longest: has_choice && !is_reluctant, looks_around });
+    }
 }
 
 struct Translator<'a> {
@@ -111,9 +121,25 @@ struct Translator<'a> {
     out: String,
     has_choice: bool,
     is_reluctant: bool,
+    looks_around: bool,
 }
 
 impl Translator<'_> {
+    fn new(pattern: &str, flags: Flags, out: String, looks_around: bool) -> Translator<'_> {
+        let signs = pattern.chars().peekable();
+        Translator { signs, flags, out, has_choice: false, is_reluctant: false, looks_around }
+    }
+
+    /// The start or the end of a word.
+    fn edge(&mut self, is_start: bool) {
+        self.out.push_str(match (is_start, self.looks_around) {
+            (true, false) => "\\b{start}",
+            (false, false) => "\\b{end}",
+            (true, true) => "(?<!\\w)(?=\\w)",
+            (false, true) => "(?<=\\w)(?!\\w)",
+        });
+    }
+
     fn run(&mut self) -> Result<(), SqlError> {
         while let Some(sign) = self.signs.next() {
             match sign {
@@ -189,9 +215,17 @@ impl Translator<'_> {
         match self.signs.next() {
             Some(':') => self.out.push_str("(?:"),
             Some('#') => while self.signs.next().is_some_and(|sign| sign != ')') {},
-            Some('=' | '!' | '<') => {
-                return Err(SqlError::unsupported("looking ahead or behind in a regular expression"));
+            Some(sign @ ('=' | '!')) => {
+                self.looks_around = true;
+                self.out.extend(['(', '?', sign]);
             }
+            Some('<') => match self.signs.next() {
+                Some(sign @ ('=' | '!')) => {
+                    self.looks_around = true;
+                    self.out.extend(['(', '?', '<', sign]);
+                }
+                _ => return Err(invalid("quantifier operand invalid")),
+            },
             _ => return Err(invalid("quantifier operand invalid")),
         }
         Ok(())
@@ -202,8 +236,10 @@ impl Translator<'_> {
         let edge = match sign {
             'A' => "\\A",
             'Z' => "\\z",
-            'm' => "\\b{start}",
-            'M' => "\\b{end}",
+            'm' | 'M' => {
+                self.edge(sign == 'm');
+                return Ok(());
+            }
             'y' => "\\b",
             'Y' => "\\B",
             'd' => "[0-9]",
@@ -213,7 +249,12 @@ impl Translator<'_> {
                 self.out.push(sign);
                 return Ok(());
             }
-            '1'..='9' => return Err(SqlError::unsupported("a back reference in a regular expression")),
+            '1'..='9' => {
+                self.looks_around = true;
+                // In parentheses no digit behind can belong to it.
+                self.out.push_str(&format!("(?:\\{sign})"));
+                return Ok(());
+            }
             _ => {
                 let meant = self.character(sign)?;
                 self.literal(meant);
@@ -262,10 +303,9 @@ impl Translator<'_> {
 
     fn brackets(&mut self) -> Result<(), SqlError> {
         let rest: String = self.signs.clone().take(7).collect();
-        if let Some(edge) = [("[:<:]]", "\\b{start}"), ("[:>:]]", "\\b{end}")].iter().find(|(s, _)| rest.starts_with(s))
-        {
-            self.signs.by_ref().take(edge.0.len()).for_each(drop);
-            self.out.push_str(edge.1);
+        if let Some(edge) = ["[:<:]]", "[:>:]]"].iter().find(|edge| rest.starts_with(**edge)) {
+            self.signs.by_ref().take(edge.len()).for_each(drop);
+            self.edge(edge.contains('<'));
             return Ok(());
         }
         let unbalanced = || invalid("brackets [] not balanced");
@@ -379,10 +419,17 @@ mod tests {
     }
 
     #[test]
+    fn patterns_that_look_around_are_known() {
+        assert_eq!(of("\\m(a)\\1", ""), "(?s:(?<!\\w)(?=\\w)(a)(?:\\1))");
+        let is_known = |pattern: &str| translate(pattern, Flags::default()).unwrap().looks_around;
+        assert!(is_known("a(?=b)") && is_known("(?<!a)b") && !is_known("(?:a)b"));
+    }
+
+    #[test]
     fn what_the_library_can_not_do_is_refused() {
         let code = |pattern: &str| translate(pattern, Flags::default()).unwrap_err().sqlstate;
-        assert_eq!((code("(a)\\1"), code("(?=a)"), code("a\\"), code("[[:foo:]]")), {
-            ("0A000", "0A000", "2201B", "2201B")
+        assert_eq!((code("(?<a)"), code("(?a)b(?"), code("a\\"), code("[[:foo:]]")), {
+            ("2201B", "22023", "2201B", "2201B")
         });
         assert_eq!((code("a{300}"), code("[a")), ("2201B", "2201B"));
         assert_eq!(Flags::read("y", false).unwrap_err().sqlstate, "22023");

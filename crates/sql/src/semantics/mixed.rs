@@ -1,0 +1,185 @@
+//! Floats among other numbers: these become floats, where the library makes numerics of all of them. Compared are doubles;
+//! values that come together (`CASE`, `coalesce`, `UNION`, ...) are doubles if one of them is, else reals.
+use std::sync::Arc;
+
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::{Column, DFSchema};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Union, cast, lit};
+
+/// The functions whose arguments become one type.
+const JOINING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "make_array"];
+
+/// The float that values of these types become, if any is one and not all are the same.
+fn float_of<'a>(types: impl Iterator<Item = &'a ArrowType>, is_compared: bool) -> Option<ArrowType> {
+    let (mut has_double, mut has_real, mut has_other) = (false, false, false);
+    for found in types {
+        match found {
+            ArrowType::Float64 => has_double = true,
+            ArrowType::Float32 => has_real = true,
+            number if number.is_integer() || number.is_decimal() => has_other = true,
+            ArrowType::Null => {}
+            // What is no number has its own rules.
+            _ => return None,
+        }
+    }
+    match (has_double, has_real) {
+        (true, false) if !has_other => None,
+        (true, _) => Some(ArrowType::Float64),
+        (false, true) if has_other => Some(if is_compared { ArrowType::Float64 } else { ArrowType::Float32 }),
+        _ => None,
+    }
+}
+
+fn is_exact(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.data_type().is_decimal() || value.data_type().is_integer())
+}
+
+/// Makes floats of values, if one of them is a float.
+fn unify(values: &mut [&mut Expr], schema: &DFSchema, is_compared: bool) {
+    let types: Option<Vec<ArrowType>> = values.iter().map(|value| value.get_type(schema).ok()).collect();
+    let Some(to) = types.as_ref().and_then(|types| float_of(types.iter(), is_compared)) else { return };
+    for (value, from) in values.iter_mut().zip(types.iter().flatten()) {
+        if *from != to && !from.is_null() {
+            let inner = std::mem::replace(*value, lit(false));
+            **value = cast(inner, to.clone());
+        }
+    }
+}
+
+/// An expression by these rules, if they say anything of it.
+pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    Ok(match expr {
+        Expr::BinaryExpr(BinaryExpr { mut left, op, mut right })
+            if matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+                && !(is_exact(&left) && is_exact(&right)) =>
+        {
+            unify(&mut [&mut *left, &mut *right], schema, true);
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+        }
+        Expr::Between(Between { mut expr, negated, mut low, mut high }) => {
+            unify(&mut [&mut *expr, &mut *low, &mut *high], schema, true);
+            Expr::Between(Between { expr, negated, low, high })
+        }
+        Expr::InList(InList { mut expr, mut list, negated }) => {
+            // Long lists are of one type; the first of them tells.
+            let ends: Vec<&Expr> = std::iter::once(&*expr).chain(list.iter().take(20)).collect();
+            let is_mixed = ends.iter().any(|end| matches!(end.get_type(schema), Ok(found) if found.is_floating()));
+            if is_mixed {
+                let mut values: Vec<&mut Expr> = std::iter::once(&mut *expr).chain(list.iter_mut()).collect();
+                unify(&mut values, schema, false);
+            }
+            Expr::InList(InList { expr, list, negated })
+        }
+        Expr::InSubquery(InSubquery { mut expr, mut subquery, negated }) => {
+            let inner = subquery.subquery.schema().fields().first().map(|field| field.data_type().clone());
+            let types = [expr.get_type(schema).ok(), inner];
+            let to = match &types {
+                [Some(outer), Some(inner)] => float_of([outer, inner].into_iter(), true),
+                _ => None,
+            };
+            if let Some(to) = to {
+                expr = Box::new(cast(*expr, to.clone()));
+                subquery.subquery = Arc::new(projected(Arc::unwrap_or_clone(subquery.subquery), &[Some(to)])?);
+            }
+            Expr::InSubquery(InSubquery { expr, subquery, negated })
+        }
+        Expr::Case(mut case) => {
+            unify_case(&mut case, schema);
+            Expr::Case(case)
+        }
+        Expr::ScalarFunction(mut call) if JOINING.contains(&call.name()) => {
+            let is_nullif = call.name() == "nullif";
+            if let [first, second] = &mut call.args[..]
+                && is_nullif
+            {
+                narrow(first, second, schema);
+            }
+            unify(&mut call.args.iter_mut().collect::<Vec<_>>(), schema, is_nullif);
+            Expr::ScalarFunction(call)
+        }
+        other => other,
+    })
+}
+
+/// `nullif` gives the type of its first argument, so that a literal beside a smaller integer becomes one.
+fn narrow(first: &Expr, second: &mut Expr, schema: &DFSchema) {
+    let literal = match &*second {
+        Expr::Literal(value, _) => value,
+        Expr::Cast(cast) => match &*cast.expr {
+            Expr::Literal(value, _) => value,
+            _ => return,
+        },
+        _ => return,
+    };
+    let Ok(to @ (ArrowType::Int16 | ArrowType::Int32)) = first.get_type(schema) else { return };
+    if literal.data_type().is_integer()
+        && let Ok(value) = literal.cast_to(&to)
+        && value.is_null() == literal.is_null()
+    {
+        *second = Expr::Literal(value, None);
+    }
+}
+
+fn unify_case(case: &mut Case, schema: &DFSchema) {
+    if let Some(of) = &mut case.expr {
+        let mut compared: Vec<&mut Expr> = vec![&mut **of];
+        compared.extend(case.when_then_expr.iter_mut().map(|(when, _)| &mut **when));
+        unify(&mut compared, schema, true);
+    }
+    let mut results: Vec<&mut Expr> = case.when_then_expr.iter_mut().map(|(_, then)| &mut **then).collect();
+    results.extend(case.else_expr.iter_mut().map(|other| &mut **other));
+    unify(&mut results, schema, false);
+}
+
+/// The conditions of a join that are pairs, and the columns of a union.
+pub(super) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
+    match plan {
+        LogicalPlan::Join(mut join) => {
+            for (first, second) in &mut join.on {
+                let types = (first.get_type(join.left.schema()), second.get_type(join.right.schema()));
+                let (Ok(left), Ok(right)) = types else { continue };
+                if let Some(to) = float_of([&left, &right].into_iter(), true) {
+                    *first = cast(std::mem::replace(first, lit(false)), to.clone());
+                    *second = cast(std::mem::replace(second, lit(false)), to);
+                }
+            }
+            Ok(LogicalPlan::Join(join))
+        }
+        LogicalPlan::Union(union) => unite(union),
+        other => Ok(other),
+    }
+}
+
+fn unite(union: Union) -> Result<LogicalPlan> {
+    let width = union.schema.fields().len();
+    let at =
+        |input: &Arc<LogicalPlan>, at: usize| input.schema().fields().get(at).map(|field| field.data_type().clone());
+    let to: Vec<Option<ArrowType>> = (0..width)
+        .map(|column| {
+            let types: Vec<ArrowType> = union.inputs.iter().filter_map(|input| at(input, column)).collect();
+            float_of(types.iter(), false)
+        })
+        .collect();
+    if to.iter().all(Option::is_none) {
+        return Ok(LogicalPlan::Union(union));
+    }
+    let inputs = union.inputs.into_iter().map(|input| projected(Arc::unwrap_or_clone(input), &to).map(Arc::new));
+    Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs.collect::<Result<Vec<_>>>()?)?))
+}
+
+/// A plan with some columns as floats.
+fn projected(plan: LogicalPlan, to: &[Option<ArrowType>]) -> Result<LogicalPlan> {
+    let column = |(at, to): (usize, &Option<ArrowType>)| {
+        let (qualifier, field) = plan.schema().qualified_field(at);
+        let column = Expr::Column(Column::new(qualifier.cloned(), field.name()));
+        match to {
+            None => column,
+            Some(to) => cast(column, to.clone()).alias_qualified(qualifier.cloned(), field.name()),
+        }
+    };
+    let columns = to.iter().enumerate().map(column).collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
+}

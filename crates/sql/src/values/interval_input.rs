@@ -1,0 +1,255 @@
+//! Intervals as people write them: `1 year 2 months 3 days 04:05:06.7`, `1-2`, `@ 1 day ago`, `P1Y2M3DT4H5M6S`.
+//!
+//! A text is a row of numbers with their units. A number without one counts what the caller says, or days before a time of day.
+//! A part of a unit becomes units below: of a year months, of a month days (of which it has thirty), of a day time.
+use super::Misfit;
+use super::datetime::MICROS_PER_DAY;
+
+const SECOND: i64 = 1_000_000;
+
+/// Months, days and microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) months: i64,
+    pub(crate) days: i64,
+    pub(crate) micros: i64,
+}
+
+/// What numbers count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Months(i64),
+    Days(i64),
+    Micros(i64),
+}
+
+/// The unit of a name.
+pub(crate) fn unit(name: &str) -> Option<Unit> {
+    let hour = 3600 * SECOND;
+    Some(match name.to_ascii_lowercase().as_str() {
+        "us" | "usec" | "usecs" | "microsecond" | "microseconds" | "microsecon" => Unit::Micros(1),
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" | "millisecon" => Unit::Micros(1000),
+        "s" | "sec" | "secs" | "second" | "seconds" => Unit::Micros(SECOND),
+        "m" | "min" | "mins" | "minute" | "minutes" => Unit::Micros(60 * SECOND),
+        "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Micros(hour),
+        "d" | "day" | "days" => Unit::Days(1),
+        "w" | "week" | "weeks" => Unit::Days(7),
+        "mon" | "mons" | "month" | "months" => Unit::Months(1),
+        "y" | "yr" | "yrs" | "year" | "years" => Unit::Months(12),
+        "dec" | "decs" | "decade" | "decades" => Unit::Months(120),
+        "c" | "cent" | "century" | "centuries" => Unit::Months(1200),
+        "mil" | "mils" | "millennium" | "millennia" => Unit::Months(12_000),
+        _ => return None,
+    })
+}
+
+impl Span {
+    fn add(&mut self, number: f64, unit: Unit) -> Result<(), Misfit> {
+        let (whole, part) = (number.trunc(), number.fract());
+        match unit {
+            Unit::Months(count @ 2..) => {
+                // Years have parts of whole months.
+                self.months = self.months.checked_add(product(whole, count)?).ok_or(Misfit::DateField)?;
+                self.months += rounded(part * count_of(count))?;
+            }
+            Unit::Months(_) => {
+                self.months = self.months.checked_add(rounded(whole)?).ok_or(Misfit::DateField)?;
+                let days = part * 30.0;
+                self.add_days(days)?;
+            }
+            Unit::Days(count) => {
+                self.days = self.days.checked_add(product(whole, count)?).ok_or(Misfit::DateField)?;
+                self.add_days(part * count_of(count))?;
+            }
+            Unit::Micros(count) => {
+                let whole = product(whole, count)?;
+                let part = rounded(part * count_of(count))?;
+                self.micros = self.micros.checked_add(whole + part).ok_or(Misfit::DateField)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_days(&mut self, days: f64) -> Result<(), Misfit> {
+        self.days += rounded(days.trunc())?;
+        self.micros += rounded(days.fract() * count_of(MICROS_PER_DAY))?;
+        Ok(())
+    }
+
+    /// All of it with the other sign.
+    pub(crate) fn negated(self) -> Span {
+        Span { months: -self.months, days: -self.days, micros: -self.micros }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "units are small")]
+fn count_of(count: i64) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked before")]
+fn rounded(number: f64) -> Result<i64, Misfit> {
+    if number.abs() < 9e18 { Ok(number.round_ties_even() as i64) } else { Err(Misfit::DateField) }
+}
+
+fn product(whole: f64, count: i64) -> Result<i64, Misfit> {
+    rounded(whole)?.checked_mul(count).ok_or(Misfit::DateField)
+}
+
+/// Reads an interval; `bare` is what a number counts that has no unit.
+pub(crate) fn parse(text: &str, bare: Option<Unit>) -> Result<Span, Misfit> {
+    let text = text.trim();
+    if text.starts_with(['P', 'p']) {
+        return iso(&text[1..]);
+    }
+    let words = words(text);
+    let mut span = Span::default();
+    let (mut at, mut seen, mut is_ago) = (0, false, false);
+    while let Some(word) = words.get(at) {
+        at += 1;
+        match word.as_str() {
+            "@" if at == 1 => continue,
+            "ago" if at == words.len() && seen => {
+                is_ago = true;
+                continue;
+            }
+            _ => {}
+        }
+        seen = true;
+        if word.contains(':') {
+            let (sign, time) = signed(word);
+            span.micros += sign * clock(time)?;
+            continue;
+        }
+        let (sign, unsigned) = signed(word);
+        if let Some((years, months)) = unsigned.split_once('-') {
+            let whole = |text: &str| text.parse::<i64>().map_err(|_| Misfit::Syntax);
+            span.months += sign * (whole(years)? * 12 + whole(months)?);
+            continue;
+        }
+        let number: f64 = match unsigned.starts_with(|sign: char| sign.is_ascii_digit() || sign == '.') {
+            true => word.parse().map_err(|_| Misfit::Syntax)?,
+            false => return Err(Misfit::Syntax),
+        };
+        let named = words.get(at).and_then(|name| unit(name));
+        let is_before_time = words.get(at).is_some_and(|next| next.contains(':'));
+        let counted = match (named, bare) {
+            (Some(unit), _) => {
+                at += 1;
+                unit
+            }
+            (None, _) if is_before_time => Unit::Days(1),
+            (None, Some(unit)) => unit,
+            (None, None) if at == words.len() => Unit::Micros(SECOND),
+            _ => return Err(Misfit::Syntax),
+        };
+        span.add(number, counted)?;
+    }
+    match (seen, is_ago) {
+        (false, _) => Err(Misfit::Syntax),
+        (true, true) => Ok(span.negated()),
+        (true, false) => Ok(span),
+    }
+}
+
+/// Numbers, names and signs apart, as in `1day2hours`.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for part in text.split_ascii_whitespace() {
+        let mut is_name = None;
+        for sign in part.chars() {
+            let named = sign.is_alphabetic();
+            match words.last_mut() {
+                Some(word) if is_name == Some(named) => word.push(sign.to_ascii_lowercase()),
+                _ => words.push(sign.to_ascii_lowercase().to_string()),
+            }
+            is_name = Some(named);
+        }
+    }
+    words
+}
+
+fn signed(word: &str) -> (i64, &str) {
+    match word.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, word.strip_prefix('+').unwrap_or(word)),
+    }
+}
+
+/// `hours:minutes[:seconds]`, in microseconds.
+fn clock(text: &str) -> Result<i64, Misfit> {
+    let mut parts = text.split(':');
+    let whole = |part: Option<&str>| match part {
+        Some(part) if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) => {
+            part.parse::<i64>().map_err(|_| Misfit::DateField)
+        }
+        _ => Err(Misfit::Syntax),
+    };
+    let (hours, minutes) = (whole(parts.next())?, whole(parts.next())?);
+    let seconds: f64 = parts.next().map_or(Ok(0.0), |seconds| seconds.parse().map_err(|_| Misfit::Syntax))?;
+    if parts.next().is_some() {
+        return Err(Misfit::Syntax);
+    }
+    if minutes > 59 || !(0.0..60.000_001).contains(&seconds) {
+        return Err(Misfit::DateField);
+    }
+    let whole = hours.checked_mul(3600).ok_or(Misfit::DateField)? + minutes * 60;
+    whole.checked_mul(SECOND).map(|whole| whole + rounded(seconds * 1e6).unwrap_or(0)).ok_or(Misfit::DateField)
+}
+
+/// What is behind the `P`.
+fn iso(text: &str) -> Result<Span, Misfit> {
+    let (mut span, mut number, mut is_time, mut seen) = (Span::default(), String::new(), false, false);
+    for sign in text.chars() {
+        let unit = match (sign.to_ascii_uppercase(), is_time) {
+            ('T', false) if number.is_empty() => {
+                is_time = true;
+                continue;
+            }
+            ('0'..='9' | '.' | '-' | '+', _) => {
+                number.push(sign);
+                continue;
+            }
+            ('Y', false) => Unit::Months(12),
+            ('M', false) => Unit::Months(1),
+            ('W', false) => Unit::Days(7),
+            ('D', false) => Unit::Days(1),
+            ('H', true) => Unit::Micros(3600 * SECOND),
+            ('M', true) => Unit::Micros(60 * SECOND),
+            ('S', true) => Unit::Micros(SECOND),
+            _ => return Err(Misfit::Syntax),
+        };
+        span.add(number.parse().map_err(|_| Misfit::Syntax)?, unit)?;
+        number.clear();
+        seen = true;
+    }
+    if seen && number.is_empty() { Ok(span) } else { Err(Misfit::Syntax) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> (i64, i64, i64) {
+        let span = parse(text, None).unwrap();
+        (span.months, span.days, span.micros)
+    }
+
+    #[test]
+    fn intervals_are_read_as_people_write_them() {
+        let hour = 3600 * SECOND;
+        assert_eq!(of("1 year 2 months 3 days 04:05:06.789"), (14, 3, 4 * hour + 306_789_000));
+        assert_eq!(of("1-2"), (14, 0, 0));
+        assert_eq!(of("1 2:03:04"), (0, 1, 2 * hour + 184 * SECOND));
+        assert_eq!(of("P1Y2M3DT4H5M6S"), (14, 3, 4 * hour + 306 * SECOND));
+        assert_eq!(of("@ 1 day ago"), (0, -1, 0));
+        assert_eq!((of("1.5 weeks"), of("1.5 months"), of("0.5 year")), ((0, 10, 12 * hour), (1, 15, 0), (6, 0, 0)));
+        assert_eq!((of("-1 mons +2 days"), of("1 day -02:00:00"), of("0")), ((-1, 2, 0), (0, 1, -2 * hour), (0, 0, 0)));
+        assert_eq!((of("1.123456789 seconds"), of("1h30m")), ((0, 0, 1_123_457), (0, 0, hour + hour / 2)));
+        assert_eq!(parse("1:30", None).unwrap().micros, hour + hour / 2);
+        assert_eq!(parse("2", Some(Unit::Months(12))).unwrap().months, 24);
+        for wrong in ["", "abc", "1 x", "day", "P", "1:2:3:4", "1 day ago 2"] {
+            assert_eq!(parse(wrong, None), Err(Misfit::Syntax), "{wrong}");
+        }
+    }
+}
