@@ -178,14 +178,16 @@ impl Resolver<'_> {
 
     fn select(&mut self, select: &mut Select, order: Option<&mut OrderBy>, is_outermost: bool) -> Flow {
         self.levels.push(Level::default());
+        let mut before = Some(Vec::new());
         for table in &mut select.from {
-            self.joined(table)?;
+            self.joined(table, before.as_deref())?;
+            let outputs = self.scope.joined(table);
+            before = before.zip(outputs).map(|(mut before, outputs)| {
+                before.extend(outputs);
+                before
+            });
         }
-        let all = select.from.iter().map(|table| self.scope.joined(table)).collect::<Option<Vec<Vec<Output>>>>();
-        let outputs = all.map(|all| all.into_iter().flatten().collect::<Vec<Output>>());
-        if let Some(level) = self.levels.last_mut() {
-            level.outputs = outputs;
-        }
+        self.show(before);
         self.expressions(&mut select.projection)?;
         self.write_out(select, is_outermost);
         self.expressions(&mut select.distinct)?;
@@ -247,22 +249,22 @@ impl Resolver<'_> {
 
     // FROM.
 
-    fn joined(&mut self, table: &mut TableWithJoins) -> Flow {
-        self.factor(&mut table.relation)?;
+    /// Goes through a table and what is joined to it; `before` are the columns of the tables before it.
+    fn joined(&mut self, table: &mut TableWithJoins, before: Option<&[Output]>) -> Flow {
+        if is_lateral(&table.relation) {
+            self.show(before.map(<[Output]>::to_vec));
+        }
+        self.factor(&mut table.relation, before)?;
+        self.show(None);
         for at in 0..table.joins.len() {
             if is_lateral(&table.joins[at].relation) {
-                // What merged columns there are so far.
-                let before = TableWithJoins { relation: table.relation.clone(), joins: table.joins[..at].to_vec() };
-                let outputs = self.scope.joined(&before);
-                if let Some(level) = self.levels.last_mut() {
-                    level.outputs = outputs;
-                }
+                let left = TableWithJoins { relation: table.relation.clone(), joins: table.joins[..at].to_vec() };
+                let left = self.scope.joined(&left);
+                self.show(before.zip(left).map(|(before, left)| [before, &left].concat()));
             }
             let join = &mut table.joins[at];
-            self.factor(&mut join.relation)?;
-            if let Some(level) = self.levels.last_mut() {
-                level.outputs = None;
-            }
+            self.factor(&mut join.relation, None)?;
+            self.show(None);
             if let Some(condition) = condition_of(&mut join.join_operator) {
                 self.expressions(condition)?;
             }
@@ -270,12 +272,19 @@ impl Resolver<'_> {
         ControlFlow::Continue(())
     }
 
-    fn factor(&mut self, factor: &mut TableFactor) -> Flow {
+    /// Lets expressions see these columns, or not know which there are.
+    fn show(&mut self, outputs: Option<Vec<Output>>) {
+        if let Some(level) = self.levels.last_mut() {
+            level.outputs = outputs;
+        }
+    }
+
+    fn factor(&mut self, factor: &mut TableFactor, before: Option<&[Output]>) -> Flow {
         if let Err(error) = named_join(factor) {
             return ControlFlow::Break(Box::new(error));
         }
         match factor {
-            TableFactor::NestedJoin { table_with_joins, alias: None } => return self.joined(table_with_joins),
+            TableFactor::NestedJoin { table_with_joins, alias: None } => return self.joined(table_with_joins, before),
             TableFactor::Derived { lateral: true, subquery, .. } => self.query(subquery, false)?,
             TableFactor::Derived { subquery, .. } => {
                 // It sees nothing of the tables beside it.
@@ -294,7 +303,8 @@ impl Resolver<'_> {
         };
         if let (Some(level), Some(label)) = (self.levels.last_mut(), known) {
             // Under its own name alone the planner would see it there twice.
-            let is_there = |item: &Item| item.label == label && (item.renamed.is_some() || renamed.is_some());
+            let is_bare = matches!(factor, TableFactor::Table { alias: None, .. });
+            let is_there = |item: &Item| item.label == label && (item.renamed.is_some() || !is_bare);
             if level.items.iter().any(is_there) {
                 let error = SqlError::new("42712", format!("table name \"{label}\" specified more than once"));
                 return ControlFlow::Break(Box::new(error));
