@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! parser        each expression that it begins            (`dialect`)
+//! rewriting     between walks through the statement       (`planner`, `semantics`)
 //! planner       each table, binary operator and cast      (`catalog`, `semantics`, `types`)
 //! rules         before each, and at each node of a plan   (the wrappers here)
 //! ```

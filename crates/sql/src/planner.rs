@@ -164,14 +164,19 @@ impl Planner {
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
         past::resolve(self, &mut statement, &mut view, source)?;
         quantified::spell_out(&mut statement)?;
+        interrupt::check()?;
         let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, source)?;
         limits::check(&statement)?;
         with_names::tell_apart(&mut statement, source)?;
         duplicates::name_columns(&mut statement);
+        interrupt::check()?;
         values_of_subqueries::spell_out(&mut statement)?;
+        interrupt::check()?;
         check::query(&statement, source)?;
         recursion::check(&mut statement, source, &|name| self.is_aggregate(name))?;
+        interrupt::check()?;
         windows::spell_out(&mut statement, source)?;
+        interrupt::check()?;
         let mut state = self.template.clone();
         state.mark_start_execution();
         state.execution_props_mut().query_execution_start_time = DateTime::from_timestamp_micros(view.now);
@@ -180,15 +185,21 @@ impl Planner {
             pg_catalog::register(&mut state, &view).map_err(|error| diagnose(&error, source))?;
         }
         functions::spell_out_in_from(&mut statement, &state)?;
+        interrupt::check()?;
         spell_out(&mut statement)?;
+        interrupt::check()?;
         rows::spell_out(&mut statement)?;
         row_values::spell_out(&mut statement)?;
+        interrupt::check()?;
         functions::set_returning::spell_out(&mut statement);
         whole_rows::rewrite(&mut statement, &view.tables)?;
+        interrupt::check()?;
         references::resolve(&mut statement, &view.tables, source)?;
         using::rewrite(&mut statement, &view.tables)?;
+        interrupt::check()?;
         cast_names::tell_apart(&mut statement);
         duplicates::rename(&mut statement);
+        interrupt::check()?;
         functions::tell_apart(&mut statement, &mut state);
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));

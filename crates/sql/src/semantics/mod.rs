@@ -48,6 +48,7 @@ pub(crate) mod with_names;
 use datafusion::sql::sqlparser::ast;
 
 use crate::error::Result;
+use crate::interrupt;
 
 pub(crate) use adapt::{AdaptLiterals, LiteralPlanner};
 pub(crate) use checked::CheckedIntegers;
@@ -63,10 +64,13 @@ pub(crate) use unnested::Unnested;
 pub(crate) fn spell_out(statement: &mut ast::Statement) -> Result<()> {
     array_literals::spell_out(statement)?;
     quantified::over_arrays(statement)?;
+    interrupt::check()?;
     numbers::spell_out(statement)?;
     interval_literals::spell_out(statement)?;
     escapes::plain(statement);
+    interrupt::check()?;
     spellings::translate(statement);
+    interrupt::check()?;
     whole_rows::test_fields(statement);
     filters::guard_arguments(statement)?;
     Ok(())
