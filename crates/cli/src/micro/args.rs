@@ -89,9 +89,9 @@ pub struct MicroArgs {
     #[arg(long, value_enum, default_value_t = Retention::Forever)]
     pub retention: Retention,
     /// How lstore answers SUM
-    #[arg(long, value_enum, default_value_t = Summing::Encoded)]
+    #[arg(long, value_enum, default_value_t = Summing::Running)]
     pub sum: Summing,
-    /// Let lstore look up the rows of a transaction one by one, without asking for all of them first
+    /// Let general calls look up the rows of a transaction one by one, without asking for all of them first
     #[arg(long)]
     pub no_prefetch: bool,
     /// How many of 10 statements are reads, for figure7
@@ -201,8 +201,10 @@ pub enum Retention {
 /// How a column is summed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Summing {
-    /// On the encoded pages, as the SQL aggregate is: whole blocks by the sums kept for them
+    /// From running totals, as the SQL aggregate is
     #[default]
+    Running,
+    /// Anew on the encoded pages: whole blocks by the sums kept for them
     Encoded,
     /// From Arrow batches, as a query does that needs each value
     Batches,

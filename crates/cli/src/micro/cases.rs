@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lab::figures::{Figure, Measured, Report};
 
-use super::args::{Access, Case, MicroArgs};
+use super::args::{Access, Case, MicroArgs, Summing};
 use super::bounds::Arrays;
 use super::contestant::{Contestant, Kind, check_agreement};
 use super::drive::{Drive, sum_idle_ms, sum_ms};
@@ -67,7 +67,7 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// Transactions alone, beside the storage without any; with a scan also the sum alone, and both at once.
+    /// Transactions alone, beside the storage without any and beside general calls; with a scan also the sum alone, and both at once.
     fn transactions(
         &mut self,
         case: &str,
@@ -80,6 +80,7 @@ impl Bench<'_, '_> {
         let storage = contestants.len();
         contestants
             .push(Box::new(Lstore::load(self.args.rows, &StoreOptions { access: Access::None, ..options.clone() })?));
+        contestants.push(Box::new(Lstore::load(self.args.rows, &StoreOptions { has_calls: true, ..options.clone() })?));
         let time = self.args.seconds;
         let measured = self.in_turns(case, contestants.len(), |at, seed| {
             let contestant = contestants[at].as_ref();
@@ -89,7 +90,7 @@ impl Bench<'_, '_> {
             contestant.settle();
             let per_thousand = |count: u64| count as f64 / alone.transactions as f64 * THOUSAND;
             let mut values = vec![alone.rate / THOUSAND, per_thousand(alone.conflicts), per_thousand(alone.waits)];
-            if has_scan && at != storage {
+            if has_scan && at < storage {
                 values.push(sum_idle_ms(contestant, time / 4)?);
                 approach_merge(contestant, workload, &options, seed)?;
                 let both = drive.beside_scan(contestant)?;
@@ -101,6 +102,7 @@ impl Bench<'_, '_> {
         let ours = &measured[0];
         let alone = Figure::rate(case, "transactions", "thousand/s", &ours[0]);
         let alone = beside_rivals(alone, &measured, 0).beside(Access::None.name(), &measured[storage][0]);
+        let alone = alone.beside("general calls", &measured[storage + 1][0]);
         self.report.push(alone)?;
         if threads > 1 {
             self.report.push(Figure::amount(case, "aborts", "per thousand", &ours[1]))?;
@@ -156,14 +158,16 @@ impl Bench<'_, '_> {
         Ok(self.report.push(Figure::amount("sum-pending", "tail records pending", "count", &measured[0][1]))?)
     }
 
-    /// Figure 6 of the paper: sums under updates by how many tail records make a range due for its merge.
+    /// Figure 6 of the paper: sums under updates by how many tail records make a range due for its merge. Running totals
+    /// do not depend on that, so sums are worked out anew.
     fn merge_sweep(&mut self) -> Result<(), BenchError> {
         let MicroArgs { rows, reads, updates, columns, seconds, .. } = *self.args;
         let workload = Workload::new(rows, reads, updates, columns);
         for &threads in &self.args.threads {
             for merge_tail_records in self.args.merge_sweep() {
                 let case = format!("figure6, merges of {merge_tail_records}, {}", of_threads(threads));
-                let options = StoreOptions { merge_tail_records: Some(merge_tail_records), ..self.options() };
+                let sum = if self.args.sum == Summing::Running { Summing::Encoded } else { self.args.sum };
+                let options = StoreOptions { merge_tail_records: Some(merge_tail_records), sum, ..self.options() };
                 let contestants = self.contestants(&workload, &options)?;
                 let measured = self.in_turns(&case, contestants.len(), |at, seed| {
                     let drive = Drive { workload: &workload, threads, time: seconds, seed, done: None };
@@ -227,6 +231,7 @@ impl Bench<'_, '_> {
             retention: self.args.retention,
             sum: self.args.sum,
             has_prefetch: !self.args.no_prefetch,
+            has_calls: false,
             directory: None,
         }
     }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
 use engine::{
-    BareStatements, Cell, Column, DataType, Database, Durability, Isolation, LayoutSetting, OpenOptions, Schema, Sum,
-    Table, TableSettings, TableStats, Transaction, TransactionOptions, Value,
+    BareStatements, Cell, Column, DataType, Database, Durability, Isolation, LayoutSetting, OpenOptions, PointAccess,
+    PointAction, PointStatement, Schema, Sum, Table, TableSettings, TableStats, Transaction, TransactionOptions, Value,
 };
 
 use super::args::{Access, Layout, Retention, Summing};
@@ -49,6 +49,8 @@ pub(super) struct StoreOptions {
     pub(super) sum: Summing,
     /// Whether the rows of a transaction are asked for before its first statement.
     pub(super) has_prefetch: bool,
+    /// Whether each statement is a general call, not one of a group by prepared access.
+    pub(super) has_calls: bool,
     /// The directory of the database, if it has a log: transactions do not wait for it.
     pub(super) directory: Option<PathBuf>,
 }
@@ -70,6 +72,7 @@ pub(super) struct Lstore {
     access: Access,
     sum: Summing,
     has_prefetch: bool,
+    has_calls: bool,
     conflicts: AtomicU64,
 }
 
@@ -114,8 +117,8 @@ impl Lstore {
             }
             transaction.commit()?;
         }
-        let StoreOptions { access, sum, has_prefetch, .. } = *options;
-        Ok(Lstore { database, table, names, access, sum, has_prefetch, conflicts: AtomicU64::new(0) })
+        let StoreOptions { access, sum, has_prefetch, has_calls, .. } = *options;
+        Ok(Lstore { database, table, names, access, sum, has_prefetch, has_calls, conflicts: AtomicU64::new(0) })
     }
 
     /// The statistics of the table now.
@@ -129,9 +132,12 @@ impl Lstore {
         memory.tail_bytes + memory.history_bytes
     }
 
-    fn sum_encoded(&self, column: usize) -> Result<i64, BenchError> {
+    fn sum_in_storage(&self, column: usize) -> Result<i64, BenchError> {
         let view = self.database.read_view()?;
-        let totals = self.table.aggregate(&view, &[], &[column])?;
+        let totals = match self.sum {
+            Summing::Running => self.table.sums(&view, &[column])?,
+            Summing::Encoded | Summing::Batches => self.table.aggregate(&view, &[], &[column])?,
+        };
         match totals.columns[0].sum {
             Sum::Integer(sum) => Ok(sum as i64),
             Sum::None | Sum::Float(_) => Err(BenchError::Failed("a bigint column has no sum".to_owned())),
@@ -162,12 +168,18 @@ fn loaded_arrays(start: u64, end: u64) -> Vec<ArrayRef> {
 
 impl Contestant for Lstore {
     fn worker(&self) -> Box<dyn Worker + '_> {
-        Box::new(LstoreWorker { store: self, changes: Vec::with_capacity(COLUMNS), keys: Vec::new() })
+        Box::new(LstoreWorker {
+            store: self,
+            changes: Vec::with_capacity(COLUMNS),
+            keys: Vec::new(),
+            accesses: vec![None; 1 << COLUMNS],
+            words: Vec::new(),
+        })
     }
 
     fn sum(&self, column: usize) -> Result<i64, BenchError> {
         match self.sum {
-            Summing::Encoded => self.sum_encoded(column),
+            Summing::Running | Summing::Encoded => self.sum_in_storage(column),
             Summing::Batches => self.sum_batches(column),
         }
     }
@@ -206,6 +218,10 @@ struct LstoreWorker<'s> {
     changes: Vec<(usize, Value)>,
     /// The keys of one transaction, likewise.
     keys: Vec<[Value; 1]>,
+    /// The accesses prepared so far, by their sets of columns.
+    accesses: Vec<Option<PointAccess>>,
+    /// The values that the statements of one transaction read and write.
+    words: Vec<[u64; COLUMNS]>,
 }
 
 /// Takes the statements of one transaction: in a transaction of lstore, or without any.
@@ -279,6 +295,49 @@ impl LstoreWorker<'_> {
     }
 }
 
+/// A set of columns, a bit each.
+fn set_of(columns: &[usize]) -> usize {
+    columns.iter().fold(0, |set, column| set | 1 << column)
+}
+
+impl LstoreWorker<'_> {
+    /// Runs the statements as one group by prepared access. Returns the sum of the values read; `None` if a row was
+    /// missing.
+    fn run_group(
+        &mut self,
+        transaction: &mut Transaction,
+        statements: &[Statement<'_>],
+    ) -> engine::Result<Option<i64>> {
+        self.words.resize(statements.len(), [0; COLUMNS]);
+        for statement in statements {
+            let access = &mut self.accesses[set_of(statement.columns)];
+            if access.is_none() {
+                *access = self.store.table.point_access(statement.columns)?;
+            }
+        }
+        let mut group = Vec::with_capacity(statements.len());
+        for (statement, words) in statements.iter().zip(&mut self.words) {
+            let Some(access) = &self.accesses[set_of(statement.columns)] else { return Ok(None) };
+            let words = &mut words[..statement.columns.len()];
+            let action = match statement.new_values() {
+                None => PointAction::Read(words),
+                Some(values) => {
+                    words.iter_mut().zip(values).for_each(|(word, value)| *word = *value as u64);
+                    PointAction::Update(words)
+                }
+            };
+            group.push(PointStatement::new(access, statement.key as i64, action));
+        }
+        transaction.run_points(&mut group)?;
+        if group.iter().any(|statement| !statement.is_found) {
+            return Ok(None);
+        }
+        let reads = statements.iter().zip(&self.words).filter(|(statement, _)| statement.new_values().is_none());
+        let words = reads.flat_map(|(statement, words)| &words[..statement.columns.len()]);
+        Ok(Some(words.fold(0, |sum, word| sum.wrapping_add(*word as i64))))
+    }
+}
+
 /// The sum of the bigints of a row, wrapped.
 fn sum_of_cells(cells: &[Cell<'_>]) -> i64 {
     cells.iter().fold(0, |sum, cell| match cell {
@@ -300,6 +359,9 @@ impl Worker for LstoreWorker<'_> {
                 let options = TransactionOptions { durability: Durability::Async, ..TransactionOptions::at(isolation) };
                 let sum = database.run(options, |transaction| {
                     tries += 1;
+                    if !self.store.has_calls {
+                        return self.run_group(transaction, statements);
+                    }
                     // Under READ COMMITTED it may wait for others, which no pinned thread should.
                     let _pin = (isolation != Isolation::ReadCommitted).then(|| database.pin());
                     self.run(Within(transaction, table), statements)

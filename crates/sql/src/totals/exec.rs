@@ -51,7 +51,13 @@ impl TotalsExec {
     }
 
     fn states(&self) -> Result<RecordBatch> {
-        let totals = self.table.aggregate(self.moment.view(), &self.tests, &self.columns);
+        // Counts and sums of whole columns are kept by the storage; extremes are not.
+        let is_extreme = |part: &Part| matches!(part, Part::Min(_) | Part::Max(_));
+        let totals = if self.tests.is_empty() && !self.parts.iter().any(is_extreme) {
+            self.table.sums(self.moment.view(), &self.columns)
+        } else {
+            self.table.aggregate(self.moment.view(), &self.tests, &self.columns)
+        };
         let totals = totals.map_err(|error| DataFusionError::External(error.into()))?;
         let state = |(part, field): (&Part, &arrow_schema::FieldRef)| -> Result<ArrayRef> {
             self.state(*part, &totals, field.data_type())?.to_array()
