@@ -41,6 +41,7 @@ mod unnested;
 pub(crate) mod using;
 pub(crate) mod values_of_subqueries;
 pub(crate) mod visit;
+mod whole_orders;
 pub(crate) mod whole_rows;
 pub(crate) mod windows;
 pub(crate) mod with_names;

@@ -14,6 +14,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::cross_joins::FewCrossJoins;
 use super::lists::VaryingLists;
+use super::whole_orders::WholeOrders;
 use crate::totals::AggregateScans;
 
 /// The library's rules, in which some have another in their place, and one of our own.
@@ -28,11 +29,13 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 }
 
 /// The library's rules for physical plans but for the one that finds the columns of a filter by name: where both sides
-/// of a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Filters are where they belong by then. And one of
+/// of a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Filters are where they belong by then. And two of
 /// our own.
 pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "FilterPushdown");
+    let sorted = rules.iter().position(|rule| rule.name() == "EnforceSorting").map_or(rules.len(), |at| at + 1);
+    rules.insert(sorted, Arc::new(WholeOrders));
     // First of all, while a scan stands directly below its aggregate.
     rules.insert(0, Arc::new(AggregateScans));
     rules
