@@ -411,7 +411,7 @@ fn readers_find_every_page_under_eviction() {
         }
     });
     let stats = fixture.budget.evictions();
-    assert!(stats.evictions > 100 && stats.read_backs > 100, "{stats:?}");
+    assert!(stats.evictions > 10 && stats.read_backs > 10, "{stats:?}");
     fixture.evict_all();
     assert_eq!(fixture.scan(ROWS, vec![]), Ok(ROWS as usize));
 }
