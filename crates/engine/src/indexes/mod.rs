@@ -52,6 +52,6 @@ pub use definition::{IndexDefinition, IndexExpression, IndexMethod, IndexPart};
 pub use entries::Direction;
 pub(crate) use entries::Entry;
 pub use order::IndexRange;
-pub(crate) use order::{Bounds, IndexKey};
+pub(crate) use order::{Bounds, IndexKey, ordered_integer};
 pub use scan::{IndexRows, IndexScan};
 pub(crate) use sweep::sweep;

@@ -42,6 +42,12 @@ pub(crate) struct KeyShape {
     types: Box<[DataType]>,
 }
 
+/// The word of a whole number, put in order.
+#[inline]
+pub(crate) fn ordered_integer(number: i64) -> u64 {
+    number as u64 ^ SIGN
+}
+
 /// The word of a cell, put in order.
 fn ordered(word: u64, data_type: DataType) -> u64 {
     match data_type {
@@ -51,7 +57,7 @@ fn ordered(word: u64, data_type: DataType) -> u64 {
         }
         DataType::Double if word & SIGN == 0 => word | SIGN,
         DataType::Double => !word,
-        _ => word ^ SIGN,
+        _ => ordered_integer(word as i64),
     }
 }
 

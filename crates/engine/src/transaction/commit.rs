@@ -120,12 +120,16 @@ impl Transaction {
     /// Gives its locks free, and writes the commit timestamp to what it wrote.
     fn stamp(&mut self, at: Timestamp) {
         self.unlock(0, 0);
+        self.stamp_versions(at.0);
+        self.publish_catalog(at);
+    }
+
+    /// Writes the outcome to the Start Times of all that it wrote.
+    fn stamp_versions(&self, stamp: u64) {
         let (id, guard) = (self.id(), sync::pin());
         for written in &self.written {
-            written.stamp(&guard, &self.tables, id, at.0);
+            written.stamp(&guard, &self.tables, id, stamp);
         }
-        drop(guard);
-        self.publish_catalog(at);
     }
 
     /// Gives its place in the transaction table up.
@@ -183,12 +187,9 @@ impl Drop for Transaction {
         if let Some(handle) = &self.handle {
             self.anchor.core.transactions.0.abort(handle);
         }
-        let (id, guard) = (self.id(), sync::pin());
-        for written in &self.written {
-            written.stamp(&guard, &self.tables, id, StartTime::TOMBSTONE);
-        }
+        self.stamp_versions(StartTime::TOMBSTONE);
         if let Some(log) = self.anchor.log.as_ref().filter(|_| self.redo_in_log > 0) {
-            log.append_abort(self.log_place().partition, id.number());
+            log.append_abort(self.log_place().partition, self.id().number());
         }
         self.leave();
     }

@@ -20,6 +20,7 @@ use types::{Rid, Snapshot};
 
 use super::{Transaction, Written};
 use crate::error::Result;
+use crate::indexes::ordered_integer;
 use crate::isolation::{Isolation, LockStrength};
 use crate::point_access::PointAccess;
 use crate::redo;
@@ -193,7 +194,7 @@ impl Transaction {
         let guard = &sync::pin();
         let mut keys = [0_u64; AT_ONCE];
         for at in 0..count {
-            keys[at] = word_of_key(statements[at].key);
+            keys[at] = ordered_integer(statements[at].key);
         }
         let mut rids = [None::<Rid>; AT_ONCE];
         index.newest_few(&keys[..count], guard, &mut rids);
@@ -337,10 +338,4 @@ impl Transaction {
         check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
         self.insert_cells(data, &cells, None).map(drop)
     }
-}
-
-/// The word of a whole number in an index, where words have the order of what they stand for.
-#[inline]
-fn word_of_key(key: i64) -> u64 {
-    key as u64 ^ 1 << 63
 }

@@ -123,9 +123,9 @@ pub struct NewWords<'a> {
     pub ever: u64,
     /// the explicit columns that are NULL
     pub nulls: u64,
-    /// the new values
+    /// the columns that get new values
     pub columns: &'a [usize],
-    /// the same
+    /// the new values, in the order of `columns`
     pub words: &'a [u64],
     /// explicit columns whose values are those of an older record
     pub carried: Option<Carried<'a>>,

@@ -39,7 +39,7 @@ const COLUMNS_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub struct PointColumns {
     positions: Box<[usize]>,
-    /// the same, a bit each
+    /// the columns at these positions, a bit each
     mask: u64,
 }
 
