@@ -1,5 +1,11 @@
 //! The promises of the typed API: one outcome for each situation that an application meets.
 
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BinaryArray, BinaryViewArray, Int32Array, Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch,
+    StringArray, StringViewArray,
+};
 use engine::{Column, DataType, Database, Error, Schema, Table, Value};
 
 fn table(db: &Database) -> Table {
@@ -317,4 +323,38 @@ fn a_key_that_came_back_by_a_rollback_stays_taken() {
     let mut transaction = db.begin().unwrap();
     let inserted = transaction.insert(&table, &[Value::from(2i64), Value::Null]);
     assert!(matches!(inserted, Err(Error::DuplicateKey { .. })), "{inserted:?}");
+}
+
+#[test]
+fn batches_take_texts_and_bytes_in_any_of_arrows_layouts() {
+    let db = Database::in_memory();
+    let columns = vec![
+        Column::new("id", DataType::BigInt),
+        Column::new("name", DataType::TEXT),
+        Column::new("image", DataType::Bytea),
+    ];
+    let table = db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap();
+    let (names, images) = ([Some("a name longer than a view"), None], [Some(b"bytes".as_slice()), None]);
+    let layouts: [(ArrayRef, ArrayRef); 3] = [
+        (Arc::new(StringArray::from_iter(names)), Arc::new(BinaryArray::from_iter(images))),
+        (Arc::new(LargeStringArray::from_iter(names)), Arc::new(LargeBinaryArray::from_iter(images))),
+        (Arc::new(StringViewArray::from_iter(names)), Arc::new(BinaryViewArray::from_iter(images))),
+    ];
+    for (layout, (names, images)) in (0i64..).zip(layouts) {
+        let ids: ArrayRef = Arc::new(Int64Array::from(vec![layout * 2, layout * 2 + 1]));
+        let batch = RecordBatch::try_from_iter([("id", ids), ("name", names), ("image", images)]).unwrap();
+        let mut transaction = db.begin().unwrap();
+        assert_eq!(transaction.insert_batch(&table, &batch).unwrap(), 2);
+        transaction.commit().unwrap();
+        let row = |id: i64| db.begin().unwrap().get(&table, &[Value::from(id)]).unwrap().unwrap();
+        let bytes = Value::Bytea(b"bytes".to_vec());
+        assert_eq!(row(layout * 2)[1..], [Value::from("a name longer than a view"), bytes]);
+        assert_eq!(row(layout * 2 + 1)[1..], [Value::Null, Value::Null]);
+    }
+    let ids: ArrayRef = Arc::new(Int32Array::from(vec![7]));
+    let name: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
+    let image: ArrayRef = Arc::new(BinaryArray::from_vec(vec![b"x"]));
+    let batch = RecordBatch::try_from_iter([("id", ids), ("name", name), ("image", image)]).unwrap();
+    let error = db.begin().unwrap().insert_batch(&table, &batch).unwrap_err().to_string();
+    assert!(error.contains("of Arrow type Int32, not Int64"), "{error}");
 }

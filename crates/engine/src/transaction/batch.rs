@@ -1,7 +1,12 @@
 //! Rows by the batch, as Arrow arrays. A batch that fails leaves nothing behind.
+//!
+//! Columns of text and bytes are kept as Arrow's views; the other layouts of strings and bytes, which most programs build,
+//! are turned into views first.
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch, UInt64Array};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryViewArray, RecordBatch, RecordBatchOptions, StringViewArray, UInt64Array};
+use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
 use lineage::{ArrayCells, Cell, Change};
 use types::{Rid, Timestamp};
 
@@ -16,10 +21,18 @@ use crate::row::{Cells, check_cells, check_width};
 use crate::table::{Table, TableData};
 
 impl Transaction {
-    /// Inserts rows given as Arrow arrays of exactly the table's types and order; returns how many.
+    /// Inserts rows given as Arrow arrays, a column for each of the table's, in its order; returns how many.
+    ///
+    /// Each array has the Arrow type of its column ([`types::DataType::to_arrow`]); text may be any of Arrow's layouts of
+    /// strings, bytes any of those of bytes.
+    ///
+    /// # Errors
+    /// [`Error::WrongWidth`] and [`Error::BadValue`] for other columns or types, and those of [`Transaction::insert`]; then no
+    /// row of the batch is inserted.
     pub fn insert_batch(&mut self, table: &Table, rows: &RecordBatch) -> Result<u64> {
         self.check_writable(table)?;
         let data = &table.data;
+        let rows = &with_views(rows);
         let columns = batch_columns(data, 0..data.schema.columns().len(), rows)?;
         self.whole(|transaction| {
             let mut cells = Cells::with_capacity(columns.len());
@@ -52,6 +65,7 @@ impl Transaction {
     ) -> Result<Changed> {
         self.check_writable(table)?;
         let data = &table.data;
+        let values = &with_views(values);
         let arrays = batch_columns(data, columns.iter().copied(), values)?;
         self.whole(|transaction| {
             let mut changed = Changed::default();
@@ -100,6 +114,30 @@ impl Transaction {
     }
 }
 
+/// The batch with its strings and bytes as views, whatever layout they came in.
+fn with_views(batch: &RecordBatch) -> RecordBatch {
+    let columns: Vec<ArrayRef> = batch.columns().iter().map(with_view).collect();
+    let is_own = |(new, old): (&ArrayRef, &ArrayRef)| Arc::ptr_eq(new, old);
+    if columns.iter().zip(batch.columns()).all(is_own) {
+        return batch.clone();
+    }
+    let fields = batch.schema_ref().fields().iter().zip(&columns);
+    let fields = fields.map(|(field, array)| Field::new(field.name(), array.data_type().clone(), true));
+    let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema, columns, &options).unwrap_or_else(|_| batch.clone())
+}
+
+fn with_view(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        ArrowType::Utf8 => Arc::new(StringViewArray::from(array.as_string::<i32>())),
+        ArrowType::LargeUtf8 => Arc::new(StringViewArray::from(array.as_string::<i64>())),
+        ArrowType::Binary => Arc::new(BinaryViewArray::from(array.as_binary::<i32>())),
+        ArrowType::LargeBinary => Arc::new(BinaryViewArray::from(array.as_binary::<i64>())),
+        _ => array.clone(),
+    }
+}
+
 /// The arrays of a batch as cells of the table's columns.
 fn batch_columns<'a>(
     data: &TableData,
@@ -109,12 +147,13 @@ fn batch_columns<'a>(
     check_width(&data.name, columns.len(), batch.num_columns())?;
     let pair = |(at, array): (usize, &'a Arc<dyn Array>)| {
         let column = &data.schema.columns()[at];
-        if *array.data_type() != column.data_type.to_arrow() {
+        let expected = column.data_type.to_arrow();
+        if *array.data_type() != expected {
             return Err(Error::BadValue {
                 table: data.name.to_string(),
                 column: column.name.clone(),
                 data_type: column.data_type,
-                value: format!("of Arrow type {}", array.data_type()),
+                value: format!("of Arrow type {}, not {expected}", array.data_type()),
             });
         }
         Ok((at, ArrayCells::new(array.as_ref(), column.data_type)))

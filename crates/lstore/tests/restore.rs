@@ -1,4 +1,5 @@
 //! Archiving and recovery to a moment from the command line.
+#![cfg(feature = "program")]
 mod common;
 
 use common::{answer, lstore, sql};

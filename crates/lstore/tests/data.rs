@@ -1,4 +1,5 @@
 //! Data that goes in, stays and comes out; and bad data, which is one clear error and changes nothing.
+#![cfg(feature = "program")]
 mod common;
 
 use std::fs;

@@ -1,4 +1,5 @@
 //! The command line, scripts, formats, backslash commands and messages of the program.
+#![cfg(feature = "program")]
 mod common;
 
 use std::fs;

@@ -1,6 +1,7 @@
 //! The program killed in the middle of its work: what it had acknowledged is there afterwards, and nothing half.
 //!
-//! `LSTORE_KILL_CYCLES=200 cargo test --release -p cli --test crash -- --nocapture` kills it more often.
+//! `LSTORE_KILL_CYCLES=200 cargo test --release -p lstore --test crash -- --nocapture` kills it more often.
+#![cfg(feature = "program")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! The `lstore` program. Everything it does is in the library beside it.
+//! The `lstore` program. Everything it does is in the library `cli`.
 #![forbid(unsafe_code)]
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
 //! The micro benchmark from end to end on a tiny table: every case runs, and what it prints has the agreed form.
+#![cfg(feature = "program")]
 mod common;
 
 use common::{Ran, lstore};

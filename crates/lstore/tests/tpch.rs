@@ -1,4 +1,5 @@
 //! TPC-H: the answers of the 22 queries, the loader, and the benchmark from end to end at a tiny scale.
+#![cfg(feature = "program")]
 mod common;
 
 use std::path::Path;

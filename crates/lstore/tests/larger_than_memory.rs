@@ -1,4 +1,5 @@
 //! A database of several times the memory limit, from the command line: it is filled, read, changed, opened again and verified.
+#![cfg(feature = "program")]
 mod common;
 
 use std::path::Path;
