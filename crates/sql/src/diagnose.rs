@@ -227,6 +227,9 @@ fn by_text(text: &str) -> Option<SqlError> {
     if lower.contains("overflow") || lower.contains("can't cast value") || lower.contains("out of range") {
         return Some(out_of_range(text));
     }
+    if lower.contains("ntile requires a positive integer") && !lower.contains("null") {
+        return Some(SqlError::new("22014", "argument of ntile must be greater than zero"));
+    }
     if lower.contains("negative count not allowed") {
         return Some(SqlError::new("22011", "negative substring length not allowed"));
     }

@@ -94,7 +94,7 @@ fn parse_source(source: &Source) -> Result<Parsed> {
 
 fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parsed> {
     let locks = clauses::take(&mut tokens, source)?;
-    tokens::spell_out(&mut tokens, source)?;
+    tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
     let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);
     let mut parser = parser.with_tokens_with_locations(tokens);

@@ -29,9 +29,9 @@ use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, LiteralPlanner, Multisets, NamedUnions, OrderedDistinct, RecursiveTypes, Subplans,
-    Unnested, WithNames, cast_names, duplicates, optimizer_rules, physical_rules, quantified, recursion, references,
-    row_values, rows, spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
+    AdaptLiterals, CheckedIntegers, Frames, LiteralPlanner, Multisets, NamedUnions, RecursiveTypes, SortedAggregates,
+    Subplans, Unnested, WithNames, cast_names, duplicates, optimizer_rules, physical_rules, quantified, recursion,
+    references, row_values, rows, spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
 };
 use crate::stop::{self, StopFlag};
 use crate::tables::{CATALOG, SCHEMA};
@@ -114,13 +114,8 @@ fn build_template(partitions: usize) -> SessionState {
     options.execution.skip_physical_aggregate_schema_check = true;
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
     expr_planners.extend(SessionStateDefaults::default_expr_planners());
-    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
-        Arc::new(RecursiveTypes),
-        Arc::new(Unnested),
-        Arc::new(OrderedDistinct),
-        Arc::new(Multisets),
-        Arc::new(AdaptLiterals),
-    ];
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
+        vec![Arc::new(RecursiveTypes), Arc::new(Unnested), Arc::new(Multisets), Arc::new(AdaptLiterals)];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(CheckedIntegers));
     rules.push(Arc::new(NamedUnions));
@@ -172,10 +167,10 @@ impl Planner {
         interrupt::check()?;
         values_of_subqueries::spell_out(&mut statement)?;
         interrupt::check()?;
+        windows::spell_out(&mut statement, source)?;
+        interrupt::check()?;
         check::query(&statement, source)?;
         recursion::check(&mut statement, source, &|name| self.is_aggregate(name))?;
-        interrupt::check()?;
-        windows::spell_out(&mut statement, source)?;
         interrupt::check()?;
         let mut state = self.template.clone();
         state.mark_start_execution();
@@ -205,7 +200,16 @@ impl Planner {
         state.register_catalog_list(Arc::new(Names::new(view)));
         let flag = StopFlag::default();
         let with_names = WithNames::of(&statement);
-        if with_names.has_inner_queries() {
+        let has_inner_queries = with_names.has_inner_queries();
+        let frames: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(Frames { flag: flag.clone() });
+        let mut rules = vec![frames];
+        if !has_inner_queries {
+            rules.push(Arc::new(SortedAggregates));
+        }
+        interrupt::analyzer_rules(rules).into_iter().for_each(|rule| {
+            state.add_analyzer_rule(rule);
+        });
+        if has_inner_queries {
             let (state_of_inner, token, flag) = (state.clone(), token.clone(), flag.clone());
             let owner = semantics::Statement { state: state_of_inner, token, flag, with_names };
             let subplans: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(Subplans { statement: Arc::new(owner) });

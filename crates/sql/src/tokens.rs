@@ -3,23 +3,27 @@
 //! ```text
 //! TABLE t                              ->  SELECT * FROM t
 //! ... FOLLOWING EXCLUDE NO OTHERS)     ->  ... FOLLOWING)
+//! ... '1 day'::interval FOLLOWING)      ->  ... '1 day' FOLLOWING)
+//! ... 2 FOLLOWING EXCLUDE TIES)        ->  ... 2 COLLATE "\0exclude\0TIES" FOLLOWING)
 //! ```
+//!
+//! The parser knows no `EXCLUDE`, but operators behind an offset; `semantics::frames` finds the mark in its tree.
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
-
-use crate::error::{Result, SqlError};
-use crate::source::Source;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
 
 /// Changes the tokens of a statement.
-pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Result<()> {
+pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
+    let has = |wanted: Keyword| tokens.iter().any(|token| keyword(token) == wanted);
+    if has(Keyword::PRECEDING) || has(Keyword::FOLLOWING) {
+        intervals(tokens);
+    }
     let has = |wanted: Keyword| tokens.iter().any(|token| keyword(token) == wanted);
     if has(Keyword::EXCLUDE) {
-        exclusions(tokens, source)?;
+        exclusions(tokens);
     }
     if tokens.iter().any(|token| keyword(token) == Keyword::TABLE) {
         tables(tokens);
     }
-    Ok(())
 }
 
 fn keyword(token: &TokenWithSpan) -> Keyword {
@@ -31,12 +35,43 @@ fn keyword(token: &TokenWithSpan) -> Keyword {
 
 /// The places of the next tokens that are no blanks.
 fn following(tokens: &[TokenWithSpan], at: usize) -> impl Iterator<Item = usize> {
-    let is_sign = |at: &usize| !matches!(tokens[*at].token, Token::Whitespace(_));
-    (at + 1..tokens.len()).filter(is_sign)
+    (at + 1..tokens.len()).filter(|at| is_sign(&tokens[*at]))
 }
 
-/// What a window's frame leaves out.
-fn exclusions(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Result<()> {
+fn is_sign(token: &TokenWithSpan) -> bool {
+    !matches!(token.token, Token::Whitespace(_))
+}
+
+/// `'1 day'::interval PRECEDING`, where the parser takes the text for an interval without the cast.
+fn intervals(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at < tokens.len() {
+        if matches!(tokens[at].token, Token::SingleQuotedString(_)) {
+            let next: Vec<usize> = following(tokens, at).take(3).collect();
+            if let [cast, to, side] = next[..]
+                && tokens[cast].token == Token::DoubleColon
+                && keyword(&tokens[to]) == Keyword::INTERVAL
+                && matches!(keyword(&tokens[side]), Keyword::PRECEDING | Keyword::FOLLOWING)
+            {
+                tokens.drain(cast..=to);
+            }
+        }
+        at += 1;
+    }
+}
+
+/// How the name of a collation begins that stands for what a frame leaves out, as no statement can spell it:
+/// `\0exclude\0TIES`, with what the bound was in the end where an offset had to be put in its place.
+pub(crate) const EXCLUSION: &str = "\0exclude\0";
+
+/// The bound had no offset.
+pub(crate) const UNBOUNDED: &str = "unbounded";
+
+/// The bound was the current row.
+pub(crate) const CURRENT: &str = "current";
+
+/// What a window's frame leaves out, as a mark on the offset of its last bound.
+fn exclusions(tokens: &mut Vec<TokenWithSpan>) {
     let mut at = 0;
     while at < tokens.len() {
         if keyword(&tokens[at]) == Keyword::EXCLUDE {
@@ -47,20 +82,52 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Result<()> {
                 ("NO", "OTHERS", ")") => {
                     tokens.drain(at..=next[1]);
                 }
-                (what @ ("GROUP" | "TIES"), ")", _) => return Err(refused(what, &tokens[at], source)),
-                ("CURRENT", "ROW", ")") => return Err(refused("CURRENT ROW", &tokens[at], source)),
+                (what @ ("GROUP" | "TIES"), ")", _) => mark(tokens, at, next[0], what),
+                ("CURRENT", "ROW", ")") => mark(tokens, at, next[1], "CURRENT ROW"),
                 _ => {}
             }
         }
         at += 1;
     }
-    Ok(())
 }
 
-fn refused(what: &str, token: &TokenWithSpan, source: &Source) -> SqlError {
-    let error = SqlError::unsupported(format!("EXCLUDE {what} in the frame of a window"));
-    let hint = "Join the rows with those of their frame, and leave out what is not meant by a condition.";
-    error.hint(hint).at(source.start(token.span))
+/// Takes the words of an exclusion away, and marks the bound before them if there is one.
+fn mark(tokens: &mut Vec<TokenWithSpan>, from: usize, to: usize, what: &str) {
+    let before: Vec<usize> = (0..from).rev().filter(|at| is_sign(&tokens[*at])).take(3).collect();
+    let [last, first, ..] = before[..] else { return };
+    let span = tokens[from].span;
+    let word = |text: &str, keyword: Keyword| Token::Word(Word { value: text.to_owned(), quote_style: None, keyword });
+    let blank = Token::Whitespace(Whitespace::Space);
+    let collation = |bound: &str| {
+        let name =
+            Word { value: format!("{EXCLUSION}{what}{bound}"), quote_style: Some('"'), keyword: Keyword::NoKeyword };
+        [blank.clone(), word("COLLATE", Keyword::COLLATE), blank.clone(), Token::Word(name), blank.clone()]
+    };
+    let null = word("NULL", Keyword::NULL);
+    let side = tokens[last].token.clone();
+    let (start, offset, bound, side) = match (keyword(&tokens[first]), keyword(&tokens[last])) {
+        (Keyword::CURRENT, Keyword::ROW) => {
+            (first, vec![null], format!("\0{CURRENT}"), word("FOLLOWING", Keyword::FOLLOWING))
+        }
+        (Keyword::UNBOUNDED, Keyword::PRECEDING | Keyword::FOLLOWING) => {
+            (first, vec![null], format!("\0{UNBOUNDED}"), side)
+        }
+        (_, Keyword::PRECEDING | Keyword::FOLLOWING) => {
+            // The parser takes a text that stands there by itself for a whole interval.
+            let is_typed = before.get(2).is_some_and(|at| keyword(&tokens[*at]) == Keyword::INTERVAL);
+            match &tokens[first].token {
+                text @ Token::SingleQuotedString(_) if !is_typed => {
+                    let interval = word("INTERVAL", Keyword::INTERVAL);
+                    (first, vec![interval, blank.clone(), text.clone()], String::new(), side)
+                }
+                _ => (last, vec![], String::new(), side),
+            }
+        }
+        _ => return,
+    };
+    let spelled = offset.into_iter().chain(collation(&bound)).chain([side]);
+    let spelled: Vec<TokenWithSpan> = spelled.map(|token| TokenWithSpan { token, span }).collect();
+    tokens.splice(start..=to, spelled);
 }
 
 /// `TABLE t` where a query may stand.

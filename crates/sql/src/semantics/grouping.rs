@@ -9,7 +9,9 @@ const CUBE_MAX: usize = 10;
 pub(super) fn has_sets(group_by: &GroupByExpr) -> bool {
     match group_by {
         GroupByExpr::Expressions(keys, _) => {
-            keys.iter().any(|key| matches!(key, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_)))
+            let is_empty = |key: &Expr| matches!(key, Expr::Tuple(columns) if columns.is_empty());
+            let is_set = |key: &Expr| matches!(key, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_));
+            keys.iter().any(|key| is_set(key) || is_empty(key))
         }
         GroupByExpr::All(_) => false,
     }
@@ -19,6 +21,9 @@ pub(super) fn has_sets(group_by: &GroupByExpr) -> bool {
 pub(super) fn once_each(group_by: &mut GroupByExpr) {
     let GroupByExpr::Expressions(keys, _) = group_by else { return };
     for key in keys {
+        if matches!(key, Expr::Tuple(columns) if columns.is_empty()) {
+            *key = Expr::GroupingSets(vec![Vec::new()]);
+        }
         let sets = match key {
             Expr::GroupingSets(sets) => {
                 sets.iter_mut().for_each(distinct);

@@ -41,7 +41,7 @@ struct Moments {
 
 /// An aggregate as one of these, if it is of integers or numerics.
 pub(super) fn aggregate(mut call: AggregateFunction, schema: &DFSchema) -> Expr {
-    if let Some(function) = function(&call.func, call.params.distinct, &call.params.args, schema) {
+    if let Some(function) = function(&call.func, false, &call.params.args, schema) {
         call.func = function;
     }
     Expr::AggregateFunction(call)

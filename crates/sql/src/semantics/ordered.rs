@@ -1,14 +1,12 @@
 //! Aggregates that tell orders apart, as `array_agg` and `string_agg`, over rows in an order.
 //!
-//! - `array_agg(x) FROM (SELECT ... ORDER BY y)`: the order of a query in FROM is the order in which an aggregate sees its
-//!   rows, while the planner takes what an aggregate reads for a set. So the rows are numbered in that order, and the
-//!   aggregate is ordered by the number.
-//! - `string_agg(DISTINCT x, ',')`: PostgreSQL finds the distinct values by sorting them, and leaves them so.
+//! `array_agg(x) FROM (SELECT ... ORDER BY y)`: the order of a query in FROM is the order in which an aggregate sees its
+//! rows, while the planner takes what an aggregate reads for a set. So the rows are numbered in that order, and the
+//! aggregate is ordered by the number.
 use std::sync::Arc;
 
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort as Key};
@@ -18,32 +16,9 @@ use datafusion::logical_expr::{
     Aggregate, Expr, ExprFunctionExt, Filter, Limit, LogicalPlan, LogicalPlanBuilder, Projection, Sort, TableScan,
     WindowFrame,
 };
-use datafusion::optimizer::AnalyzerRule;
 
 /// The column of the numbers; no statement can spell it.
 const NUMBER: &str = "\0number";
-
-/// Orders aggregates of distinct values.
-#[derive(Debug)]
-pub(crate) struct OrderedDistinct;
-
-impl AnalyzerRule for OrderedDistinct {
-    fn name(&self) -> &str {
-        "ordered_distinct_aggregates"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let order = |node: LogicalPlan| match node {
-            LogicalPlan::Aggregate(aggregate) if has_unordered(&aggregate, true) => {
-                let key = |call: &AggregateFunction| call.params.args.first().cloned().filter(|_| call.params.distinct);
-                let input = aggregate.input.clone();
-                with_keys(aggregate, input, &key).map(Transformed::yes)
-            }
-            other => Ok(Transformed::no(other)),
-        };
-        plan.transform_up_with_subqueries(order).map(|done| done.data)
-    }
-}
 
 /// An aggregate over rows in an order sees them in it; any other node stays. Some scans are known to be in one.
 pub(super) fn numbered(node: LogicalPlan, is_in_order: &dyn Fn(&TableScan) -> bool) -> Result<LogicalPlan> {
@@ -51,7 +26,7 @@ pub(super) fn numbered(node: LogicalPlan, is_in_order: &dyn Fn(&TableScan) -> bo
     if !has_order(&aggregate.input, is_in_order) {
         return Ok(LogicalPlan::Aggregate(aggregate));
     }
-    let is_numbered = has_unordered(&aggregate, false);
+    let is_numbered = has_unordered(&aggregate);
     let (input, number) = without_sort(aggregate.input.as_ref().clone(), is_numbered, false)?;
     let key = |call: &AggregateFunction| number.clone().map(Expr::Column).filter(|_| !call.params.distinct);
     with_keys(aggregate, Arc::new(input), &key)
@@ -70,8 +45,8 @@ fn unordered(expr: &Expr) -> Option<&AggregateFunction> {
     }
 }
 
-fn has_unordered(aggregate: &Aggregate, distinct: bool) -> bool {
-    aggregate.aggr_expr.iter().filter_map(unordered).any(|call| call.params.distinct == distinct)
+fn has_unordered(aggregate: &Aggregate) -> bool {
+    aggregate.aggr_expr.iter().filter_map(unordered).any(|call| !call.params.distinct)
 }
 
 /// The aggregate over another input, its calls in the order of the keys that there are for them.

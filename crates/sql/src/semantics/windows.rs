@@ -4,11 +4,12 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    NamedWindowDefinition, NamedWindowExpr, ObjectName, ObjectNamePart, OrderBy, OrderByKind, Query, Select, SetExpr,
-    Statement, Value, VisitMut, VisitorMut, WindowSpec, WindowType,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Ident, NamedWindowDefinition, NamedWindowExpr, ObjectName, ObjectNamePart, OrderBy, OrderByKind,
+    Query, Select, SetExpr, Statement, Value, VisitMut, VisitorMut, WindowSpec, WindowType,
 };
 
+use super::frames;
 use super::visit::own;
 use crate::error::{Result, SqlError};
 use crate::identifiers::fold;
@@ -92,11 +93,18 @@ fn spell_out_calls(part: &mut impl VisitMut, known: &[(String, WindowSpec)], sou
 }
 
 fn of_call(function: &mut Function, known: &[(String, WindowSpec)], source: &Source) -> Result<()> {
-    let window = match function.over.take() {
+    let is_ordered = matches!(&function.args, FunctionArguments::List(list)
+        if list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_))));
+    if is_ordered && function.over.is_some() {
+        let error = SqlError::new("0A000", "aggregate ORDER BY is not implemented for window functions");
+        return Err(error.at(source.find_word("over")));
+    }
+    let mut window = match function.over.take() {
         Some(WindowType::NamedWindow(name)) => find(known, &name, source)?.clone(),
         Some(WindowType::WindowSpec(window)) => whole(window, known, source)?,
         None => return Ok(()),
     };
+    frames::spell_out(&mut window).map_err(|error| error.at(source.find_word("over")))?;
     function.over = Some(WindowType::WindowSpec(window));
     Ok(())
 }

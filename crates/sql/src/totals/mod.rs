@@ -59,7 +59,7 @@ impl PhysicalOptimizerRule for AggregateScans {
 
 fn replace(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(aggregate) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
-    let is_plain = aggregate.group_expr().is_empty()
+    let is_plain = aggregate.group_expr().is_true_no_grouping()
         && aggregate.limit_options().is_none()
         && aggregate.filter_expr().iter().all(Option::is_none);
     let Some(scan) = aggregate.input().downcast_ref::<ScanExec>().filter(|scan| is_plain && scan.reads_all()) else {

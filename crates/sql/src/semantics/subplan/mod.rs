@@ -38,7 +38,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Filter, LogicalPlan, Operato
 use datafusion::optimizer::AnalyzerRule;
 
 use super::adapt::visible;
-use super::ordered;
+use super::{ordered, sorted_aggregates};
 use crate::error::SqlError;
 pub(crate) use run::Statement;
 pub(crate) use shared::WithNames;
@@ -107,6 +107,7 @@ impl Subplans {
 
     fn convert_node(&self, node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let node = ordered::numbered(lateral::convert(node, self)?, &shared::is_in_order)?;
+        let node = sorted_aggregates::converted(node)?;
         check_aggregates(&node)?;
         if !has_subqueries(&node)? {
             return Ok(Transformed::yes(node.recompute_schema()?));
