@@ -149,11 +149,19 @@ impl Checkpoints {
     /// Damaged checkpoints are told and left out. Where only such are found, the database is not empty but damaged:
     /// a caller that goes on must know from elsewhere (the log was never trimmed) that nothing is missing. A checkpoint
     /// of an unknown format version is refused, as going on from an older one would do away with it.
+    ///
+    /// # Errors
+    /// [`CheckpointError::UnknownVersion`] if the newest manifests, or a file that they need, have another format; a
+    /// failure of the device to list the files and, where `access` is for writing, to write the newest manifest once
+    /// more or to remove leftovers. Damage is no error: see [`FoundCheckpoints::damaged`].
     pub fn open(device: Arc<dyn Device>, access: Access) -> Result<(Checkpoints, FoundCheckpoints)> {
         Checkpoints::open_with(device, access, CheckpointOptions::default())
     }
 
     /// Opens the checkpoints as [`open`](Self::open) does, with sizes of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
     pub fn open_with(
         device: Arc<dyn Device>,
         access: Access,
@@ -208,6 +216,10 @@ impl Checkpoints {
 
     /// Begins a checkpoint. There is one at a time; a writer that is dropped without [`CheckpointWriter::commit`]
     /// leaves nothing behind.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Underway`] if another checkpoint is being written; [`CheckpointError::ReadOnly`] if the
+    /// checkpoints were opened for reading.
     pub fn begin(&self) -> Result<CheckpointWriter<'_>> {
         if self.access == Access::Read {
             let source = std::io::ErrorKind::ReadOnlyFilesystem.into();
@@ -221,6 +233,10 @@ impl Checkpoints {
 
     /// Reads a blob of a kept checkpoint. Nothing but the very bytes that were put comes back: the checksum is
     /// verified, and an error names file and offset. Any number of threads may read.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NotThere`] if no kept checkpoint needs the file; [`CheckpointError::Corrupt`] if the file
+    /// is missing or too short, or the checksum does not match; a failure of the device to open or read the file.
     pub fn read(&self, blob: BlobRef) -> Result<Vec<u8>> {
         let file = self.file_of(blob)?;
         file.check_place(blob)?;

@@ -75,6 +75,11 @@ impl SegmentArchive {
 
     /// Copies a segment durably, or the frames added since it was copied before. The part copied before is compared
     /// once.
+    ///
+    /// # Errors
+    /// What one of the devices fails with. An error of kind [`io::ErrorKind::Other`] if the file is not the segment
+    /// that is meant, if a header cannot be read (the [`LogError`] is in it), or if the archive holds other frames in
+    /// its place: then another copy of the database uses the archive.
     pub fn take(&self, segment: &OldSegment) -> io::Result<()> {
         let source = self.log.open(&segment.file, Access::Read)?;
         let mut sector = [0; SECTOR];
@@ -155,6 +160,10 @@ impl SegmentArchive {
     }
 
     /// Notes durably what the archive holds of a log: what it was handed at the time `micros`.
+    ///
+    /// # Errors
+    /// [`LogError::Corrupt`] or [`LogError::UnknownVersion`] if what was noted before cannot be read; a failure of
+    /// the archive's device to read or write the note.
     pub fn note(&self, archived: Archived, micros: i64) -> Result<Extent> {
         let Archived { log, from, until } = archived;
         let before = extent_of(&*self.archive, log)?;
@@ -267,7 +276,11 @@ pub struct ArchivedLog {
     pub bytes: u64,
 }
 
-/// The logs in an archive. A file that can't be read is an error.
+/// The logs in an archive.
+///
+/// # Errors
+/// [`LogError::Corrupt`] or [`LogError::UnknownVersion`] if the extent of a log cannot be read; a failure of the
+/// device to list or read the files.
 pub fn archived_logs(archive: &dyn Device) -> Result<Vec<ArchivedLog>> {
     let fail = |source| device_error("list the files".to_string(), archive.location(), source);
     let mut logs: BTreeMap<u64, ArchivedLog> = BTreeMap::new();

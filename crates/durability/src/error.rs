@@ -16,6 +16,9 @@ use thiserror::Error;
 pub type Result<T> = std::result::Result<T, LogError>;
 
 /// Why the log could not do what was asked.
+///
+/// A failure of the device, or of the system under it, is [`DiskFull`](Self::DiskFull), [`ReadOnly`](Self::ReadOnly) or
+/// [`Io`](Self::Io), by its kind.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LogError {

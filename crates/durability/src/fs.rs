@@ -27,6 +27,10 @@ pub struct FsDevice {
 
 impl FsDevice {
     /// A device on `directory`, which is created (with its parents) if it does not exist.
+    ///
+    /// # Errors
+    /// What the system fails with if the directory or one of its parents cannot be created, or made durable in its
+    /// parent.
     pub fn new(directory: impl Into<PathBuf>) -> io::Result<FsDevice> {
         let directory = directory.into();
         create_durably(&directory)?;

@@ -61,6 +61,12 @@ impl GatheredLog {
     /// part of that is missing it is an error. Segments that end before it are left out where `is_short` says so.
     /// Data frames of a transaction may stand in one of these, which reading tells ([`LogError::Corrupt`]); then
     /// all must be taken.
+    ///
+    /// # Errors
+    /// - [`LogError::Corrupt`] if the sources hold segments of several logs and `number` is `None`, if two segments
+    ///   with frames claim one place, or if a header is damaged.
+    /// - [`LogError::UnknownVersion`] if a segment has another format.
+    /// - A failure of a device to list or read the files.
     pub fn new(sources: &[Arc<dyn Device>], number: Option<u64>, below: Lsn, is_short: bool) -> Result<GatheredLog> {
         let mut partitions: BTreeMap<u64, Partition> = BTreeMap::new();
         let mut log = number;
@@ -132,6 +138,9 @@ impl GatheredLog {
 ///
 /// To bring a database to a moment in the past: take a checkpoint from before it, gather from the LSN after the
 /// checkpoint's `low`, and stop applying at the moment.
+///
+/// # Errors
+/// As [`GatheredLog::new`]; a failure of `target` to write, where files may be left behind.
 pub fn gather_log(sources: &[Arc<dyn Device>], target: &dyn Device, below: Lsn) -> Result<u64> {
     let gathered = GatheredLog::new(sources, None, below, false)?;
     for (number, found) in (1..).zip(&gathered.segments) {

@@ -92,9 +92,10 @@ pub use reference::HeapRef;
 pub use transaction::{Committed, Transaction};
 
 use crate::Lsn;
+use crate::commit::CommitMode;
 use crate::device::Device;
 use crate::error::{LogError, device_error};
-use crate::log::{CommitMode, Log, LogStats};
+use crate::log::{Log, LogStats};
 use crate::options::LogOptions;
 use crate::pause::Pause;
 use allocator::{Allocator, BLOCKS_START};
@@ -183,6 +184,13 @@ impl Heap {
     pub const ROOTS: usize = 63;
 
     /// Opens the heap on `device`, creating it if there is none: the newest checkpoint, then the log.
+    ///
+    /// # Errors
+    /// - [`HeapError::TooSmall`] if the heap holds words beyond [`HeapOptions::words`].
+    /// - [`HeapError::UnknownVersion`] if a checkpoint has another format; [`HeapError::NotABlock`] if a block's
+    ///   header is damaged.
+    /// - [`HeapError::Log`] with all that [`Log::open`] fails with, and with [`LogError::Corrupt`] if the log and the
+    ///   newest whole checkpoint do not reach each other, or the log is not that of a heap.
     pub fn open(device: Arc<dyn Device>, options: HeapOptions) -> HeapResult<(Heap, HeapRecovered)> {
         let options = checked(options);
         let opened = recover::open(&device, &options)?;
@@ -210,7 +218,7 @@ impl Heap {
     pub fn volatile(options: HeapOptions) -> Heap {
         let options = checked(options);
         let memory = Memory::new(options.words);
-        let allocator = Allocator::find(&memory, 0).expect("there are no blocks");
+        let allocator = Allocator::empty(&memory);
         let shared = Shared {
             memory,
             allocator,
@@ -235,6 +243,10 @@ impl Heap {
     ///
     /// `body` may run several times, and should do nothing that cannot be repeated. It gets through however many others
     /// commit beside it: after some conflicts they let it go first.
+    ///
+    /// # Errors
+    /// What `body` fails with, unless it met a conflict. As [`Transaction::commit`] otherwise, but no
+    /// [`HeapError::Conflict`]: then it runs again.
     pub fn atomically<T, E: From<HeapError>>(
         &self,
         mode: CommitMode,
@@ -247,6 +259,9 @@ impl Heap {
 
     /// Runs a transaction as [`atomically`](Self::atomically) does, without the wait: the first half of a
     /// split-phase commit. [`Heap::wait`] or [`Heap::is_stable`] is the other.
+    ///
+    /// # Errors
+    /// As [`atomically`](Self::atomically), but for failures to make the commit durable.
     pub fn atomically_split_phase<T, E: From<HeapError>>(
         &self,
         mode: CommitMode,
@@ -271,11 +286,18 @@ impl Heap {
     }
 
     /// Waits for what the mode of a commit promises.
+    ///
+    /// # Errors
+    /// [`HeapError::Log`] if the log has failed, or the disk is full: then it is not known whether the commit
+    /// survives a crash.
     pub fn wait(&self, committed: &Committed) -> HeapResult<()> {
         self.shared.wait(committed)
     }
 
     /// Whether all commits up to `lsn` survive a crash (Hathi's `isStable`); with `wait` it waits until they do.
+    ///
+    /// # Errors
+    /// [`HeapError::Log`] if it waits, and the log has failed or was never given `lsn`.
     pub fn is_stable(&self, lsn: Lsn, wait: bool) -> HeapResult<bool> {
         if wait {
             self.shared.wait_stable(lsn)?;
@@ -295,6 +317,10 @@ impl Heap {
 
     /// Takes a checkpoint beside running transactions, and gives up the log that it makes needless. `None` where the heap has
     /// no log.
+    ///
+    /// # Errors
+    /// [`HeapError::Log`] if the device or the log fails; the checkpoint before is whole then, and the log still
+    /// reaches back to it.
     pub fn checkpoint(&self) -> HeapResult<Option<Checkpointed>> {
         match (&self.shared.log, &self.shared.device) {
             (Some(log), Some(device)) => self.shared.checkpoint(log, &**device).map(Some),
@@ -323,6 +349,9 @@ impl Heap {
 
     /// Flushes, and marks the end of the log as intended. Without it the heap is flushed as well as possible when it is
     /// dropped.
+    ///
+    /// # Errors
+    /// [`HeapError::Log`] if the last commits could not be made durable, or the end not be marked.
     pub fn close(self) -> HeapResult<()> {
         let Heap { checkpointer, shared } = self;
         drop(checkpointer);

@@ -25,6 +25,7 @@
 //! | `segment`, `files`, `trim` | the bytes of a segment header; which files are free; up to where the log was given up |
 //! | `witness`, `begun` | how the loss of the last flush, or of the last file, is noticed |
 //! | `lsn`, `options` | the number of a commit; the sizes of a log |
+//! | `commit` | when a commit is acknowledged, and where it stands |
 //! | `append`, `partition` | one partition: room, buffer, flush, files |
 //! | `dependency` | [`Dependencies`]: what a partition commit must not survive without |
 //! | `frontier` | up to which LSN everything is on disk |
@@ -57,6 +58,7 @@ mod archive;
 mod begun;
 mod chain;
 mod checkpoint;
+mod commit;
 mod copies;
 mod dependency;
 mod device;
@@ -87,6 +89,7 @@ pub use checkpoint::{
     BlobHold, CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats,
     CheckpointWriter, Checkpoints, FoundCheckpoints, Manifest, Published,
 };
+pub use commit::{Appended, CommitMode};
 pub use copies::{ArchivedLog, Extent, SegmentArchive, archived_logs};
 pub use dependency::Dependencies;
 pub use device::{Access, Device, DeviceFile, DirectoryLock};
@@ -95,7 +98,7 @@ pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES};
 pub use fs::FsDevice;
 pub use gather::{GatheredLog, gather_log};
 pub use lock::{lock_directory, lock_to_read};
-pub use log::{Appended, CommitMode, Log, LogStats, Reservation};
+pub use log::{Log, LogStats, Reservation};
 pub use log_files::{LogFile, LogFileContent, log_files};
 pub use lsn::Lsn;
 pub use options::LogOptions;

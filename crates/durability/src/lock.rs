@@ -15,6 +15,10 @@ fn refused(device: &dyn Device) -> impl Fn(io::Error) -> LogError + '_ {
 /// Takes the lock of the directory, exclusive where it may be written to. Returns the lock and the access that it
 /// gives. [`Log::open`](crate::Log::open) does so itself; a caller that reads checkpoints first takes the lock for
 /// both ([`Log::open_locked`](crate::Log::open_locked)).
+///
+/// # Errors
+/// [`LogError::Locked`] if another process, or another part of this one, has the directory open; a failure of the
+/// device otherwise. That the directory may not be written to is none.
 pub fn lock_directory(device: &dyn Device) -> Result<(Box<dyn DirectoryLock>, Access)> {
     match device.lock() {
         Err(source) if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
@@ -25,6 +29,9 @@ pub fn lock_directory(device: &dyn Device) -> Result<(Box<dyn DirectoryLock>, Ac
 }
 
 /// Takes the shared lock of a directory that is only to be read.
+///
+/// # Errors
+/// [`LogError::Locked`] if another process has the directory open for writing; a failure of the device otherwise.
 pub fn lock_to_read(device: &dyn Device) -> Result<(Box<dyn DirectoryLock>, Access)> {
     Ok((device.lock_shared().map_err(refused(device))?, Access::Read))
 }

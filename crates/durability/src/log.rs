@@ -37,6 +37,7 @@ use parking_lot::Mutex;
 use crate::Lsn;
 use crate::append::{Append, Entry, NO_LSN};
 use crate::archive::{Archived, OldSegment, Outgoing};
+use crate::commit::{Appended, CommitMode};
 use crate::dependency::Dependencies;
 use crate::device::{Access, Device, DirectoryLock};
 use crate::error::{LogError, OpenError, Result, device_error};
@@ -52,41 +53,6 @@ use crate::poison::Poison;
 use crate::recover::{self, Recovered, Resume};
 use crate::segment::HEADER_BYTES;
 use crate::trim;
-
-/// When a commit is acknowledged, and whether it can stand alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CommitMode {
-    /// When every commit up to it is on disk.
-    Sync,
-    /// At once. [`Log::is_stable`] and [`Log::wait_stable`] tell when it is on disk.
-    Async,
-    /// When its own partition is on disk up to it, and what it depends on is as well ([`Dependencies`]). Survives
-    /// even where commits before it did not. A commit appended without dependencies depends on none, by its
-    /// caller's word.
-    Partition,
-}
-
-/// Where a commit or a void stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
-    /// Its LSN.
-    pub lsn: Lsn,
-    /// Its partition.
-    pub partition: usize,
-    /// The flush of its partition that takes it to disk, for [`Log::wait_partition`].
-    pub flush: u64,
-    /// The mode that it was appended with.
-    pub mode: CommitMode,
-    /// Of a partition commit, the LSN that it depends on, with all before that one; 0 if on none that could be missing.
-    pub depends_on: Lsn,
-}
-
-impl Appended {
-    fn new(partition: usize, mode: CommitMode, pushed: &Pushed) -> Appended {
-        let Pushed { lsn, flush, depends_on, .. } = *pushed;
-        Appended { lsn, partition, flush, mode, depends_on }
-    }
-}
 
 /// Counts of a log's work since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,6 +114,13 @@ impl Log {
     /// applied by then.
     ///
     /// A directory that may not be written to is opened for reading only: see [`Log::is_read_only`].
+    ///
+    /// # Errors
+    /// [`OpenError::Apply`] if `apply` refuses a frame. [`OpenError::Log`] with:
+    /// - [`LogError::Locked`] if another process, or another part of this one, has the directory open.
+    /// - [`LogError::Corrupt`] if what may have been acknowledged is damaged or missing; [`LogError::UnknownVersion`]
+    ///   if a file has another format.
+    /// - A failure of the device to read the log or to mend its end, or of the system to start the flushing thread.
     pub fn open<E>(
         device: Arc<dyn Device>,
         options: LogOptions,
@@ -160,6 +133,9 @@ impl Log {
 
     /// Opens the log as [`open`](Self::open) does, for a caller that already holds the lock ([`lock_directory`]).
     /// The log goes on holding it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), but for [`LogError::Locked`].
     pub fn open_locked<E>(
         device: Arc<dyn Device>,
         locked: (Box<dyn DirectoryLock>, Access),
@@ -238,6 +214,9 @@ impl Log {
 
     /// Appends part of a running transaction's redo to the partition in which it will commit. Not flushed on its own
     /// account; a large transaction calls this many times.
+    ///
+    /// # Errors
+    /// As [`reserve`](Self::reserve).
     pub fn append_data(&self, partition: usize, txn: u64, payload: &[u8]) -> Result<()> {
         self.partition(partition)?.append(&self.shared.common, Entry::new(Tag::Data, txn, 0, payload)).map(drop)
     }
@@ -252,6 +231,12 @@ impl Log {
 
     /// Reserves room for a commit frame with at most so many bytes. May wait for the disk; after it, nothing up to
     /// the commit does. To be called before the LSN is taken.
+    ///
+    /// # Errors
+    /// [`LogError::FrameTooLarge`] if a frame may not have so many bytes; [`LogError::DiskFull`] if the file cannot
+    /// grow, where nothing has happened; [`LogError::Poisoned`] after a failure; [`LogError::ReadOnly`] if the log is
+    /// read only; a failure of the device to flush what is before it or to begin the next file, which poisons the
+    /// log.
     pub fn reserve(&self, partition: usize, payload_bytes: usize) -> Result<Reservation<'_>> {
         let reserved = self.partition(partition)?.reserve(&self.shared.common, payload_bytes)?;
         Ok(Reservation { log: self, partition, payload_bytes, reserved })
@@ -263,6 +248,9 @@ impl Log {
     ///
     /// # Panics
     /// If the LSN is stable already or out of all proportion.
+    ///
+    /// # Errors
+    /// As [`reserve`](Self::reserve): no number was taken, and nothing has happened.
     pub fn append_commit(
         &self,
         partition: usize,
@@ -271,11 +259,17 @@ impl Log {
         mode: CommitMode,
         next_lsn: impl FnOnce() -> Lsn,
     ) -> Result<Appended> {
-        self.append_entry(partition, Entry::new(commit_tag(mode), txn, 0, payload), mode, next_lsn)
+        self.append_entry(partition, Entry::new(mode.tag(), txn, 0, payload), mode, next_lsn)
     }
 
     /// Appends a commit as [`append_commit`](Self::append_commit) does, with mode [`CommitMode::Partition`], for a
     /// transaction that has seen what others wrote.
+    ///
+    /// # Errors
+    /// As [`append_commit`](Self::append_commit).
+    ///
+    /// # Panics
+    /// As [`append_commit`](Self::append_commit).
     pub fn append_partition_commit(
         &self,
         partition: usize,
@@ -302,6 +296,10 @@ impl Log {
     }
 
     /// Waits for what the mode of a commit promises.
+    ///
+    /// # Errors
+    /// As [`wait_partition`](Self::wait_partition) and [`wait_stable`](Self::wait_stable): it is not known whether
+    /// the commit survives a crash. With mode [`CommitMode::Async`] there is none.
     pub fn wait(&self, appended: &Appended) -> Result<()> {
         match appended.mode {
             CommitMode::Async => Ok(()),
@@ -319,17 +317,29 @@ impl Log {
     }
 
     /// Waits until a flush of a partition is on disk, and all before it. Flushes if no other thread does.
+    ///
+    /// # Errors
+    /// [`LogError::DiskFull`] if there is no space even for the rewriting of what is allocated: the next flush tries
+    /// again. [`LogError::Poisoned`] after a failure; a failure of the device to write, which poisons the log;
+    /// [`LogError::ReadOnly`] if the log is read only.
     pub fn wait_partition(&self, partition: usize, flush: u64) -> Result<()> {
         self.partition(partition)?.wait_written(&self.shared.common, flush)
     }
 
     /// Waits until every LSN up to `lsn` is on disk. Flushes if no other thread does.
+    ///
+    /// # Errors
+    /// [`LogError::NotAppended`] if `lsn` is higher than any that was appended. [`LogError::DiskFull`],
+    /// [`LogError::Poisoned`] and failures of the device as [`wait_partition`](Self::wait_partition).
     pub fn wait_stable(&self, lsn: Lsn) -> Result<()> {
         self.wait_stable_until(lsn, None).map(drop)
     }
 
     /// Waits until every LSN up to `lsn` is on disk, or until `deadline` if there is one; returns whether it is. A
     /// flush under way is not broken off, so it may take a flush longer than that.
+    ///
+    /// # Errors
+    /// As [`wait_stable`](Self::wait_stable). That the deadline has passed is none.
     pub fn wait_stable_until(&self, lsn: Lsn, deadline: Option<Instant>) -> Result<bool> {
         let Shared { common, partitions, .. } = &*self.shared;
         let mut pause = Pause::default();
@@ -364,6 +374,10 @@ impl Log {
     }
 
     /// Waits until everything appended so far is on disk.
+    ///
+    /// # Errors
+    /// [`LogError::DiskFull`], [`LogError::Poisoned`] and failures of the device as
+    /// [`wait_partition`](Self::wait_partition).
     pub fn flush(&self) -> Result<()> {
         self.shared.partitions.iter().try_for_each(|partition| partition.wait_all_written(&self.shared.common))
     }
@@ -371,6 +385,13 @@ impl Log {
     /// Gives up the segments that hold nothing at or after `below`, nor data of a transaction that has not ended; what
     /// is not stable is kept. From then on LSNs below are not handed over by [`Log::open`]. To be called when a
     /// checkpoint holds them. Returns how many segments were given up.
+    ///
+    /// # Errors
+    /// - [`LogError::NotArchived`] if the archive failed for a segment: it and those behind it stay until the next
+    ///   call.
+    /// - [`LogError::ReadOnly`] if the log is read only; [`LogError::Poisoned`] after a failure.
+    /// - A failure of the device to write the trim point or to remove files, which poisons the log, but for
+    ///   [`LogError::DiskFull`].
     pub fn trim(&self, below: Lsn) -> Result<u64> {
         self.check_writable()?;
         let Shared { common, partitions, trim, .. } = &*self.shared;
@@ -406,6 +427,9 @@ impl Log {
 
     /// Hands all that is on disk to the archive, whether the log needs it or not. Frames that are not stable yet
     /// may be among it. No segment is given up meanwhile.
+    ///
+    /// # Errors
+    /// [`LogError::NotArchived`] if the archive failed for a segment; those before it were handed over.
     pub fn archive(&self) -> Result<Archived> {
         let Shared { common, partitions, trim, .. } = &*self.shared;
         let mut trim = trim.lock();
@@ -425,6 +449,9 @@ impl Log {
 
     /// Flushes, and marks the end of every partition as intended: damage to anything before the mark is told from an
     /// interrupted write from then on.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush); a failure of the device to write the marks. What was acknowledged before is safe.
     pub fn close(mut self) -> Result<()> {
         self.finish()
     }
@@ -500,7 +527,7 @@ impl Reservation<'_> {
     /// If the payload is larger than what was reserved, or the LSN is stable already or out of all proportion.
     pub fn commit(self, txn: u64, lsn: Lsn, payload: &[u8], mode: CommitMode) -> Appended {
         assert!(payload.len() <= self.payload_bytes, "{} bytes reserved", self.payload_bytes);
-        self.append(Entry::new(commit_tag(mode), txn, lsn, payload), mode)
+        self.append(Entry::new(mode.tag(), txn, lsn, payload), mode)
     }
 
     /// Commits `txn` with mode [`CommitMode::Partition`], for a transaction that has seen what others wrote.
@@ -528,10 +555,6 @@ impl Reservation<'_> {
         self.log.ring(&pushed);
         Appended::new(self.partition, mode, &pushed)
     }
-}
-
-fn commit_tag(mode: CommitMode) -> Tag {
-    if mode == CommitMode::Partition { Tag::PartitionCommit } else { Tag::Commit }
 }
 
 impl Drop for Reservation<'_> {

@@ -35,6 +35,9 @@ pub enum LogFileContent {
 }
 
 /// The files of the log in a directory, by name.
+///
+/// # Errors
+/// A failure of the device to list or read the files. A damaged header is none: see [`LogFileContent::Damaged`].
 pub fn log_files(device: &dyn Device) -> Result<Vec<LogFile>> {
     let fail = |what: &str, source| device_error(what.to_string(), device.location(), source);
     let mut names = device.list().map_err(|source| fail("list the files", source))?;

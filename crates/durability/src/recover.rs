@@ -166,6 +166,11 @@ fn note_begun(device: &dyn Device, chains: &[Chain], stock: &Stock, was_closed: 
 
 /// Hands over the commits from `from` to `until` of a log that may be open and appended to meanwhile, but not trimmed. All of
 /// them must be on disk ([`Log::stable_lsn`](crate::Log::stable_lsn)); what follows them is left alone.
+///
+/// # Errors
+/// [`OpenError::Apply`] if `apply` refuses a frame. [`OpenError::Log`] with [`LogError::Corrupt`] if a commit of the
+/// range is damaged or missing, [`LogError::UnknownVersion`] if a file has another format, or a failure of the device
+/// to read.
 pub fn read_log<E>(
     device: &dyn Device,
     from: Lsn,
@@ -189,6 +194,11 @@ pub fn read_log<E>(
 /// bytes to read.
 ///
 /// A partition commit may come that stands a little behind the range.
+///
+/// # Errors
+/// [`OpenError::Apply`] if `apply` refuses a frame. [`OpenError::Log`] with [`LogError::Corrupt`] if a commit is
+/// damaged, or missing that is known to have been there, [`LogError::UnknownVersion`] if a file has another format,
+/// or a failure of the device to read.
 pub fn read_log_to_gap<E>(
     device: &dyn Device,
     range: RangeInclusive<Lsn>,

@@ -88,6 +88,9 @@ pub(crate) fn read(device: &dyn Device, log: Option<u64>) -> Result<TrimPoint> {
 }
 
 /// Makes an empty directory that of a log which begins at `below`, as if all before it had been given up.
+///
+/// # Errors
+/// A failure of the device to write the trim point.
 pub fn begin_log_at(device: &dyn Device, below: Lsn) -> Result<()> {
     write(device, crate::segment::random_number(), below, 0)
 }

@@ -18,6 +18,9 @@ use crate::device::Device;
 pub(super) type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Why something could not be done with checkpoints.
+///
+/// A failure of the device, or of the system under it, is [`DiskFull`](Self::DiskFull), [`ReadOnly`](Self::ReadOnly) or
+/// [`Io`](Self::Io), by its kind.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CheckpointError {

@@ -47,8 +47,11 @@ impl Holds {
 }
 
 impl Checkpoints {
-    /// Keeps the file of a blob for as long as the hold lives. [`CheckpointError::NotThere`] where neither a kept checkpoint nor
-    /// another hold does.
+    /// Keeps the file of a blob for as long as the hold lives.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NotThere`] if neither a kept checkpoint nor another hold keeps the file;
+    /// [`CheckpointError::Corrupt`] if the blob would stand beyond the end of the file.
     pub fn hold(&self, blob: BlobRef) -> Result<Arc<BlobHold>> {
         let state = self.state.read();
         let hold = self.holds.get(blob.file, || state.file(blob.file)).ok_or(CheckpointError::NotThere { blob })?;
@@ -57,6 +60,10 @@ impl Checkpoints {
     }
 
     /// Reads a blob of a file that is held, as [`read`](Checkpoints::read) does.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NotThere`] if the hold is on another file; [`CheckpointError::Corrupt`] if the file is
+    /// missing or the bytes are not those that were put. A failure of the device to open or read the file.
     pub fn read_held(&self, hold: &BlobHold, blob: BlobRef) -> Result<Vec<u8>> {
         if hold.file.number != blob.file {
             return Err(CheckpointError::NotThere { blob });

@@ -104,6 +104,10 @@ impl Checkpoints {
     }
 
     /// Every file of checkpoints in the directory: manifests, then files of blobs, by number.
+    ///
+    /// # Errors
+    /// A failure of the device to list the files, or to tell the size of one: also of one that a sweep removes
+    /// meanwhile.
     pub fn files(&self) -> Result<Vec<CheckpointFile>> {
         let kept = self.state.read().kept.clone();
         let names = Names::list(&*self.device)?;

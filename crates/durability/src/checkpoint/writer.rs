@@ -92,7 +92,8 @@ impl<'a> CheckpointWriter<'a> {
 
     /// Appends a blob. It belongs to the checkpoint, and can be read once that is published.
     ///
-    /// A failure of the device gives the checkpoint up.
+    /// # Errors
+    /// A failure of the device, which gives the checkpoint up; [`CheckpointError::GivenUp`] from then on.
     pub fn put(&mut self, bytes: &[u8]) -> Result<BlobRef> {
         let blob = self.append(bytes)?;
         self.put_bytes += bytes.len() as u64;
@@ -103,8 +104,12 @@ impl<'a> CheckpointWriter<'a> {
     /// about to be emptied: then it is copied, and the reference to the copy comes back. So a caller that keeps
     /// references within blobs must look at what comes back.
     ///
-    /// [`CheckpointError::NotThere`]: no kept checkpoint holds it, and it must be put anew. That and
-    /// [`CheckpointError::Corrupt`], where a blob to be copied is damaged, do not give the checkpoint up.
+    /// # Errors
+    /// - [`CheckpointError::NotThere`] if no kept checkpoint holds the blob: it must be put anew.
+    /// - [`CheckpointError::Corrupt`] if the blob stands beyond the end of its file, or its bytes had to be read and
+    ///   are damaged.
+    /// - A failure of the device. One to read the blob, and both errors above, do not give the checkpoint up; one to
+    ///   write the copy does, and [`CheckpointError::GivenUp`] comes from then on.
     pub fn keep(&mut self, blob: BlobRef) -> Result<BlobRef> {
         self.check()?;
         if let Some(&now) = self.kept.get(&blob) {
@@ -134,6 +139,11 @@ impl<'a> CheckpointWriter<'a> {
     ///
     /// The caller has made the log stable up to all that the blobs contain, and everything after `low` is in the log or
     /// in the blobs.
+    ///
+    /// # Errors
+    /// [`CheckpointError::GivenUp`] if an earlier call has failed; a failure of the device to write or sync, which
+    /// gives the checkpoint up. Where only its publication failed, an opening may find it nevertheless. That old
+    /// files could not be removed is no error: see [`Published::leftovers`].
     pub fn commit(mut self, low: Lsn, payload: &[u8]) -> Result<Published> {
         self.check()?;
         let outcome = self.write_all(low, payload);

@@ -116,6 +116,17 @@ pub(crate) struct Allocator {
 }
 
 impl Allocator {
+    /// Of a heap in which nothing was ever given out.
+    pub(crate) fn empty(memory: &Memory) -> Allocator {
+        Allocator {
+            arenas: (0..ARENAS).map(|_| CachePadded::default()).collect(),
+            gaps: Mutex::default(),
+            frontier: AtomicU64::new(BLOCKS_START),
+            size_words: memory.size_words(),
+            stretch_words: (memory.size_words() / STRETCHES_MIN).clamp(STRETCH_WORDS_MIN, STRETCH_WORDS_MAX),
+        }
+    }
+
     /// Walks over the words of a heap, up to `end`, from where on they are zeros.
     pub(crate) fn find(memory: &Memory, end: u64) -> HeapResult<Allocator> {
         let mut free: Vec<Free> = Vec::new();
@@ -142,13 +153,8 @@ impl Allocator {
             at = block_end(&block);
             (gap_start, frontier) = (at, at);
         }
-        let allocator = Allocator {
-            arenas: (0..ARENAS).map(|_| CachePadded::default()).collect(),
-            gaps: Mutex::new(gaps),
-            frontier: AtomicU64::new(frontier),
-            size_words: memory.size_words(),
-            stretch_words: (memory.size_words() / STRETCHES_MIN).clamp(STRETCH_WORDS_MIN, STRETCH_WORDS_MAX),
-        };
+        let (gaps, frontier) = (Mutex::new(gaps), AtomicU64::new(frontier));
+        let allocator = Allocator { gaps, frontier, ..Allocator::empty(memory) };
         free.into_iter().enumerate().for_each(|(turn, free)| allocator.put(turn, free));
         Ok(allocator)
     }

@@ -35,6 +35,9 @@ pub struct HashTable {
 
 impl HashTable {
     /// A new, empty table with room for about so many entries before it grows.
+    ///
+    /// # Errors
+    /// As [`Transaction::pmalloc`].
     pub fn create(tx: &mut Transaction<'_>, entries: u64) -> HeapResult<HashTable> {
         let table = tx.pmalloc(TABLE_WORDS)?;
         let bucket_count = entries.max(BUCKETS_MIN).next_power_of_two();
@@ -55,12 +58,20 @@ impl HashTable {
     }
 
     /// The value of a key.
+    ///
+    /// # Errors
+    /// [`HeapError::Conflict`](crate::heap::HeapError::Conflict);
+    /// [`HeapError::OutOfBounds`](crate::heap::HeapError::OutOfBounds) if the place is not that of a table.
     pub fn get(&self, tx: &mut Transaction<'_>, key: u64) -> HeapResult<Option<u64>> {
         let (_, entry) = self.find(tx, key)?;
         if entry.is_null() { Ok(None) } else { tx.read(entry.at(VALUE)).map(Some) }
     }
 
     /// Sets the value of a key. Returns the one before.
+    ///
+    /// # Errors
+    /// As [`Transaction::pmalloc`] and [`Transaction::pfree`], as a new entry takes a block and may double the table;
+    /// [`HeapError::OutOfBounds`](crate::heap::HeapError::OutOfBounds) if the place is not that of a table.
     pub fn insert(&self, tx: &mut Transaction<'_>, key: u64, value: u64) -> HeapResult<Option<u64>> {
         let (link, entry) = self.find(tx, key)?;
         if !entry.is_null() {
@@ -81,6 +92,10 @@ impl HashTable {
     }
 
     /// Removes a key. Returns its value.
+    ///
+    /// # Errors
+    /// As [`Transaction::pfree`]; [`HeapError::OutOfBounds`](crate::heap::HeapError::OutOfBounds) if the place is not
+    /// that of a table.
     pub fn remove(&self, tx: &mut Transaction<'_>, key: u64) -> HeapResult<Option<u64>> {
         let (link, entry) = self.find(tx, key)?;
         if entry.is_null() {
@@ -95,16 +110,27 @@ impl HashTable {
     }
 
     /// How many entries there are. Meets every transaction that changes this.
+    ///
+    /// # Errors
+    /// [`HeapError::Conflict`](crate::heap::HeapError::Conflict);
+    /// [`HeapError::OutOfBounds`](crate::heap::HeapError::OutOfBounds) if the place is not that of a table.
     pub fn len(&self, tx: &mut Transaction<'_>) -> HeapResult<u64> {
         (0..COUNT_COUNT).try_fold(0, |sum, count| Ok(sum + tx.read(self.count_at(count))?))
     }
 
     /// Whether there are no entries.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
     pub fn is_empty(&self, tx: &mut Transaction<'_>) -> HeapResult<bool> {
         self.len(tx).map(|len| len == 0)
     }
 
     /// All entries, in no order: keys with their values.
+    ///
+    /// # Errors
+    /// [`HeapError::Conflict`](crate::heap::HeapError::Conflict);
+    /// [`HeapError::OutOfBounds`](crate::heap::HeapError::OutOfBounds) if the place is not that of a table.
     pub fn entries(&self, tx: &mut Transaction<'_>) -> HeapResult<Vec<(u64, u64)>> {
         let mut entries = Vec::new();
         let buckets = tx.read_ref(self.table.at(BUCKETS))?;

@@ -17,6 +17,7 @@
 use std::marker::PhantomData;
 
 use crate::Lsn;
+use crate::commit::{Appended, CommitMode};
 use crate::heap::Shared;
 use crate::heap::allocator::{BLOCKS_START, Block, Found};
 use crate::heap::error::{HeapError, HeapResult};
@@ -24,7 +25,7 @@ use crate::heap::memory::Conflict;
 use crate::heap::reference::HeapRef;
 use crate::heap::sets::Sets;
 use crate::heap::{Count, redo};
-use crate::log::{Appended, CommitMode, Log};
+use crate::log::Log;
 
 /// A transaction that has not ended. Dropped without a commit it is aborted: nothing of it has happened.
 ///
@@ -79,10 +80,14 @@ impl<'heap> Transaction<'heap> {
     }
 
     /// The word at a place.
+    ///
+    /// # Errors
+    /// [`HeapError::Conflict`] if another transaction has committed what this one may not see together with what it
+    /// has read, or holds the word for too long; [`HeapError::OutOfBounds`] if `at` is null or not in the heap.
     #[inline]
     pub fn read(&mut self, at: HeapRef) -> HeapResult<u64> {
         let at = self.checked(at)?;
-        let (shared, sets) = (self.shared, self.sets.as_mut().expect("it has not ended"));
+        let (shared, sets) = (self.shared, self.sets());
         if !sets.writes.is_empty()
             && let Some(value) = sets.writes.get(at)
         {
@@ -92,16 +97,26 @@ impl<'heap> Transaction<'heap> {
     }
 
     /// The words from a place on.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); `into` may have been filled in part.
     pub fn read_words(&mut self, from: HeapRef, into: &mut [u64]) -> HeapResult<()> {
         (0..).zip(into).try_for_each(|(offset, word)| self.read(from.at(offset)).map(|value| *word = value))
     }
 
     /// The reference that stands at a place.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
     pub fn read_ref(&mut self, at: HeapRef) -> HeapResult<HeapRef> {
         self.read(at).map(HeapRef::from_word)
     }
 
     /// Writes the word at a place. Others see it once the transaction has committed.
+    ///
+    /// # Errors
+    /// [`HeapError::Conflict`] after one; [`HeapError::OutOfBounds`] if `at` is null or not in the heap. A word of
+    /// the heap that belongs to no block yet is refused by the commit.
     #[inline]
     pub fn write(&mut self, at: HeapRef, value: u64) -> HeapResult<()> {
         let at = self.checked(at)?;
@@ -110,11 +125,17 @@ impl<'heap> Transaction<'heap> {
     }
 
     /// Writes words from a place on.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); some of the words may have been written.
     pub fn write_words(&mut self, from: HeapRef, words: &[u64]) -> HeapResult<()> {
         (0..).zip(words).try_for_each(|(offset, &word)| self.write(from.at(offset), word))
     }
 
     /// Writes a reference.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
     pub fn write_ref(&mut self, at: HeapRef, to: HeapRef) -> HeapResult<()> {
         self.write(at, to.to_word())
     }
@@ -123,6 +144,9 @@ impl<'heap> Transaction<'heap> {
     ///
     /// # Panics
     /// If there is no such root: see [`Heap::ROOTS`](crate::heap::Heap::ROOTS).
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
     pub fn root(&mut self, number: usize) -> HeapResult<HeapRef> {
         self.read_ref(root_at(number))
     }
@@ -131,11 +155,19 @@ impl<'heap> Transaction<'heap> {
     ///
     /// # Panics
     /// If there is no such root: see [`Heap::ROOTS`](crate::heap::Heap::ROOTS).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
     pub fn set_root(&mut self, number: usize, to: HeapRef) -> HeapResult<()> {
         self.write_ref(root_at(number), to)
     }
 
     /// Allocates a block of words, all zero. It is the heap's own again if the transaction does not commit.
+    ///
+    /// # Errors
+    /// - [`HeapError::OutOfSpace`] if there is no room for the block.
+    /// - [`HeapError::Conflict`] after a conflict.
+    /// - [`HeapError::Log`] if it had to wait until freed blocks are stable, and the log has failed.
     pub fn pmalloc(&mut self, words: u64) -> HeapResult<HeapRef> {
         let block = self.find_block(words)?;
         let sets = self.sets();
@@ -149,6 +181,10 @@ impl<'heap> Transaction<'heap> {
     }
 
     /// Frees a block, if the transaction commits. It is given out again when this is stable.
+    ///
+    /// # Errors
+    /// [`HeapError::NotABlock`] if no block in use begins at `at`; [`HeapError::Conflict`] and
+    /// [`HeapError::OutOfBounds`] as [`read`](Self::read).
     pub fn pfree(&mut self, at: HeapRef) -> HeapResult<()> {
         let wrong = HeapError::NotABlock { at: at.to_word() };
         if at.to_word() <= BLOCKS_START {
@@ -172,8 +208,13 @@ impl<'heap> Transaction<'heap> {
     /// - partition: this commit survives a crash, and so did all that it depends on, if they were partition commits of
     ///   the same thread, or stable. This is for the caller to see to.
     ///
-    /// With [`HeapError::Conflict`] or a full disk nothing has happened. With any other failure of the log the commit may
-    /// or may not survive, and the heap takes no more of them.
+    /// # Errors
+    /// - [`HeapError::Conflict`] if another transaction has committed what contradicts this one; nothing has
+    ///   happened.
+    /// - [`HeapError::OutOfBounds`] if it has written a word that belongs to no block; nothing has happened.
+    /// - [`HeapError::Log`] if the log fails. Where there was no space to reserve room for the commit, nothing has
+    ///   happened. After any other failure it is not known whether it survives a crash, and unless the disk was full
+    ///   the heap takes no more commits.
     pub fn commit(self, mode: CommitMode) -> HeapResult<Committed> {
         let shared = self.shared;
         let committed = self.commit_split_phase(mode)?;
@@ -183,6 +224,9 @@ impl<'heap> Transaction<'heap> {
 
     /// Commits in memory and returns at once; [`Heap::wait`](crate::heap::Heap::wait) or
     /// [`Heap::is_stable`](crate::heap::Heap::is_stable) is the other half of the commit.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit), but for failures to make the commit durable.
     pub fn commit_split_phase(mut self, mode: CommitMode) -> HeapResult<Committed> {
         self.try_commit(mode)
     }

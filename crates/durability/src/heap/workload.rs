@@ -20,15 +20,21 @@ pub use table::Table;
 pub use vacation::{Action, Vacation, VacationOptions};
 pub use words::Words;
 
+use crate::commit::CommitMode;
 use crate::heap::{Committed, Heap, HeapResult};
-use crate::log::CommitMode;
 
 /// A step that threads do to a heap again and again.
 pub trait Workload: Sync {
     /// Runs one transaction, without waiting for the disk.
+    ///
+    /// # Errors
+    /// As [`Heap::atomically_split_phase`]; conflicts are met by repetition.
     fn step(&self, heap: &Heap, random: &mut Random, mode: CommitMode) -> HeapResult<Committed>;
 
     /// Looks whether all is as the workload must have left it. Returns what is wrong, in words.
+    ///
+    /// # Errors
+    /// As [`Heap::atomically`]. That the result is wrong is the inner error.
     fn check(&self, heap: &Heap) -> HeapResult<Result<(), String>>;
 }
 

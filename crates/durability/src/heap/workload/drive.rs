@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::commit::CommitMode;
 use crate::heap::workload::{Random, Workload};
 use crate::heap::{Committed, Heap, HeapResult};
-use crate::log::CommitMode;
 
 /// How a thread commits, and when it waits for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,12 @@ pub struct Drive {
 }
 
 /// Runs a workload on `threads` threads for a while.
+///
+/// # Errors
+/// The first error of a thread: of a step of the workload, or of the wait for the disk.
+///
+/// # Panics
+/// If a thread of the workload panics.
 pub fn drive(
     heap: &Heap,
     workload: &dyn Workload,

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::commit::CommitMode;
 use crate::device::Device;
 use crate::heap::workload::{Pace, Table, Vacation, VacationOptions, Words, Workload, drive};
 use crate::heap::{Heap, HeapOptions, HeapResult};
-use crate::log::CommitMode;
 use crate::options::LogOptions;
 
 /// The measurements to take.
@@ -86,6 +86,13 @@ impl FigureOptions {
 
 /// Figure 4(a): transactional memory alone, with a log for each thread, and with one log for all, by the number of
 /// threads; commits are asynchronous. On random words, on the hash table and on vacation.
+///
+/// # Errors
+/// As [`Heap::open`], the workloads and [`drive`]; [`HeapError::Log`](crate::heap::HeapError::Log) if `make_device`
+/// fails.
+///
+/// # Panics
+/// If a workload has left a wrong result, or `options` ask for no rounds.
 pub fn durability_costs(
     options: &FigureOptions,
     make_device: &mut MakeDevice<'_>,
@@ -118,6 +125,13 @@ pub fn durability_costs(
 
 /// Figure 4(b): vacation with commits that are waited for each time an interval has passed, split-phase and with
 /// partition commits in addition; beside asynchronous commits, and beside synchronous ones.
+///
+/// # Errors
+/// As [`Heap::open`], the workload and [`drive`]; [`HeapError::Log`](crate::heap::HeapError::Log) if `make_device`
+/// fails.
+///
+/// # Panics
+/// If the workload has left a wrong result, or `options` ask for no rounds.
 pub fn commit_modes(
     options: &FigureOptions,
     make_device: &mut MakeDevice<'_>,

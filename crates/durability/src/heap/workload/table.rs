@@ -3,9 +3,9 @@
 //!
 //! The value of a key is the key turned round, so that an entry shows whether it is whole.
 
+use crate::commit::CommitMode;
 use crate::heap::workload::{Random, Workload};
 use crate::heap::{Committed, HashTable, Heap, HeapError, HeapResult};
-use crate::log::CommitMode;
 
 /// Entries that are put in by one transaction when the table is filled.
 const FILLED: u64 = 256;
@@ -19,6 +19,9 @@ pub struct Table {
 
 impl Table {
     /// A table for so many keys, every other one inserted.
+    ///
+    /// # Errors
+    /// [`HeapError::OutOfSpace`] if the heap is too small for it; [`HeapError::Log`] if the log fails.
     pub fn create(heap: &Heap, keys: u64) -> HeapResult<Table> {
         let table = heap.atomically(CommitMode::Async, |tx| HashTable::create(tx, keys))?;
         for start in (0..keys).step_by(2 * FILLED as usize) {

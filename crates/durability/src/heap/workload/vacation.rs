@@ -19,9 +19,9 @@
 mod agency;
 mod client;
 
+use crate::commit::CommitMode;
 use crate::heap::workload::{Random, Workload};
 use crate::heap::{Committed, Heap, HeapRef, HeapResult};
-use crate::log::CommitMode;
 use agency::Agency;
 
 /// The parameters of the benchmark.
@@ -68,6 +68,10 @@ pub struct Vacation {
 
 impl Vacation {
     /// Opens the agency: all tables filled, with `rows` rows each.
+    ///
+    /// # Errors
+    /// [`HeapError::OutOfSpace`](crate::heap::HeapError::OutOfSpace) if the heap is too small for it;
+    /// [`HeapError::Log`](crate::heap::HeapError::Log) if the log fails.
     pub fn create(heap: &Heap, options: VacationOptions) -> HeapResult<Vacation> {
         let agency = Agency::create(heap, options.rows)?;
         Ok(Vacation { agency, options })
@@ -96,6 +100,9 @@ impl Vacation {
     }
 
     /// Runs one transaction of a kind.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
     pub fn run(&self, heap: &Heap, random: &mut Random, action: Action, mode: CommitMode) -> HeapResult<Committed> {
         let numbers = (self.options.rows * self.options.queried_percent / 100).max(1);
         match action {

@@ -3,9 +3,9 @@
 //!
 //! A transaction moves an amount along its words, so that their sum never changes.
 
+use crate::commit::CommitMode;
 use crate::heap::workload::{Random, Workload};
 use crate::heap::{Committed, Heap, HeapError, HeapRef, HeapResult};
-use crate::log::CommitMode;
 
 /// Words of a transaction.
 const TOUCHED: usize = 6;
@@ -22,6 +22,9 @@ pub struct Words {
 
 impl Words {
     /// A block of so many words.
+    ///
+    /// # Errors
+    /// [`HeapError::OutOfSpace`] if the heap is too small for it; [`HeapError::Log`] if the log fails.
     pub fn create(heap: &Heap, words: u64) -> HeapResult<Words> {
         let block = heap.atomically(CommitMode::Async, |tx| tx.pmalloc(words))?;
         // The system gives memory when a page is touched, and that is not to be measured.

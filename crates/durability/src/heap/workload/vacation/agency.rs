@@ -9,9 +9,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::commit::CommitMode;
 use crate::heap::workload::Random;
 use crate::heap::{HashTable, Heap, HeapRef, HeapResult, Transaction};
-use crate::log::CommitMode;
 
 /// Kinds of things: cars, flights, rooms.
 pub(super) const KINDS: usize = 3;

@@ -2,9 +2,9 @@
 //! when it is begun again.
 
 use super::agency::{Agency, KINDS, price};
+use crate::commit::CommitMode;
 use crate::heap::workload::Random;
 use crate::heap::{Committed, Heap, HeapResult};
-use crate::log::CommitMode;
 
 /// Places that are added or taken away at once.
 const PLACES: u64 = 100;
