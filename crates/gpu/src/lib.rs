@@ -20,11 +20,11 @@ pub mod bench;
 pub mod bitwise;
 mod collected;
 pub mod contention;
-pub mod device;
+mod device;
 mod error;
 pub mod group;
 pub mod join;
 pub mod tree;
 
-pub use device::Device;
+pub use device::{Device, Properties};
 pub use error::GpuError;

@@ -28,7 +28,10 @@ pub const CHECKS: [(&str, Check); 8] = [
     ("roofs", check_roofs),
 ];
 
-/// Runs the checks for a seed that have a name beginning with `name`. The error says which check failed and how.
+/// Runs the checks for a seed that have a name beginning with `name`.
+///
+/// # Errors
+/// Which check failed and how: an answer differs from the twin's, or the device has failed.
 pub fn run(device: &Arc<Device>, name: &str, seed: u64) -> Result<(), String> {
     for (subject, check) in CHECKS.iter().filter(|(subject, _)| subject.starts_with(name)) {
         let mut random = Random::new(seed);

@@ -101,6 +101,12 @@ impl From<io::Error> for CommandError {
 }
 
 /// Measures the subjects, the roofs before whatever is held against them.
+///
+/// # Errors
+/// - [`CommandError::Device`] if there is no device where one is needed, it fails, or an answer differs from the
+///   CPU's.
+/// - [`CommandError::Emulated`] if times of the emulated device are asked for.
+/// - [`CommandError::Output`] if `out` does not take more; [`CommandError::File`] if the file cannot be written.
 pub fn measure(subjects: &[Subject], options: &Options, out: &mut dyn Write) -> Result<(), CommandError> {
     let asks_for = |subject| subjects.contains(&subject);
     let needs_device = subjects.iter().any(|subject| *subject != Subject::Contention);

@@ -2,13 +2,13 @@
 
 pub mod check;
 pub mod command;
-pub mod data;
-pub mod groupings;
-pub mod joins;
-pub mod optimizer;
-pub mod report;
-pub mod roofs;
-pub mod searches;
+pub(crate) mod data;
+mod groupings;
+mod joins;
+mod optimizer;
+mod report;
+mod roofs;
+mod searches;
 mod timing;
 
 /// How large the measured inputs are.

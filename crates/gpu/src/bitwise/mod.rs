@@ -60,6 +60,10 @@ pub struct Distributed {
 
 impl Distributed {
     /// Groups points; `x` and `y` are of one length, below 2^31.
+    ///
+    /// # Panics
+    /// If `x` and `y` differ in length, there are 2^31 points or more, or `split` asks for more than the 32 bits of a
+    /// coordinate.
     pub fn new(x: &[u32], y: &[u32], split: Split) -> Self {
         assert_eq!(x.len(), y.len(), "a point has two coordinates");
         assert!(x.len() < 1 << 31, "a point's number has 31 bits");

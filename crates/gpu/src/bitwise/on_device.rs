@@ -56,6 +56,10 @@ struct Batch {
 
 impl<'a> Resident<'a> {
     /// Brings the upper bits to the device.
+    ///
+    /// # Errors
+    /// [`GpuError::OutOfMemory`] if the device has no room for them; [`GpuError::Driver`] if a call of the driver
+    /// fails.
     pub fn new(device: &Arc<Device>, points: &'a Distributed) -> Result<Self, GpuError> {
         let chunks: Vec<[u32; 4]> =
             points.chunks.iter().map(|chunk| [chunk.prefix[0], chunk.prefix[1], chunk.first, chunk.count]).collect();
@@ -68,6 +72,10 @@ impl<'a> Resident<'a> {
     }
 
     /// Hits of all queries, in no order. `batch` queries are on the device at a time.
+    ///
+    /// # Errors
+    /// [`GpuError::OutOfMemory`] if the device has no room for a batch and its hits; [`GpuError::Driver`] if a call
+    /// of the driver or a kernel fails.
     pub fn scan(&self, queries: &[Query], batch: usize) -> Result<(Vec<u64>, Stages), GpuError> {
         let mut hits = Vec::new();
         let mut stages = Stages::default();

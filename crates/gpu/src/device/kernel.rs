@@ -104,7 +104,6 @@ pub struct Grid {
 pub struct Kernel {
     device: Arc<Device>,
     function: sys::CUfunction,
-    name: &'static str,
 }
 
 // SAFETY: the driver's functions on a kernel may be called from any thread.
@@ -119,12 +118,7 @@ impl Kernel {
         // SAFETY: the module is loaded.
         let function = unsafe { result::module::get_function(module.handle, symbol) }
             .map_err(GpuError::of("the search for a kernel"))?;
-        Ok(Self { device: Arc::clone(device), function, name })
-    }
-
-    /// Its name in the source.
-    pub fn name(&self) -> &'static str {
-        self.name
+        Ok(Self { device: Arc::clone(device), function })
     }
 
     /// Blocks that one multiprocessor keeps at a time.

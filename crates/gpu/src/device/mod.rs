@@ -64,7 +64,11 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 impl Device {
-    /// How many devices there are. The error says why there is none.
+    /// How many devices there are.
+    ///
+    /// # Errors
+    /// [`GpuError::NoDriver`] if no driver is installed; [`GpuError::OldDriver`] if it is too old for the kernels;
+    /// [`GpuError::Driver`] if it does not start.
     pub fn count() -> Result<usize, GpuError> {
         // SAFETY: opening the driver's library runs its initialisers only, which is what it is for.
         if !unsafe { sys::is_culib_present() } {
@@ -80,6 +84,9 @@ impl Device {
     }
 
     /// Opens a device.
+    ///
+    /// # Errors
+    /// [`GpuError::NoDevice`] if the driver knows no device with this number; otherwise as [`count`](Self::count).
     pub fn open(ordinal: usize) -> Result<Arc<Self>, GpuError> {
         let count = Self::count()?;
         if ordinal >= count {
@@ -101,20 +108,14 @@ impl Device {
         &self.properties
     }
 
-    /// Free and total device memory at this moment.
-    pub fn memory_bytes(&self) -> Result<(usize, usize), GpuError> {
-        self.bind()?;
-        result::mem_get_info().map_err(GpuError::of("the question for free memory"))
-    }
-
     /// Waits until everything that the device was given is done.
-    pub fn wait(&self) -> Result<(), GpuError> {
+    pub(crate) fn wait(&self) -> Result<(), GpuError> {
         self.bind()?;
         result::ctx::synchronize().map_err(GpuError::of("a kernel or a copy"))
     }
 
     /// A kernel by its name in `kernels/*.cu`.
-    pub fn kernel(self: &Arc<Self>, name: &'static str) -> Result<Kernel, GpuError> {
+    pub(crate) fn kernel(self: &Arc<Self>, name: &'static str) -> Result<Kernel, GpuError> {
         let at = kernel::binary_of(name);
         let module = self.modules[at].get_or_init(|| Module::load(self, &kernel::BINARIES[at]));
         let module = module.as_ref().map_err(Clone::clone)?;
@@ -122,7 +123,7 @@ impl Device {
     }
 
     /// Blocks of this kernel that fill the device once.
-    pub fn blocks_that_fit(&self, kernel: &Kernel, threads: u32, shared_bytes: usize) -> Result<u32, GpuError> {
+    pub(crate) fn blocks_that_fit(&self, kernel: &Kernel, threads: u32, shared_bytes: usize) -> Result<u32, GpuError> {
         let each = kernel.blocks_on_multiprocessor(threads, shared_bytes)?;
         Ok(each.max(1) * self.properties.multiprocessors)
     }

@@ -8,7 +8,8 @@
 mod on_device;
 pub mod twin;
 
-pub use on_device::{Launched, aggregate, aggregate_from, look_up, look_up_from};
+pub(crate) use on_device::{Launched, aggregate_from, look_up_from};
+pub use on_device::{aggregate, look_up};
 
 use crate::device::Properties;
 

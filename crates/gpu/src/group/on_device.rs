@@ -19,6 +19,12 @@ pub struct Launched<T> {
 }
 
 /// Groups and counts rows of a column, copied to the device first.
+///
+/// # Errors
+/// - [`GpuError::Unsuitable`] if a code is too high, there is not one value for each code, or a block has too little
+///   shared memory for the arrangement.
+/// - [`GpuError::OutOfMemory`] if the device has no room for the column; [`GpuError::Driver`] if a call of the driver
+///   or a kernel fails.
 pub fn aggregate(device: &Arc<Device>, column: &Column<'_>, arrangement: Arrangement) -> Result<Aggregates, GpuError> {
     let places = column.place_count();
     if let Some(code) = column.codes.iter().find(|code| **code >= places) {
@@ -100,6 +106,12 @@ pub unsafe fn aggregate_from(
 }
 
 /// `SELECT SUM(D.B) FROM F, D WHERE F.A = D.A`: adds up the dimension's value for each code.
+///
+/// # Errors
+/// - [`GpuError::Unsuitable`] if a code is too high, there is not one value for each group, or a block has too little
+///   shared memory for all places.
+/// - [`GpuError::OutOfMemory`] if the device has no room for the column; [`GpuError::Driver`] if a call of the driver
+///   or a kernel fails.
 pub fn look_up(device: &Arc<Device>, column: &Column<'_>, dimension: &[u32]) -> Result<u64, GpuError> {
     let places = column.place_count();
     if let Some(code) = column.codes.iter().find(|code| **code >= places) {

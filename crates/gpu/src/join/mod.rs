@@ -12,7 +12,7 @@ mod table;
 pub mod twin;
 
 pub use on_device::{Groups, Outcome, Times, join, join_grouped};
-pub use table::{Form, Input, Results, Table};
+pub(crate) use table::{Form, Input, Results, Table};
 
 /// Bits of validity as Arrow keeps them: a bit a row, lowest first; `first_bit` is that of the first row.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +58,9 @@ impl Keys<'_> {
     }
 
     /// The key and the number of a valid row.
+    ///
+    /// # Panics
+    /// If there is no row `at`.
     pub fn row(&self, at: usize) -> Option<(u64, u32)> {
         let number = || u32::try_from(at).expect("at most 2^32 rows");
         match self {
@@ -69,7 +72,7 @@ impl Keys<'_> {
     }
 
     /// How a kernel reads them.
-    pub fn form(&self) -> Form {
+    pub(crate) fn form(&self) -> Form {
         match self {
             Self::Tuples(_) => Form::Tuples,
             Self::Column32(..) => Form::Column32,

@@ -56,6 +56,12 @@ pub struct Groups<'a> {
 }
 
 /// Joins on a device.
+///
+/// # Errors
+/// - [`GpuError::Unsuitable`] if there are too many rows, fewer bits of validity than rows, keys of two widths, too
+///   many equal keys in the build table, or the settings ask for threads or shared memory that a block cannot have.
+/// - [`GpuError::OutOfMemory`] if there is no room for inputs, table or results; [`GpuError::Driver`] if a call of
+///   the driver or a kernel fails.
 pub fn join(
     device: &Arc<Device>,
     build: &Keys<'_>,
@@ -79,7 +85,8 @@ pub fn join(
             unsafe { table.probe(stream, input, results, settings.append) }
         })?;
         times.probe_ms += finish(&streams, &start)?;
-        let count = usize::try_from(counter.read()?[0]).expect("results that fit into memory");
+        let found = counter.read()?[0];
+        let count = usize::try_from(found).map_err(|_| GpuError::Unsuitable(format!("{found} results")))?;
         if count <= pairs.len() {
             return Ok(Outcome { pairs, count, times });
         }
@@ -90,6 +97,10 @@ pub fn join(
 }
 
 /// Joins on a device and adds up what matches: counts and sums a group. Sums wrap around.
+///
+/// # Errors
+/// As [`join`]; [`GpuError::Unsuitable`], too, if the keys are tuples, there are no groups, a code is too high, or
+/// there is not one code or value for each row.
 pub fn join_grouped(
     device: &Arc<Device>,
     build: &Keys<'_>,

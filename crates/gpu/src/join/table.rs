@@ -41,14 +41,6 @@ pub enum Form {
 }
 
 impl Form {
-    /// Bytes of one row.
-    pub fn row_bytes(self) -> usize {
-        match self {
-            Self::Tuples | Self::Column64 => 8,
-            Self::Column32 => 4,
-        }
-    }
-
     fn slot_words(self) -> usize {
         match self {
             Self::Tuples | Self::Column32 => 1,
@@ -188,11 +180,6 @@ impl Table {
             far.fill_bytes(stream, 0xff)?;
         }
         self.failed.fill(stream, 0)
-    }
-
-    /// Slots, and how many of them are in device memory.
-    pub fn slots(&self) -> (usize, usize) {
-        (self.slots, self.near_slots)
     }
 
     /// Inserts rows, once `stream` comes to it. [`Self::check`] says later whether all found a slot.

@@ -18,7 +18,11 @@ pub struct Resident<K: Key> {
 }
 
 impl<K: Key> Resident<K> {
-    /// Brings a tree to the device; refused if it names what is not there.
+    /// Brings a tree to the device.
+    ///
+    /// # Errors
+    /// [`GpuError::Unsuitable`] with the [`fault`](Levels::fault) of the tree; [`GpuError::OutOfMemory`] if the
+    /// device has no room for it; [`GpuError::Driver`] if a call of the driver fails.
     pub fn new(device: &Arc<Device>, tree: &Levels<'_, K>) -> Result<Self, GpuError> {
         if let Some(fault) = tree.fault() {
             return Err(GpuError::Unsuitable(fault));
@@ -33,6 +37,10 @@ impl<K: Key> Resident<K> {
     }
 
     /// Answers of all queries, in no order, and the milliseconds of the kernels.
+    ///
+    /// # Errors
+    /// [`GpuError::Unsuitable`] if there are 2^32 queries or more; [`GpuError::OutOfMemory`] if the device has no
+    /// room for the queues of a level; [`GpuError::Driver`] if a call of the driver or a kernel fails.
     pub fn scan(&self, queries: &[K]) -> Result<(Vec<u64>, f64), GpuError> {
         if u32::try_from(queries.len()).is_err() {
             return Err(GpuError::Unsuitable(format!("{} queries at a time", queries.len())));
