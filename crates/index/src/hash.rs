@@ -56,9 +56,12 @@ impl<K: Hash + Eq + Clone> HashIndex<K> {
         let _ = self.insert_unique(key, rid, |_| Holder::Past);
     }
 
-    /// Adds an entry unless a record that has the key already is there; returns that record then. `holder` is asked
+    /// Adds an entry unless a record that has the key already is there. `holder` is asked
     /// about the other records of the key's list, newest first, and must not use the index; of two callers with one
     /// key, one sees the other's entry.
+    ///
+    /// # Errors
+    /// The record that has the key already, for which `holder` has said [`Holder::Present`]; nothing was added.
     pub fn insert_unique(&self, key: K, rid: Rid, mut holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
         match self.map.entry_sync(key) {
             Entry::Vacant(entry) => drop(entry.insert_entry(Rids::from_slice(&[rid]))),

@@ -65,6 +65,9 @@ impl KissIndex {
     ///
     /// # Panics
     /// As [`KissIndex::insert`].
+    ///
+    /// # Errors
+    /// The record that has the key already, for which `holder` has said [`Holder::Present`]; nothing was added.
     pub fn insert_unique(&self, key: u64, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
         debug_assert!(!rid.is_tail());
         self.latched(key, |guard| {

@@ -182,9 +182,12 @@ impl<const WORDS: usize> WordIndex<WORDS> {
         let _ = self.insert_unique(key, rid, |_| Holder::Past);
     }
 
-    /// Adds an entry unless a record that has the key already is there; returns that record then. `holder` is asked
+    /// Adds an entry unless a record that has the key already is there. `holder` is asked
     /// about the other records that had the key, newest first, and must not use the index; of two callers with one
     /// key, one sees the other's entry. Records entered before one that is [`Holder::Former`] are not asked about.
+    ///
+    /// # Errors
+    /// The record that has the key already, for which `holder` has said [`Holder::Present`]; nothing was added.
     pub fn insert_unique(&self, key: &[u64; WORDS], rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
         debug_assert!(!rid.is_tail());
         let (guard, hash, backoff) = (&sync::pin(), self.hash(key), Backoff::new());

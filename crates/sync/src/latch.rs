@@ -162,6 +162,9 @@ impl<'a> Reading<'a> {
 
     /// Whether everything read so far belongs together; to be called before a pointer or a position among it is
     /// followed.
+    ///
+    /// # Errors
+    /// [`Restart`] if a writer has the latch, or had it since this read began: what was read may not belong together.
     #[inline]
     pub fn check(&self) -> Result<(), Restart> {
         match self.watched {

@@ -146,6 +146,9 @@ impl TransactionTable {
 
     /// Waits until every transaction that this one depends on is decided, before the last step of a commit. Costs a load
     /// of its own line if there is none.
+    ///
+    /// # Errors
+    /// [`Doomed`] if one of them has rolled back: this transaction must roll back, too.
     pub fn await_dependencies(&self, handle: &Handle) -> Result<(), Doomed> {
         let slot = &self.slots[handle.slot];
         let outcome = match slot.dependencies.outcome(handle.id) {

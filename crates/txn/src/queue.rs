@@ -82,6 +82,9 @@ impl Place<'_> {
     /// Waits until it is this transaction's turn and `owner` has ended or `row` is not held by it any more, as
     /// [`TransactionTable::wait_for`] does. The caller looks at the row again; if another transaction holds it then, it
     /// waits for that, and keeps its place.
+    ///
+    /// # Errors
+    /// As [`TransactionTable::wait_for`]; the place in the queue is kept.
     pub fn wait(
         &mut self,
         owner: TxnId,

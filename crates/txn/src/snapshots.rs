@@ -26,6 +26,9 @@ impl TransactionTable {
     }
 
     /// Starts a transaction and takes the snapshot that it reads: every commit so far.
+    ///
+    /// # Errors
+    /// [`TooManyTransactions`] if as many transactions run as the table has slots.
     pub fn begin(&self) -> Result<(Handle, Timestamp), TooManyTransactions> {
         let now = self.now();
         let handle = self.claim_slot(now)?;
@@ -35,6 +38,9 @@ impl TransactionTable {
 
     /// Starts a transaction that reads the snapshot at `at`. The caller still has to find out whether what that snapshot
     /// sees has been given up; from here on it will not be.
+    ///
+    /// # Errors
+    /// [`TooManyTransactions`] if as many transactions run as the table has slots.
     pub fn begin_at(&self, at: Timestamp) -> Result<Handle, TooManyTransactions> {
         let handle = self.claim_slot(self.now())?;
         self.announce(&handle, at);
@@ -42,6 +48,9 @@ impl TransactionTable {
     }
 
     /// Starts a transaction that has no snapshot until [`renew_snapshot`](Self::renew_snapshot).
+    ///
+    /// # Errors
+    /// [`TooManyTransactions`] if as many transactions run as the table has slots.
     pub fn begin_without_snapshot(&self) -> Result<Handle, TooManyTransactions> {
         self.claim_slot(self.now())
     }

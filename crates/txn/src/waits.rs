@@ -107,6 +107,11 @@ impl TransactionTable {
     /// `is_held` looks at the row itself: an owner that goes back to a savepoint gives rows up, calls
     /// [`wake_waiters`](Self::wake_waiters) and goes on. A row that many want is better waited for in its
     /// [`queue`](Self::queue).
+    ///
+    /// # Errors
+    /// - [`WaitError::Deadlock`] if transactions wait for each other in a circle, and this one is to roll back.
+    /// - [`WaitError::TimedOut`] once `deadline` has passed.
+    /// - [`WaitError::Interrupted`] after [`interrupt`](Self::interrupt).
     pub fn wait_for(
         &self,
         waiter: &Handle,

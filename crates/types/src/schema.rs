@@ -87,6 +87,10 @@ impl std::error::Error for SchemaError {}
 impl Schema {
     /// Builds a schema of these columns. `primary_key` names the key columns in order (empty: no primary key); they
     /// become NOT NULL.
+    ///
+    /// # Errors
+    /// The first of [`SchemaError`] that applies: no columns or more than [`COLUMNS_MAX`], a name twice, a decimal
+    /// out of range, or a key of columns that are not there, come twice or have a type that no key may have.
     pub fn new(mut columns: Vec<Column>, primary_key: &[&str]) -> Result<Schema, SchemaError> {
         if columns.is_empty() {
             return Err(SchemaError::NoColumns);

@@ -97,9 +97,12 @@ pub trait Key: 'static {
     /// Writes what the keys of a node share.
     fn store_shared(words: Slot<'_>, shared: &Self::Shared);
 
-    /// Prepares a search. The error is how all keys of the node compare to this one, if that can be told already.
+    /// Prepares a search.
     ///
     /// (The bound says nothing; implementations without it are not taken for the same signature.)
+    ///
+    /// # Errors
+    /// How all keys of the node compare to this one, if that can be told already.
     fn probe<'k>(shared: &Self::Shared, key: Self::Ref<'k>) -> Result<Self::Probe<'k>, Ordering>
     where
         'k: 'k;
@@ -110,6 +113,9 @@ pub trait Key: 'static {
     ///
     /// `check` succeeds only if what was read of the slot before was its content at one moment, since when the
     /// caller has been pinned and the memory that the slot leads to was freed only by a deferred call.
+    ///
+    /// # Errors
+    /// What `check` fails with: the slot may have changed meanwhile.
     unsafe fn compare(
         slot: Slot<'_>,
         probe: &Self::Probe<'_>,
@@ -121,6 +127,9 @@ pub trait Key: 'static {
     /// # Safety
     ///
     /// As for [`Key::compare`]. Without an error from `check` afterwards the copy may be of parts of several keys.
+    ///
+    /// # Errors
+    /// What `check` fails with: the slot may have changed meanwhile.
     unsafe fn load(
         shared: &Self::Shared,
         slot: Slot<'_>,
@@ -151,6 +160,9 @@ pub trait Key: 'static {
     /// # Safety
     ///
     /// As for [`Key::compare`].
+    ///
+    /// # Errors
+    /// What `check` fails with: the slot may have changed meanwhile.
     unsafe fn bytes_outside(slot: Slot<'_>, check: impl Fn() -> Result<(), Restart>) -> Result<usize, Restart>;
 }
 

@@ -40,12 +40,21 @@ pub unsafe trait Latching: Default + Send + Sync + 'static {
     fn enter(node: &Self::Node) -> Self::Seen;
 
     /// Whether all that was read of a node since it was entered belongs together.
+    ///
+    /// # Errors
+    /// [`Restart`] if a writer has the node, or had it since it was entered.
     fn check(section: Self::Section<'_>, node: &Self::Node, seen: Self::Seen) -> Result<(), Restart>;
 
     /// Gives a writer that has entered a node the right to change it.
+    ///
+    /// # Errors
+    /// [`Restart`] if another writer has the node, or had it since it was entered.
     fn upgrade(node: &Self::Node, seen: Self::Seen) -> Result<(), Restart>;
 
     /// Gives a writer the right to change a node, without waiting.
+    ///
+    /// # Errors
+    /// [`Restart`] if another writer has the node.
     fn acquire(node: &Self::Node) -> Result<(), Restart>;
 
     /// Ends a writer's right to change a node.

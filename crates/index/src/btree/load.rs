@@ -39,6 +39,9 @@ struct Loader<K: Key, V: Value, L: Latching> {
 
 impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
     /// Builds a tree of entries in ascending key order. Nodes are filled to about `fill_percent` (50 to 100).
+    ///
+    /// # Errors
+    /// [`LoadError`] with the place of the first entry whose key is not above the key before it.
     pub fn from_sorted(
         entries: impl IntoIterator<Item = (K::Owned, V)>,
         fill_percent: usize,

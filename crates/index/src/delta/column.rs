@@ -37,6 +37,9 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaColumn<V, L> {
     }
 
     /// Appends a row, and returns its number. None when the column has [`DeltaColumn::ROWS_MAX`] rows.
+    ///
+    /// # Errors
+    /// As [`DeltaIndex::encode`]; no row was appended.
     pub fn append(&self, value: V::Borrowed<'_>) -> Result<Option<u32>, DictionaryError> {
         let id = self.index.encode(value)?;
         let next = |count: u64| (count < Self::ROWS_MAX).then_some(count + 1);

@@ -159,6 +159,9 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
     }
 
     /// The id of a value, which is entered if it is new.
+    ///
+    /// # Errors
+    /// As [`enter_unseen`](Self::enter_unseen); none for a value that is there.
     pub fn encode(&self, value: V::Borrowed<'_>) -> Result<ValueId, DictionaryError> {
         match self.lookup(value) {
             Some(id) => Ok(id),
@@ -169,6 +172,10 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
     /// The id of a value that is most likely new, which is entered if it is: the value is not looked up before the
     /// latch is acquired to enter it. Tells as well whether this call has entered it; of several calls with one new
     /// value, one has.
+    ///
+    /// # Errors
+    /// [`DictionaryError::TooLong`] if the value has 2^32 - 1 bytes or more; [`DictionaryError::Full`] if all ids are
+    /// taken.
     pub fn enter_unseen(&self, value: V::Borrowed<'_>) -> Result<(ValueId, bool), DictionaryError> {
         let size_bytes = V::pool_bytes(value);
         if size_bytes >= u32::MAX as usize {

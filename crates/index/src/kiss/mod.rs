@@ -129,6 +129,9 @@ pub struct KissTree<V, S: Slot = Compact> {
 impl<V: Word> KissTree<V> {
     /// Creates an empty tree with the keys below 2^32 as its home. Reserves 257 MiB of address space and takes no
     /// memory.
+    ///
+    /// # Errors
+    /// [`AddressSpaceError`] if the system refuses the address space.
     pub fn new() -> Result<Self, AddressSpaceError> {
         Self::with_options(KissOptions::default())
     }
@@ -136,6 +139,9 @@ impl<V: Word> KissTree<V> {
 
 impl<V: Word, S: Slot> KissTree<V, S> {
     /// An empty tree with options.
+    ///
+    /// # Errors
+    /// [`AddressSpaceError`] if the system refuses the address space.
     pub fn with_options(options: KissOptions) -> Result<Self, AddressSpaceError> {
         let (arena, level_two) = (Arena::new(options.pages)?, LevelTwo::new(options)?);
         let shared = Arc::new(Shared { arena, level_two, trie: Trie::new() });
@@ -171,24 +177,36 @@ impl<V: Word, S: Slot> KissTree<V, S> {
     }
 
     /// Gives a key a value unless it has one, and returns the one that it has.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
     pub fn insert(&self, key: u64, value: V) -> Result<Option<V>, AddressSpaceError> {
         self.change(key, |found| if found.is_some() { Change::Keep } else { Change::Set(value) })
     }
 
     /// Gives a key a value, and returns the one that it had.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
     pub fn upsert(&self, key: u64, value: V) -> Result<Option<V>, AddressSpaceError> {
         self.change(key, |_| Change::Set(value))
     }
 
     /// Removes a key, and returns the value that it had. The neighbours that stay need a smaller node, so this can fail
     /// like an insert.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
     pub fn remove(&self, key: u64) -> Result<Option<V>, AddressSpaceError> {
         self.change(key, |_| Change::Remove)
     }
 
     /// Changes the entry of a key in one step: `decide` sees its value and says what to do. Returns the value before.
     /// `decide` may be asked again, when another thread has changed a neighbour meanwhile; its last answer counts.
-    /// After an error nothing has changed.
+    ///
+    /// # Errors
+    /// [`AddressSpaceError`] if the system refuses address space for a node, or all blocks of its size are in use.
+    /// Nothing has changed then.
     pub fn change(
         &self,
         key: u64,
@@ -205,7 +223,10 @@ impl<V: Word, S: Slot> KissTree<V, S> {
 
     /// Inserts many entries, replacing the values of keys that are there. Neighbours that follow one another in key
     /// order share one copy of their node, so sorted entries are loaded many times faster. Others may read and write
-    /// meanwhile. An error leaves a prefix of the entries loaded.
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`AddressSpaceError`] as [`change`](Self::change). A prefix of the entries has been loaded then.
     pub fn load(&self, entries: impl IntoIterator<Item = (u64, V)>) -> Result<(), AddressSpaceError> {
         let (mut base, mut bitmap, mut values) = (0, 0u64, Vec::with_capacity(FANOUT));
         for (key, value) in entries {

@@ -88,6 +88,9 @@ impl Figure {
 }
 
 /// The median of at least one value; the upper one of two.
+///
+/// # Panics
+/// If there are no values.
 pub fn median(values: &[f64]) -> f64 {
     assert!(!values.is_empty(), "a figure has at least one run");
     let mut sorted = values.to_vec();

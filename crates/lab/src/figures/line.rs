@@ -30,6 +30,9 @@ pub struct Line<'a> {
 
 impl Line<'_> {
     /// Writes the line.
+    ///
+    /// # Errors
+    /// If `out` does not take the line.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", serde_json::to_string(self)?)
     }

@@ -27,6 +27,9 @@ impl<'w> Report<'w> {
     }
 
     /// Adds a figure.
+    ///
+    /// # Errors
+    /// If the output does not take the figure. As a table nothing is written yet.
     pub fn push(&mut self, figure: Figure) -> io::Result<()> {
         if self.is_json {
             write_json(self.out, self.bench, &figure)?;
@@ -37,6 +40,9 @@ impl<'w> Report<'w> {
     }
 
     /// Writes what is held back.
+    ///
+    /// # Errors
+    /// If the output does not take what is left.
     pub fn finish(self, title: &str) -> io::Result<()> {
         if !self.is_json {
             writeln!(self.out, "{title}")?;

@@ -12,6 +12,9 @@ pub type Measured = Vec<Vec<Vec<f64>>>;
 
 /// Has participants measure something in turns: `measure` receives the participant and the number of the run, from
 /// 1.
+///
+/// # Errors
+/// The first error of `measure`; no further turn is taken then.
 pub fn in_turns<E>(
     progress: &dyn Progress,
     runs: u32,

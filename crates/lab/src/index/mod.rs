@@ -34,6 +34,10 @@ use crate::{LabError, Progress};
 
 /// Runs the benchmark and writes its report to `out`. `itself` are the words of the command line before its arguments, the
 /// program first: memory is measured in a process of its own. Without them there are no figures of memory.
+///
+/// # Errors
+/// [`LabError::Output`] if `out` does not take more; [`LabError::Failed`] if a contestant reads a wrong sum, gets no
+/// address space, or its memory cannot be measured.
 pub fn bench(
     args: &IndexArgs,
     itself: Option<&[OsString]>,

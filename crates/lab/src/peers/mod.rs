@@ -232,6 +232,9 @@ impl Peer {
     }
 
     /// An empty one for so many keys.
+    ///
+    /// # Errors
+    /// [`LabError::Failed`] if a KISS-Tree gets no address space.
     pub fn make(self, order: Order, count: u32) -> Result<Box<dyn Contestant>, LabError> {
         Ok(match self {
             Peer::Kiss => kiss::as_published()?,

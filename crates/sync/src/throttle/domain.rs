@@ -65,6 +65,9 @@ pub struct ThrottleDomain {
 
 impl ThrottleDomain {
     /// A domain with its own clock and sockets.
+    ///
+    /// # Panics
+    /// If one of the settings is 0 that counts or measures, or there are 65,535 sockets or more.
     pub fn new(
         settings: ThrottleSettings,
         topology: impl Topology + 'static,

@@ -143,12 +143,18 @@ pub struct VirtualTopology {
 
 impl VirtualTopology {
     /// So many sockets; threads begin on socket 0.
+    ///
+    /// # Panics
+    /// If there are to be no sockets.
     pub fn new(socket_count: usize) -> Self {
         assert!(socket_count > 0, "a machine has at least one socket");
         VirtualTopology { socket_count }
     }
 
     /// Moves the calling thread to a socket.
+    ///
+    /// # Panics
+    /// If there is no such socket.
     pub fn move_to(&self, socket: usize) {
         assert!(socket < self.socket_count, "socket {socket} of {}", self.socket_count);
         VIRTUAL_SOCKET.set(socket);
