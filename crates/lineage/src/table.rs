@@ -2,6 +2,8 @@
 //!
 //! New records go to open insert ranges, one for each worker thread (section 2.1 and the report it points to: insert
 //! ranges with pre-allocated base Rids), so that inserters do not meet. A range that is full is never opened again.
+mod changes;
+
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -10,7 +12,7 @@ use sync::blocking::Mutex;
 use sync::{CachePadded, Directory, Guard};
 use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
 
-use crate::encoding::{Encoding, Test};
+use crate::encoding::Encoding;
 use crate::memory::budget::{MemoryBudget, MemoryUse, Meter};
 use crate::memory::source::PageError;
 use crate::merge::pages::MergeReport;
@@ -22,11 +24,9 @@ use crate::record::range::{FEW_COLUMNS, Range};
 use crate::record::view::{Outcomes, View};
 use crate::record::write::{Appended, Change, WriteError, Writer};
 use crate::scan::aggregate::Totals;
-use crate::scan::past::Changed;
 use crate::scan::request::Projection;
 use crate::scan::request::Request;
 use crate::scan::statistics::{Collected, TableStatistics};
-use crate::scan::validation::Validation;
 use crate::value::cell::{Cell, value_of_cell};
 use crate::value::kept::{Horizon, Kept, KeptFrom};
 
@@ -35,7 +35,7 @@ use crate::value::kept::{Horizon, Kept, KeptFrom};
 pub struct TableStats {
     /// base records with their tombstones and deleted records, an upper bound of the rows
     pub records: u64,
-    /// update ranges
+    /// ranges
     pub ranges: u64,
     /// merges that ran to their end
     pub merges: u64,
@@ -62,6 +62,10 @@ pub struct Table {
 
 impl Table {
     /// Creates an empty table that counts its memory towards `budget`.
+    ///
+    /// # Panics
+    /// If `options` name a range that is not a power of two up to 2^16, or an update range that is not a power of two
+    /// from a sixteenth of a range to a whole one.
     pub fn new(schema: Schema, options: TableOptions, budget: Arc<MemoryBudget>) -> Table {
         let (range, update_range) = (options.range_records, options.update_range_records);
         assert!(range.is_power_of_two() && range <= 1 << 16, "range of 2^16 at most");
@@ -84,7 +88,7 @@ impl Table {
         &self.schema
     }
 
-    /// How many records an update range has room for.
+    /// How many records a range has room for.
     pub fn range_records(&self) -> usize {
         self.options.range_records
     }
@@ -100,6 +104,9 @@ impl Table {
     }
 
     /// When a base record was inserted; `None` if its transaction has not committed, or not stamped it.
+    ///
+    /// # Errors
+    /// [`PageError`] if the evicted page of Start Times cannot be read back.
     pub fn inserted_at(&self, rid: Rid) -> Result<Option<Timestamp>, PageError> {
         let guard = sync::pin();
         self.range(rid.range()).pages.load(&guard).meta.inserted_at(&guard, rid.slot())
@@ -182,6 +189,13 @@ impl Table {
     }
 
     /// Appends a version to a record. `start` is the Start Time word as in [`Table::insert`].
+    ///
+    /// # Errors
+    /// - [`WriteError::NotVisible`] if the view sees no such record.
+    /// - [`WriteError::Locked`] if another transaction that has not ended has written the newest version, or holds
+    ///   the record.
+    /// - [`WriteError::Changed`] if the newest version was committed after the snapshot of the view.
+    /// - [`WriteError::Page`] if an evicted page that it takes cannot be read back.
     pub fn append<O: Outcomes>(
         &self,
         view: View<'_, O>,
@@ -192,10 +206,13 @@ impl Table {
         self.range(rid.range()).append(&sync::pin(), view, start, rid.slot(), change)
     }
 
-    /// Makes a record the transaction's own as an update would, and changes nothing: until the transaction ends, nobody
-    /// else appends a version. Fails where [`Table::append`] would. `None` if it holds as much of the record already. Otherwise
+    /// Makes a record the transaction's own as an update would, and changes nothing: until the transaction ends, no
+    /// other one appends a version. `None` if it holds as much of the record already. Otherwise
     /// its transaction stamps what was appended, whichever way it ends, and sooner if it rolls
     /// back to a savepoint before; whatever the stamp, the lock becomes a tombstone.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
     pub fn lock<O: Outcomes>(
         &self,
         view: View<'_, O>,
@@ -207,11 +224,17 @@ impl Table {
     }
 
     /// How much of a record a transaction holds that [`Table::newest_writer`] has named.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back.
     pub fn hold<O: Outcomes>(&self, view: View<'_, O>, rid: Rid, owner: TxnId) -> Result<Hold, PageError> {
         self.range(rid.range()).hold(&sync::pin(), view, rid.slot(), owner)
     }
 
     /// Finds the transaction that wrote the newest version of a record, or has locked it.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back.
     pub fn newest_writer<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Result<Writer, PageError> {
         self.range(rid.range()).newest_writer(&sync::pin(), view, rid.slot())
     }
@@ -225,6 +248,9 @@ impl Table {
     /// locker is, its registration came before it released the latch, the writer acquired the latch after that, and
     /// looks later still, so it finds the registration. (Without the latch each could read before the other's store
     /// is visible.)
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back.
     pub fn newest_writer_latched<O: Outcomes>(&self, view: View<'_, O>, rid: Rid) -> Result<Writer, PageError> {
         self.range(rid.range()).newest_writer_latched(&sync::pin(), view, rid.slot())
     }
@@ -241,6 +267,9 @@ impl Table {
     }
 
     /// Passes the values of `columns` of the version that `view` sees to `take`, `None` where it sees no record.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back.
     pub fn read<O: Outcomes, R>(
         &self,
         view: View<'_, O>,
@@ -252,6 +281,9 @@ impl Table {
     }
 
     /// Reads the version that `view` sees, for callers that have pinned the epoch; see [`Table::read`].
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
     #[inline]
     pub fn read_pinned<O: Outcomes, R>(
         &self,
@@ -298,6 +330,9 @@ impl Table {
     }
 
     /// Reads the version that `view` sees as owned values.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
     pub fn read_values<O: Outcomes>(
         &self,
         view: View<'_, O>,
@@ -311,6 +346,9 @@ impl Table {
     }
 
     /// The rows of range `index` that `view` sees.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back.
     pub fn scan_range<O: Outcomes>(
         &self,
         index: usize,
@@ -321,6 +359,9 @@ impl Table {
     }
 
     /// Scans range `index` with pages that were read ahead for it.
+    ///
+    /// # Errors
+    /// As [`scan_range`](Self::scan_range).
     pub fn scan_range_after<O: Outcomes>(
         &self,
         index: usize,
@@ -343,6 +384,9 @@ impl Table {
     }
 
     /// Aggregates of the requested columns over the rows of range `index` that `view` sees.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back.
     pub fn aggregate_range<O: Outcomes>(
         &self,
         index: usize,
@@ -354,6 +398,9 @@ impl Table {
 
     /// How many rows of range `index` `view` sees, and how many values they have in some columns, and the sums of these. Extremes
     /// are not told. The next call pays for what has been written since; see the `running` module.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back.
     pub fn sum_range<O: Outcomes>(
         &self,
         index: usize,
@@ -494,69 +541,6 @@ impl Table {
     pub fn encodings(&self, column: usize) -> Vec<Option<Encoding>> {
         let guard = sync::pin();
         (0..self.range_count()).map(|index| self.range(index).encoding(&guard, column)).collect()
-    }
-
-    /// When the versions of a record were committed, oldest first, up to `to`; complete from the horizon on, which
-    /// [`Table::keep_from`] can stop.
-    pub fn version_times<O: Outcomes>(
-        &self,
-        rid: Rid,
-        to: Timestamp,
-        outcomes: &O,
-    ) -> Result<Vec<Timestamp>, PageError> {
-        self.range(rid.range()).version_times(&sync::pin(), rid.slot(), to, outcomes)
-    }
-
-    /// Which records of a range were inserted, updated or deleted by commits after `from` and not after `to`; ordered by
-    /// commit, then by slot. Complete from the horizon on, which [`Table::keep_from`] can stop.
-    pub fn changed<O: Outcomes>(
-        &self,
-        index: usize,
-        from: Timestamp,
-        to: Timestamp,
-        outcomes: &O,
-    ) -> Result<Vec<Changed>, PageError> {
-        self.range(index).changed(index, from, to, outcomes)
-    }
-
-    /// Passes on what those records of a range that are wanted were at each moment between `from` and `to`, both included, at which
-    /// one changed: record by record, from the newest moment back, `None` where there was no record. Complete from the horizon on,
-    /// which [`Table::keep_from`] can stop.
-    pub fn for_each_moment<O: Outcomes>(
-        &self,
-        index: usize,
-        columns: &[usize],
-        between: (Timestamp, Timestamp),
-        outcomes: &O,
-        is_wanted: impl Fn(Rid) -> bool,
-        visit: impl FnMut(Changed, Option<&[Cell<'_>]>),
-    ) -> Result<(), PageError> {
-        self.range(index).for_each_moment(index, columns, between, outcomes, is_wanted, visit)
-    }
-
-    /// Whether another transaction than the one that asks has changed (inserted, updated, deleted) a record by a commit
-    /// after `asked.from` and not after `asked.to`. See the `validation` module.
-    pub fn changed_between<O: Outcomes>(&self, rid: Rid, asked: Validation<'_, O>) -> Result<bool, PageError> {
-        self.range(rid.range()).changed_between(&sync::pin(), rid.slot(), asked)
-    }
-
-    /// When the version of a record was committed that others than the asking transaction had made at `asked.to`;
-    /// no later than `asked.from` if that is not known any more.
-    pub fn newest_change<O: Outcomes>(&self, rid: Rid, asked: Validation<'_, O>) -> Result<Timestamp, PageError> {
-        self.range(rid.range()).newest_change(&sync::pin(), rid.slot(), asked)
-    }
-
-    /// Whether such a commit has changed a record of range `index` that passed all of `tests` at `asked.from` or does so at
-    /// `asked.to`; no tests are passed by every record. With `columns`, only if its two images differ in these or in the
-    /// columns of the tests.
-    pub fn range_changed_between<O: Outcomes>(
-        &self,
-        index: usize,
-        asked: Validation<'_, O>,
-        tests: &[(usize, Test)],
-        columns: Option<&[usize]>,
-    ) -> Result<bool, PageError> {
-        self.range(index).range_changed_between(asked, tests, columns)
     }
 
     /// What the table holds now.

@@ -49,9 +49,15 @@ pub trait BlobSink {
     type Error;
 
     /// Writes a blob.
+    ///
+    /// # Errors
+    /// Why the blob was not taken. The image that it belongs to is given up.
     fn put(&mut self, bytes: &[u8]) -> Result<BlobRef, Self::Error>;
 
     /// Makes a blob of an earlier checkpoint one of this too; where it was copied, the result says where to.
+    ///
+    /// # Errors
+    /// Why the blob was not taken, or not copied. The image that it belongs to is given up.
     fn keep(&mut self, blob: BlobRef) -> Result<BlobRef, Self::Error>;
 }
 
@@ -61,6 +67,9 @@ pub trait BlobSource {
     type Error;
 
     /// The bytes of a blob.
+    ///
+    /// # Errors
+    /// Why the blob could not be read.
     fn get(&self, blob: BlobRef) -> Result<Vec<u8>, Self::Error>;
 }
 

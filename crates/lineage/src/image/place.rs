@@ -59,6 +59,9 @@ impl Table {
     /// commit timestamp handed out. Pages that are on disk are kept, all others put.
     ///
     /// One image of a range is written at a time.
+    ///
+    /// # Errors
+    /// What `sink` fails with. The range is as it was, and may be imaged again.
     pub fn image_range<O: Outcomes, S: BlobSink>(
         &self,
         range: usize,

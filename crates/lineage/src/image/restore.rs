@@ -66,6 +66,11 @@ fn damaged<E>(blob: BlobRef, Damage(what): Damage) -> RestoreError<E> {
 impl Table {
     /// Puts a range in the place that it had when this image of it was written. For recovery, before
     /// [`Table::finish_recovery`]; several ranges may be restored at a time.
+    ///
+    /// # Errors
+    /// - [`RestoreError::Source`] if `source` does not give a blob.
+    /// - [`RestoreError::Damaged`] if what is in a blob cannot be, or is not of this table.
+    /// - [`RestoreError::Occupied`] if the range has records: it was restored before, or written to.
     pub fn restore_range<S: BlobSource>(
         &self,
         range: usize,

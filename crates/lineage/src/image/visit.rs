@@ -41,6 +41,9 @@ impl Table {
     /// Passes the values of some columns on, record by record and for every version that there is: what the base page holds,
     /// and what each version in tail and history had that changed one of them. The same values may come more than once.
     /// Transactions that have not stamped their versions are left out.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back. Some versions may have been passed on.
     pub fn for_each_version_of_columns(
         &self,
         range: usize,
@@ -53,6 +56,9 @@ impl Table {
     /// Passes the values of some columns on while others use the table: of every version that is visible at `from`
     /// or later and had committed when this was called, stamped or not. Of what commits meanwhile some is passed
     /// on. The caller keeps what there is from then on ([`Table::keep_all`]).
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back. Some versions may have been passed on.
     pub fn for_each_committed_version<O: Outcomes>(
         &self,
         range: usize,

@@ -5,9 +5,10 @@ use crate::page::words::Layout;
 /// How a table's storage is laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct TableOptions {
-    /// records in a range, which are merged together: a power of two, 2^16 at most
+    /// records in a range, which has its base pages and is merged by itself: a power of two, 2^16 at most
     pub range_records: usize,
-    /// records in an update range, which share tail pages: a power of two, a sixteenth of a range to a whole one
+    /// records in an update range, the part of a range that shares tail pages: a power of two, a sixteenth of a range to a whole
+    /// one
     pub update_range_records: usize,
     /// unmerged tail records at which a range is due for a merge (M in section 6.2 of the paper)
     pub merge_tail_records: u64,
@@ -19,7 +20,7 @@ pub struct TableOptions {
     pub tail_values: TailValues,
     /// what makes the dictionaries of text columns in insert pages; without, every value is kept for itself
     pub text_dictionary: Option<NewTextDictionary>,
-    /// the same in tail pages
+    /// what makes the dictionaries of text columns in tail pages; without, every value is kept for itself
     pub tail_text_dictionary: Option<NewTextDictionary>,
 }
 

@@ -115,6 +115,9 @@ impl<'t> Point<'t> {
 
     /// Puts the words of `columns` of the version that `view` sees into `out`, in their order. Tells which of them are NULL, a bit
     /// each in the same order, or `None` where the view sees no record.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back.
     #[inline]
     pub fn read<O: Outcomes>(
         self,
