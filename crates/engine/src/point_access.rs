@@ -25,6 +25,9 @@ impl Table {
     /// Prepares reads and writes of some columns, by their positions, of rows that are found by key. `None` where rows or
     /// values are not of that kind, and the general calls are to be used: the primary key is not one whole number, the table
     /// has more than 64 columns, a column has text or another type of more than eight bytes, or it is named twice.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchColumn`] if the table has fewer columns.
     pub fn point_access(&self, columns: &[usize]) -> Result<Option<PointAccess>> {
         self.data.check_positions(columns.iter().copied())?;
         let Some(primary_key) = &self.data.primary_key else { return Ok(None) };

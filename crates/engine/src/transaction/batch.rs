@@ -55,6 +55,11 @@ impl Transaction {
     ///
     /// Under READ COMMITTED a row that another transaction is changing is waited for, one that was deleted is passed over,
     /// and one that is newer than `view` is locked and named in the answer. Above, such rows are a conflict.
+    ///
+    /// # Errors
+    /// [`Error::WrongWidth`], [`Error::BadValue`] or [`Error::NullInColumn`] if `values` do not fit the columns;
+    /// [`Error::DuplicateKey`], [`Error::Expression`] and [`Error::Conflict`] as
+    /// [`update_columns`](Self::update_columns); those of a write and of a wait. No row of the batch is changed then.
     pub fn update_batch(
         &mut self,
         table: &Table,
@@ -79,6 +84,10 @@ impl Transaction {
     }
 
     /// Deletes the rows named by `rids`, which were found in `view`; the rest as in [`Transaction::update_batch`].
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] as [`delete`](Self::delete); those of a write and of a wait. No row of the batch is
+    /// deleted then.
     pub fn delete_batch(&mut self, table: &Table, rids: &UInt64Array, view: &ReadView) -> Result<Changed> {
         self.check_writable(table)?;
         self.whole(|transaction| {

@@ -53,6 +53,9 @@ struct Meanings {
 impl Transaction {
     /// The table of this name as the transaction sees the catalog: under READ COMMITTED with every commit so far, else that
     /// of its snapshot; with its own changes.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if the transaction sees no such table.
     pub fn table(&self, name: &str) -> Result<Table> {
         let found = self.anchor.core.catalog.find(self.transactions(), self.sight(), name);
         // No other transaction can change the meaning of a name that this one has claimed.
@@ -103,11 +106,20 @@ impl Transaction {
     }
 
     /// Makes a table.
+    ///
+    /// # Errors
+    /// As [`create_table_with`](Self::create_table_with).
     pub fn create_table(&mut self, name: &str, schema: Schema) -> Result<Table> {
         self.create_table_with(name, schema, TableSettings::default())
     }
 
     /// Makes a table with settings of its own.
+    ///
+    /// # Errors
+    /// - [`Error::TableExists`] or [`Error::IndexExists`] if the name is taken; [`Error::TableChanged`] if it was
+    ///   free only for the transaction's snapshot.
+    /// - [`Error::BadSchema`] if the columns make no table; [`Error::OutOfMemory`] at the memory limit.
+    /// - [`Error::ReadOnlyTransaction`]; [`Error::Log`]; those of a wait.
     pub fn create_table_with(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
         let settings = TableSettings { sequence: None, ..settings };
         self.change_catalog(|transaction| {
@@ -119,6 +131,11 @@ impl Transaction {
 
     /// Removes a table. Snapshots from before go on reading it, also those that are taken later, as long as its retention keeps
     /// them.
+    ///
+    /// # Errors
+    /// - [`Error::NoSuchTable`] if the transaction sees no such table; [`Error::WrongKind`] if it is a sequence.
+    /// - [`Error::TableChanged`] if others have changed the meaning of the name since the transaction's snapshot.
+    /// - [`Error::ReadOnlyTransaction`]; [`Error::Log`] if the redo cannot be passed on; those of a wait.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(name)?;
@@ -134,6 +151,9 @@ impl Transaction {
 
     /// Removes all rows of a table at once, by putting an empty table in its place. Of the old one the rest is as with
     /// [`Transaction::drop_table`].
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table); [`Error::OutOfMemory`] at the memory limit.
     pub fn truncate_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let old = transaction.claim_plain(name)?;
@@ -146,6 +166,10 @@ impl Transaction {
     }
 
     /// Gives a table another name. Handles of the table tell it once this has committed.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table), but no [`Error::WrongKind`]; [`Error::TableExists`] or
+    /// [`Error::IndexExists`] if the new name is taken.
     pub fn rename_table(&mut self, name: &str, to: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_table(name)?;
@@ -160,6 +184,9 @@ impl Transaction {
 
     /// Changes how long the old versions of a table are kept, and of those that are gone and had its name. Versions
     /// that a shorter retention gives up are gone for good once this has committed.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table).
     pub fn set_retention(&mut self, name: &str, retention: Retention) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(name)?;
@@ -171,6 +198,9 @@ impl Transaction {
     }
 
     /// Keeps all other transactions from writing to a table until this one ends.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table), but no [`Error::WrongKind`].
     pub fn lock_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_table(name)?;
@@ -365,11 +395,17 @@ impl Transaction {
 /// transactions that are in its way, also for those of the thread that calls; the rest is as in [`Transaction`].
 impl Database {
     /// Makes a table.
+    ///
+    /// # Errors
+    /// As [`Transaction::create_table_with`] and [`Transaction::commit`].
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
         self.create_table_with(name, schema, TableSettings::default())
     }
 
     /// Makes a table with settings of its own.
+    ///
+    /// # Errors
+    /// As [`Transaction::create_table_with`] and [`Transaction::commit`].
     pub fn create_table_with(&self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
         self.alone(|transaction| transaction.create_table_with(name, schema, settings))
     }
@@ -377,28 +413,43 @@ impl Database {
     /// Removes a table, once the transactions that have written to it are over. Those that read it go on with what
     /// they see, and so do snapshots from before as long as its retention keeps them; it can no longer be written
     /// to.
+    ///
+    /// # Errors
+    /// As [`Transaction::drop_table`] and [`Transaction::commit`].
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.alone(|transaction| transaction.drop_table(name))
     }
 
     /// Removes all rows of a table at once, by putting an empty table in its place; waits as [`Database::drop_table`] does.
     /// Handles of the old table can still read it, but not write to it.
+    ///
+    /// # Errors
+    /// As [`Transaction::truncate_table`] and [`Transaction::commit`].
     pub fn truncate_table(&self, name: &str) -> Result<()> {
         self.alone(|transaction| transaction.truncate_table(name))
     }
 
     /// Gives a table another name; waits as [`Database::drop_table`] does.
+    ///
+    /// # Errors
+    /// As [`Transaction::rename_table`] and [`Transaction::commit`].
     pub fn rename_table(&self, name: &str, to: &str) -> Result<()> {
         self.alone(|transaction| transaction.rename_table(name, to))
     }
 
     /// Changes how long the old versions of a table are kept, and of those that are gone and had its name. Versions
     /// that a shorter retention gives up are gone for good.
+    ///
+    /// # Errors
+    /// As [`Transaction::set_retention`] and [`Transaction::commit`].
     pub fn set_retention(&self, name: &str, retention: Retention) -> Result<()> {
         self.alone(|transaction| transaction.set_retention(name, retention))
     }
 
     /// The table of this name.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if there is no such table.
     pub fn table(&self, name: &str) -> Result<Table> {
         let core = &self.shared.core;
         let found = core.catalog.find(&core.transactions, Snapshot::at(Timestamp::MAX), name);

@@ -60,6 +60,10 @@ impl Transaction {
     }
 
     /// Removes an index.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchIndex`] if the transaction sees no such index; [`Error::TableChanged`] if others have changed
+    /// its table since the transaction's snapshot; [`Error::ReadOnlyTransaction`]; [`Error::Log`]; those of a wait.
     pub fn drop_index(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let (table, _) = transaction.find_index(name)?;
@@ -79,12 +83,18 @@ impl Transaction {
     }
 
     /// The index of this name, and the name of its table.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchIndex`] if the transaction sees no such index.
     pub fn index(&self, name: &str) -> Result<(String, Index)> {
         self.find_index(name).map(|(table, data)| (table, Index { data }))
     }
 
     /// The rows of a range of an index that the transaction sees at this moment, each with its Rid, in the order of
     /// the index or against it. Its own writes while the scan goes on are not seen.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if the table is another database's; the others as [`Table::index_scan`].
     pub fn index_scan(
         &self,
         table: &Table,
@@ -276,11 +286,17 @@ pub(super) fn publish_indexes(steps: &[Step], at: Timestamp) {
 
 impl Database {
     /// Makes an index of a table, in a transaction of its own; waits for transactions that write to the table now.
+    ///
+    /// # Errors
+    /// As [`Transaction::create_index`] and [`Transaction::commit`].
     pub fn create_index(&self, table: &str, definition: IndexDefinition) -> Result<Index> {
         self.alone(|transaction| transaction.create_index(table, definition))
     }
 
     /// Removes an index.
+    ///
+    /// # Errors
+    /// As [`Transaction::drop_index`] and [`Transaction::commit`].
     pub fn drop_index(&self, name: &str) -> Result<()> {
         self.alone(|transaction| transaction.drop_index(name))
     }

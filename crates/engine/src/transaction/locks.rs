@@ -180,6 +180,11 @@ impl Transaction {
     ///
     /// Under READ COMMITTED a row that is newer than the view is locked all the same and told to be [`RowLock::Stale`];
     /// above it is a conflict.
+    ///
+    /// # Errors
+    /// - [`Error::LockNotAvailable`] if another transaction has the row, and `wait` says not to wait.
+    /// - [`Error::Conflict`] above READ COMMITTED if the row is newer than the view.
+    /// - Those of a write and of a wait.
     pub fn lock_row(
         &mut self,
         table: &Table,
@@ -193,6 +198,11 @@ impl Transaction {
     }
 
     /// The row with this primary key, locked for update; waits for it at every isolation level.
+    ///
+    /// # Errors
+    /// [`Error::NoPrimaryKey`], [`Error::WrongWidth`] or [`Error::BadValue`] if the table has no such key;
+    /// [`Error::Conflict`] above READ COMMITTED if the row is newer than the transaction's snapshot; those of a
+    /// write, of a wait and of a read.
     pub fn get_for_update(&mut self, table: &Table, key: &[Value]) -> Result<Option<Vec<Value>>> {
         self.check_writable(table)?;
         let data = &table.data;

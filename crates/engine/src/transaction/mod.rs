@@ -68,6 +68,17 @@ use seen::Seen;
 /// A call that fails leaves nothing behind, and the transaction can go on. After an error that
 /// [may be tried again](Error::is_retryable) its snapshot is too old for the record in question: roll back and start
 /// again, or let [`Database::run`](crate::Database::run) do so.
+///
+/// Each method names its errors. Three groups of them come from many methods:
+/// - **Of a wait** for another transaction: [`Error::Deadlock`] if transactions wait for each other in a circle and this one
+///   is to break it, [`Error::LockTimeout`] if it took too long ([`set_lock_timeout`](Self::set_lock_timeout)),
+///   [`Error::Interrupted`] if another thread ended it ([`Interrupter`]).
+/// - **Of a write**: [`Error::ReadOnlyTransaction`]; [`Error::SequenceWritten`] if the table is a sequence;
+///   [`Error::NoSuchTable`] if it was dropped or is another database's, [`Error::TableChanged`] if it was dropped after the
+///   transaction's snapshot; [`Error::OutOfMemory`] at the memory limit; [`Error::TooManyCommands`] if views stayed open
+///   over too many writes; [`Error::Log`] if the redo of a large transaction cannot be passed to the log; those of a read.
+/// - **Of a read**: [`Error::NoSuchTable`] if the table is another database's; [`Error::Page`] if an evicted page cannot be
+///   read back.
 pub struct Transaction {
     anchor: Anchor,
     /// Which database it belongs to; see [`TableData::home`].
@@ -228,6 +239,10 @@ impl Transaction {
 
     /// What a statement that begins now reads. Under READ COMMITTED that is everything committed so far, else the
     /// transaction's snapshot; with what the transaction has written so far, and nothing that it writes from here on.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTransactions`] under READ COMMITTED if as many transactions run, or views are held, as there
+    /// may be.
     pub fn view(&self) -> Result<ReadView> {
         let (open, before) = (self.open.get_or_init(Arc::default).clone(), Command(self.command.0 + 1));
         let view = match self.options.isolation {
@@ -254,6 +269,9 @@ impl Transaction {
     }
 
     /// The row with this primary key.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
     pub fn get(&self, table: &Table, key: &[Value]) -> Result<Option<Vec<Value>>> {
         let columns = table.schema().columns();
         let all: SmallVec<[usize; 16]> = (0..columns.len()).collect();
@@ -264,6 +282,11 @@ impl Transaction {
 
     /// Passes the values of `columns` (positions in the table) of the row with this primary key to `take`, in the form in
     /// which they are stored; `None` if there is no such row. The cheapest way to look at a row.
+    ///
+    /// # Errors
+    /// - [`Error::NoSuchTable`] if the table is another database's; [`Error::NoSuchColumn`] if it has fewer columns.
+    /// - [`Error::NoPrimaryKey`], [`Error::WrongWidth`] or [`Error::BadValue`] if it has no such key.
+    /// - [`Error::Page`] if an evicted page cannot be read back.
     #[inline]
     pub fn read<R>(
         &self,
@@ -335,6 +358,10 @@ impl Transaction {
 
     /// A scan of the columns named, over all rows that the transaction sees at this moment. What it writes while the scan
     /// goes on is not seen.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if the table is another database's; [`Error::NoSuchColumn`] if it has no such column;
+    /// [`Error::TooManyTransactions`] as [`view`](Self::view). A page that cannot be read back is told by the scan.
     pub fn scan(&self, table: &Table, columns: &[&str]) -> Result<TableScan> {
         self.check_readable(table)?;
         let columns = columns.iter().map(|column| table.data.position(column)).collect::<Result<_>>()?;

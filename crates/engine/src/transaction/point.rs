@@ -97,6 +97,9 @@ impl<'a> PointStatement<'a> {
 
 impl Transaction {
     /// Reads the columns of the row with this key as words; `None` if there is no such row, else which of them are NULL, a bit each.
+    ///
+    /// # Errors
+    /// [`Error::WrongWidth`](crate::Error::WrongWidth) if `out` has not one word for each column; those of a read.
     #[inline]
     pub fn get_words(&mut self, access: &PointAccess, key: i64, out: &mut [u64]) -> Result<Option<u64>> {
         let mut statement = [PointStatement::new(access, key, PointAction::Read(out))];
@@ -105,6 +108,11 @@ impl Transaction {
     }
 
     /// Sets the columns of the row with this key; returns whether there is one.
+    ///
+    /// # Errors
+    /// [`Error::WrongWidth`](crate::Error::WrongWidth) if there is not one word for each column;
+    /// [`Error::BadValue`](crate::Error::BadValue) if a word is no value of its column; the others as
+    /// [`update_columns`](Self::update_columns).
     #[inline]
     pub fn update_words(&mut self, access: &PointAccess, key: i64, words: &[u64]) -> Result<bool> {
         let mut statement = [PointStatement::new(access, key, PointAction::Update(words))];

@@ -40,6 +40,12 @@ impl Transaction {
 
     /// Gives a sequence other options; lets it go on with `restart`, if given, or else where it stands. Waits for
     /// transactions that have taken numbers from it only while they write its row.
+    ///
+    /// # Errors
+    /// - [`Error::BadSequence`] if the options contradict each other, or the number to go on with.
+    /// - [`Error::NoSuchTable`] if the transaction sees no such sequence; [`Error::WrongKind`] if it is a table;
+    ///   [`Error::TableChanged`] if others have changed the meaning of the name since the transaction's snapshot.
+    /// - Those of a write and of a wait.
     pub fn alter_sequence(&mut self, name: &str, options: SequenceOptions, restart: Option<i64>) -> Result<()> {
         options.check()?;
         self.change_catalog(|transaction| {
@@ -64,6 +70,9 @@ impl Transaction {
     }
 
     /// Removes a sequence.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table); [`Error::WrongKind`] if it is a table.
     pub fn drop_sequence(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_sequence(name)?;
@@ -140,16 +149,25 @@ impl Transaction {
 /// As for tables: one statement each, in a transaction of its own.
 impl Database {
     /// Makes a sequence.
+    ///
+    /// # Errors
+    /// As [`Transaction::create_sequence`] and [`Transaction::commit`].
     pub fn create_sequence(&self, name: &str, options: SequenceOptions) -> Result<()> {
         self.alone(|transaction| transaction.create_sequence(name, options))
     }
 
     /// Removes a sequence.
+    ///
+    /// # Errors
+    /// As [`Transaction::drop_sequence`] and [`Transaction::commit`].
     pub fn drop_sequence(&self, name: &str) -> Result<()> {
         self.alone(|transaction| transaction.drop_sequence(name))
     }
 
     /// The sequence of this name.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if there is no such sequence; [`Error::WrongKind`] if it is a table.
     pub fn sequence(&self, name: &str) -> Result<Sequence> {
         let wrong_kind = || Error::WrongKind { name: name.into(), expected: "sequence" };
         self.table(name)?.sequence().ok_or_else(wrong_kind)

@@ -29,6 +29,15 @@ pub(super) enum Done {
 
 impl Transaction {
     /// Inserts a row: one value for each column, in the table's order.
+    ///
+    /// # Errors
+    /// - [`Error::WrongWidth`], [`Error::BadValue`] or [`Error::NullInColumn`] if the row does not fit the table's
+    ///   columns.
+    /// - [`Error::DuplicateKey`] if another row has its primary key, or its key of a unique index;
+    ///   [`Error::Conflict`] if a transaction that has not ended may have written such a row, and this one does not
+    ///   wait for it.
+    /// - [`Error::Expression`] if an expression of an index has no value for the row.
+    /// - Those of a write and of a wait.
     pub fn insert(&mut self, table: &Table, row: &[Value]) -> Result<Rid> {
         self.check_writable(table)?;
         let data = &table.data;
@@ -93,6 +102,9 @@ impl Transaction {
     }
 
     /// Sets columns of the row with this primary key; returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`update_columns`](Self::update_columns).
     pub fn update(&mut self, table: &Table, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
         let position = |(name, value): &'_ (&str, Value)| Ok((table.data.position(name)?, value.clone()));
         let changes = changes.iter().map(position).collect::<Result<SmallVec<[(usize, Value); 4]>>>()?;
@@ -100,6 +112,15 @@ impl Transaction {
     }
 
     /// Sets columns, named by their positions, of the row with this primary key; returns whether there is one.
+    ///
+    /// # Errors
+    /// - [`Error::NoSuchColumn`] or [`Error::ColumnTwice`] if `changes` name no column of the table, or one twice.
+    /// - [`Error::NoPrimaryKey`] or [`Error::WrongWidth`] if the table has no such key; [`Error::BadValue`] or
+    ///   [`Error::NullInColumn`] if a value does not fit its column.
+    /// - [`Error::Conflict`] above READ COMMITTED if another transaction has changed the row: it has not ended, or it
+    ///   has committed after this one's snapshot.
+    /// - [`Error::DuplicateKey`] and [`Error::Expression`] as [`insert`](Self::insert); those of a write and of a
+    ///   wait.
     pub fn update_columns(&mut self, table: &Table, key: &[Value], changes: &[(usize, Value)]) -> Result<bool> {
         self.check_writable(table)?;
         let data = &table.data;
@@ -129,6 +150,9 @@ impl Transaction {
     /// Sets columns of the row with this primary key to what `compute` makes of its values in `columns`; returns whether there is
     /// such a row, or `None` if `compute` gives none, and nothing is changed. Under READ COMMITTED it computes again for a row that
     /// others have changed meanwhile.
+    ///
+    /// # Errors
+    /// As [`update_columns`](Self::update_columns).
     pub fn update_computed(
         &mut self,
         table: &Table,
@@ -170,6 +194,10 @@ impl Transaction {
     }
 
     /// Deletes the row with this primary key; returns whether there was one.
+    ///
+    /// # Errors
+    /// [`Error::NoPrimaryKey`], [`Error::WrongWidth`] or [`Error::BadValue`] if the table has no such key;
+    /// [`Error::Conflict`] as [`update_columns`](Self::update_columns); those of a write and of a wait.
     pub fn delete(&mut self, table: &Table, key: &[Value]) -> Result<bool> {
         self.check_writable(table)?;
         self.change_key(&table.data, key, Change::Delete)
