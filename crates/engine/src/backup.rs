@@ -96,6 +96,12 @@ impl Database {
 
     /// Copies a backup, or any database that is not open, to a directory, which must be empty or missing. Returns
     /// the files copied. The copy of a backup begins a life of its own: see [`Database::restore_to`].
+    ///
+    /// # Errors
+    /// - [`Error::Directory`] if `backup` is no directory, or `target` is not empty or cannot be written.
+    /// - [`Error::Unfinished`] or [`Error::BadBackup`] if the backup is only a part of one, or damaged.
+    /// - [`Error::Log`] if the database is open, or something of its log is damaged; [`Error::Checkpoint`] if its
+    ///   checkpoints cannot be read. What was copied by then is left in `target`, and does not open as a database.
     pub fn restore(backup: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<u64> {
         let from: Arc<dyn Device> = Arc::new(directory::existing(backup.as_ref())?);
         copy::check_finished(&*from)?;

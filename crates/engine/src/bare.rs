@@ -46,6 +46,9 @@ impl BareStatements<'_> {
     }
 
     /// See [`Transaction::read`](crate::Transaction::read).
+    ///
+    /// # Errors
+    /// As [`Transaction::read`](crate::Transaction::read).
     pub fn read<R>(&self, key: &[Value], columns: &[usize], take: impl FnOnce(&[Cell<'_>]) -> R) -> Result<Option<R>> {
         let data = &self.table.data;
         let Some(key) = data.key_of_values(key)? else { return Ok(None) };
@@ -54,6 +57,11 @@ impl BareStatements<'_> {
     }
 
     /// See [`Transaction::update_columns`](crate::Transaction::update_columns), of bigints only.
+    ///
+    /// # Errors
+    /// [`Error::NoPrimaryKey`](crate::Error::NoPrimaryKey), [`Error::WrongWidth`](crate::Error::WrongWidth) or
+    /// [`Error::BadValue`](crate::Error::BadValue) if the table has no such key; [`Error::Page`](crate::Error::Page)
+    /// if an evicted page cannot be read back.
     pub fn update_columns(&mut self, key: &[Value], changes: &[(usize, Value)]) -> Result<bool> {
         let data = &self.table.data;
         let Some(key) = data.key_of_values(key)? else { return Ok(false) };

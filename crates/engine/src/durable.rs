@@ -35,6 +35,9 @@ impl Database {
 
     /// Waits until a commit is on disk, for so long at most, or a little longer where the disk is slow. Returns
     /// whether it is.
+    ///
+    /// # Errors
+    /// As [`wait_durable`](Self::wait_durable). That the time has passed is none.
     pub fn wait_durable_for(&self, at: Timestamp, time: Duration) -> Result<bool> {
         self.wait_durable_until(at, Instant::now().checked_add(time))
     }

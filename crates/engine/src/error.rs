@@ -186,7 +186,7 @@ pub enum Error {
     /// The log's bytes are sound but say what this version does not understand.
     #[error("the redo log can't be replayed: {0}; it was written by another version of lstore, or by none")]
     BadRedo(String),
-    /// The database was opened before with larger update ranges.
+    /// The database was opened before with larger ranges.
     #[error("table \"{table}\" has ranges of more than {range_records} records; open the database with larger ones")]
     RangesTooSmall { table: String, range_records: usize },
     /// The database has no archive.

@@ -70,6 +70,13 @@ pub struct CheckpointSummary {
 
 impl Database {
     /// The contents of a directory.
+    ///
+    /// # Errors
+    /// [`Error::Directory`](crate::Error::Directory) if there is no such directory; [`Error::Log`](crate::Error::Log)
+    /// if another process has the database open for writing, or the files cannot be read;
+    /// [`Error::Checkpoint`](crate::Error::Checkpoint) if the checkpoints are of another format or cannot be read;
+    /// [`Error::BadBackup`](crate::Error::BadBackup) if the mark of a backup is damaged. Other damage is told in the
+    /// answer.
     pub fn inspect(directory: impl AsRef<Path>) -> Result<Inspection> {
         let device: Arc<dyn Device> = Arc::new(directory::existing(directory.as_ref())?);
         let _lock = lock_to_read(&*device)?;
@@ -95,6 +102,10 @@ impl Database {
     }
 
     /// The contents of an archive; nothing for a directory that is none.
+    ///
+    /// # Errors
+    /// [`Error::Directory`](crate::Error::Directory) if there is no such directory; [`Error::Log`](crate::Error::Log)
+    /// if a file cannot be read.
     pub fn inspect_archive(directory: impl AsRef<Path>) -> Result<Vec<ArchivedLife>> {
         let device = directory::existing(directory.as_ref())?;
         let life = |found: ArchivedLog| ArchivedLife {

@@ -27,6 +27,10 @@ pub struct RecordVersion {
 
 impl Table {
     /// The versions of the row with this primary key, oldest first, as far back as the table keeps them.
+    ///
+    /// # Errors
+    /// [`Error::NoPrimaryKey`], [`Error::WrongWidth`] or [`Error::BadValue`] if the table has no such key;
+    /// [`Error::Page`] if an evicted page cannot be read back.
     pub fn record_history(&self, key: &[Value]) -> Result<Vec<RecordVersion>> {
         let transactions = &self.database.shared.core.transactions;
         let all = self.data.storage.keep_all();
@@ -196,6 +200,9 @@ impl Database {
 
     /// The versions of the row with this primary key of what a name meant, as of the commit `at` and before it, oldest first, as
     /// far back as that is kept. `table` is what it means.
+    ///
+    /// # Errors
+    /// As [`Table::record_history`].
     pub fn record_history(
         &self,
         name: &str,

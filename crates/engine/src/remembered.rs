@@ -50,6 +50,9 @@ impl Transaction {
     }
 
     /// The texts that the database remembers, as this transaction sees them.
+    ///
+    /// # Errors
+    /// [`Error::Page`] if an evicted page cannot be read back.
     pub fn remembered(&self) -> Result<BTreeMap<String, String>> {
         let table = match self.table(REMEMBERED) {
             Err(Error::NoSuchTable(_)) => return Ok(BTreeMap::new()),
@@ -74,6 +77,10 @@ impl Transaction {
 
 impl Database {
     /// The texts that the database remembers, as of the newest commit.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTransactions`] if as many run as there may be; [`Error::Page`] if an evicted page cannot be
+    /// read back.
     pub fn remembered(&self) -> Result<BTreeMap<String, String>> {
         self.begin()?.remembered()
     }

@@ -129,6 +129,10 @@ impl Sequence {
     }
 
     /// Where it stands.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if the sequence was dropped; [`Error::Page`] if its page was evicted and cannot be read
+    /// back.
     pub fn position(&self) -> Result<SequencePosition> {
         let state = self.with_state(|state| Ok(*state))?;
         Ok(SequencePosition { last_value: state.last, ahead: state.ahead.max(0), is_called: state.is_called })

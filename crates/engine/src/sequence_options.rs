@@ -38,7 +38,10 @@ impl SequenceOptions {
         }
     }
 
-    /// Refuses options that contradict each other, in PostgreSQL's words.
+    /// Refuses options that contradict each other.
+    ///
+    /// # Errors
+    /// [`Error::BadSequence`] with PostgreSQL's words for the first contradiction.
     pub fn check(&self) -> Result<()> {
         let SequenceOptions { data_type, start, increment, min, max, .. } = *self;
         let refuse = |why: String| Err(Error::BadSequence(why));

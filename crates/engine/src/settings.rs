@@ -44,7 +44,7 @@ pub struct TableSettings {
     pub layout: LayoutSetting,
     /// how long old versions are kept
     pub retention: Retention,
-    /// records in an update range: a power of two from 4,096 to 65,536
+    /// records in an update range, the part of a range that shares tail pages: a power of two from 4,096 to 65,536
     pub update_range_records: Option<usize>,
     /// unmerged tail records at which a range is merged in the background
     pub merge_tail_records: Option<u64>,

@@ -14,6 +14,11 @@ const RANGES_A_THREAD: usize = 16;
 impl Table {
     /// Count, sum and extremes of columns over the rows that the view sees and that pass every test, worked out on the
     /// encoded pages by as many threads as there are processors for it.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld) if the table does not keep what the view sees;
+    /// [`Error::TooManyTransactions`](crate::Error::TooManyTransactions) if nothing holds it yet, and as many
+    /// transactions run as there may be; [`Error::Page`](crate::Error::Page) if an evicted page cannot be read back.
     pub fn aggregate<'v>(
         &self,
         view: impl Into<Sight<'v>>,
@@ -28,6 +33,9 @@ impl Table {
     /// How many rows the view sees, and of some columns how many values they have and the sums of these; extremes are not told. What
     /// was added up before is kept, so that this takes as long as there are changes since the last time, and not merged
     /// meanwhile.
+    ///
+    /// # Errors
+    /// As [`aggregate`](Self::aggregate).
     pub fn sums<'v>(&self, view: impl Into<Sight<'v>>, columns: &[usize]) -> Result<Totals> {
         let storage = &self.data.storage;
         self.add_up(view.into(), &[], columns, |range, view| Ok(storage.sum_range(range, view, columns)?))

@@ -53,11 +53,26 @@ impl Database {
     /// Opens the database in a directory, which is made if it is missing. One process at a time may have it open.
     ///
     /// Every commit that was acknowledged before is there: its redo log is replayed.
+    ///
+    /// # Errors
+    /// - [`Error::Directory`] if the directory cannot be made or used; [`Error::Unfinished`] if it has the beginning
+    ///   of a copy.
+    /// - [`Error::Log`] if another process has the database open, the log is damaged or of another format, or the
+    ///   device fails; [`Error::BadRedo`] if the log says what this version does not understand.
+    /// - [`Error::Checkpoint`] if the checkpoints are of another format or cannot be read; [`Error::NoCheckpoint`] if
+    ///   all are damaged and the log does not reach back to the beginning.
+    /// - [`Error::NoExpressions`] if an index is of an expression, which [`OpenOptions::expressions`] compiles.
+    /// - [`Error::Archive`] if the archive that was set before is no longer known.
     pub fn open(directory: impl AsRef<Path>) -> Result<Database> {
         Self::open_with(directory, OpenOptions::default())
     }
 
     /// Opens the database in a directory as [`Database::open`] does, with options.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); [`Error::RangesTooSmall`] if the database was written with larger ranges than
+    /// `options` say; [`Error::Archive`] or [`Error::Directory`] if the archive cannot be used; [`Error::BadIndex`]
+    /// if the compiler refuses the expression of an index.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
         Self::on_disk(recovery::open(directory.as_ref(), &mut options)?, &options)
     }
@@ -112,11 +127,17 @@ impl Database {
     }
 
     /// Starts a transaction at the database's default isolation level.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTransactions`] if as many run as there may be.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(TransactionOptions::at(self.default_isolation()))
     }
 
     /// Starts a transaction.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTransactions`] if as many run as there may be.
     pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
         Transaction::begin(self.shared.anchor(), options)
     }
@@ -139,11 +160,18 @@ impl Database {
     }
 
     /// Holds the newest snapshot, for reads outside a transaction.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTransactions`] if as many transactions run, or views are held, as there may be.
     pub fn read_view(&self) -> Result<ReadView> {
         ReadView::now(self.shared.anchor())
     }
 
     /// Holds the snapshot of everything up to commit `at`, which must not lie in the future.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotInFuture`] if there is no such commit yet; [`Error::TooManyTransactions`] as
+    /// [`read_view`](Self::read_view). Whether a table still has what the view sees is told by the read.
     pub fn read_view_at(&self, at: Timestamp) -> Result<ReadView> {
         let newest = self.shared.core.transactions.0.now();
         if at > newest {

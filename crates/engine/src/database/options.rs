@@ -14,7 +14,7 @@ use crate::texts::TextDictionaries;
 pub struct OpenOptions {
     /// Told (bytes done, bytes in all) while the checkpoint is restored, and then while the log is replayed.
     pub progress: Option<Box<dyn FnMut(u64, u64)>>,
-    /// Records in a range, which are merged together: rounded up to a power of two from 16 to 65,536, which is the
+    /// Records in a range, which has its base pages and is merged by itself: rounded up to a power of two from 16 to 65,536, which is the
     /// default. A database that was written with larger ranges is refused.
     pub range_records: Option<usize>,
     /// Records in an update range, the part of a range that shares tail pages: rounded up to a power of two, from a

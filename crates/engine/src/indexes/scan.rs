@@ -219,8 +219,8 @@ impl Table {
     ///
     /// # Errors
     /// [`Error::NoSuchIndex`] if the index was dropped before the view was taken, or made so late that what the view holds was
-    /// given up but for the view; [`Error::BadIndexRange`] if it can't serve such
-    /// a range.
+    /// given up but for the view; [`Error::BadIndexRange`] if it can't serve such a range; [`Error::SnapshotTooOld`] if the
+    /// table does not keep what the view sees; [`Error::TooManyTransactions`] if as many run as there may be.
     pub fn index_scan<'v>(
         &self,
         view: impl Into<Sight<'v>>,

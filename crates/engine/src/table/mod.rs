@@ -108,6 +108,9 @@ impl Table {
     }
 
     /// How the merged pages of a column are encoded, range by range; `None` for ranges that are not merged, and for rows.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchColumn`] if the table has no such column.
     pub fn encodings(&self, column: &str) -> Result<Vec<Option<Encoding>>> {
         Ok(self.data.storage.encodings(self.data.position(column)?))
     }
@@ -154,6 +157,12 @@ impl Table {
 
     /// The visible row with this primary key as one batch of zero or one row, shaped as a scan's batches are. The
     /// batch is empty for a key with a NULL in it, and for a row that fails a test.
+    ///
+    /// # Errors
+    /// - [`Error::NoPrimaryKey`], [`Error::WrongWidth`] or [`Error::BadValue`] if the table has no such key.
+    /// - [`Error::SnapshotTooOld`] if the table does not keep what the view sees; [`Error::TooManyTransactions`] if
+    ///   nothing holds it yet, and as many transactions run as there may be.
+    /// - [`Error::Page`] if an evicted page cannot be read back.
     pub fn lookup<'v>(&self, view: impl Into<Sight<'v>>, key: &[Value], options: &ScanOptions) -> Result<RecordBatch> {
         let sight @ Sight { snapshot, reads, .. } = view.into();
         let key = self.data.key_of_values(key)?;
@@ -173,6 +182,9 @@ impl Table {
 
     /// The visible ones of the records with these Rid words that pass the tests, in this order, shaped as a scan's batches
     /// are.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotTooOld`], [`Error::TooManyTransactions`] and [`Error::Page`] as [`lookup`](Self::lookup).
     pub fn lookup_rids<'v>(
         &self,
         view: impl Into<Sight<'v>>,
