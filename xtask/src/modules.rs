@@ -37,7 +37,7 @@ const CIRCLES: [(&str, usize); 11] = [
     ("lab", 9),
     ("lineage", 2),
     ("server", 5),
-    ("sql", 59),
+    ("sql", 9),
     ("testkit", 6),
     ("txn", 8),
 ];

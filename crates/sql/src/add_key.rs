@@ -7,13 +7,13 @@ use arrow_array::Array;
 use datafusion::sql::sqlparser::ast::{AlterTable, TableConstraint};
 use engine::{ScanOptions, Schema, Table};
 
+use crate::alter_table::altered;
 use crate::ddl::key_columns;
 use crate::error::{Result, SqlError};
 use crate::names::{find_column, table_name};
 use crate::outcome::Command;
 use crate::parse::Source;
 use crate::session::Session;
-use crate::table_options::altered;
 use crate::target::Target;
 use crate::transactions::Write;
 

@@ -9,6 +9,16 @@ pub(crate) fn fold(ident: &Ident) -> String {
     }
 }
 
+/// A name as it has to be written.
+pub(crate) fn quoted(name: &str) -> String {
+    let is_plain =
+        |(at, byte): (usize, u8)| byte.is_ascii_lowercase() || byte == b'_' || (at > 0 && byte.is_ascii_digit());
+    match !name.is_empty() && name.bytes().enumerate().all(is_plain) {
+        true => name.to_owned(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
 /// A name that no statement can spell and that is shown as another.
 pub(crate) fn hidden(mark: impl std::fmt::Display, shown: &str) -> Ident {
     Ident::with_quote('"', format!("\0{mark}\0{shown}"))
@@ -19,5 +29,15 @@ pub(crate) fn shown(name: &str) -> &str {
     match name.strip_prefix('\0').and_then(|rest| rest.split_once('\0')) {
         Some((_, shown)) => shown,
         None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn names_are_quoted_where_they_have_to_be() {
+        assert_eq!(["a_1", "1a", "A\"b", ""].map(quoted), ["a_1", "\"1a\"", "\"A\"\"b\"", "\"\""]);
     }
 }

@@ -3,6 +3,7 @@
 use crate::block::Block;
 use crate::control::Control;
 use crate::copy::input::NoInput;
+use crate::dispatch::Request;
 use crate::error::{Result, SqlError};
 use crate::parse::Parsed;
 use crate::session::Session;
@@ -34,7 +35,7 @@ impl Session {
             return Ok(());
         }
         self.block.iter_mut().for_each(|block| block.set_implicit(false));
-        let commit = |_: &str| Ok(Parsed::Control(Control::Commit { chain: false }));
+        let commit = |_: &str| Ok(Request::from(Parsed::Control(Control::Commit { chain: false })));
         self.run_statement("", commit, &mut NoInput).map(drop)
     }
 }

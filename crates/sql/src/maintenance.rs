@@ -13,8 +13,8 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use crate::error::{Result, SqlError};
 use crate::names::{position, table_name};
 use crate::outcome::Command;
-use crate::parse::Source;
-use crate::session::Session;
+use crate::source::Source;
+use crate::tables::Tables;
 
 /// A `VACUUM` or `ANALYZE` statement.
 #[derive(Clone, Debug)]
@@ -62,13 +62,13 @@ fn read(parser: &mut Parser) -> Result<Vec<ObjectName>, ParserError> {
     Ok(names)
 }
 
-/// Runs such a statement.
-pub(crate) fn run(session: &mut Session, asked: &Maintenance) -> Result<Command> {
-    if asked.tag == "VACUUM" && session.block.is_some() {
+/// Answers such a statement, of a session that sees these tables and is in a block or not.
+pub(crate) fn answer(asked: &Maintenance, tables: &Tables, is_in_block: bool) -> Result<Command> {
+    if asked.tag == "VACUUM" && is_in_block {
         return Err(SqlError::new("25001", "VACUUM cannot run inside a transaction block"));
     }
     for (table, at) in &asked.tables {
-        session.tables.find(table).map_err(|error| SqlError::from(error).at(*at))?;
+        tables.find(table).map_err(|error| SqlError::from(error).at(*at))?;
     }
     Ok(Command::new(asked.tag))
 }

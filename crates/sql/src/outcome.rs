@@ -3,8 +3,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{ArrayRef, RecordBatch, StringViewArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tokio::sync::mpsc::Receiver;
 use tokio::task::AbortHandle;
 
@@ -254,4 +254,13 @@ impl fmt::Debug for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rows").field("schema", &self.schema).finish_non_exhaustive()
     }
+}
+
+/// Rows of texts, given by columns.
+pub(crate) fn texts(names: &[&str], columns: Vec<Vec<String>>) -> Result<Rows, SqlError> {
+    let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, DataType::Utf8View, false)).collect();
+    let array = |texts: Vec<String>| Arc::new(texts.into_iter().map(Some).collect::<StringViewArray>()) as ArrayRef;
+    let columns = columns.into_iter().map(array).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
+    batch.map(Rows::ready).map_err(|error| SqlError::new("XX000", error.to_string()))
 }

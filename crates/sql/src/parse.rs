@@ -1,24 +1,21 @@
 //! From a statement's text to its syntax tree, with errors that point into the text.
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, Statement, Value as SqlValue, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
-use engine::Value;
 
+use crate::alter_database::{AlterDatabase, parse_alter_database};
 use crate::chains;
 use crate::control::{Control, parse_control};
 use crate::copy::options::{CopyStatement, parse_copy};
-use crate::database_settings::{AlterDatabase, parse_alter_database};
 use crate::dialect::SqlDialect;
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::limits;
 use crate::locking::clauses::{self, LockClause};
 use crate::maintenance::{Maintenance, parse_maintenance};
-use crate::prepared::Prepared;
 use crate::sequences::{SequenceStatement, parse_sequence};
 pub(crate) use crate::source::Source;
 use crate::stack;
@@ -42,8 +39,6 @@ pub(crate) enum Parsed {
     Copy(CopyStatement),
     /// What makes, changes or drops sequences.
     Sequence(SequenceStatement),
-    /// A prepared statement about rows by their keys, with the values of its parameters.
-    Point(Arc<Prepared>, Vec<Value>),
     /// A query that locks rows.
     Locking(Box<Query>, Vec<LockClause>),
     /// Anything else.

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::sql::sqlparser::ast::{
@@ -23,23 +23,25 @@ use crate::error::{Result, SqlError};
 use crate::moment::Moment;
 use crate::names::{position, table_name};
 use crate::parse::Source;
-use crate::planner::Planner;
 use crate::template::template;
 use crate::types::type_name;
 use crate::values::Misfit;
 use crate::values::datetime::{format_timestamp, parse_timestamp};
 use crate::view::{View, past_schema};
 
-/// Replaces the tables of the past that a statement names, and has `view` hold their moments.
-pub(crate) fn resolve(planner: &Planner, statement: &mut Statement, view: &mut View, source: &Source) -> Result<()> {
-    match statement.visit(&mut Resolve { planner, view, source }) {
+/// Runs a query over what a view shows.
+pub(crate) type Run<'a> = dyn Fn(Statement, View) -> Result<Vec<RecordBatch>> + 'a;
+
+/// Replaces the tables of the past that a statement names, and has `view` hold their moments. `run` works out expressions.
+pub(crate) fn resolve(statement: &mut Statement, view: &mut View, source: &Source, run: &Run<'_>) -> Result<()> {
+    match statement.visit(&mut Resolve { run, view, source }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
 }
 
 struct Resolve<'a> {
-    planner: &'a Planner,
+    run: &'a Run<'a>,
     view: &'a mut View,
     source: &'a Source<'a>,
 }
@@ -89,8 +91,7 @@ impl Resolve<'_> {
         if let SetExpr::Select(select) = query.body.as_mut() {
             select.projection = vec![SelectItem::UnnamedExpr(expr.clone())];
         }
-        let plan = self.planner.plan(Statement::Query(query), self.view.clone(), self.source)?;
-        let batches = plan.collect()?;
+        let batches = (self.run)(Statement::Query(query), self.view.clone())?;
         let first = batches.iter().find(|batch| batch.num_rows() > 0);
         first.map(|batch| batch.column(0).clone()).ok_or_else(|| SqlError::new("XX000", "AS OF gave no value"))
     }

@@ -157,7 +157,7 @@ impl Planner {
 
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
-        past::resolve(self, &mut statement, &mut view, source)?;
+        past::resolve(&mut statement, &mut view, source, &|query, view| self.plan(query, view, source)?.collect())?;
         quantified::spell_out(&mut statement)?;
         interrupt::check()?;
         let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, source)?;

@@ -18,14 +18,14 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{Column, DataType};
 
-use super::{Compiled, comparable};
+use super::compiled::{Compiled, comparable};
 use crate::check;
 use crate::diagnose::diagnose;
 use crate::error::{Result, SqlError};
 use crate::names::fold;
-use crate::parse::Source;
 use crate::planner::{on_planner_thread, plain_state};
 use crate::semantics::{cast_names, spell_out};
+use crate::source::Source;
 use crate::template::template;
 use crate::types::arrow_columns;
 use crate::types::{type_name, type_of_field};

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{Column, DataType};
 
-use crate::names::fold;
+use crate::identifiers::{fold, quoted};
 use crate::types::column_type;
 use crate::values::long_name;
 
@@ -263,7 +263,7 @@ fn type_text(data_type: DataType) -> String {
 }
 
 fn name(ident: &Ident) -> String {
-    crate::pg_catalog::quoted(&fold(ident))
+    quoted(&fold(ident))
 }
 
 #[cfg(test)]

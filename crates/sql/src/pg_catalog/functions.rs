@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 use super::objects::Objects;
 use super::{OWNER, format_type, size_text, type_oid};
 use crate::error::SqlError;
+use crate::identifiers::quoted;
 use crate::index_expressions::{Style, parsed, written};
 use crate::names::name_in_text;
 use crate::types::type_name;
@@ -100,7 +101,7 @@ const ALWAYS: [(&str, Answer); 28] = [
 pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let objects = Objects::of(&view.tables);
     let names: BTreeMap<String, i64> = objects.names().map(|(name, oid)| (name.to_owned(), oid)).collect();
-    let shown = objects.names().map(|(name, oid)| (oid, super::quoted(name))).collect();
+    let shown = objects.names().map(|(name, oid)| (oid, quoted(name))).collect();
     let constraints = objects.indexes().filter(|(_, index)| index.is_constraint);
     let constraints = constraints.map(|(table, index)| (index.oid, table.constraint(index))).collect();
     let definition = |(table, index): (&super::objects::TableObject, &super::objects::IndexObject)| {

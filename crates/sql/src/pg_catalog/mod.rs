@@ -191,16 +191,6 @@ fn format_type(oid: i64, modifier: Option<i64>) -> String {
     }
 }
 
-/// A name as it has to be written.
-pub(crate) fn quoted(name: &str) -> String {
-    let is_plain =
-        |(at, byte): (usize, u8)| byte.is_ascii_lowercase() || byte == b'_' || (at > 0 && byte.is_ascii_digit());
-    match !name.is_empty() && name.bytes().enumerate().all(is_plain) {
-        true => name.to_owned(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
-    }
-}
-
 /// Brings a statement into words that the planner knows; returns whether it is about the catalog at all.
 pub(crate) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<bool> {
     rewrite::rewrite(statement, tables, source)
@@ -241,6 +231,5 @@ mod tests {
         assert_eq!((type_oid("int4[]"), type_oid("_text"), type_oid("hstore")), (Some(1007), Some(1009), None));
         let sizes = [0, 10_239, 10_240, 1 << 20, 20 << 20, i64::MAX].map(size_text);
         assert_eq!(sizes, ["0 bytes", "10239 bytes", "10 kB", "1024 kB", "20 MB", "8192 PB"]);
-        assert_eq!((quoted("a_1"), quoted("1a"), quoted("A\"b")), ("a_1".into(), "\"1a\"".into(), "\"A\"\"b\"".into()));
     }
 }

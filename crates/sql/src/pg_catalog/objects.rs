@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{Column, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table};
 
-use super::{FIRST_OID, quoted};
+use super::FIRST_OID;
+use crate::identifiers::quoted;
 use crate::index_expressions::{Style, in_list, parsed, part_names, written};
 use crate::tables::{SCHEMA, Tables};
 

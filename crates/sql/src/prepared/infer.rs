@@ -14,7 +14,6 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{DataType, Schema};
 
-use super::PARAMETERS_MAX;
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::names::{fold, table_name};
@@ -22,6 +21,9 @@ use crate::parse::{Parsed, Source};
 use crate::semantics::array_literals::item_type;
 use crate::tables::Tables;
 use crate::types::column_type;
+
+/// How many parameters a statement may have, as in PostgreSQL's protocol.
+pub(super) const PARAMETERS_MAX: usize = 65_535;
 
 /// The number of a parameter, counted from 0.
 pub(super) fn number_of(value: &SqlValue) -> Option<usize> {

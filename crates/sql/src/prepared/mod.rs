@@ -10,6 +10,8 @@
 //! So parameters mean the same in every statement, whether DataFusion or our own code answers it. Statements that touch a row
 //! by its key go a shorter way (`point`), unless a value keeps them from it.
 mod infer;
+mod kept;
+mod statement;
 mod statements;
 mod substitute;
 
@@ -22,6 +24,7 @@ use engine::{DataType, Value};
 
 use crate::block::Block;
 use crate::copy::input::CopyInput;
+use crate::dispatch::Request;
 use crate::error::{Result, SqlError};
 use crate::headings;
 use crate::moment::Moment;
@@ -34,94 +37,8 @@ use crate::stack;
 use crate::tables::Tables;
 use crate::view::View;
 
-pub(crate) use statements::Statements;
-
-/// How many parameters a statement may have, as in PostgreSQL's protocol.
-const PARAMETERS_MAX: usize = 65_535;
-
-/// A statement that is ready to be run with values for its parameters.
-pub struct Prepared {
-    text: String,
-    parsed: Parsed,
-    parameters: Vec<DataType>,
-    /// What the items are of parameters that are arrays.
-    items: Vec<Option<DataType>>,
-    /// The numbers of those that are cast to `oid[]`.
-    oid_arrays: HashSet<usize>,
-    /// The short way, if it may go that.
-    point: Option<Point>,
-}
-
-impl Prepared {
-    /// The types of `$1`, `$2`, ...
-    pub fn parameters(&self) -> &[DataType] {
-        &self.parameters
-    }
-
-    /// The type of a parameter's items if it is an array, which is given as PostgreSQL's text of it: `{1,2}`.
-    pub fn items(&self, parameter: usize) -> Option<DataType> {
-        self.items.get(parameter).copied().flatten()
-    }
-
-    /// Whether a parameter is cast to an array of the catalog's numbers: items are numbers of 32 bits where they
-    /// are sent.
-    pub fn is_oid_array(&self, parameter: usize) -> bool {
-        self.oid_arrays.contains(&(parameter + 1))
-    }
-
-    fn types(&self) -> substitute::Types<'_> {
-        substitute::Types { plain: &self.parameters, items: &self.items }
-    }
-
-    /// Notes that the client has called a parameter an array of `item`.
-    pub fn with_items(mut self, parameter: usize, item: DataType) -> Prepared {
-        if let Some(known) = self.items.get_mut(parameter) {
-            *known = Some(item);
-        }
-        self
-    }
-
-    /// The text that it was made of.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether it ends a transaction block, which is what a block that has failed still takes.
-    pub fn ends_block(&self) -> bool {
-        match &self.parsed {
-            Parsed::Control(control) => control.ends_block(),
-            _ => false,
-        }
-    }
-
-    /// Whether it begins, ends or divides transactions, or does what no transaction can take back.
-    pub fn is_control(&self) -> bool {
-        matches!(self.parsed, Parsed::Control(_) | Parsed::Maintenance(_))
-    }
-
-    /// Whether it is a query, whose rows can be given out bit by bit.
-    pub fn gives_rows(&self) -> bool {
-        match &self.parsed {
-            Parsed::Locking(..) => true,
-            Parsed::Statement(statement) => matches!(
-                **statement,
-                Statement::Query(_)
-                    | Statement::Explain { .. }
-                    | Statement::ShowVariable { .. }
-                    | Statement::ShowTables { .. }
-                    | Statement::Execute { .. }
-            ),
-            _ => false,
-        }
-    }
-}
-
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        let parsed = std::mem::replace(&mut self.parsed, Parsed::Empty);
-        stack::with_room(self.text.len(), || drop(parsed));
-    }
-}
+pub(crate) use kept::Statements;
+pub use statement::Prepared;
 
 impl Session {
     /// Parses a statement that may have parameters. `types` are those of the first parameters as far as they are known; the
@@ -141,7 +58,7 @@ impl Session {
         self.look_at_tables();
         let source = Source::new(text);
         let count = infer::count(&mut parsed, &source)?.max(types.len());
-        if count > PARAMETERS_MAX {
+        if count > infer::PARAMETERS_MAX {
             return Err(SqlError::new("54000", "a statement has too many parameters"));
         }
         let mut known = types.to_vec();
@@ -221,8 +138,8 @@ impl Session {
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
         let read = |_: &str| match &prepared.point {
-            Some(_) => Ok(Parsed::Point(prepared.clone(), values.to_vec())),
-            None => substitute::parameters(prepared.parsed.clone(), prepared.types(), values),
+            Some(_) => Ok(Request::Point(prepared.clone(), values.to_vec())),
+            None => substitute::parameters(prepared.parsed.clone(), prepared.types(), values).map(Request::from),
         };
         self.run_statement(&prepared.text, read, input)
     }

@@ -1,14 +1,10 @@
-//! The prepared statements of a session by their names, and the statements that make, run and forget them.
-use std::collections::HashMap;
-use std::sync::Arc;
-
+//! The statements that make, run and forget prepared statements.
 use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, DiscardObject, Expr, Ident, ObjectName, Reset, SelectItem, SetExpr, Statement,
 };
 
 use engine::Value;
 
-use super::Prepared;
 use crate::copy::input::CopyInput;
 use crate::error::{Result, SqlError};
 use crate::literals::{Literal, literal};
@@ -20,32 +16,6 @@ use crate::template::template;
 use crate::text::text_value;
 use crate::types::column_type;
 use crate::values::read_value;
-
-/// See the module.
-#[derive(Default)]
-pub(crate) struct Statements {
-    by_name: HashMap<String, Arc<Prepared>>,
-}
-
-impl Statements {
-    pub(crate) fn get(&self, name: &str) -> Result<Arc<Prepared>> {
-        let missing = || SqlError::new("26000", format!("prepared statement \"{name}\" does not exist"));
-        self.by_name.get(name).cloned().ok_or_else(missing)
-    }
-
-    pub(crate) fn add(&mut self, name: &str, prepared: Prepared) -> Result<Arc<Prepared>> {
-        if self.by_name.contains_key(name) {
-            return Err(SqlError::new("42P05", format!("prepared statement \"{name}\" already exists")));
-        }
-        let prepared = Arc::new(prepared);
-        self.by_name.insert(name.to_owned(), prepared.clone());
-        Ok(prepared)
-    }
-
-    pub(crate) fn remove(&mut self, name: &str) {
-        self.by_name.remove(name);
-    }
-}
 
 /// The name that an `EXECUTE` gives.
 pub(super) fn name_of(name: Option<&ObjectName>) -> Result<String> {
