@@ -29,9 +29,10 @@ use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, Frames, LiteralPlanner, Multisets, NamedUnions, RecursiveTypes, SortedAggregates,
-    Subplans, Unnested, WithNames, cast_names, duplicates, optimizer_rules, physical_rules, quantified, recursion,
-    references, row_values, rows, spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
+    AdaptLiterals, CheckedIntegers, Described, Frames, LiteralPlanner, Multisets, NamedUnions, RecursiveTypes,
+    SortedAggregates, Subplans, Unnested, WithNames, cast_names, duplicates, optimizer_rules, physical_rules,
+    quantified, recursion, references, row_values, rows, spell_out, using, values_of_subqueries, whole_rows, windows,
+    with_names,
 };
 use crate::stop::{self, StopFlag};
 use crate::tables::{CATALOG, SCHEMA};
@@ -85,6 +86,7 @@ pub(crate) struct Plan {
     text: Arc<str>,
     token: Arc<Token>,
     flag: StopFlag,
+    described: Described,
 }
 
 /// What every plan of so many partitions starts from. Building it takes milliseconds, so that sessions share it.
@@ -129,6 +131,9 @@ fn build_template(partitions: usize) -> SessionState {
         .with_analyzer_rules(interrupt::analyzer_rules(rules))
         .with_optimizer_rules(interrupt::optimizer_rules(optimizer_rules()))
         .with_physical_optimizer_rules(interrupt::physical_rules(physical_rules()));
+    if let Some(functions) = builder.aggregate_functions() {
+        *functions = semantics::aggregates(functions);
+    }
     // It gives an array where PostgreSQL gives rows.
     if let Some(functions) = builder.scalar_functions() {
         let own = functions::plain();
@@ -217,12 +222,13 @@ impl Planner {
                 state.add_analyzer_rule(rule);
             });
         }
+        let described = Described::added_to(&mut state);
         let text: Arc<str> = Arc::from(source.text);
         let stop = token.clone();
         run(&stop, async move {
             let planned = plan_with_names(&state, statement).await;
             let physical = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
-            Ok(Plan { physical, state, text, token, flag })
+            Ok(Plan { physical, state, text, token, flag, described })
         })
     }
 }
@@ -252,7 +258,7 @@ async fn plan(state: &SessionState, statement: Statement) -> Result<Arc<dyn Exec
 impl Plan {
     /// The names and types of the columns.
     pub(crate) fn schema(&self) -> SchemaRef {
-        self.physical.schema()
+        self.described.columns(self.physical.schema())
     }
 
     /// Starts the query; its rows come as they are computed.

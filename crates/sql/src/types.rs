@@ -212,6 +212,17 @@ pub(crate) fn type_name(arrow: &arrow_schema::DataType) -> String {
     }
 }
 
+/// PostgreSQL's name for the type of a field, without a length.
+pub(crate) fn type_name_of_field(field: &Field) -> String {
+    match type_of_field(field) {
+        Some(DataType::Char { .. }) => "character".to_owned(),
+        Some(DataType::Text { max_chars: Some(_) }) => "character varying".to_owned(),
+        Some(DataType::Uuid) => "uuid".to_owned(),
+        _ if field.data_type().is_null() => "unknown".to_owned(),
+        _ => type_name(field.data_type()),
+    }
+}
+
 /// The name of a column that is nothing but a cast, which is PostgreSQL's internal name of the type.
 pub(crate) fn type_name_of_sql(name: &SqlType) -> String {
     let known = column_type(name).map(|(data_type, _)| match data_type {

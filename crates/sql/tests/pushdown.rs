@@ -188,8 +188,7 @@ fn what_the_storage_adds_up_is_what_a_plan_would() {
             condition,
         );
     }
-    assert!(check_totals(&mut session, "sum(l)", "true"), "an overflow is the same error both ways");
-    assert!(rows(&mut session, "SELECT sum(l) FROM t WHERE l > 0").unwrap_err().starts_with("22003"));
+    assert!(check_totals(&mut session, "sum(l)", "true"), "no bigint holds this sum, a numeric does");
 }
 
 #[test]

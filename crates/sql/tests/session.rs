@@ -297,3 +297,14 @@ fn a_statement_that_has_begun_is_answered_however_little_history_is_kept() {
     assert!(gone.message.starts_with("snapshot too old: table \"t\""), "{}", gone.message);
     assert_eq!(values(&mut other, "SELECT * FROM lstore_changes('t', 2)").unwrap_err().sqlstate, "72000");
 }
+
+#[test]
+fn a_column_has_its_type_where_one_side_of_a_join_is_empty() {
+    let (_, mut session) = open();
+    tag(&mut session, "CREATE TABLE t (v varchar(5), c char(3))");
+    let statement = "SELECT a.v, a.c FROM (SELECT * FROM t WHERE false) a RIGHT JOIN t ON a.c = t.c";
+    let Outcome::Rows(rows) = session.execute(statement).unwrap() else { panic!("no rows") };
+    let types: Vec<_> = rows.schema().fields().iter().map(|field| sql::type_of_field(field)).collect();
+    let expected = [engine::DataType::Text { max_chars: Some(5) }, engine::DataType::Char { chars: 3 }];
+    assert_eq!(types, expected.map(Some));
+}

@@ -1,4 +1,6 @@
-//! `~ number`, shifts, and how many arguments are NULL.
+//! `~ number`, `a # b`, shifts, and how many arguments are NULL.
+//!
+//! `#` is no operator of the planner's, which takes `x # (x | y)` for a number where `x` is NULL.
 use datafusion::logical_expr::ScalarUDF;
 
 use super::row_wise::{Cell, Kind, Variant, function, whole};
@@ -12,6 +14,11 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
         Variant::strict(&[Integer], Integer, |row| number(!whole(row.first()))),
         Variant::strict(&[BigInt], BigInt, |row| number(!whole(row.first()))),
     ];
+    const XOR: &[Variant] = &[
+        Variant::strict(&[SmallInt, SmallInt], SmallInt, |row| number(whole(row.first()) ^ whole(row.get(1)))),
+        Variant::strict(&[Integer, Integer], Integer, |row| number(whole(row.first()) ^ whole(row.get(1)))),
+        Variant::strict(&[BigInt, BigInt], BigInt, |row| number(whole(row.first()) ^ whole(row.get(1)))),
+    ];
     const LEFT: &[Variant] = &[
         Variant::strict(&[SmallInt, Count], SmallInt, |row| shift::<i16>(row, i32::wrapping_shl)),
         Variant::strict(&[Integer, Count], Integer, |row| shift::<i32>(row, i32::wrapping_shl)),
@@ -24,8 +31,9 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
     ];
     const NULLS: &[Variant] = &[Variant::variadic(&[Any], Integer, |row| count(row, true))];
     const NONNULLS: &[Variant] = &[Variant::variadic(&[Any], Integer, |row| count(row, false))];
-    let named: [(&'static str, &'static [Variant]); 5] = [
+    let named: [(&'static str, &'static [Variant]); 6] = [
         ("bitwise_not", NOT),
+        ("bitwise_xor", XOR),
         ("shift_left", LEFT),
         ("shift_right", RIGHT),
         ("num_nulls", NULLS),

@@ -1,5 +1,6 @@
 //! Functions of floats that fail as PostgreSQL's do, where the library's give infinity or NaN: `ln`, `log`, `log10`, `exp`,
-//! `sqrt`, `power`. Of numerics they give numerics.
+//! `sqrt`, `power`, those of angles and of hyperbolas. Of numerics the first six give numerics. Of reals they give doubles,
+//! where the library's give reals.
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -29,6 +30,21 @@ enum Compute {
     Power,
     Asin,
     Acos,
+    Atan,
+    Atan2,
+    Sin,
+    Cos,
+    Tan,
+    Cot,
+    Sinh,
+    Cosh,
+    Tanh,
+    Asinh,
+    Acosh,
+    Atanh,
+    Cbrt,
+    Degrees,
+    Radians,
 }
 
 impl Compute {
@@ -39,14 +55,33 @@ impl Compute {
             Compute::Log2 => positive(value).map(f64::log2),
             Compute::Exp => in_range(value.exp(), value.is_infinite()),
             Compute::Sqrt => sqrt(value),
-            Compute::Power => Ok(value),
+            Compute::Power | Compute::Atan2 => Ok(value),
             Compute::Asin => within_one(value).map(f64::asin),
             Compute::Acos => within_one(value).map(f64::acos),
+            Compute::Atan => Ok(value.atan()),
+            Compute::Sin => finite(value).map(f64::sin),
+            Compute::Cos => finite(value).map(f64::cos),
+            Compute::Tan => finite(value).map(f64::tan),
+            Compute::Cot => finite(value).map(|value| value.tan().recip()),
+            Compute::Sinh => Ok(value.sinh()),
+            Compute::Cosh => in_range(value.cosh(), value.is_infinite()).or(Ok(f64::INFINITY)),
+            Compute::Tanh => Ok(value.tanh()),
+            Compute::Asinh => Ok(value.asinh()),
+            Compute::Acosh if value < 1.0 => Err(outside()),
+            Compute::Acosh => Ok(value.acosh()),
+            Compute::Atanh => within_one(value).map(f64::atanh),
+            Compute::Cbrt => Ok(value.cbrt()),
+            Compute::Degrees => in_range(value.to_degrees(), value.is_infinite() || value == 0.0),
+            Compute::Radians => in_range(value.to_radians(), value.is_infinite() || value == 0.0),
         }
     }
 
     fn two(self, left: f64, right: f64) -> Result<f64, SqlError> {
-        if self == Compute::Power { power(left, right) } else { log(left, right) }
+        match self {
+            Compute::Power => power(left, right),
+            Compute::Atan2 => Ok(left.atan2(right)),
+            _ => log(left, right),
+        }
     }
 
     /// What is computed of numerics.
@@ -57,13 +92,13 @@ impl Compute {
             Compute::Exp => Elementary::Exp,
             Compute::Sqrt => Elementary::Sqrt,
             Compute::Power => Elementary::Power,
-            Compute::Log2 | Compute::Asin | Compute::Acos => return None,
+            _ => return None,
         })
     }
 
     fn counts(self) -> &'static [usize] {
         match self {
-            Compute::Power => &[2],
+            Compute::Power | Compute::Atan2 => &[2],
             Compute::Log => &[1, 2],
             _ => &[1],
         }
@@ -72,9 +107,24 @@ impl Compute {
 
 /// The functions under their names in SQL.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
-    let named: [(&'static str, &'static [&'static str], Compute); 9] = [
+    let named: [(&'static str, &'static [&'static str], Compute); 24] = [
         ("asin", &[], Compute::Asin),
         ("acos", &[], Compute::Acos),
+        ("atan", &[], Compute::Atan),
+        ("atan2", &[], Compute::Atan2),
+        ("sin", &[], Compute::Sin),
+        ("cos", &[], Compute::Cos),
+        ("tan", &[], Compute::Tan),
+        ("cot", &[], Compute::Cot),
+        ("sinh", &[], Compute::Sinh),
+        ("cosh", &[], Compute::Cosh),
+        ("tanh", &[], Compute::Tanh),
+        ("asinh", &[], Compute::Asinh),
+        ("acosh", &[], Compute::Acosh),
+        ("atanh", &[], Compute::Atanh),
+        ("cbrt", &["dcbrt"], Compute::Cbrt),
+        ("degrees", &[], Compute::Degrees),
+        ("radians", &[], Compute::Radians),
         ("ln", &[], Compute::Ln),
         ("log", &[], Compute::Log),
         ("log10", &[], Compute::Log10),
@@ -185,12 +235,18 @@ fn external(error: SqlError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
+fn outside() -> SqlError {
+    SqlError::new("22003", "input is out of range")
+}
+
 /// Sines and cosines are from -1 to 1.
 fn within_one(value: f64) -> Result<f64, SqlError> {
-    match value.abs() > 1.0 {
-        true => Err(SqlError::new("22003", "input is out of range")),
-        false => Ok(value),
-    }
+    if value.abs() > 1.0 { Err(outside()) } else { Ok(value) }
+}
+
+/// No angle is infinite.
+fn finite(value: f64) -> Result<f64, SqlError> {
+    if value.is_infinite() { Err(outside()) } else { Ok(value) }
 }
 
 /// Logarithms are of positive numbers.

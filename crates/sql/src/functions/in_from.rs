@@ -187,7 +187,8 @@ fn select_of(exprs: Vec<Expr>) -> Result<Box<Query>> {
 
 /// The query with a column that counts its rows.
 fn numbered(query: Box<Query>) -> Result<Box<Query>> {
-    let mut outer = template("SELECT *, row_number() OVER () AS \"\0number\" FROM (SELECT 1) AS \"\0rows\"")?;
+    let counting = "SELECT *, row_number() OVER ()::bigint AS \"\0number\" FROM (SELECT 1) AS \"\0rows\"";
+    let mut outer = template(counting)?;
     if let SetExpr::Select(select) = outer.body.as_mut()
         && let Some(TableFactor::Derived { subquery, .. }) = select.from.first_mut().map(|table| &mut table.relation)
     {

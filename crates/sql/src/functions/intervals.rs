@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 
 use crate::error::SqlError;
 use crate::values::datetime::MICROS_PER_DAY;
+use crate::values::interval_input;
 
 pub(crate) const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const ORDER: DataType = DataType::Decimal128(38, 0);
@@ -65,6 +66,19 @@ pub(crate) fn with_digits(time: Expr, data_type: &DataType, digits: u32) -> Expr
         _ => Rounded::Time,
     };
     call(Does::Digits { digits, of }, vec![time])
+}
+
+/// The interval that a text is.
+pub(crate) fn read(text: &str) -> Result<Expr> {
+    let wrong = || {
+        let message = format!("invalid input syntax for type interval: \"{text}\"");
+        DataFusionError::External(Box::new(SqlError::new("22007", message)))
+    };
+    let span = interval_input::parse(text, None).map_err(|_| wrong())?;
+    let narrow = |number: i64| i32::try_from(number).map_err(|_| wrong());
+    let nanoseconds = span.micros.checked_mul(1000).ok_or_else(wrong)?;
+    let interval = IntervalMonthDayNano::new(narrow(span.months)?, narrow(span.days)?, nanoseconds);
+    Ok(Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), None))
 }
 
 /// `to_timestamp` of a number of seconds.

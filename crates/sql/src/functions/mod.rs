@@ -22,7 +22,9 @@ mod rows;
 mod series;
 mod session;
 pub(crate) mod set_returning;
+mod shapes;
 mod templates;
+mod typed;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -53,6 +55,8 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(numerics::functions())
         .chain(templates::functions())
         .chain(calendar::functions())
+        .chain(shapes::functions())
+        .chain(typed::functions())
         .map(Arc::new)
         .collect()
 }

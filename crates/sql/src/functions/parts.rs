@@ -260,7 +260,9 @@ fn of_timestamp(name: &str, micros: i64, has_zone: bool) -> Option<i128> {
     match name {
         "epoch" => Some(micros.into()),
         "julian" => {
-            let fraction = i128::from(time) * 10i128.pow(20) / i128::from(MICROS_PER_DAY);
+            // Rounded, as a quotient of numerics is.
+            let day = i128::from(MICROS_PER_DAY);
+            let fraction = (i128::from(time) * 10i128.pow(20) + day / 2) / day;
             Some(i128::from(days + 2_440_588) * 10i128.pow(20) + fraction)
         }
         "timezone" | "timezone_hour" | "timezone_minute" if has_zone => Some(0),

@@ -20,7 +20,7 @@ use crate::error::SqlError;
 use crate::identifiers::quoted;
 use crate::index_expressions::{Style, parsed, written};
 use crate::names::name_in_text;
-use crate::types::type_name;
+use crate::types::type_name_of_field;
 use crate::view::View;
 
 /// The answer of a function.
@@ -146,6 +146,8 @@ fn sizes(objects: &Objects, [with_rows, with_indexes]: [bool; 2]) -> BTreeMap<i6
 /// The arguments of a call.
 struct Arguments {
     arrays: Vec<ArrayRef>,
+    /// The name of the first one's type.
+    first: String,
     rows: usize,
 }
 
@@ -184,7 +186,7 @@ impl Answer {
         }
     }
 
-    fn answer(&self, arguments: &Arguments, types: &[DataType]) -> Result<ArrayRef> {
+    fn answer(&self, arguments: &Arguments) -> Result<ArrayRef> {
         let rows = arguments.rows;
         Ok(match self {
             Answer::Text(text) => Arc::new(StringViewArray::from(vec![Some(*text); rows])),
@@ -221,10 +223,7 @@ impl Answer {
                 let texts = numbers.iter().zip(&modifiers).map(|(oid, modifier)| Some(format_type(oid?, modifier)));
                 Arc::new(texts.collect::<StringViewArray>())
             }
-            Answer::TypeOf => {
-                let name = types.first().map_or_else(|| "unknown".to_owned(), type_name);
-                Arc::new(StringViewArray::from(vec![Some(name.as_str()); rows]))
-            }
+            Answer::TypeOf => Arc::new(StringViewArray::from(vec![Some(arguments.first.as_str()); rows])),
             Answer::Size(sizes) => {
                 let size = |oid: Option<i64>| sizes.get(&oid?).copied();
                 Arc::new(arguments.numbers(0)?.iter().map(size).collect::<Int64Array>())
@@ -318,9 +317,9 @@ impl ScalarUDFImpl for Function {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let rows = args.number_rows;
+        let first = args.arg_fields.first().map_or_else(|| "unknown".to_owned(), |field| type_name_of_field(field));
         let arrays = args.args.into_iter().map(|value| value.into_array(rows)).collect::<Result<Vec<_>>>()?;
-        Ok(ColumnarValue::Array(self.answer.answer(&Arguments { arrays, rows }, &types)?))
+        Ok(ColumnarValue::Array(self.answer.answer(&Arguments { arrays, rows, first })?))
     }
 }

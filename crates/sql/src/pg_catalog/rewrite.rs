@@ -192,10 +192,6 @@ impl Rewrite<'_> {
                 let names = if with_catalog { vec![CATALOG_SCHEMA, SCHEMA] } else { vec![SCHEMA] };
                 Some(call("make_array", names.into_iter().map(text).collect())?)
             }
-            "array_upper" => {
-                let array = arguments(function).into_iter().next().map(take);
-                Some(call("array_length", array.into_iter().collect())?)
-            }
             "_pg_expandarray" | "generate_subscripts" => {
                 let arg = arguments(function).into_iter().next().map(take);
                 Some(call("unnest", vec![call(&name, arg.into_iter().collect())?])?)

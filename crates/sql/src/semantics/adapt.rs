@@ -10,13 +10,13 @@ use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, lit};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
 use super::casts::{ReadText, Round, WriteText};
-use super::{arithmetic, chars, lengths, library, mixed, moments, spans, temporal};
+use super::{arithmetic, chars, concatenation, lengths, library, mixed, set_operations, spans, temporal};
 use crate::error::SqlError;
 use crate::functions::{floats, intervals, lists, numerics, parts, regexp, rounding};
 use crate::interrupt;
@@ -53,12 +53,9 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::Multiply
             | BinaryOperator::Divide
             | BinaryOperator::Modulo => return arithmetic::plan(op, left, right, schema),
-            BinaryOperator::BitwiseAnd | BinaryOperator::BitwiseOr => {
-                (arithmetic::operand(left), arithmetic::operand(right))
-            }
-            // The library takes the one for zero, NULL or not.
-            BinaryOperator::PGBitwiseXor if left == right => {
-                return arithmetic::plan(BinaryOperator::Multiply, left, lit(0i64), schema);
+            BinaryOperator::BitwiseAnd | BinaryOperator::BitwiseOr => arithmetic::operands(left, right, schema)?,
+            BinaryOperator::StringConcat => {
+                return concatenation::plan(arithmetic::operand(left), arithmetic::operand(right), schema);
             }
             BinaryOperator::AtArrow if is_array(&left, schema) || is_array(&right, schema) => {
                 return Ok(PlannerResult::Planned(lists::contains().call(vec![left, right])));
@@ -69,7 +66,6 @@ impl ExprPlanner for LiteralPlanner {
             BinaryOperator::PGOverlap if is_array(&left, schema) || is_array(&right, schema) => {
                 return Ok(PlannerResult::Planned(lists::overlaps().call(vec![left, right])));
             }
-            BinaryOperator::PGBitwiseXor => (arithmetic::operand(left), arithmetic::operand(right)),
             BinaryOperator::PGRegexMatch
             | BinaryOperator::PGRegexIMatch
             | BinaryOperator::PGRegexNotMatch
@@ -135,10 +131,13 @@ pub(super) fn visible(plan: &LogicalPlan) -> Result<DFSchema> {
 
 fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = visible(&plan)?;
-    let plan = spans::adapt_node(mixed::adapt_node(chars::adapt_node(temporal::order(plan, &schema)?)?)?)?;
+    let plan = set_operations::adapt_node(chars::adapt_node(temporal::order(plan, &schema)?)?)?;
+    let plan = spans::adapt_node(mixed::adapt_node(plan)?)?;
     let names = NamePreserver::new(&plan);
+    let is_shown = matches!(plan, LogicalPlan::Projection(_));
     plan.map_expressions(|expr| {
         let name = names.save(&expr);
+        let expr = if is_shown { chars::told_as_text(expr, &schema) } else { expr };
         let adapted = expr.transform_up(|expr| adapt_expr(expr, &schema))?;
         Ok(adapted.update_data(|expr| name.restore(expr)))
     })?
@@ -156,9 +155,16 @@ fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let high = Box::new(adapt(*high, &expr, schema)?);
             Transformed::yes(Expr::Between(Between { expr, negated, low, high }))
         }
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: op @ (Operator::IsDistinctFrom | Operator::IsNotDistinctFrom),
+            right,
+        }) if untyped(&left).is_some() != untyped(&right).is_some() => {
+            let (left, right) = (adapt(*left, &right, schema)?, right);
+            let right = adapt(*right, &left, schema)?;
+            Transformed::yes(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }))
+        }
         Expr::Cast(cast) => adapt_cast(cast, schema)?,
-        Expr::AggregateFunction(call) => Transformed::yes(moments::aggregate(call, schema)),
-        Expr::WindowFunction(call) => Transformed::yes(moments::window(call, schema)),
         Expr::Like(mut like) if lengths::char_length(&like.expr, schema).is_some() => {
             like.expr = Box::new(lengths::with_blanks(*like.expr, schema));
             Transformed::yes(Expr::Like(like))
@@ -167,6 +173,12 @@ fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             if let Some(function) = settled(&call, schema) {
                 call.func = Arc::new(function);
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+            }
+            // Its operand is read as it is shown, as that of LIKE is.
+            if call.name() == regexp::SIMILAR
+                && let Some(text) = call.args.first_mut()
+            {
+                *text = lengths::with_blanks(std::mem::take(text), schema);
             }
             let adapted = library::adapt(call, schema)?;
             if adapted.transformed { adapted } else { temporal::adapt(adapted.data, schema)? }
@@ -212,6 +224,9 @@ fn is_text(data_type: &arrow_schema::DataType) -> bool {
 pub(super) fn adapt(literal: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
     let Some(text) = untyped(&literal) else { return Ok(literal) };
     let Ok((_, field)) = other.to_field(schema) else { return Ok(literal) };
+    if matches!(field.data_type(), arrow_schema::DataType::Interval(_)) {
+        return intervals::read(text);
+    }
     match type_of_field(&field) {
         Some(DataType::Char { .. }) => {
             Ok(Expr::Literal(ScalarValue::Utf8View(Some(text.trim_end_matches(' ').to_owned())), None))

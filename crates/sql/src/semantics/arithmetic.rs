@@ -15,12 +15,10 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::adapt::{adapt, untyped};
 use super::{decimals, temporal};
+use crate::functions::intervals;
 
 /// The levels of operators below which no type is looked for.
 const LEVELS_MAX: usize = 200;
-
-/// Functions that give an `integer`, and here a number without a sign, which arithmetic would take for a numeric.
-const COUNTS: [&str; 5] = ["array_length", "cardinality", "array_ndims", "array_position", "levenshtein"];
 
 /// Plans `+`, `-`, `*`, `/` or `%`.
 pub(super) fn plan(
@@ -29,9 +27,9 @@ pub(super) fn plan(
     right: Expr,
     schema: &DFSchema,
 ) -> Result<PlannerResult<RawBinaryExpr>> {
-    let (left, right) = (operand(left), operand(right));
-    let (left, right) = (literal(left, &right, schema)?, right);
-    let right = literal(right, &left, schema)?;
+    let (left, right) = operands(left, right, schema)?;
+    let (left, right) = (beside_a_time(&op, left, &right, schema)?, right);
+    let right = beside_a_time(&op, right, &left, schema)?;
     let (Some(first), Some(second)) = (type_of(&left, schema), type_of(&right, schema)) else {
         return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
     };
@@ -60,17 +58,43 @@ pub(super) fn plan(
     })
 }
 
-/// A literal that fits `integer` is one, as is what counts. The planner reads all numbers as `bigint`.
+/// The operands of an operator of numbers: literals have the types that PostgreSQL gives them.
+pub(super) fn operands(left: Expr, right: Expr, schema: &DFSchema) -> Result<(Expr, Expr)> {
+    let (left, right) = (operand(left), operand(right));
+    let (left, right) = (literal(left, &right, schema)?, right);
+    let right = literal(right, &left, schema)?;
+    Ok((left, right))
+}
+
+/// A literal that fits `integer` is one. The planner reads all numbers as `bigint`.
 pub(super) fn operand(expr: Expr) -> Expr {
     match expr {
         Expr::Literal(ScalarValue::Int64(Some(value)), metadata) => match i32::try_from(value) {
             Ok(value) => Expr::Literal(ScalarValue::Int32(Some(value)), metadata),
             Err(_) => Expr::Literal(ScalarValue::Int64(Some(value)), metadata),
         },
-        Expr::ScalarFunction(call) if COUNTS.contains(&call.name()) => {
-            cast(Expr::ScalarFunction(call), ArrowType::Int32)
-        }
         other => other,
+    }
+}
+
+/// A literal without a type, or NULL, beside a time: what is subtracted from it, or it from, is of its type, what is added is
+/// an interval. An interval is multiplied by a float.
+fn beside_a_time(op: &BinaryOperator, expr: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
+    let is_null = matches!(&expr, Expr::Literal(ScalarValue::Null, _));
+    if !is_null && untyped(&expr).is_none() {
+        return Ok(expr);
+    }
+    let to = match (op, type_of(other, schema)) {
+        (BinaryOperator::Minus, Some(time @ (ArrowType::Timestamp(..) | ArrowType::Date32))) => time,
+        (BinaryOperator::Plus, Some(ArrowType::Timestamp(..) | ArrowType::Time64(_)))
+        | (BinaryOperator::Plus | BinaryOperator::Minus, Some(ArrowType::Interval(_))) => intervals::INTERVAL,
+        (BinaryOperator::Multiply | BinaryOperator::Divide, Some(ArrowType::Interval(_))) => ArrowType::Float64,
+        _ => return Ok(expr),
+    };
+    match untyped(&expr) {
+        None => Ok(Expr::Literal(ScalarValue::try_from(&to)?, None)),
+        Some(text) if to == intervals::INTERVAL => intervals::read(text),
+        Some(_) => Ok(cast(expr, to)),
     }
 }
 

@@ -210,6 +210,21 @@ fn padded(args: &mut [Expr], schema: &DFSchema) {
     }
 }
 
+/// A cast of a `varchar` to `text`, which changes nothing but the type that clients are told; anything else as it is.
+pub(super) fn told_as_text(expr: Expr, schema: &DFSchema) -> Expr {
+    let is_text = |field: &arrow_schema::Field| type_of_field(field) == Some(DataType::TEXT);
+    match expr {
+        Expr::Alias(mut alias) => {
+            *alias.expr = told_as_text(*alias.expr, schema);
+            Expr::Alias(alias)
+        }
+        Expr::Cast(cast) if is_text(&cast.field) && matches!(mark(&cast.expr, schema), Some(DataType::Text { .. })) => {
+            lengths::marked_as(*cast.expr, DataType::TEXT)
+        }
+        other => other,
+    }
+}
+
 /// The conditions of a join that are pairs of columns, and the columns of a union.
 pub(super) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {

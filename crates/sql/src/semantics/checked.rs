@@ -9,17 +9,14 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{
-    AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, WindowFunctionDefinition,
-};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::adapt::visible;
 use super::float_sums;
 use super::operators::Checked;
-use super::sum::IntegerSum;
 
-/// Replaces the operators of arithmetic and `sum` of integers. Runs once the types of both sides are the same.
+/// Replaces the operators of arithmetic. Runs once the types of both sides are the same.
 #[derive(Debug)]
 pub(crate) struct CheckedIntegers;
 
@@ -42,12 +39,6 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             Some(of) if of.is_integer() => Transformed::yes(Checked::negated(*inner, of)),
             _ => Transformed::no(Expr::Negative(inner)),
         },
-        Expr::AggregateFunction(mut call)
-            if is_integer_sum(&call.func, call.params.distinct, &call.params.args, &schema) =>
-        {
-            call.func = IntegerSum::function();
-            Transformed::yes(Expr::AggregateFunction(call))
-        }
         Expr::AggregateFunction(mut call) if is_of_floats(&call.params.args, &schema) => {
             match float_sums::watched(&call.func) {
                 Some(function) if !call.params.distinct => {
@@ -57,15 +48,6 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                 _ => Transformed::no(Expr::AggregateFunction(call)),
             }
         }
-        Expr::WindowFunction(mut call) => match &call.fun {
-            WindowFunctionDefinition::AggregateUDF(function)
-                if is_integer_sum(function, call.params.distinct, &call.params.args, &schema) =>
-            {
-                call.fun = WindowFunctionDefinition::AggregateUDF(IntegerSum::function());
-                Transformed::yes(Expr::WindowFunction(call))
-            }
-            _ => Transformed::no(Expr::WindowFunction(call)),
-        },
         other => Transformed::no(other),
     };
     plan.map_expressions(|expr| {
@@ -77,14 +59,6 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 fn is_of_floats(args: &[Expr], schema: &DFSchema) -> bool {
     args.len() == 1 && matches!(number(&args[0], schema), Some(ArrowType::Float64 | ArrowType::Float32))
-}
-
-/// Whether this is the library's `sum` of 64-bit integers.
-fn is_integer_sum(function: &AggregateUDF, is_distinct: bool, args: &[Expr], schema: &DFSchema) -> bool {
-    function.name() == "sum"
-        && !function.inner().is::<IntegerSum>()
-        && !is_distinct
-        && args.first().and_then(|arg| number(arg, schema)) == Some(ArrowType::Int64)
 }
 
 fn is_arithmetic(op: Operator) -> bool {

@@ -13,6 +13,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature};
 
+use super::sum;
 use crate::error::SqlError;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -22,7 +23,7 @@ pub(super) struct Watched {
 
 /// The function, watched, if it is one of these.
 pub(super) fn watched(function: &Arc<AggregateUDF>) -> Option<Arc<AggregateUDF>> {
-    const NAMES: [&str; 6] = ["sum", "avg", "var", "var_pop", "stddev", "stddev_pop"];
+    const NAMES: [&str; 6] = [sum::NAME, "avg", "var", "var_pop", "stddev", "stddev_pop"];
     let is_known = NAMES.contains(&function.name()) && !function.inner().is::<Watched>();
     is_known.then(|| Arc::new(AggregateUDF::from(Watched { inner: function.clone() })))
 }

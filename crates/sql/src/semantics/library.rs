@@ -1,9 +1,8 @@
 //! Calls of the library's functions that answer otherwise than PostgreSQL for some arguments.
-use arrow_schema::DataType as ArrowType;
+use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
-use datafusion::functions::core::expr_fn::nullif;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast, lit, when};
 
@@ -34,25 +33,32 @@ pub(super) fn adapt(mut call: ScalarFunction, schema: &DFSchema) -> Result<Trans
             call.args[1] = when(at.clone().gt(lit(0i64)), at).end()?;
             Ok(Transformed::yes(Expr::ScalarFunction(call)))
         }
-        // An array without items has no length.
-        "array_length" => Ok(Transformed::yes(integer(nullif(Expr::ScalarFunction(call), lit(0u64))))),
-        "cardinality" | "array_ndims" | "array_position" => Ok(Transformed::yes(integer(Expr::ScalarFunction(call)))),
-        // Of a numeric it is one.
-        "signum" if call.args.iter().any(|arg| arg.get_type(schema).is_ok_and(|found| found.is_decimal())) => {
-            Ok(Transformed::yes(cast(Expr::ScalarFunction(call), ArrowType::Decimal128(38, 0))))
+        // A date is a midnight with a time zone.
+        "date_trunc"
+            if call.args.len() == 2 && call.args[1].get_type(schema).is_ok_and(|of| of == ArrowType::Date32) =>
+        {
+            let date = std::mem::replace(&mut call.args[1], lit(false));
+            call.args[1] = cast(date, ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
+            Ok(Transformed::yes(Expr::ScalarFunction(call)))
         }
-        "gcd" | "lcm" if call.args.iter().all(|arg| is_integer(arg, schema)) => {
-            Ok(Transformed::yes(integer(Expr::ScalarFunction(call))))
+        // It gives its first argument, which is compared as it is.
+        "nullif" if call.args.len() == 2 => {
+            let types = (call.args[0].get_type(schema)?, call.args[1].get_type(schema)?);
+            let call = Expr::ScalarFunction(call);
+            Ok(match are_comparable(&types.0, &types.1) {
+                true => Transformed::yes(cast(call, types.0)),
+                false => Transformed::no(call),
+            })
         }
         _ => Ok(Transformed::no(Expr::ScalarFunction(call))),
     }
 }
 
-/// What counts is an `integer`, where the library gives a number without a sign.
-fn integer(expr: Expr) -> Expr {
-    cast(expr, ArrowType::Int32)
-}
-
-fn is_integer(expr: &Expr, schema: &DFSchema) -> bool {
-    matches!(expr.get_type(schema), Ok(ArrowType::Int16 | ArrowType::Int32))
+/// Whether PostgreSQL compares values of two types that differ without a cast.
+fn are_comparable(left: &ArrowType, right: &ArrowType) -> bool {
+    let is_time = |found: &ArrowType| matches!(found, ArrowType::Date32 | ArrowType::Timestamp(..));
+    left != right
+        && ((left.is_signed_integer() && right.is_signed_integer())
+            || (left.is_floating() && right.is_floating())
+            || (is_time(left) && is_time(right)))
 }

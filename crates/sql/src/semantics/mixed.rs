@@ -12,7 +12,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 const JOINING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "make_array"];
 
 /// The float that values of these types become, if any is one and not all are the same.
-fn float_of<'a>(types: impl Iterator<Item = &'a ArrowType>, is_compared: bool) -> Option<ArrowType> {
+pub(super) fn float_of<'a>(types: impl Iterator<Item = &'a ArrowType>, is_compared: bool) -> Option<ArrowType> {
     let (mut has_double, mut has_real, mut has_other) = (false, false, false);
     for found in types {
         match found {
@@ -111,8 +111,11 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
             {
                 narrow(first, second, schema);
             }
+            let first = call.args.first().and_then(|first| first.get_type(schema).ok());
             unify(&mut call.args.iter_mut().collect::<Vec<_>>(), schema, is_nullif);
-            Expr::ScalarFunction(call)
+            let call = Expr::ScalarFunction(call);
+            // It gives its first argument as it is.
+            if is_nullif && first == Some(ArrowType::Float32) { cast(call, ArrowType::Float32) } else { call }
         }
         other => other,
     })
@@ -184,8 +187,8 @@ fn unite(union: Union) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs.collect::<Result<Vec<_>>>()?)?))
 }
 
-/// A plan with some columns as floats.
-fn projected(plan: LogicalPlan, to: &[Option<ArrowType>]) -> Result<LogicalPlan> {
+/// A plan with some columns cast to these types.
+pub(super) fn projected(plan: LogicalPlan, to: &[Option<ArrowType>]) -> Result<LogicalPlan> {
     let column = |(at, to): (usize, &Option<ArrowType>)| {
         let (qualifier, field) = plan.schema().qualified_field(at);
         let column = Expr::Column(Column::new(qualifier.cloned(), field.name()));

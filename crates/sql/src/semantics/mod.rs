@@ -7,8 +7,11 @@ mod casts;
 mod chars;
 mod checked;
 mod columns;
+mod concatenation;
 mod cross_joins;
 mod decimals;
+mod described;
+mod distinct_values;
 pub(crate) mod duplicates;
 mod escapes;
 mod extremes;
@@ -33,6 +36,7 @@ pub(crate) mod recursion;
 pub(crate) mod references;
 pub(crate) mod row_values;
 pub(crate) mod rows;
+mod set_operations;
 mod sorted_aggregates;
 mod spans;
 mod spellings;
@@ -49,6 +53,9 @@ pub(crate) mod whole_rows;
 pub(crate) mod windows;
 pub(crate) mod with_names;
 
+use std::sync::Arc;
+
+use datafusion::logical_expr::AggregateUDF;
 use datafusion::sql::sqlparser::ast;
 
 use crate::error::Result;
@@ -56,14 +63,25 @@ use crate::interrupt;
 
 pub(crate) use adapt::{AdaptLiterals, LiteralPlanner};
 pub(crate) use checked::CheckedIntegers;
+pub(crate) use described::Described;
 pub(crate) use frames::Frames;
 pub(crate) use multisets::Multisets;
 pub(crate) use pushdown::{optimizer_rules, physical_rules};
 pub(crate) use recursion::RecursiveTypes;
 pub(crate) use sorted_aggregates::SortedAggregates;
 pub(crate) use subplan::{Statement, Subplans, WithNames};
+pub(crate) use sum::NAME as SUM;
 pub(crate) use unions::NamedUnions;
 pub(crate) use unnested::Unnested;
+
+/// The aggregate functions, those of the library with PostgreSQL's types.
+pub(crate) fn aggregates(library: &[Arc<AggregateUDF>]) -> Vec<Arc<AggregateUDF>> {
+    let own = |function: &Arc<AggregateUDF>| match function.name() {
+        "sum" => Arc::new(sum::function(function.clone())),
+        _ => moments::function(function).map_or_else(|| function.clone(), Arc::new),
+    };
+    library.iter().map(own).collect()
+}
 
 /// Brings expressions of a statement into words that the planner understands as PostgreSQL does.
 pub(crate) fn spell_out(statement: &mut ast::Statement) -> Result<()> {

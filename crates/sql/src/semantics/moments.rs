@@ -8,18 +8,18 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Decimal128Array, Decimal256Arra
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, FieldRef};
 use datafusion::arrow::datatypes::i256;
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, Expr, ExprSchemable, GroupsAccumulator, Signature, Volatility,
-    WindowFunctionDefinition,
+    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
 };
 
 use super::decimals::{power_of_ten, rounded};
 use crate::error::SqlError;
+use crate::types::type_name;
 
 /// The decimals of results, unless the numbers have more.
 const DECIMALS: i8 = 16;
@@ -35,45 +35,43 @@ enum Kind {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Moments {
     kind: Kind,
-    name: String,
+    inner: Arc<AggregateUDF>,
     signature: Signature,
 }
 
-/// An aggregate as one of these, if it is of integers or numerics.
-pub(super) fn aggregate(mut call: AggregateFunction, schema: &DFSchema) -> Expr {
-    if let Some(function) = function(&call.func, false, &call.params.args, schema) {
-        call.func = function;
-    }
-    Expr::AggregateFunction(call)
-}
-
-/// An aggregate over a window as one of these, if it is of integers or numerics.
-pub(super) fn window(mut call: Box<WindowFunction>, schema: &DFSchema) -> Expr {
-    if let WindowFunctionDefinition::AggregateUDF(known) = &call.fun
-        && let Some(function) = function(known, call.params.distinct, &call.params.args, schema)
-    {
-        call.fun = WindowFunctionDefinition::AggregateUDF(function);
-    }
-    Expr::WindowFunction(call)
-}
-
-fn function(known: &AggregateUDF, is_distinct: bool, args: &[Expr], schema: &DFSchema) -> Option<Arc<AggregateUDF>> {
-    let kind = match known.name() {
+/// The function in the place of the library's, if it is one of these.
+pub(super) fn function(inner: &Arc<AggregateUDF>) -> Option<AggregateUDF> {
+    let kind = match inner.name() {
         "avg" => Kind::Average,
         "var_pop" => Kind::Variance { of_population: true },
-        "var" | "var_samp" => Kind::Variance { of_population: false },
+        "var" => Kind::Variance { of_population: false },
         "stddev_pop" => Kind::Deviation { of_population: true },
-        "stddev" | "stddev_samp" => Kind::Deviation { of_population: false },
+        "stddev" => Kind::Deviation { of_population: false },
         _ => return None,
     };
-    let [arg] = args else { return None };
-    let data_type = arg.get_type(schema).ok()?;
-    let is_exact = data_type.is_signed_integer() || matches!(data_type, DataType::Decimal128(_, 0..));
-    let is_own = known.inner().is::<Moments>();
-    (is_exact && !is_distinct && !is_own).then(|| {
-        let signature = Signature::any(1, Volatility::Immutable);
-        Arc::new(AggregateUDF::from(Moments { kind, name: known.name().to_owned(), signature }))
-    })
+    let signature = Signature::user_defined(Volatility::Immutable);
+    Some(AggregateUDF::from(Moments { kind, inner: inner.clone(), signature }))
+}
+
+/// The types that a function of the library takes where it is called with these.
+pub(super) fn taken(function: &AggregateUDF, types: &[DataType]) -> Result<Vec<DataType>> {
+    let fields: Vec<_> = types.iter().map(|found| Arc::new(Field::new("", found.clone(), true))).collect();
+    let no_such = |_| {
+        let named: Vec<String> = types.iter().map(type_name).collect();
+        let name = function.name();
+        let message = format!("function {name}({}) does not exist", named.join(", "));
+        DataFusionError::External(Box::new(SqlError::new("42883", message)))
+    };
+    let fields = fields_with_udf(&fields, function).map_err(no_such)?;
+    Ok(fields.iter().map(|field| field.data_type().clone()).collect())
+}
+
+fn is_exact(data_type: &DataType) -> bool {
+    data_type.is_signed_integer() || matches!(data_type, DataType::Decimal128(_, 0..))
+}
+
+fn are_exact(fields: &[FieldRef]) -> bool {
+    matches!(fields, [field] if is_exact(field.data_type()))
 }
 
 /// The decimals of the numbers.
@@ -86,23 +84,47 @@ fn scale_of(data_type: &DataType) -> i8 {
 
 impl AggregateUDFImpl for Moments {
     fn name(&self) -> &str {
-        &self.name
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
     }
 
     fn signature(&self) -> &Signature {
         &self.signature
     }
 
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types {
+            [one] if is_exact(one) => Ok(types.to_vec()),
+            _ => taken(&self.inner, types),
+        }
+    }
+
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Decimal128(38, types.first().map_or(0, scale_of).max(DECIMALS)))
+        match types {
+            [one] if is_exact(one) => Ok(DataType::Decimal128(38, scale_of(one).max(DECIMALS))),
+            _ => self.inner.return_type(types),
+        }
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if !are_exact(args.expr_fields) {
+            return self.inner.accumulator(args);
+        }
         let scale = args.expr_fields.first().map_or(0, |field| scale_of(field.data_type()));
         Ok(Box::new(Moment { kind: self.kind, scale, count: 0, sum: i256::ZERO, squares: i256::ZERO }))
     }
 
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if are_exact(args.expr_fields) { self.accumulator(args) } else { self.inner.create_sliding_accumulator(args) }
+    }
+
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        if !are_exact(args.input_fields) {
+            return self.inner.state_fields(args);
+        }
         let scale = args.input_fields.first().map_or(0, |field| scale_of(field.data_type()));
         let field = |part: &str, data_type| Arc::new(Field::new(format_state_name(args.name, part), data_type, true));
         let count = field("count", DataType::Int64);
@@ -112,11 +134,17 @@ impl AggregateUDFImpl for Moments {
         })
     }
 
-    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
-        self.kind == Kind::Average
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        match are_exact(args.expr_fields) {
+            true => self.kind == Kind::Average,
+            false => self.inner.groups_accumulator_supported(args),
+        }
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        if !are_exact(args.expr_fields) {
+            return self.inner.create_groups_accumulator(args);
+        }
         let scale = args.expr_fields.first().map_or(0, |field| scale_of(field.data_type()));
         Ok(Box::new(Averages { scale, counts: Vec::new(), sums: Vec::new() }))
     }

@@ -17,7 +17,7 @@ use crate::identifiers::fold;
 const DIGITS_MAX: usize = 76;
 
 /// Functions with a result of the type of their arguments.
-const TYPED_BY_ARGUMENTS: [&str; 21] = [
+const TYPED_BY_ARGUMENTS: [&str; 25] = [
     "coalesce",
     "nullif",
     "greatest",
@@ -35,6 +35,10 @@ const TYPED_BY_ARGUMENTS: [&str; 21] = [
     "generate_series",
     "array_append",
     "array_prepend",
+    "array_remove",
+    "array_replace",
+    "array_position",
+    "array_positions",
     "bit_and",
     "bit_or",
     "bit_xor",
@@ -101,7 +105,8 @@ impl VisitorMut for Numbers {
             Expr::UnaryOp { op: UnaryOperator::BitwiseNot | UnaryOperator::PGAbs, expr: inner } => narrow(inner),
             Expr::BinaryOp {
                 left,
-                op: BinaryOperator::PGBitwiseShiftLeft | BinaryOperator::PGBitwiseShiftRight,
+                op:
+                    BinaryOperator::PGBitwiseShiftLeft | BinaryOperator::PGBitwiseShiftRight | BinaryOperator::PGBitwiseXor,
                 right,
             } => {
                 narrow(left);

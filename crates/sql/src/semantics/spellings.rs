@@ -1,5 +1,5 @@
 //! Functions that the planner knows by another name or as an operator, as `mod(a, b)`, which is `a % b`; and operators that it
-//! knows as functions: `~ a`, `|/ a`, `a << b`, `a SIMILAR TO b`.
+//! knows as functions: `~ a`, `|/ a`, `a << b`, `a SIMILAR TO b`; and `a ~~ b`, which is `a LIKE b`.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -75,6 +75,14 @@ impl VisitorMut for Calls {
             }
             Expr::BinaryOp { left, op, right } => {
                 let name = match op {
+                    BinaryOperator::PGLikeMatch
+                    | BinaryOperator::PGNotLikeMatch
+                    | BinaryOperator::PGILikeMatch
+                    | BinaryOperator::PGNotILikeMatch => {
+                        *expr = like(op, take(left), take(right));
+                        return ControlFlow::Continue(());
+                    }
+                    BinaryOperator::PGBitwiseXor => "bitwise_xor",
                     BinaryOperator::PGBitwiseShiftLeft => "shift_left",
                     BinaryOperator::PGBitwiseShiftRight => "shift_right",
                     BinaryOperator::PGStartsWith => "starts_with",
@@ -95,6 +103,18 @@ impl VisitorMut for Calls {
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// `a ~~ b` and its kin by their names.
+fn like(op: &BinaryOperator, text: Expr, pattern: Expr) -> Expr {
+    let negated = matches!(op, BinaryOperator::PGNotLikeMatch | BinaryOperator::PGNotILikeMatch);
+    let (expr, pattern) = (Box::new(text), Box::new(pattern));
+    match op {
+        BinaryOperator::PGLikeMatch | BinaryOperator::PGNotLikeMatch => {
+            Expr::Like { negated, any: false, expr, pattern, escape_char: None }
+        }
+        _ => Expr::ILike { negated, any: false, expr, pattern, escape_char: None },
     }
 }
 
@@ -124,6 +144,10 @@ fn respell(call: &mut Function) -> Option<Expr> {
         "ntile" if call.over.is_some() => {
             return Some(cast(Expr::Function(call.clone()), DataType::Int(None)));
         }
+        "row_number" | "rank" | "dense_rank" if call.over.is_some() => {
+            return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None)));
+        }
+        "regr_count" => return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None))),
         "gen_random_uuid" => return Some(cast(calling("uuid", Vec::new()), DataType::Uuid)),
         "localtimestamp" | "localtime" | "current_timestamp" => {
             let digits = match &call.args {

@@ -21,6 +21,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use engine::DataType;
 
 use crate::scan::ScanExec;
+use crate::semantics::SUM;
 use exec::TotalsExec;
 
 /// One column of a state, of the column at this position among those asked of the storage.
@@ -108,14 +109,14 @@ fn parts_of(
     {
         return (!literal.value().is_null()).then(|| vec![Part::Rows]);
     }
-    let (column, data_type) = summand(arg, scan, matches!(name, "sum" | "avg"))?;
+    let (column, data_type) = summand(arg, scan, matches!(name, SUM | "avg"))?;
     let place = columns.iter().position(|known| *known == column).unwrap_or_else(|| {
         columns.push(column);
         columns.len() - 1
     });
     let parts = match name {
         "count" => vec![Part::Count(place)],
-        "sum" => vec![Part::Sum(place)],
+        SUM => vec![Part::Sum(place)],
         "min" => vec![Part::Min(place)],
         "max" => vec![Part::Max(place)],
         "avg" => vec![Part::Count(place), Part::Sum(place)],

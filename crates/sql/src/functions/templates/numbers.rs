@@ -193,13 +193,15 @@ impl Template {
         if let Some(is_upper) = self.roman {
             return self.roman(is_negative, whole, is_upper);
         }
-        let is_too_long = whole.len() > self.before || whole == "#";
+        // A zero before the point needs its place, too.
+        let is_too_long = whole.len().max(1) > self.before || whole == "#";
         // A zero stands for itself where nothing else would be written.
-        let has_fraction = self.tokens.contains(&Token::Point) && self.after > 0;
+        let decimals: Vec<char> = fraction.chars().collect();
+        let has_fraction = self.tokens.contains(&Token::Point) && self.kept_decimals(&decimals) > 0;
         let whole = if whole.is_empty() && !has_fraction { "0" } else { whole };
         let digits = format!("{whole:>width$}", width = self.before);
         let digits: Vec<char> = if is_too_long { vec!['#'; self.before] } else { digits.chars().collect() };
-        let fraction: Vec<char> = if is_too_long { vec!['#'; self.after] } else { fraction.chars().collect() };
+        let fraction: Vec<char> = if is_too_long { vec!['#'; self.after] } else { decimals };
         let body = self.body(&digits, &fraction, is_negative, whole);
         self.signed(body, is_negative)
     }

@@ -1,0 +1,189 @@
+//! Functions of the library under PostgreSQL's types: what counts is an `integer`, and the sign of a number that is no
+//! numeric is a double. The planner finds the types of expressions long before they are rewritten, so that it must know
+//! these from the beginning.
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field};
+use datafusion::common::ScalarValue;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::functions::math::{gcd, lcm, signum};
+use datafusion::functions_nested::concat::{array_append_udf, array_prepend_udf};
+use datafusion::functions_nested::position::{array_position_udf, array_positions_udf};
+use datafusion::functions_nested::remove::array_remove_udf;
+use datafusion::functions_nested::replace::array_replace_udf;
+use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use crate::error::SqlError;
+use crate::types::type_name;
+
+/// The type of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Gives {
+    Integer,
+    Integers,
+    /// What the library says of an array and items that have become one type.
+    Array,
+    /// `integer` of what fits it, else what the library says.
+    Widest,
+    /// A numeric of numerics, a double of all others.
+    Sign,
+}
+
+/// The functions under their names in SQL.
+pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
+    let named = [
+        (Gives::Integer, array_position_udf()),
+        (Gives::Integers, array_positions_udf()),
+        (Gives::Array, array_append_udf()),
+        (Gives::Array, array_prepend_udf()),
+        (Gives::Array, array_remove_udf()),
+        (Gives::Array, array_replace_udf()),
+        (Gives::Widest, gcd()),
+        (Gives::Widest, lcm()),
+        (Gives::Sign, signum()),
+    ];
+    named.into_iter().map(|(gives, inner)| {
+        ScalarUDF::from(Typed { gives, inner, signature: Signature::user_defined(Volatility::Immutable) })
+    })
+}
+
+/// A function of the library, and what it gives here.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Typed {
+    gives: Gives,
+    inner: Arc<ScalarUDF>,
+    signature: Signature,
+}
+
+impl Typed {
+    /// The types that the library's function takes.
+    fn taken(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let types = &match self.gives {
+            Gives::Widest | Gives::Sign => typed(types),
+            _ => of_one_type(types, if self.gives == Gives::Integer { 2 } else { types.len() }),
+        };
+        let fields: Vec<_> = types.iter().map(|found| Arc::new(Field::new("", found.clone(), true))).collect();
+        let no_such = |_| {
+            let named: Vec<String> = types.iter().map(type_name).collect();
+            let message = format!("function {}({}) does not exist", self.name(), named.join(", "));
+            DataFusionError::External(Box::new(SqlError::new("42883", message)))
+        };
+        let fields = fields_with_udf(&fields, self.inner.as_ref()).map_err(no_such)?;
+        Ok(fields.iter().map(|field| field.data_type().clone()).collect())
+    }
+
+    /// What the library's function gives for values of these types.
+    fn given(&self, types: &[DataType]) -> Result<DataType> {
+        let fields: Vec<_> = types.iter().map(|found| Arc::new(Field::new("", found.clone(), true))).collect();
+        let literals = vec![None; fields.len()];
+        let args = ReturnFieldArgs { arg_fields: &fields, scalar_arguments: &literals };
+        Ok(self.inner.return_field_from_args(args)?.data_type().clone())
+    }
+}
+
+impl ScalarUDFImpl for Typed {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let is_float = |found: &DataType| found.is_numeric() || found.is_null() || *found == DataType::Utf8;
+        let taken = match self.gives {
+            Gives::Sign if types.iter().all(is_float) => vec![DataType::Float64; types.len()],
+            _ => self.taken(types)?,
+        };
+        let is_kept = |found: &DataType| match self.gives {
+            Gives::Widest => matches!(found, DataType::Int16 | DataType::Int32),
+            Gives::Sign => found.is_decimal(),
+            Gives::Integer | Gives::Integers | Gives::Array => false,
+        };
+        let known = typed(types);
+        Ok(if known.iter().all(is_kept) { known } else { taken })
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let is_small = |found: &DataType| matches!(found, DataType::Int16 | DataType::Int32);
+        Ok(match self.gives {
+            Gives::Integer => DataType::Int32,
+            Gives::Widest if types.iter().all(is_small) => DataType::Int32,
+            Gives::Widest | Gives::Array => self.given(&self.taken(types)?)?,
+            Gives::Integers => DataType::List(Arc::new(Field::new_list_field(DataType::Int32, true))),
+            Gives::Sign if types.iter().all(DataType::is_decimal) => DataType::Decimal128(38, 0),
+            Gives::Sign => DataType::Float64,
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let types: Vec<DataType> = args.args.iter().map(ColumnarValue::data_type).collect();
+        let taken = match self.gives {
+            Gives::Sign => vec![DataType::Float64; types.len()],
+            _ => self.taken(&types)?,
+        };
+        let inner = args.args.iter().zip(&taken).map(|(arg, taken)| arg.cast_to(taken, None));
+        let inner = inner.collect::<Result<Vec<_>>>()?;
+        let fields = taken.iter().map(|taken| Arc::new(Field::new("", taken.clone(), true))).collect();
+        let given = Arc::new(Field::new(self.name(), self.given(&taken)?, true));
+        let to = args.return_field.data_type().clone();
+        let args = ScalarFunctionArgs { args: inner, arg_fields: fields, return_field: given, ..args };
+        match self.inner.invoke_with_args(args)? {
+            ColumnarValue::Array(array) => Ok(ColumnarValue::Array(fitting(&array, &to)?)),
+            ColumnarValue::Scalar(value) => {
+                let array = fitting(&value.to_array()?, &to)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?))
+            }
+        }
+    }
+}
+
+/// The types of numbers, where what has none is of the type that another has.
+fn typed(types: &[DataType]) -> Vec<DataType> {
+    let is_untyped = |found: &DataType| found.is_null() || *found == DataType::Utf8;
+    let Some(known) = types.iter().find(|found| !is_untyped(found)) else { return types.to_vec() };
+    types.iter().map(|found| if is_untyped(found) { known.clone() } else { found.clone() }).collect()
+}
+
+/// The types of an array and its items, of which so many arguments are, where all are numbers and become one type.
+fn of_one_type(types: &[DataType], items: usize) -> Vec<DataType> {
+    let item = |found: &DataType| match found {
+        DataType::List(item) => item.data_type().clone(),
+        other => other.clone(),
+    };
+    let common = types.iter().take(items).map(item).try_fold(None, |common: Option<DataType>, next| match common {
+        _ if !next.is_numeric() => None,
+        None => Some(Some(next)),
+        Some(known) if known == next => Some(Some(known)),
+        Some(known) if known.is_floating() || next.is_floating() => Some(Some(DataType::Float64)),
+        Some(known) => comparison_coercion(&known, &next).map(Some),
+    });
+    let Some(Some(common)) = common else { return types.to_vec() };
+    let become_one = |(at, found): (usize, &DataType)| match found {
+        DataType::List(_) => DataType::List(Arc::new(Field::new_list_field(common.clone(), true))),
+        _ if at < items => common.clone(),
+        other => other.clone(),
+    };
+    types.iter().enumerate().map(become_one).collect()
+}
+
+/// Results as values of a type; what does not fit it is an error.
+fn fitting(results: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let cast = cast(results, to)?;
+    if cast.logical_null_count() > results.logical_null_count() {
+        let error = SqlError::new("22003", "integer out of range");
+        return Err(DataFusionError::External(Box::new(error)));
+    }
+    Ok(cast)
+}
