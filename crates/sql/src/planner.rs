@@ -29,10 +29,10 @@ use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, Described, Frames, LiteralPlanner, Multisets, NamedUnions, RecursiveTypes,
-    SortedAggregates, Subplans, Unnested, WithNames, cast_names, duplicates, optimizer_rules, physical_rules,
-    quantified, recursion, references, row_values, rows, spell_out, using, values_of_subqueries, whole_rows, windows,
-    with_names,
+    AdaptLiterals, CheckedIntegers, Described, Frames, GroupedExpressions, LiteralPlanner, Multisets, NamedUnions,
+    RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes, WithNames, cast_names, duplicates,
+    optimizer_rules, physical_rules, quantified, recursion, references, row_values, rows, spell_out, using,
+    values_of_subqueries, whole_rows, windows, with_names,
 };
 use crate::stop::{self, StopFlag};
 use crate::tables::{CATALOG, SCHEMA};
@@ -116,8 +116,14 @@ fn build_template(partitions: usize) -> SessionState {
     options.execution.skip_physical_aggregate_schema_check = true;
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
     expr_planners.extend(SessionStateDefaults::default_expr_planners());
-    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
-        vec![Arc::new(RecursiveTypes), Arc::new(Unnested), Arc::new(Multisets), Arc::new(AdaptLiterals)];
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(GroupedExpressions),
+        Arc::new(UsingTypes),
+        Arc::new(RecursiveTypes),
+        Arc::new(Unnested),
+        Arc::new(Multisets),
+        Arc::new(AdaptLiterals),
+    ];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(CheckedIntegers));
     rules.push(Arc::new(NamedUnions));
@@ -241,7 +247,8 @@ async fn plan_with_names(
     match plan(state, statement.clone()).await {
         Err(error) if duplicates::are_refused(&error.to_string()) => {
             duplicates::rename_all(&mut statement);
-            plan(state, statement).await
+            // The statement that was written is the one to be corrected.
+            plan(state, statement).await.map_err(|_| error)
         }
         planned => planned,
     }

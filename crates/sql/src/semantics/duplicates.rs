@@ -86,9 +86,10 @@ pub(crate) fn rename_all(statement: &mut Statement) {
     let _ = statement.visit(&mut Rename { is_for_all: true });
 }
 
-/// Whether the planner refused a statement for names that [`rename_all`] takes away.
+/// Whether the planner refused a statement for names that [`rename_all`] may take away: columns of one name, or an ORDER BY by
+/// an expression of the select list over groups, which it does not find again by its name.
 pub(crate) fn are_refused(message: &str) -> bool {
-    message.contains("require unique expression names")
+    message.contains("require unique expression names") || message.contains("must appear in the GROUP BY clause")
 }
 
 struct Rename {

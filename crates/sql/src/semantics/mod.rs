@@ -12,12 +12,14 @@ mod cross_joins;
 mod decimals;
 mod described;
 mod distinct_values;
+mod distinct_windows;
 pub(crate) mod duplicates;
 mod escapes;
 mod extremes;
 mod filters;
 mod float_sums;
 mod frames;
+mod grouped_expressions;
 mod grouping;
 mod inputs;
 mod interval_literals;
@@ -46,6 +48,7 @@ mod temporal;
 mod unions;
 mod unnested;
 pub(crate) mod using;
+mod using_types;
 pub(crate) mod values_of_subqueries;
 pub(crate) mod visit;
 mod whole_orders;
@@ -65,6 +68,7 @@ pub(crate) use adapt::{AdaptLiterals, LiteralPlanner};
 pub(crate) use checked::CheckedIntegers;
 pub(crate) use described::Described;
 pub(crate) use frames::Frames;
+pub(crate) use grouped_expressions::GroupedExpressions;
 pub(crate) use multisets::Multisets;
 pub(crate) use pushdown::{optimizer_rules, physical_rules};
 pub(crate) use recursion::RecursiveTypes;
@@ -73,6 +77,7 @@ pub(crate) use subplan::{Statement, Subplans, WithNames};
 pub(crate) use sum::NAME as SUM;
 pub(crate) use unions::NamedUnions;
 pub(crate) use unnested::Unnested;
+pub(crate) use using_types::UsingTypes;
 
 /// The aggregate functions, those of the library with PostgreSQL's types.
 pub(crate) fn aggregates(library: &[Arc<AggregateUDF>]) -> Vec<Arc<AggregateUDF>> {

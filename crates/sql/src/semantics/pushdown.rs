@@ -13,11 +13,12 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::cross_joins::FewCrossJoins;
+use super::distinct_windows::DistinctWindows;
 use super::lists::VaryingLists;
 use super::whole_orders::WholeOrders;
 use crate::totals::AggregateScans;
 
-/// The library's rules, in which some have another in their place, and one of our own.
+/// The library's rules, in which some have another in their place, and two of our own.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let careful = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
         "push_down_filter" => Arc::new(CarefulPushDown(PushDownFilter::new())) as Arc<dyn OptimizerRule + Send + Sync>,
@@ -25,7 +26,10 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         _ => rule,
     };
     let last = Arc::new(VaryingLists) as Arc<_>;
-    Optimizer::new().rules.into_iter().map(careful).chain([last]).collect()
+    let mut rules: Vec<Arc<_>> = Optimizer::new().rules.into_iter().map(careful).chain([last]).collect();
+    let of_common = rules.iter().position(|rule| rule.name() == "common_sub_expression_eliminate");
+    rules.insert(of_common.unwrap_or_default(), Arc::new(DistinctWindows));
+    rules
 }
 
 /// The library's rules for physical plans but for the one that finds the columns of a filter by name: where both sides

@@ -203,7 +203,7 @@ impl Parts {
 /// there may be no row.
 fn nullable(plan: LogicalPlan) -> Result<Subquery> {
     let (qualifier, field) = plan.schema().qualified_field(0);
-    if field.is_nullable() || has_one_row(&plan) {
+    if has_one_row(&plan) {
         return Ok(subquery(plan));
     }
     let name = field.name().clone();
