@@ -84,7 +84,12 @@ class Queries(Expressions):
         left, first = self.item(depth, outer, taken)
         if self.chance(0.15):
             right, second = self.derived(depth, Scope([first], outer), "LATERAL ")
-            return node("from", left, self.pick([" CROSS JOIN ", ", "]), right), Scope([first, second], outer)
+            scope = Scope([first, second], outer)
+            how = self.pick([" CROSS JOIN ", ", ", " LEFT JOIN ", " LEFT JOIN ", " JOIN "])
+            if "CROSS" in how or how == ", ":
+                return node("from", left, how, right), scope
+            condition = node("bool", "true") if self.chance(0.5) else self.condition("LEFT JOIN", scope, depth)
+            return node("from", left, how, right, " ON ", condition), scope
         if self.chance(0.1):
             right, second = self.function_of(first)
             how = self.pick([" CROSS JOIN ", ", ", " JOIN LATERAL ", " LEFT JOIN "])
@@ -149,13 +154,31 @@ class Queries(Expressions):
         return optional(" WHERE ", self.expr("bool", depth, scope)) if self.chance(0.6) else ""
 
     def values(self, types):
-        rows = [node("row", "(", Items([literal(t, self.rng) for t in types], least=len(types)), ")")
-                for _ in range(self.rng.randint(1, 3))]
-        return node("values", "VALUES ", Items(rows))
+        # Values of other types come first, so that the last row says what the columns are.
+        narrower = {"num": ["int4", "int8", "num"], "int8": ["int4", "int8"], "f8": ["num", "int4", "f8"], "ts": ["date", "ts"]}
+        count = self.rng.randint(1, 3)
+
+        def value(type_, row):
+            if row == count - 1:
+                return literal(type_, self.rng)
+            if self.chance(0.15):
+                return node(type_, "NULL")
+            return node(type_, str(literal(self.pick(narrower.get(type_, [type_])), self.rng)))
+
+        rows = [node("row", "(", Items([value(t, row) for t in types], least=len(types)), ")") for row in range(count)]
+        return node("values", "VALUES ", Items(rows, least=len(rows)))
 
     def set_operation(self, types, depth, outer):
         operation = self.pick(["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"])
-        return node("set", "(", self.query_of(types, depth, outer), f") {operation} (", self.query_of(types, depth, outer), ")")
+        return node("set", "(", self.part(types, depth, outer), f") {operation} (", self.part(types, depth, outer), ")")
+
+    def part(self, types, depth, outer):
+        """A part of a set operation, which may take the first of its rows."""
+        query = self.query_of(types, depth, outer)
+        if not set(types) <= set(PLAIN) or not self.chance(0.15):
+            return query
+        keys = ", ".join(f"{i}{self.pick(['', ' DESC', ' NULLS FIRST'])}" for i in range(1, len(types) + 1))
+        return node("query:" + ",".join(types), query, f" ORDER BY {keys}", optional(self.pick(["", " LIMIT 2", " OFFSET 1", " LIMIT 0"])))
 
     def scalar_query(self, type_, depth, outer):
         kind = "query:" + type_
@@ -218,7 +241,12 @@ class Queries(Expressions):
         item, scope = self.from_(depth, outer)
         own = [name for level, name, t in scope.visible() if level == 0 and t in PLAIN]
         typed = {name: t for level, name, t in scope.visible() if level == 0}
-        keys = [node("key", k) for k in self.rng.sample(own, min(len(own), self.rng.randint(0, 2)))]
+        keys = []
+        for name in self.rng.sample(own, min(len(own), self.rng.randint(0, 2))):
+            forms = {"int4": "({} % 2)", "text": "upper({})", "date": "({} + 1)", "bool": "(NOT {})", "num": "abs({})"}
+            form = forms.get(typed[name], "{}") if self.chance(0.3) else "{}"
+            typed.setdefault(form.format(name), typed[name])
+            keys.append(node("key", form.format(name)))
         columns = []
         for type_ in types:
             fits = [k for k in keys if typed[str(k)] == type_]
@@ -279,9 +307,15 @@ class Queries(Expressions):
 
     def window_call(self, depth, scope):
         """The type of a call, the call, and whether it needs a total order."""
-        choice = self.rng.randrange(12)
+        choice = self.rng.randrange(14)
         type_ = self.pick(PLAIN)
         value = self.expr(type_, min(depth, 1), scope)
+        if choice == 12:
+            text = self.expr("text", min(depth, 1), scope)
+            return "text", node("text", "string_agg(", text, ", ", self.pick(["','", "'-'"]), ")"), True
+        if choice == 13:
+            by = f"{scope.sources[0].name}.id"
+            return type_, node(type_, self.pick(["lag(", "lead(", "nth_value("]), value, f", {by})"), True
         if choice < 2:
             return "int8", self.pick(["row_number()", "rank()", "dense_rank()"]), True
         if choice == 2:
@@ -313,14 +347,20 @@ class Queries(Expressions):
             return base
         partition = optional(f"PARTITION BY {source.name}.{self.pick(names)} ") if self.chance(0.6) else ""
         if not numbered and self.chance(0.4):
-            return node("over", "(", partition, optional(f"ORDER BY {source.name}.{self.pick(names)}", optional(self.frame(True))), ")")
+            name = self.pick(names)
+            frame = optional(self.frame(True, source.columns[name]))
+            return node("over", "(", partition, optional(f"ORDER BY {source.name}.{name}{self.pick(['', ' DESC'])}", frame), ")")
         return node("over", "(", partition, order, optional(self.frame(False)), ")")
 
-    def frame(self, peers):
+    def frame(self, peers, type_=None):
+        """A frame; offsets of a range are those of the one column of the order."""
         if self.chance(0.5):
             return ""
         unit = self.pick(["RANGE", "GROUPS"] if peers else ["ROWS", "GROUPS"])
-        starts = ["UNBOUNDED PRECEDING", "CURRENT ROW"] + ([] if unit == "RANGE" else ["1 PRECEDING", "2 PRECEDING"])
-        ends = ["UNBOUNDED FOLLOWING", "CURRENT ROW"] + ([] if unit == "RANGE" else ["1 FOLLOWING", "2 FOLLOWING"])
+        days = ["interval '1 day'", "'1 month'"]
+        of_range = {"int4": ["1", "2"], "int2": ["1", "3"], "int8": ["2"], "num": ["0.5", "1"], "date": days, "ts": days}
+        offsets = of_range.get(type_, []) if unit == "RANGE" else ["0", "1", "2"]
+        starts = ["UNBOUNDED PRECEDING", "CURRENT ROW"] + [f"{offset} PRECEDING" for offset in offsets]
+        ends = ["UNBOUNDED FOLLOWING", "CURRENT ROW"] + [f"{offset} FOLLOWING" for offset in offsets]
         exclude = self.pick(["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE TIES", " EXCLUDE GROUP"])
         return f" {unit} BETWEEN {self.pick(starts)} AND {self.pick(ends)}{exclude}"
