@@ -18,12 +18,18 @@ pub enum Line {
 /// Where lines come from: a terminal, or a test.
 pub trait LineSource {
     /// Waits for a line.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
     fn read_line(&mut self, prompt: &str) -> io::Result<Line>;
     /// Puts an entry into the history.
     fn remember(&mut self, entry: &str);
 }
 
-/// Runs what the user types until they leave. An error means that the terminal is gone.
+/// Runs what the user types until they leave.
+///
+/// # Errors
+/// If the terminal is gone: no line can be read, or the output does not take what is written.
 pub fn run(shell: &mut Shell, source: &mut dyn LineSource) -> io::Result<()> {
     let mut input = Input::default();
     let mut entry = String::new();

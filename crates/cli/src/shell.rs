@@ -82,11 +82,20 @@ impl Shell {
     }
 
     /// Runs SQL text and backslash commands to the end or the first failure.
+    ///
+    /// # Errors
+    /// - [`Stop::Failed`] if a statement or command has failed, which has been reported.
+    /// - [`Stop::Quit`] if the user leaves.
+    /// - [`Stop::Output`] if the output does not take more.
     pub fn run_text(&mut self, text: &str) -> Result<(), Stop> {
         self.run_lines(&mut text.as_bytes(), None)
     }
 
     /// Runs the script at `path`, `-` being standard input.
+    ///
+    /// # Errors
+    /// As [`run_text`](Self::run_text); [`Stop::Failed`], too, if the file cannot be read, is no UTF-8, or scripts
+    /// include each other too deeply.
     pub fn run_file(&mut self, path: &Path) -> Result<(), Stop> {
         if path == Path::new("-") {
             return self.run_lines(&mut io::stdin().lock(), Some("<stdin>"));

@@ -2,7 +2,10 @@
 
 const UNITS: [(&str, u32); 5] = [("TB", 40), ("GB", 30), ("MB", 20), ("kB", 10), ("B", 0)];
 
-/// Reads the setting `memory_limit`: a limit in bytes, or none. `Err` holds a text that would be valid instead.
+/// Reads the setting `memory_limit`: a limit in bytes, or none.
+///
+/// # Errors
+/// A hint that says which texts are valid, if this one is not.
 pub fn parse(text: &str) -> Result<Option<u64>, &'static str> {
     let text = text.trim();
     if text == "0" || text.eq_ignore_ascii_case("none") {

@@ -140,6 +140,9 @@ pub(crate) fn commit_of_text(db: &Database, text: &str) -> Result<Timestamp> {
 }
 
 /// Reads a moment as in `AS OF`: microseconds since 1970; without a zone it is one of UTC.
+///
+/// # Errors
+/// The error that PostgreSQL has for a text that is no timestamp, or one out of range.
 pub fn parse_time(text: &str) -> Result<i64> {
     let failed = |misfit: Misfit| SqlError { detail: None, ..misfit.error("", DataType::TimestampTz, text, "text") };
     parse_timestamp(text, true).map_err(failed)

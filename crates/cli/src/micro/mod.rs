@@ -24,8 +24,8 @@ mod process;
 mod store;
 mod workload;
 
+pub use args::MicroArgs;
 pub(crate) use args::seconds;
-pub use args::{Case, Layout, MicroArgs};
 pub(crate) use store::Store;
 
 use crate::bench::BenchError;

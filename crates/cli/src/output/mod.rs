@@ -12,8 +12,8 @@ use sql::SqlError;
 mod csv;
 mod json;
 mod markdown;
-pub mod table;
-pub mod width;
+pub(crate) mod table;
+pub(crate) mod width;
 
 /// A format of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -53,7 +53,7 @@ pub struct Style {
 
 /// Why rows could not be written to their end.
 #[derive(Debug)]
-pub enum RowsError {
+pub(crate) enum RowsError {
     /// The query failed on the way.
     Query(SqlError),
     /// The output does not take more.
@@ -74,7 +74,7 @@ trait RowWriter {
 }
 
 /// Writes all rows; returns how many there were.
-pub fn write_rows(
+pub(crate) fn write_rows(
     out: &mut dyn Write,
     schema: &Schema,
     batches: impl Iterator<Item = Result<RecordBatch, SqlError>>,

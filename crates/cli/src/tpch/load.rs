@@ -1,9 +1,9 @@
 //! Loads the tables: work is cut into parts of about a range each, which a few threads take in turn.
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use engine::{Database, Error, Result};
+use parking_lot::Mutex;
 
 use super::tables::{TABLES, create_tables};
 use super::{Progress, rows, scaled};
@@ -37,6 +37,11 @@ pub(super) fn rows_expected(table: &str, sf: f64) -> u64 {
 
 /// Makes the eight tables and loads the data of this scale factor; returns how many rows there are. `region` is
 /// committed last, when all else is: a load that was cut off is known by its absence.
+///
+/// # Errors
+/// As [`create_tables`]; what [`Transaction::insert_batch`](engine::Transaction::insert_batch) and
+/// [`Transaction::commit`](engine::Transaction::commit) fail with, for example at the memory limit or on a full disk.
+/// The parts that were committed by then stay.
 pub fn load(db: &Database, sf: f64, progress: &dyn Progress) -> Result<u64> {
     create_tables(db)?;
     let total = TABLES.iter().map(|table| rows_expected(table, sf)).sum();
@@ -50,7 +55,7 @@ pub fn load(db: &Database, sf: f64, progress: &dyn Progress) -> Result<u64> {
             scope.spawn(|| {
                 while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let done = load_part(db, job, sf, progress);
-                    let mut loaded = loaded.lock().expect("no thread panics while it counts");
+                    let mut loaded = loaded.lock();
                     match (done, loaded.as_mut()) {
                         (Ok(count), Ok(sum)) => *sum += count,
                         (Err(error), Ok(_)) => *loaded = Err(error),
@@ -60,7 +65,7 @@ pub fn load(db: &Database, sf: f64, progress: &dyn Progress) -> Result<u64> {
             });
         }
     });
-    let loaded = loaded.into_inner().expect("no thread panics while it counts")?;
+    let loaded = loaded.into_inner()?;
     let last = load_part(db, &Job { table: "region", part: 1, parts: 1 }, sf, progress)?;
     Ok(loaded + last)
 }

@@ -34,6 +34,10 @@ pub fn check_scale_factor(sf: f64) -> Result<(), String> {
 }
 
 /// Makes the eight tables, empty.
+///
+/// # Errors
+/// [`TableExists`](engine::Error::TableExists) if there is one of them already; what else [`Database::create_table`]
+/// fails with. The tables made by then stay.
 pub fn create_tables(db: &Database) -> engine::Result<()> {
     for name in TABLES {
         db.create_table(name, schema(name))?;
