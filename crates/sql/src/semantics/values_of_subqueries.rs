@@ -1,10 +1,11 @@
 //! `VALUES` with subqueries in its rows: the planner has no place there to run them, so that each row becomes a `SELECT`
-//! and the list a `UNION ALL` of these, with the names that `VALUES` gives its columns.
+//! and the list a `UNION ALL` of these, with the names that `VALUES` gives its columns. So does a list in which a text has a
+//! length in one row and none in another, of which the planner finds no common type.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Values, Visit, VisitMut, Visitor,
-    VisitorMut,
+    DataType, Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Values, Visit, VisitMut,
+    Visitor, VisitorMut,
 };
 
 use crate::chains;
@@ -38,12 +39,38 @@ fn spell_out_body(body: &mut SetExpr) -> Result<()> {
             spell_out_body(left)?;
             spell_out_body(right)?;
         }
-        SetExpr::Values(values) if Visit::visit(&*values, &mut AnyQuery).is_break() => {
+        SetExpr::Values(values) if has_mixed_texts(values) || Visit::visit(&*values, &mut AnyQuery).is_break() => {
             *body = selects(std::mem::replace(values, chains::no_values()))?;
         }
         _ => {}
     }
     Ok(())
+}
+
+/// Whether a column has a text with a length in one row, and something else in another.
+fn has_mixed_texts(values: &Values) -> bool {
+    let Some((first, others)) = values.rows.split_first() else { return false };
+    let is_mixed = |(at, of_first): (usize, &Expr)| {
+        let of_first = text_type(of_first);
+        others.iter().filter_map(|row| row.content.get(at)).any(|other| text_type(other) != of_first)
+    };
+    first.content.iter().enumerate().any(is_mixed)
+}
+
+/// The type that a value is cast to, if it is a text with a length.
+fn text_type(expr: &Expr) -> Option<&DataType> {
+    match expr {
+        Expr::Nested(inner) => text_type(inner),
+        Expr::Cast { data_type, .. } => match data_type {
+            DataType::Char(_)
+            | DataType::Character(_)
+            | DataType::Varchar(_)
+            | DataType::CharVarying(_)
+            | DataType::CharacterVarying(_) => Some(data_type),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Finds a subquery.

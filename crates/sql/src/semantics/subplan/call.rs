@@ -13,8 +13,9 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility, cast,
+    ColumnarValue, Distinct, Expr, ExprSchemable, FetchType, LogicalPlan, LogicalPlanBuilder, Operator,
+    ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SkipType, TypeSignature, Volatility,
+    cast,
 };
 
 use super::answer::Answer;
@@ -66,6 +67,7 @@ pub(super) fn call(
         }
         _ => {}
     }
+    let plan = if kind == Kind::Exists { rows_alone(plan)? } else { plan };
     let (operand, plan) = alike(operand, scope::without_wrappers(plan)?, visible)?;
     let references = scope::open_references(&plan)?;
     let plan = scope::replace_references(plan, &|reference| {
@@ -109,6 +111,23 @@ fn alike(operand: Option<Expr>, plan: LogicalPlan, visible: &DFSchema) -> Result
             Ok((Some(cast(operand, common)), plan))
         }
         _ => Ok((Some(operand), plan)),
+    }
+}
+
+/// The rows without what is selected of them and without their order: nothing of that is looked at, and none of it may fail.
+fn rows_alone(mut plan: LogicalPlan) -> Result<LogicalPlan> {
+    loop {
+        let below = match &plan {
+            LogicalPlan::Projection(projection) => &projection.input,
+            LogicalPlan::Sort(sort) if sort.fetch.is_none() => &sort.input,
+            LogicalPlan::Distinct(Distinct::All(input)) => input,
+            LogicalPlan::Limit(limit) => match (limit.get_skip_type()?, limit.get_fetch_type()?) {
+                (SkipType::Literal(0), FetchType::Literal(fetch)) if fetch != Some(0) => &limit.input,
+                _ => return Ok(plan),
+            },
+            _ => return Ok(plan),
+        };
+        plan = below.as_ref().clone();
     }
 }
 
