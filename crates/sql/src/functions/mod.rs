@@ -24,7 +24,7 @@ mod session;
 pub(crate) mod set_returning;
 mod shapes;
 mod templates;
-mod typed;
+pub(crate) mod typed;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -8,7 +8,10 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, Field};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::functions::core::nullif;
 use datafusion::functions::math::{gcd, lcm, signum};
+use datafusion::functions::string::{bit_length, octet_length};
+use datafusion::functions::unicode::{character_length, strpos, substr};
 use datafusion::functions_nested::concat::{array_append_udf, array_prepend_udf};
 use datafusion::functions_nested::position::{array_position_udf, array_positions_udf};
 use datafusion::functions_nested::remove::array_remove_udf;
@@ -33,6 +36,10 @@ enum Gives {
     Widest,
     /// A numeric of numerics, a double of all others.
     Sign,
+    /// What the library says, where a `smallint` is as good as an `integer`.
+    Same,
+    /// The type of the first argument, where PostgreSQL compares it with the second as it is.
+    First,
 }
 
 /// The functions under their names in SQL.
@@ -47,10 +54,28 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
         (Gives::Widest, gcd()),
         (Gives::Widest, lcm()),
         (Gives::Sign, signum()),
+        (Gives::Integer, character_length()),
+        (Gives::Integer, strpos()),
+        (Gives::Integer, octet_length()),
+        (Gives::Integer, bit_length()),
+        (Gives::Same, substr()),
+        (Gives::First, nullif()),
     ];
-    named.into_iter().map(|(gives, inner)| {
-        ScalarUDF::from(Typed { gives, inner, signature: Signature::user_defined(Volatility::Immutable) })
-    })
+    named.into_iter().map(|(gives, inner)| function(gives, inner))
+}
+
+fn function(gives: Gives, inner: Arc<ScalarUDF>) -> ScalarUDF {
+    ScalarUDF::from(Typed { gives, inner, signature: Signature::user_defined(Volatility::Immutable) })
+}
+
+/// `position(part IN text)`, the text being the first argument.
+pub(crate) fn position() -> ScalarUDF {
+    function(Gives::Integer, strpos())
+}
+
+/// `substring(text FROM start FOR length)`.
+pub(crate) fn substring() -> ScalarUDF {
+    function(Gives::Same, substr())
 }
 
 /// A function of the library, and what it gives here.
@@ -66,6 +91,10 @@ impl Typed {
     fn taken(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let types = &match self.gives {
             Gives::Widest | Gives::Sign => typed(types),
+            Gives::Same => {
+                types.iter().map(|of| if *of == DataType::Int16 { DataType::Int64 } else { of.clone() }).collect()
+            }
+            Gives::First => types.to_vec(),
             _ => of_one_type(types, if self.gives == Gives::Integer { 2 } else { types.len() }),
         };
         let fields: Vec<_> = types.iter().map(|found| Arc::new(Field::new("", found.clone(), true))).collect();
@@ -109,7 +138,8 @@ impl ScalarUDFImpl for Typed {
         let is_kept = |found: &DataType| match self.gives {
             Gives::Widest => matches!(found, DataType::Int16 | DataType::Int32),
             Gives::Sign => found.is_decimal(),
-            Gives::Integer | Gives::Integers | Gives::Array => false,
+            Gives::First => matches!(types, [left, right] if are_comparable(left, right)),
+            Gives::Integer | Gives::Integers | Gives::Array | Gives::Same => false,
         };
         let known = typed(types);
         Ok(if known.iter().all(is_kept) { known } else { taken })
@@ -120,7 +150,8 @@ impl ScalarUDFImpl for Typed {
         Ok(match self.gives {
             Gives::Integer => DataType::Int32,
             Gives::Widest if types.iter().all(is_small) => DataType::Int32,
-            Gives::Widest | Gives::Array => self.given(&self.taken(types)?)?,
+            Gives::First if matches!(types, [left, right] if are_comparable(left, right)) => types[0].clone(),
+            Gives::Widest | Gives::Array | Gives::Same | Gives::First => self.given(&self.taken(types)?)?,
             Gives::Integers => DataType::List(Arc::new(Field::new_list_field(DataType::Int32, true))),
             Gives::Sign if types.iter().all(DataType::is_decimal) => DataType::Decimal128(38, 0),
             Gives::Sign => DataType::Float64,
@@ -147,6 +178,15 @@ impl ScalarUDFImpl for Typed {
             }
         }
     }
+}
+
+/// Whether PostgreSQL compares values of two types that differ without a cast.
+fn are_comparable(left: &DataType, right: &DataType) -> bool {
+    let is_time = |found: &DataType| matches!(found, DataType::Date32 | DataType::Timestamp(..));
+    left != right
+        && ((left.is_signed_integer() && right.is_signed_integer())
+            || (left.is_floating() && right.is_floating())
+            || (is_time(left) && is_time(right)))
 }
 
 /// The types of numbers, where what has none is of the type that another has.

@@ -18,7 +18,7 @@ use engine::DataType;
 use super::casts::{ReadText, Round, WriteText};
 use super::{arithmetic, chars, concatenation, lengths, library, mixed, set_operations, spans, temporal};
 use crate::error::SqlError;
-use crate::functions::{floats, intervals, lists, numerics, parts, regexp, rounding};
+use crate::functions::{floats, intervals, lists, numerics, parts, regexp, rounding, typed};
 use crate::interrupt;
 use crate::types::{digits_of_seconds, type_of_field};
 use crate::values::builder::ColumnBuilder;
@@ -86,6 +86,11 @@ impl ExprPlanner for LiteralPlanner {
         Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
     }
 
+    fn plan_position(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let call = ScalarFunction::new_udf(Arc::new(typed::position()), args);
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+    }
+
     /// `substring(text FROM pattern)`, where the second operand is a text, and `... FOR escape`.
     fn plan_substring(&self, mut args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         let is_pattern = |arg: Option<&Expr>| match arg {
@@ -99,7 +104,8 @@ impl ExprPlanner for LiteralPlanner {
             return Ok(PlannerResult::Planned(regexp::similar_part(args)));
         }
         if args.len() != 2 || !is_pattern(args.get(1)) {
-            return Ok(PlannerResult::Original(args));
+            let call = ScalarFunction::new_udf(Arc::new(typed::substring()), args);
+            return Ok(PlannerResult::Planned(Expr::ScalarFunction(call)));
         }
         let pattern = args.remove(1);
         Ok(PlannerResult::Planned(regexp::substring(args.remove(0), pattern)))

@@ -41,24 +41,6 @@ pub(super) fn adapt(mut call: ScalarFunction, schema: &DFSchema) -> Result<Trans
             call.args[1] = cast(date, ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
             Ok(Transformed::yes(Expr::ScalarFunction(call)))
         }
-        // It gives its first argument, which is compared as it is.
-        "nullif" if call.args.len() == 2 => {
-            let types = (call.args[0].get_type(schema)?, call.args[1].get_type(schema)?);
-            let call = Expr::ScalarFunction(call);
-            Ok(match are_comparable(&types.0, &types.1) {
-                true => Transformed::yes(cast(call, types.0)),
-                false => Transformed::no(call),
-            })
-        }
         _ => Ok(Transformed::no(Expr::ScalarFunction(call))),
     }
-}
-
-/// Whether PostgreSQL compares values of two types that differ without a cast.
-fn are_comparable(left: &ArrowType, right: &ArrowType) -> bool {
-    let is_time = |found: &ArrowType| matches!(found, ArrowType::Date32 | ArrowType::Timestamp(..));
-    left != right
-        && ((left.is_signed_integer() && right.is_signed_integer())
-            || (left.is_floating() && right.is_floating())
-            || (is_time(left) && is_time(right)))
 }
