@@ -15,8 +15,8 @@ use crate::table::Table;
 pub struct PointAccess {
     pub(crate) table: Table,
     pub(crate) columns: PointColumns,
-    /// Whether a column of the primary key is among them.
-    pub(crate) has_key: bool,
+    /// Where the key is among the columns.
+    pub(crate) key_place: Option<usize>,
     /// The least and the greatest word of each column, as signed numbers; none at all if every word is a value.
     bounds: Box<[(i64, i64)]>,
 }
@@ -40,8 +40,9 @@ impl Table {
         if bounds.iter().all(|bounds| *bounds == ANY) {
             bounds = Box::default();
         }
-        let has_key = primary_key.is_among(columns.iter().copied());
-        Ok(Some(PointAccess { table: self.clone(), columns: prepared, has_key, bounds }))
+        let key = primary_key.columns[0];
+        let key_place = columns.iter().position(|column| *column == key);
+        Ok(Some(PointAccess { table: self.clone(), columns: prepared.knowing(key), key_place, bounds }))
     }
 }
 
@@ -52,6 +53,7 @@ impl PointAccess {
     }
 
     /// The positions of the columns in the table.
+    #[inline]
     pub fn columns(&self) -> &[usize] {
         self.columns.positions()
     }
@@ -74,6 +76,12 @@ impl PointAccess {
     pub(crate) fn check_width(&self, len: usize) -> Result<()> {
         let expected = self.columns().len();
         if len == expected { Ok(()) } else { Err(self.wrong_width(expected, len)) }
+    }
+
+    /// Whether any so many words are values of the columns.
+    #[inline]
+    pub(crate) fn takes_all(&self, len: usize) -> bool {
+        len == self.columns().len() && self.bounds.is_empty()
     }
 
     #[cold]

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use lineage::{Test, Validation, View};
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use types::{Rid, Snapshot, Timestamp, TxnId};
 
 use crate::catalog::has_gone_between;
@@ -50,6 +51,8 @@ struct Read {
 
 enum What {
     Record(Rid),
+    /// Records that were read together.
+    Records(SmallVec<[Rid; 8]>),
     /// No record had the key.
     Key(IndexKey),
     /// The rows of a range of an index.
@@ -70,6 +73,14 @@ impl ReadSet {
     /// Notes that a record was read.
     pub(crate) fn note_record(&self, table: &Arc<TableData>, rid: Rid) {
         self.note(table, What::Record(rid));
+    }
+
+    /// Notes that records were read together.
+    pub(crate) fn note_records(&self, table: &Arc<TableData>, rids: impl Iterator<Item = Rid>) {
+        let rids: SmallVec<[Rid; 8]> = rids.collect();
+        if !rids.is_empty() {
+            self.note(table, What::Records(rids));
+        }
     }
 
     /// Notes that the rows of a range of an index were read.
@@ -150,6 +161,10 @@ impl What {
         let storage = &table.storage;
         Ok(match self {
             What::Record(rid) => storage.changed_between(*rid, asked)?,
+            What::Records(rids) => {
+                let changed = |rid: &Rid| storage.changed_between(*rid, asked);
+                rids.iter().map(changed).find(|changed| !matches!(changed, Ok(false))).transpose()?.is_some()
+            }
             What::Key(key) => {
                 table.find(View { snapshot: Snapshot::at(asked.to), outcomes: asked.outcomes }, key)?.is_some()
             }

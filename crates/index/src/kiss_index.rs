@@ -130,15 +130,18 @@ impl KissIndex {
         found.extend(values.into_iter().map(newest));
     }
 
-    /// The newest Rid of each of at most sixteen keys, for a caller that has pinned the epoch.
+    /// Tells the newest Rid of each of at most sixteen keys that has one, with the key's place, for a caller that has pinned the
+    /// epoch.
     ///
     /// # Panics
-    /// If there are more keys than that, or than places in `found`.
+    /// If there are more keys than that.
     #[inline]
-    pub fn newest_few(&self, keys: &[u64], guard: &Guard, found: &mut [Option<Rid>]) {
+    pub fn newest_few(&self, keys: &[u64], guard: &Guard, mut tell: impl FnMut(usize, Rid)) {
         self.tree.get_few(keys, guard, |at, value| {
             // SAFETY: the value was read from an entry under the guard; the tree reads its nodes with acquire.
-            found[at] = value.and_then(|value| unsafe { rids::find(value, guard, Some) });
+            if let Some(rid) = unsafe { rids::find(value, guard, Some) } {
+                tell(at, rid);
+            }
         });
     }
 

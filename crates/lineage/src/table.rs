@@ -262,6 +262,7 @@ impl Table {
     }
 
     /// Writes the outcome of transaction `owner` into versions that it appended to a record.
+    #[inline]
     pub fn stamp_versions(&self, guard: &Guard, rid: Rid, appended: Appended, owner: TxnId, stamp: u64) {
         self.range(rid.range()).stamp_tail(guard, rid.slot(), appended, owner, stamp);
     }
@@ -308,7 +309,7 @@ impl Table {
     /// Where a record is, to read and write it as words.
     #[inline]
     pub fn point(&self, rid: Rid) -> Point<'_> {
-        Point::new(self.range(rid.range()), rid.slot())
+        Point::new(self.range(rid.range()), rid)
     }
 
     /// First step of looking at several records at once: asks for their Indirection words and base values.

@@ -125,6 +125,10 @@ fn options() -> TransactionOptions {
     TransactionOptions::at(Isolation::Snapshot)
 }
 
+/// What contestants call themselves that run prepared access at other levels of isolation.
+pub const OTHERWISE: [(&str, Isolation); 2] =
+    [("serializable", Isolation::Serializable), ("committed", Isolation::ReadCommitted)];
+
 /// A general call a statement.
 pub struct Calls(Store);
 
@@ -180,21 +184,24 @@ impl Contestant for Calls {
 }
 
 /// Prepared access, a group a transaction.
-pub struct Points(Store);
+pub struct Points {
+    store: Store,
+    isolation: Isolation,
+}
 
 impl Points {
-    pub fn load(rows: u64) -> Points {
-        Points(Store::load(rows))
+    pub fn load(rows: u64, isolation: Isolation) -> Points {
+        Points { store: Store::load(rows), isolation }
     }
 }
 
 impl Contestant for Points {
     fn name(&self) -> &'static str {
-        "points"
+        OTHERWISE.iter().find(|(_, isolation)| *isolation == self.isolation).map_or("points", |(name, _)| name)
     }
 
     fn worker(&self) -> Worker<'_> {
-        let Store { db, table } = &self.0;
+        let (Store { db, table }, options) = (&self.store, TransactionOptions::at(self.isolation));
         let mut prepared: Option<(Vec<PointAccess>, Vec<PointAccess>)> = None;
         Box::new(move |workload, statements| {
             let prepare = |sets: &[Vec<usize>]| -> Vec<PointAccess> {
@@ -217,15 +224,15 @@ impl Contestant for Points {
                 assert!(group.iter().all(|statement| statement.is_found));
                 Ok::<i64, engine::Error>(read.iter().flatten().fold(0, |sum, word| sum.wrapping_add(*word as i64)))
             };
-            db.run(options(), work).unwrap()
+            db.run(options, work).unwrap()
         })
     }
 
     fn sum(&self) -> i64 {
-        self.0.sum(false)
+        self.store.sum(false)
     }
 
     fn settle(&self) {
-        self.0.settle();
+        self.store.settle();
     }
 }

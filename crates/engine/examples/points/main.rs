@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The contestants take turns, and are first made to show that they read the same. A rate is transactions per second of
-//! processor time of the threads that run them. `sums` adds up a column beside an updater at full speed. With `count` so many
+//! processor time of the threads that run them. Named by `only`, `serializable` and `committed` run prepared access at these levels
+//! of isolation. `sums` adds up a column beside an updater at full speed. With `count` so many
 //! transactions run, once.
 mod contestants;
 mod workload;
@@ -16,7 +17,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use contestants::{Calls, Contestant, Map, Points};
+use contestants::{Calls, Contestant, Map, OTHERWISE, Points};
+use engine::Isolation;
 use workload::{Random, Workload};
 
 struct Arguments(Vec<String>);
@@ -144,7 +146,12 @@ fn main() {
         contestants.push(Box::new(Calls::load(rows)));
     }
     if arguments.has("only", "points") {
-        contestants.push(Box::new(Points::load(rows)));
+        contestants.push(Box::new(Points::load(rows, Isolation::Snapshot)));
+    }
+    for (name, isolation) in OTHERWISE {
+        if arguments.named("only").is_some() && arguments.has("only", name) {
+            contestants.push(Box::new(Points::load(rows, isolation)));
+        }
     }
     contestants.iter().for_each(|contestant| contestant.settle());
     if let Some(count) = arguments.named("count") {

@@ -19,6 +19,7 @@ pub(super) enum Written {
 
 impl Written {
     /// Stamps the records with the outcome of the transaction `id`, which has this list of tables.
+    #[inline]
     pub(super) fn stamp(&self, guard: &sync::Guard, tables: &[Arc<TableData>], id: TxnId, stamp: u64) {
         match *self {
             Written::Inserts { table, first, count } => {

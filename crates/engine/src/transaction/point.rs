@@ -16,7 +16,7 @@ use std::sync::Arc;
 use lineage::{Cell, Change, Point, PointHint};
 use smallvec::SmallVec;
 use sync::Guard;
-use types::{Rid, Snapshot};
+use types::Snapshot;
 
 use super::{Transaction, Written};
 use crate::error::Result;
@@ -71,7 +71,7 @@ impl<'a> PointStatement<'a> {
     fn is_of_words(&self) -> bool {
         match self.action {
             PointAction::Read(_) => true,
-            PointAction::Update(_) | PointAction::Upsert(_) => !self.access.has_key,
+            PointAction::Update(_) | PointAction::Upsert(_) => self.access.key_place.is_none(),
             PointAction::Insert(_) | PointAction::Delete => false,
         }
     }
@@ -81,7 +81,17 @@ impl<'a> PointStatement<'a> {
         matches!(self.action, PointAction::Read(_))
     }
 
+    /// Whether there is nothing to refuse, where a look tells.
     #[inline]
+    fn is_plainly_right(&self) -> bool {
+        match &self.action {
+            PointAction::Read(out) => out.len() == self.access.columns().len(),
+            PointAction::Update(words) => self.access.takes_all(words.len()),
+            PointAction::Insert(_) | PointAction::Upsert(_) => false,
+            PointAction::Delete => true,
+        }
+    }
+
     fn check(&self) -> Result<()> {
         match &self.action {
             PointAction::Read(out) => self.access.check_width(out.len()),
@@ -169,15 +179,23 @@ impl Transaction {
     /// Statements on one table, at most as many as go together.
     fn run_group(&mut self, table: &Table, statements: &mut [PointStatement<'_>]) -> Result<()> {
         self.check_readable(table)?;
-        statements.iter().try_for_each(PointStatement::check)?;
-        if !statements.iter().all(PointStatement::is_read) {
+        // Bits of statements: those that write, and those that are not done as words.
+        let (mut writing, mut otherwise) = (0_u32, 0_u32);
+        for (at, statement) in statements.iter().enumerate() {
+            if !statement.is_plainly_right() {
+                statement.check()?;
+            }
+            writing |= u32::from(!statement.is_read()) << at;
+            otherwise |= u32::from(!statement.is_of_words()) << at;
+        }
+        if writing != 0 {
             self.check_writable(table)?;
             self.anchor.check_memory_of(&table.data)?;
         }
         let mut done = 0;
         while done < statements.len() {
             let left = &mut statements[done..];
-            let of_words = left.iter().take_while(|statement| statement.is_of_words()).count();
+            let of_words = left.len().min((otherwise >> done).trailing_zeros() as usize);
             done += self.run_words(table, &mut left[..of_words])?;
             if !self.redo.is_empty() {
                 self.pass_redo_on()?;
@@ -201,70 +219,111 @@ impl Transaction {
         }
         let guard = &sync::pin();
         let mut keys = [0_u64; AT_ONCE];
-        for at in 0..count {
-            keys[at] = ordered_integer(statements[at].key);
-        }
-        let mut rids = [None::<Rid>; AT_ONCE];
-        index.newest_few(&keys[..count], guard, &mut rids);
+        keys.iter_mut().zip(&*statements).for_each(|(key, statement)| *key = ordered_integer(statement.key));
         let mut points = [None::<Point<'_>>; AT_ONCE];
-        for at in 0..count {
-            let Some(rid) = rids[at] else { continue };
+        index.newest_few(&keys[..count], guard, |at, rid| {
             let point = data.storage.point(rid);
             point.prefetch();
             points[at] = Some(point);
-        }
+        });
         let mut hints = [const { None::<PointHint<'_>> }; AT_ONCE];
-        for at in 0..count {
-            let Some(point) = points[at] else { continue };
-            hints[at] = Some(point.look(guard, &statements[at].access.columns, !statements[at].is_read()));
-        }
-        // What such a transaction reads is known beforehand, and nobody asks what it was.
-        let is_plain = self.options.isolation == Isolation::Snapshot && self.seen.is_none();
-        let snapshot = Snapshot::of_transaction(self.at, self.id());
-        for at in 0..count {
-            let (Some(rid), Some(point), Some(hint)) = (rids[at], points[at], &hints[at]) else { return Ok(at) };
-            let statement = &mut statements[at];
-            let access = statement.access;
-            let is_done = match &mut statement.action {
-                PointAction::Read(out) => {
-                    let nulls = if is_plain {
-                        point.read(guard, self.transactions().view(snapshot), hint, &access.columns, out)?
-                    } else {
-                        self.read_point(guard, data, (rid, point), hint, access, out)?
-                    };
-                    statement.nulls = nulls.unwrap_or(0);
-                    nulls.is_some()
-                }
-                PointAction::Update(words) | PointAction::Upsert(words) => {
-                    self.update_point(guard, data, (rid, point), access, words)?
-                }
-                PointAction::Insert(_) | PointAction::Delete => false,
-            };
-            if !is_done {
-                return Ok(at);
+        for ((hint, point), statement) in hints.iter_mut().zip(&points).zip(&*statements) {
+            if let Some(point) = point {
+                *hint = Some(point.look(guard, &statement.access.columns, !statement.is_read()));
             }
-            statement.is_found = true;
         }
-        Ok(count)
+        let mut done = 0;
+        let ended = self.run_looked_at(guard, data, statements, (&points[..count], &hints[..count]), &mut done);
+        if let Some(reads) = &self.reads {
+            let read = statements[..done].iter().zip(&points).filter(|(statement, _)| statement.is_read());
+            reads.note_records(data, read.filter_map(|(_, point)| *point).map(Point::rid));
+        }
+        ended.map(|()| done)
     }
 
-    /// A read of transactions that take a snapshot for each, or note what they read or see.
+    /// Runs statements whose rows were looked at, up to one that is not common or fails; `done` counts them.
+    #[inline]
+    fn run_looked_at<'g>(
+        &mut self,
+        guard: &'g Guard,
+        data: &Arc<TableData>,
+        statements: &mut [PointStatement<'_>],
+        (points, hints): (&[Option<Point<'g>>], &[Option<PointHint<'g>>]),
+        done: &mut usize,
+    ) -> Result<()> {
+        while *done < statements.len() {
+            self.run_reads(guard, data, statements, (points, hints), done)?;
+            let (Some(statement), Some(Some(point))) = (statements.get_mut(*done), points.get(*done)) else { break };
+            let is_done = match &mut statement.action {
+                PointAction::Update(words) | PointAction::Upsert(words) => {
+                    self.update_point(guard, data, *point, statement.access, words)?
+                }
+                PointAction::Read(_) | PointAction::Insert(_) | PointAction::Delete => false,
+            };
+            if !is_done {
+                break;
+            }
+            statement.is_found = true;
+            *done += 1;
+        }
+        Ok(())
+    }
+
+    /// Runs the reads that come next.
+    #[inline]
+    fn run_reads<'g>(
+        &self,
+        guard: &'g Guard,
+        data: &Arc<TableData>,
+        statements: &mut [PointStatement<'_>],
+        (points, hints): (&[Option<Point<'g>>], &[Option<PointHint<'g>>]),
+        done: &mut usize,
+    ) -> Result<()> {
+        // What such a transaction reads is known beforehand, and nobody asks what it was.
+        let is_plain = self.options.isolation != Isolation::ReadCommitted && self.seen.is_none();
+        let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
+        for (statement, (point, hint)) in
+            statements[*done..].iter_mut().zip(points[*done..].iter().zip(&hints[*done..]))
+        {
+            let PointAction::Read(out) = &mut statement.action else { break };
+            let (Some(point), Some(hint)) = (*point, hint) else { break };
+            let access = statement.access;
+            let nulls = if is_plain {
+                point.read(guard, &view, hint, &access.columns, out)?
+            } else {
+                self.read_point(guard, data, point, hint, access, out)?
+            };
+            let Some(nulls) = nulls else { break };
+            // The row has the key by which it was found.
+            if let Some(place) = access.key_place {
+                out[place] = statement.key as u64;
+            }
+            (statement.nulls, statement.is_found) = (nulls, true);
+            *done += 1;
+        }
+        Ok(())
+    }
+
+    /// A read of transactions that take a snapshot for each, or note what they see.
     #[inline(never)]
     fn read_point(
         &self,
         guard: &Guard,
         data: &Arc<TableData>,
-        (rid, point): (Rid, Point<'_>),
+        point: Point<'_>,
         hint: &PointHint<'_>,
         access: &PointAccess,
         out: &mut [u64],
     ) -> Result<Option<u64>> {
         let glance = self.glance();
+        // A snapshot that was taken just now may see another key in the row.
+        if data.has_changed_keys() {
+            return Ok(None);
+        }
         let view = self.transactions().view(glance.snapshot);
-        let nulls = point.read(guard, view, hint, &access.columns, out)?;
+        let nulls = point.read(guard, &view, hint, &access.columns, out)?;
         if nulls.is_some() {
-            self.saw_version(data, rid, glance.snapshot.at);
-            self.reads.iter().for_each(|reads| reads.note_record(data, rid));
+            self.saw_version(data, point.rid(), glance.snapshot.at);
         }
         Ok(nulls)
     }
@@ -275,18 +334,19 @@ impl Transaction {
         &mut self,
         guard: &Guard,
         data: &Arc<TableData>,
-        (rid, point): (Rid, Point<'_>),
+        point: Point<'_>,
         access: &PointAccess,
         words: &[u64],
     ) -> Result<bool> {
         if data.share_locks.are_any() || data.indexes.has_among(guard, access.columns()) {
             return Ok(false);
         }
-        let start = self.start()?;
+        let (start, rid) = (self.start()?, point.rid());
         let view = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
         let Some(appended) = point.append(guard, view, start, &access.columns, words) else { return Ok(false) };
-        // As everywhere, a writer looks for sharers once its version is there.
-        if self.sharer(data, rid, LockStrength::NoKeyUpdate).is_some() {
+        // As everywhere, a writer looks for sharers once its version is there; and where it may write over what was committed
+        // just now, the row may have another key by then.
+        if self.sharer(data, rid, LockStrength::NoKeyUpdate).is_some() || data.has_changed_keys() {
             self.give_way(data, rid, appended);
             return Ok(false);
         }
@@ -294,7 +354,8 @@ impl Transaction {
         if self.anchor.log.is_some() {
             redo::put_words(&mut self.redo, data.id, rid, access.columns(), words);
         }
-        let table = self.position(data);
+        // It has been noted as one that the transaction writes to.
+        let table = if self.tables.len() == 1 { 0 } else { self.position(data) };
         self.written.push(Written::Versions { table, rid, appended });
         self.note_crowd(data, table, (rid, appended));
         Ok(true)

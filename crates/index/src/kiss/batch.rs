@@ -64,30 +64,59 @@ impl<S: Slot> Shared<S> {
         }
     }
 
-    /// Looks one group up, at most sixteen keys, and tells the place of each key with its answer.
+    /// Looks one group up, at most sixteen keys, and tells the value of each that is there with its place.
     #[inline]
-    pub(super) fn get_few(&self, keys: &[u64], guard: &Guard, mut tell: impl FnMut(usize, Option<u64>)) {
+    pub(super) fn get_few(&self, keys: &[u64], guard: &Guard, mut tell: impl FnMut(usize, u64)) {
         assert!(keys.len() <= GROUP, "a group of keys");
+        let mut sparse_bits = 0_u32;
+        for (index, key) in keys.iter().enumerate() {
+            // Nothing is lost if it is in the trie.
+            self.level_two.prefetch(*key);
+            sparse_bits |= u32::from(!self.is_dense(*key)) << index;
+        }
+        let sparse = (sparse_bits != 0).then(|| self.get_few_sparse(keys, guard));
+        let (mut nodes, mut full_bits) = ([None::<Node<'_>>; GROUP], 0_u32);
+        for (index, (key, node)) in keys.iter().zip(&mut nodes).enumerate() {
+            if sparse.is_some() {
+                break;
+            }
+            let pointer = self.level_two.pointer(*key);
+            // SAFETY: the pointer comes from a slot of this tree, read under the guard.
+            *node = unsafe { self.arena.node(pointer, guard) };
+            match node {
+                Some(node) if pointer.is_full() => {
+                    full_bits |= 1 << index;
+                    node.prefetch_full(*key);
+                }
+                Some(node) => node.prefetch(),
+                None => {}
+            }
+        }
+        for (index, (key, node)) in keys.iter().zip(&nodes).enumerate() {
+            let value = match (node, &sparse) {
+                (Some(node), _) if full_bits >> index & 1 != 0 => Some(node.get_full(*key)),
+                (Some(node), _) => node.get(*key),
+                (None, Some(values)) => values[index],
+                (None, None) => None,
+            };
+            if let Some(value) = value {
+                tell(index, value);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn get_few_sparse(&self, keys: &[u64], guard: &Guard) -> [Option<u64>; GROUP] {
         let mut group = Group { pointers: [Pointer::EMPTY; GROUP], places: [None; GROUP], sparse_bits: 0 };
         self.ask_for_slots(keys, &mut group);
         self.ask_for_nodes(keys, &mut group, guard);
-        if group.sparse_bits == 0 {
-            for (at, (key, pointer)) in keys.iter().zip(group.pointers).enumerate() {
-                // SAFETY: the pointer comes from a slot of this tree, read under the guard.
-                let node = unsafe { self.arena.node(pointer, guard) };
-                tell(
-                    at,
-                    node.and_then(|node| if pointer.is_full() { Some(node.get_full(*key)) } else { node.get(*key) }),
-                );
-            }
-            return;
-        }
-        let mut at = 0;
         self.ask_for_values(keys, &mut group, guard);
+        let (mut values, mut at) = ([None; GROUP], 0);
         self.take_values(keys, &group, guard, &mut |value| {
-            tell(at, value);
+            values[at] = value;
             at += 1;
         });
+        values
     }
 
     #[inline]

@@ -71,20 +71,24 @@ pub trait Word: Copy {
 }
 
 impl Word for u64 {
+    #[inline]
     fn word(self) -> u64 {
         self
     }
 
+    #[inline]
     fn from_word(word: u64) -> Self {
         word
     }
 }
 
 impl Word for Rid {
+    #[inline]
     fn word(self) -> u64 {
         Rid::word(self)
     }
 
+    #[inline]
     fn from_word(word: u64) -> Self {
         Rid::from_word(word)
     }
@@ -167,13 +171,14 @@ impl<V: Word, S: Slot> KissTree<V, S> {
         self.shared.get_many(keys, &guard, |word| found.push(word.map(V::from_word)));
     }
 
-    /// Looks at most sixteen keys up for a caller that has pinned the epoch, and tells the place and the value of each.
+    /// Looks at most sixteen keys up for a caller that has pinned the epoch, and tells the place and the value of each
+    /// that is there.
     ///
     /// # Panics
     /// If there are more keys.
     #[inline]
-    pub fn get_few(&self, keys: &[u64], guard: &Guard, mut tell: impl FnMut(usize, Option<V>)) {
-        self.shared.get_few(keys, guard, |at, word| tell(at, word.map(V::from_word)));
+    pub fn get_few(&self, keys: &[u64], guard: &Guard, mut tell: impl FnMut(usize, V)) {
+        self.shared.get_few(keys, guard, |at, word| tell(at, V::from_word(word)));
     }
 
     /// Gives a key a value unless it has one, and returns the one that it has.

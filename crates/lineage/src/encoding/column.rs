@@ -9,7 +9,7 @@ use super::aggregates::Aggregates;
 use super::dictionary::Entries;
 use super::float::Alp;
 use super::integers::Integers;
-use super::keys::{is_summed, word_of_key};
+use super::keys::{is_float, is_summed, word_of_key};
 use super::raw::{Raw, array_of_keys};
 use super::simd::{BLOCK, Simd};
 use super::zones::{BlockZone, Zone};
@@ -131,12 +131,13 @@ impl EncodedColumn {
         }
     }
 
-    /// The word at `slot`, where it takes few instructions to find it: in columns of plain distances without NULLs.
-    #[inline]
-    pub fn plain_word(&self, slot: usize) -> Option<u64> {
+    /// Distances, their base and how many bytes each takes, where these are the column's words and none is NULL.
+    pub fn flat(&self) -> Option<(&[u8], u64, usize)> {
         match &self.form {
-            Form::Encoded(Integers::Packed(packed), Meaning::Keys) if self.nulls.is_none() => {
-                packed.plain(slot).map(|key| word_of_key(key, self.data_type))
+            _ if self.nulls.is_some() => None,
+            Form::Raw(Raw::I64(values)) => Some((values.inner().as_slice(), 0, size_of::<i64>())),
+            Form::Encoded(Integers::Packed(packed), Meaning::Keys) if !is_float(self.data_type) => {
+                packed.flat().map(|(words, base, bytes)| (words, base as u64, bytes))
             }
             _ => None,
         }

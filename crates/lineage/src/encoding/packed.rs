@@ -196,9 +196,14 @@ impl Packed {
         }
     }
 
+    /// The distances of a plain column, their base, and how many bytes each takes.
+    pub fn flat(&self) -> Option<(&[u8], i64, usize)> {
+        self.plain.map(|Plain { base, bytes }| (self.words.as_slice(), base, bytes))
+    }
+
     /// The key at `slot` of a plain column.
     #[inline]
-    pub fn plain(&self, slot: usize) -> Option<i64> {
+    fn plain(&self, slot: usize) -> Option<i64> {
         let Plain { base, bytes } = self.plain?;
         let at = self.words.as_slice().get(slot * bytes..)?;
         let distance = match bytes {

@@ -5,6 +5,7 @@
 //! Evictable   state    -> [here: content, charged]   or   [away]        swapped by one pointer, under the epoch
 //!             outline     what stays: length, zones, slots with history ...
 //!             place       the blob that has the page, and while it is away the hold on it
+//!             words       where a reader by slot finds its values at once, see `flat`
 //!             mark        used since its last turn
 //! ```
 //!
@@ -37,6 +38,7 @@ use types::BlobRef;
 use crate::codec::Damage;
 use crate::memory::budget::{Charge, MemoryKind, Meter};
 use crate::memory::clock::{Clock, End, Evict, Turn};
+use crate::memory::flat::{Flat, FlatWords};
 use crate::memory::source::{HeldBlob, PageError};
 
 /// How long a reader waits for other readers to be done with what was evicted for it: long enough for reads by key, and not
@@ -55,6 +57,12 @@ pub(crate) trait Content: Sized + Send + Sync + 'static {
 
     /// The bytes of memory that an outline takes.
     fn outline_bytes(outline: &Self::Outline) -> usize;
+
+    /// Its values, where a reader by slot finds each by one load. They lie in memory of their own, which does not move with
+    /// the content, and never change.
+    fn flat(&self) -> Option<Flat<'_>> {
+        None
+    }
 
     /// Content from the blob that has it.
     fn decode(outline: &Self::Outline, bytes: &[u8]) -> Result<Self, Damage>;
@@ -86,9 +94,11 @@ enum State<T> {
     Away(Charge),
 }
 
-/// See the module.
+/// See the module. What readers by key look at comes first, in one cache line.
+#[repr(C, align(64))]
 pub(crate) struct Evictable<T: Content> {
     state: EpochCell<State<T>>,
+    flat: FlatWords,
     /// Whether it was used since its last turn. Set only where it is clear, so that what is used all the time is only read.
     is_recent: AtomicBool,
     pub(crate) outline: T::Outline,
@@ -121,6 +131,7 @@ impl<T: Content> Evictable<T> {
         let charge = Charge::new(meter, T::KIND, content.bytes());
         let outline_charge = Charge::new(meter, T::KIND, T::outline_bytes(&outline));
         let page = Arc::new(Evictable {
+            flat: FlatWords::new(content.flat()),
             state: EpochCell::new(State::Here(Resident { content, charge })),
             is_recent: AtomicBool::new(false),
             outline,
@@ -128,8 +139,38 @@ impl<T: Content> Evictable<T> {
             meter: meter.clone(),
             _charge: outline_charge,
         });
+        page.show(&sync::pin());
         page.enter(End::Back);
         page
+    }
+
+    /// Lets readers find the content by its words. The caller holds the page's latch, or has the page to itself.
+    fn show(&self, guard: &Guard) {
+        let flat = self.here(guard).and_then(T::flat);
+        // SAFETY: the words are those of the content in place, which never changes. Whoever takes it out of its place, which
+        // needs the latch, hides them first, and retires it then; and a page that is dropped has no readers.
+        unsafe { self.flat.show(flat) };
+    }
+
+    /// Whether its values can be read by [`Evictable::flat_word`], when it is in memory.
+    pub(crate) fn is_flat(&self) -> bool {
+        self.flat.is_of_use()
+    }
+
+    /// The value at `slot` for a reader by key, whose use counts, if it is in memory and flat.
+    #[inline]
+    pub(crate) fn flat_word(&self, guard: &Guard, slot: usize) -> Option<u64> {
+        let word = self.flat.get(guard, slot);
+        if !self.is_recent.load(Ordering::Relaxed) {
+            self.is_recent.store(true, Ordering::Relaxed);
+        }
+        word
+    }
+
+    /// Asks for the memory of the value at `slot`; whether that could be found at once.
+    #[inline]
+    pub(crate) fn prefetch_flat(&self, slot: usize) -> bool {
+        self.flat.prefetch(slot)
     }
 
     fn clock(&self) -> &Clock {
@@ -148,16 +189,6 @@ impl<T: Content> Evictable<T> {
             State::Here(resident) => Some(&resident.content),
             State::Away(_) => None,
         }
-    }
-
-    /// The content for a reader by key, whose use counts, if it is in memory.
-    #[inline]
-    pub(crate) fn used<'g>(&'g self, guard: &'g Guard) -> Option<&'g T> {
-        let content = self.here(guard)?;
-        if !self.is_recent.load(Ordering::Relaxed) {
-            self.is_recent.store(true, Ordering::Relaxed);
-        }
-        Some(content)
     }
 
     /// The content for a reader by key: read back and installed if it is away.
@@ -229,6 +260,7 @@ impl<T: Content> Evictable<T> {
         // The latch is kept: a thread that comes now waits, and finds it in place.
         let resident = self.fetch_held(&place)?;
         self.state.replace(State::Here(resident), guard);
+        self.show(guard);
         away.give_back();
         place.hold = None;
         // Looked at under the latch, as it may go again at once; it stays for this reader.
@@ -286,6 +318,7 @@ impl<T: Content> Evict for Evictable<T> {
         place.hold = Some(hold);
         resident.charge.retire();
         let away = Charge::new(&self.meter, MemoryKind::Evicted, bytes as usize);
+        self.flat.hide();
         self.state.replace(State::Away(away), guard);
         Turn::Evicted(bytes)
     }

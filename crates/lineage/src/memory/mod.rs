@@ -2,4 +2,5 @@
 pub(crate) mod budget;
 pub(crate) mod clock;
 pub(crate) mod evictable;
+pub(crate) mod flat;
 pub(crate) mod source;

@@ -40,6 +40,8 @@ pub(crate) struct Pages {
     pub(crate) meta: MetaPage,
     /// the page of each column
     pub(crate) columns: Box<[Arc<Page>]>,
+    /// of each column, what has its values one by one, if something does
+    flat: Box<[Option<Arc<Evictable<EncodedColumn>>>]>,
     /// the lowest TPS of any column, for each update range; shared with the pages if all have the same
     pub(crate) floor: Lineage,
 }
@@ -54,7 +56,34 @@ impl Pages {
             let lowest = |part: usize| columns.iter().map(|page| page.lineage[part]).fold(lineage[part], u64::min);
             (0..lineage.len()).map(lowest).collect()
         };
-        Pages { meta, columns, floor }
+        let flat = |page: &Arc<Page>| match &page.values {
+            Values::Column(encoded) if encoded.is_flat() => Some(encoded.clone()),
+            _ => None,
+        };
+        Pages { meta, flat: columns.iter().map(flat).collect(), columns, floor }
+    }
+
+    /// The value at `slot` of a column where it is found at once; such a column has no NULL.
+    #[inline]
+    pub(crate) fn flat_word(&self, guard: &Guard, column: usize, slot: usize) -> Option<u64> {
+        self.flat[column].as_ref()?.flat_word(guard, slot)
+    }
+
+    /// The value at `slot` of a column that is stored as words; `None` if it is NULL.
+    #[inline]
+    pub(crate) fn word(&self, guard: &Guard, column: usize, slot: usize) -> Result<Option<u64>, PageError> {
+        match self.flat_word(guard, column, slot) {
+            Some(word) => Ok(Some(word)),
+            None => self.columns[column].word(guard, column, slot),
+        }
+    }
+
+    /// Asks for the memory of the value at `slot` of a column.
+    #[inline]
+    pub(crate) fn prefetch(&self, guard: &Guard, column: usize, slot: usize) {
+        if !self.flat[column].as_ref().is_some_and(|flat| flat.prefetch_flat(slot)) {
+            self.columns[column].prefetch(guard, column, slot);
+        }
     }
 
     /// The lowest TPS of the pages of some columns, and of the meta-data page, in an update range.
@@ -89,7 +118,7 @@ impl Values {
 
 impl Page {
     /// Asks for the memory of the value at `slot`.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn prefetch(&self, guard: &Guard, column: usize, slot: usize) {
         match &self.values {
             Values::Column(encoded) => encoded.here(guard).into_iter().for_each(|encoded| encoded.prefetch(slot)),
@@ -107,13 +136,6 @@ impl Page {
             Values::Rows(rows) => rows.get(guard)?.cell(column, slot),
             Values::Insert(pages) => pages.cell(column, slot),
         })
-    }
-
-    /// The word at `slot`, where it takes few instructions to find it.
-    #[inline]
-    pub(crate) fn plain_word(&self, guard: &Guard, slot: usize) -> Option<u64> {
-        let Values::Column(encoded) = &self.values else { return None };
-        encoded.used(guard)?.plain_word(slot)
     }
 
     /// The word at `slot` of a column that is stored as words, `None` if it is NULL.

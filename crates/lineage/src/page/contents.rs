@@ -15,6 +15,7 @@ use crate::history::HistoryPage;
 use crate::history::positions::Positions;
 use crate::memory::budget::{MemoryKind, Meter};
 use crate::memory::evictable::{Content, Evictable};
+use crate::memory::flat::Flat;
 
 /// The shape of pages that were checked against the time of their image when they were first read.
 fn shape(types: &[DataType], len: usize) -> Shape<'_> {
@@ -31,6 +32,10 @@ impl Content for EncodedColumn {
 
     fn outline_bytes(outline: &ColumnOutline) -> usize {
         size_of::<Evictable<EncodedColumn>>() + size_of_val(&*outline.zones)
+    }
+
+    fn flat(&self) -> Option<Flat<'_>> {
+        EncodedColumn::flat(self).map(|(words, base, bytes)| Flat { words, base, bytes })
     }
 
     fn decode(outline: &ColumnOutline, bytes: &[u8]) -> Result<Self, Damage> {

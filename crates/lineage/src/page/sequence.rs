@@ -30,7 +30,8 @@ impl SequenceBlocks {
     pub(crate) fn new(workers: usize) -> SequenceBlocks {
         SequenceBlocks {
             allocated: CachePadded::new(AtomicU64::new(0)),
-            workers: (0..workers.max(1)).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
+            // Of a power of two a thread finds its place without a division.
+            workers: (0..workers.next_power_of_two()).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
         }
     }
 
@@ -49,7 +50,7 @@ impl SequenceBlocks {
     /// passed to `bury`.
     #[inline]
     pub(crate) fn take(&self, count: u64, above: u64, bury: impl Fn(Range<u64>)) -> u64 {
-        let worker = &self.workers[thread_slot() % self.workers.len()];
+        let worker = &self.workers[thread_slot() & (self.workers.len() - 1)];
         loop {
             let seen = worker.load(Ordering::Acquire);
             let (next, left) = (seen >> LEFT_BITS, seen & LEFT_MASK);

@@ -25,7 +25,7 @@
 //! Time, or along the chain from the Indirection word, which was published by a release store.
 use std::sync::{Arc, PoisonError};
 
-use sync::atomic::{AtomicU64, Ordering};
+use sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use sync::blocking::{Mutex, OnceLock};
 use sync::{EpochCell, Guard, zeroed_atomics};
 use types::{Schema, StartTime};
@@ -45,8 +45,8 @@ mod record;
 mod restored;
 mod texts;
 
-pub use record::TailRecord;
-use record::{EVER, EXPLICIT, NULLS, Place, RecordShape, Records, SETS};
+use record::{EVER, EXPLICIT, NULLS, RecordShape, Records, SETS};
+pub use record::{Place, TailRecord};
 use texts::TailTexts;
 
 /// The tail pages of one update range.
@@ -71,7 +71,28 @@ pub struct TailPages {
 /// The pages from number `first` on; those before are history.
 struct PageTable {
     first: usize,
-    pages: Box<[OnceLock<Arc<TailPage>>]>,
+    pages: Box<[PageSlot]>,
+}
+
+/// The place of a page in the table.
+#[derive(Default)]
+struct PageSlot {
+    /// The first word of its records once it is there, so that they are found without a look at the page.
+    records: AtomicPtr<AtomicU64>,
+    page: OnceLock<Arc<TailPage>>,
+}
+
+impl PageSlot {
+    fn of(page: Arc<TailPage>) -> PageSlot {
+        PageSlot { records: AtomicPtr::new(page.records.first_word().cast_mut()), page: OnceLock::from(page) }
+    }
+
+    /// The page, made if need be. One thread at a time.
+    fn get_or_make(&self, make: impl FnOnce() -> Arc<TailPage>) -> &TailPage {
+        let page = self.page.get_or_init(make);
+        self.records.store(page.records.first_word().cast_mut(), Ordering::Release);
+        page
+    }
 }
 
 struct TailPage {
@@ -128,7 +149,18 @@ pub struct NewWords<'a> {
     /// the new values, in the order of `columns`
     pub words: &'a [u64],
     /// explicit columns whose values are those of an older record
-    pub carried: Option<Carried<'a>>,
+    pub carried: Option<CarriedWords<'a>>,
+}
+
+/// Columns that a new record of words repeats from an older one.
+#[derive(Clone, Copy)]
+pub struct CarriedWords<'a> {
+    /// the older record
+    pub from: Place<'a>,
+    /// its number
+    pub sequence: u64,
+    /// the columns, a bit each
+    pub columns: u64,
 }
 
 /// Columns, of the first 64, that a new record repeats from an older one.
@@ -236,26 +268,42 @@ impl TailPages {
     /// Writes a record of words, which the caller numbered. None of its columns, those carried included, is stored as bytes.
     #[inline]
     pub(crate) fn write_words(&self, guard: &Guard, sequence: u64, record: &NewWords<'_>) {
-        let (page_index, at) = self.place(sequence);
-        let page = self.page_to_write(guard, page_index);
-        let place = page.records.place(at);
+        let place = match self.place_of(guard, sequence) {
+            Some(place) => place,
+            None => self.page_to_write(guard, self.place(sequence).0).records.place(self.place(sequence).1),
+        };
         place.link(record.prev, record.slot, record.kind);
         place.reset_at(record.reset);
         if let Some(carried) = &record.carried {
             debug_assert_eq!(carried.columns & self.wide_columns, 0, "bytes are carried by `write`");
-            // What is not explicit is not looked at, so all of them are copied as they come.
-            place.copy_values(carried.from.place());
-            for column in columns_of(carried.columns & self.spilled) {
-                page.store(place, column, at, carried.from.word(column));
-            }
+            place.copy_values(carried.from, carried.columns & !self.spilled);
         }
         for (column, word) in record.columns.iter().zip(record.words) {
-            page.store(place, *column, at, *word);
+            if let Some(value) = place.value(*column) {
+                value.store(*word, Ordering::Relaxed);
+            }
+        }
+        if record.explicit & self.spilled != 0 {
+            self.write_spilled(guard, sequence, record);
         }
         for (set, columns) in [(EXPLICIT, record.explicit), (EVER, record.ever), (NULLS, record.nulls)] {
             place.set(set).store(columns, Ordering::Relaxed);
         }
         place.publish(record.start);
+    }
+
+    /// The words of columns that have no place in the record.
+    #[inline(never)]
+    fn write_spilled(&self, guard: &Guard, sequence: u64, record: &NewWords<'_>) {
+        let (page_index, at) = self.place(sequence);
+        let page = self.page_to_write(guard, page_index);
+        let place = page.records.place(at);
+        let carried = record.carried.and_then(|carried| Some((self.get(guard, carried.sequence)?, carried.columns)));
+        if let Some((from, columns)) = carried {
+            columns_of(columns & self.spilled).for_each(|column| page.store(place, column, at, from.word(column)));
+        }
+        let new = record.columns.iter().zip(record.words).filter(|(column, _)| **column >= page.records.values());
+        new.for_each(|(column, word)| page.store(place, *column, at, *word));
     }
 
     /// The columns, of the first 64, that are stored as bytes.
@@ -301,7 +349,7 @@ impl TailPages {
         }
         let table = self.pages.load(guard);
         assert!(index >= table.first, "pages are given up only once all their records are merged");
-        table.pages[index - table.first].get_or_init(|| Arc::new(self.new_page(index)))
+        table.pages[index - table.first].get_or_make(|| Arc::new(self.new_page(index)))
     }
 
     fn new_page(&self, index: usize) -> TailPage {
@@ -335,6 +383,16 @@ impl TailPages {
         let (page_index, at) = self.place(sequence);
         let page = self.pages.load(guard).get(page_index)?;
         Some(TailRecord::new(self, page, at, sequence))
+    }
+
+    /// The words of the record numbered `sequence`, or `None` where its page is not there.
+    #[inline]
+    pub(crate) fn place_of<'g>(&'g self, guard: &'g Guard, sequence: u64) -> Option<Place<'g>> {
+        let (index, at) = self.place(sequence);
+        let records = self.pages.load(guard).records(index);
+        // SAFETY: the words are those of a page of this shape, which the table holds; the table stays as long as the guard.
+        // `at` is below the number of records of a page.
+        (!records.is_null()).then(|| unsafe { Place::of(records, at, self.shape) })
     }
 
     /// Visits all records that are not history, newest first.
@@ -469,14 +527,21 @@ impl TailPage {
 impl PageTable {
     #[inline]
     fn get(&self, index: usize) -> Option<&TailPage> {
-        self.pages.get(index.checked_sub(self.first)?)?.get().map(|page| &**page)
+        self.pages.get(index.checked_sub(self.first)?)?.page.get().map(|page| &**page)
+    }
+
+    /// The first word of the records of a page, if it is there.
+    #[inline]
+    fn records(&self, index: usize) -> *const AtomicU64 {
+        let slot = self.pages.get(index.wrapping_sub(self.first));
+        slot.map_or(std::ptr::null(), |slot| slot.records.load(Ordering::Acquire).cast_const())
     }
 
     /// The pages from number `first` on, with room for `len`.
     fn copy(&self, first: usize, len: usize) -> PageTable {
-        let page = |index: usize| match self.pages.get(first - self.first + index).and_then(OnceLock::get) {
-            Some(page) => OnceLock::from(page.clone()),
-            None => OnceLock::new(),
+        let page = |index: usize| match self.pages.get(first - self.first + index).and_then(|slot| slot.page.get()) {
+            Some(page) => PageSlot::of(page.clone()),
+            None => PageSlot::default(),
         };
         PageTable { first, pages: (0..len).map(page).collect() }
     }

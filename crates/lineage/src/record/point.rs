@@ -20,15 +20,14 @@
 use smallvec::SmallVec;
 use sync::Guard;
 use sync::atomic::Ordering;
-use types::Schema;
+use types::{Rid, Schema};
 
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Pages};
-use crate::page::tail::TailRecord;
+use crate::page::tail::Place;
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, View};
 use crate::value::cell::{Cell, is_wide};
-use crate::value::kind::Kind;
 
 mod append;
 
@@ -41,6 +40,12 @@ pub struct PointColumns {
     positions: Box<[usize]>,
     /// the columns at these positions, a bit each
     mask: u64,
+    /// the greatest position
+    last: usize,
+    /// those that a common read looks for, and their places among the positions
+    sought: Box<[(usize, usize)]>,
+    /// a bit for each of these
+    sought_mask: u64,
 }
 
 impl PointColumns {
@@ -57,7 +62,16 @@ impl PointColumns {
             }
             mask |= 1 << position;
         }
-        Some(PointColumns { positions: positions.into(), mask })
+        let last = positions.iter().copied().max().unwrap_or(0);
+        let sought = positions.iter().copied().enumerate().collect();
+        Some(PointColumns { positions: positions.into(), mask, last, sought, sought_mask: mask })
+    }
+
+    /// Leaves it to the caller of [`Point::read`] to put the words of this column, which are known beforehand.
+    pub fn knowing(mut self, column: usize) -> PointColumns {
+        self.sought = self.sought.iter().copied().filter(|(_, position)| *position != column).collect();
+        self.sought_mask &= !(1_u64.checked_shl(column as u32).unwrap_or(0));
+        self
     }
 
     /// Their positions.
@@ -71,7 +85,7 @@ impl PointColumns {
 #[derive(Clone, Copy)]
 pub struct Point<'t> {
     range: &'t Range,
-    slot: usize,
+    rid: Rid,
 }
 
 /// What was found when a record's memory was asked for.
@@ -80,7 +94,7 @@ pub struct PointHint<'g> {
     pages: &'g Pages,
     newest: u64,
     /// The newest version, where it is in the tail.
-    record: Option<TailRecord<'g>>,
+    record: Option<Place<'g>>,
 }
 
 #[cfg(test)]
@@ -93,14 +107,25 @@ impl PointHint<'_> {
 
 impl<'t> Point<'t> {
     #[inline]
-    pub(crate) fn new(range: &'t Range, slot: usize) -> Point<'t> {
-        Point { range, slot }
+    pub(crate) fn new(range: &'t Range, rid: Rid) -> Point<'t> {
+        Point { range, rid }
+    }
+
+    /// Which record it is.
+    #[inline]
+    pub fn rid(self) -> Rid {
+        self.rid
+    }
+
+    #[inline]
+    fn slot(self) -> usize {
+        self.rid.slot()
     }
 
     /// Asks for the record's Indirection word.
     #[inline]
     pub fn prefetch(self) {
-        sync::prefetch(std::ptr::from_ref(&self.range.indirection[self.slot]));
+        sync::prefetch(std::ptr::from_ref(&self.range.indirection[self.slot()]));
     }
 
     /// Asks for what the Indirection word leads to: the newest version, or the base values of these columns; with
@@ -110,11 +135,12 @@ impl<'t> Point<'t> {
     where
         't: 'g,
     {
-        self.range.look(guard, self.slot, columns, for_update)
+        self.range.look(guard, self.slot(), columns, for_update)
     }
 
     /// Puts the words of `columns` of the version that `view` sees into `out`, in their order. Tells which of them are NULL, a bit
-    /// each in the same order, or `None` where the view sees no record.
+    /// each in the same order, or `None` where the view sees no record. The word of a column that the caller
+    /// [knows](PointColumns::knowing) may be left out.
     ///
     /// # Errors
     /// [`PageError`] if an evicted page that it takes cannot be read back.
@@ -122,14 +148,29 @@ impl<'t> Point<'t> {
     pub fn read<O: Outcomes>(
         self,
         guard: &Guard,
+        view: &View<'_, O>,
+        hint: &PointHint<'_>,
+        columns: &PointColumns,
+        out: &mut [u64],
+    ) -> Result<Option<u64>, PageError> {
+        match self.range.read_plain(guard, view, self.slot(), hint, columns, out) {
+            true => Ok(Some(0)),
+            false => self.read_otherwise(guard, *view, hint, columns, out),
+        }
+    }
+
+    #[inline(never)]
+    fn read_otherwise<O: Outcomes>(
+        self,
+        guard: &Guard,
         view: View<'_, O>,
         hint: &PointHint<'_>,
         columns: &PointColumns,
         out: &mut [u64],
     ) -> Result<Option<u64>, PageError> {
-        match self.range.read_words(guard, view, self.slot, hint, columns, out)? {
+        match self.range.read_words(guard, view, self.slot(), hint, columns, out)? {
             Some(nulls) => Ok(Some(nulls)),
-            None => self.range.read_words_otherwise(guard, view, self.slot, columns, out),
+            None => self.range.read_words_otherwise(guard, view, self.slot(), columns, out),
         }
     }
 }
@@ -141,16 +182,18 @@ impl Range {
         let part = self.part_of(slot);
         let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
         if newest > pages.floor[part] {
-            let record = self.parts[part].tails.get(guard, newest);
-            if let Some(record) = &record {
+            let record = self.parts[part].tails.place_of(guard, newest);
+            if let Some(record) = record {
                 record.prefetch();
-                record.prefetch_values(&columns.positions);
+                if !record.has(columns.last) {
+                    self.prefetch_values(guard, slot, &columns.positions);
+                }
             }
             return PointHint { pages, newest, record };
         }
         // A writer needs the old values of columns that nobody has updated yet.
-        for column in &columns.positions {
-            pages.columns[*column].prefetch(guard, *column, slot);
+        for (_, column) in &columns.sought {
+            pages.prefetch(guard, *column, slot);
         }
         if for_update && let MetaPage::Base(meta) = &pages.meta {
             meta.prefetch_updates(guard, slot);
@@ -158,8 +201,64 @@ impl Range {
         PointHint { pages, newest, record: None }
     }
 
-    /// The common cases; `None` where there is more to it.
+    /// The most common cases, in which no value is NULL and each is found at once. False where there is more to it; some of
+    /// the words may be written then.
     #[inline]
+    fn read_plain<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: &View<'_, O>,
+        slot: usize,
+        hint: &PointHint<'_>,
+        columns: &PointColumns,
+        out: &mut [u64],
+    ) -> bool {
+        if self.indirection[slot].load(Ordering::Acquire) & !LATCH != hint.newest {
+            return false;
+        }
+        let pages = hint.pages;
+        let Some(record) = hint.record else {
+            let MetaPage::Base(meta) = &pages.meta else { return false };
+            if hint.newest > pages.floor[self.part_of(slot)] || !meta.is_all_visible_at(view.snapshot.at) {
+                return false;
+            }
+            for (place, column) in &columns.sought {
+                let Some(word) = pages.flat_word(guard, *column, slot) else { return false };
+                out[*place] = word;
+            }
+            return true;
+        };
+        let start = record.start().load(Ordering::Acquire);
+        let is_seen = view.is_in_time(start) || view.snapshot.sees_own(start);
+        if !is_seen || !record.is_update() || !record.has(columns.last) {
+            return false;
+        }
+        let (explicit, ever, nulls) = record.sets();
+        let in_base = columns.sought_mask & !explicit;
+        if columns.sought_mask & nulls != 0 {
+            return false;
+        }
+        if in_base == 0 {
+            for (place, column) in &columns.sought {
+                out[*place] = record.word(*column);
+            }
+            return true;
+        }
+        if in_base & ever != 0 && pages.floor[self.part_of(slot)] < record.reset() {
+            return false;
+        }
+        for (place, column) in &columns.sought {
+            out[*place] = if in_base >> column & 1 == 0 {
+                record.word(*column)
+            } else {
+                let Some(word) = pages.flat_word(guard, *column, slot) else { return false };
+                word
+            };
+        }
+        true
+    }
+
+    /// The common cases; `None` where there is more to it.
     fn read_words<O: Outcomes>(
         &self,
         guard: &Guard,
@@ -173,9 +272,9 @@ impl Range {
         if newest != hint.newest {
             return Ok(None);
         }
-        let (pages, part) = (hint.pages, self.part_of(slot));
-        let Some(record) = &hint.record else {
-            if newest > pages.floor[part] || !sees_base(guard, pages, view, slot)? {
+        let pages = hint.pages;
+        let Some(record) = hint.record else {
+            if newest > pages.floor[self.part_of(slot)] || !sees_base(guard, pages, view, slot)? {
                 return Ok(None);
             }
             let mut is_null = 0;
@@ -185,8 +284,11 @@ impl Range {
             return Ok(Some(is_null));
         };
         let start = record.start().load(Ordering::Acquire);
-        if !(view.is_in_time(start) || view.snapshot.sees_own(start)) || record.kind() != Kind::Update {
+        if !(view.is_in_time(start) || view.snapshot.sees_own(start)) || !record.is_update() {
             return Ok(None);
+        }
+        if !record.has(columns.last) {
+            return self.read_words_apart(guard, slot, hint, columns, out);
         }
         let (explicit, ever, nulls) = record.sets();
         if columns.mask & (!explicit | nulls) == 0 {
@@ -196,7 +298,7 @@ impl Range {
             return Ok(Some(0));
         }
         let in_base = columns.mask & !explicit;
-        if in_base & ever != 0 && pages.floor[part] < record.reset() {
+        if in_base & ever != 0 && pages.floor[self.part_of(slot)] < record.reset() {
             return Ok(None);
         }
         let mut is_null = 0;
@@ -208,6 +310,34 @@ impl Range {
             } else {
                 is_null |= 1 << i;
             }
+        }
+        Ok(Some(is_null))
+    }
+
+    /// The common case where not all columns have their places in the newest version, which the view sees.
+    #[inline(never)]
+    fn read_words_apart(
+        &self,
+        guard: &Guard,
+        slot: usize,
+        hint: &PointHint<'_>,
+        columns: &PointColumns,
+        out: &mut [u64],
+    ) -> Result<Option<u64>, PageError> {
+        let (pages, part) = (hint.pages, self.part_of(slot));
+        let Some(record) = self.parts[part].tails.get(guard, hint.newest) else { return Ok(None) };
+        let (explicit, ever, nulls) = record.sets();
+        if columns.mask & !explicit & ever != 0 && pages.floor[part] < record.reset() {
+            return Ok(None);
+        }
+        let mut is_null = 0;
+        for (i, (out, column)) in out.iter_mut().zip(&columns.positions).enumerate() {
+            let word = match (explicit >> column & 1, nulls >> column & 1) {
+                (0, _) => pages.word(guard, *column, slot)?,
+                (_, 0) => Some(record.word(*column)),
+                _ => None,
+            };
+            put(out, word, i, &mut is_null);
         }
         Ok(Some(is_null))
     }
@@ -249,17 +379,5 @@ fn sees_base<O: Outcomes>(guard: &Guard, pages: &Pages, view: View<'_, O>, slot:
     match &pages.meta {
         MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => Ok(true),
         meta => Ok(meta.settled(guard, slot)?.is_some_and(|at| view.is_in_time(at))),
-    }
-}
-
-impl Pages {
-    /// The value at `slot` of a column that is stored as words; `None` if it is NULL.
-    #[inline]
-    fn word(&self, guard: &Guard, column: usize, slot: usize) -> Result<Option<u64>, PageError> {
-        let page = &*self.columns[column];
-        match page.plain_word(guard, slot) {
-            Some(word) => Ok(Some(word)),
-            None => page.word(guard, column, slot),
-        }
     }
 }

@@ -90,6 +90,7 @@ pub(crate) struct Latched<'a> {
 }
 
 impl<'a> Latched<'a> {
+    #[inline]
     pub(crate) fn acquire(word: &'a AtomicU64) -> Latched<'a> {
         let mut wait = SpinWait::new();
         loop {
@@ -103,6 +104,7 @@ impl<'a> Latched<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn publish(mut self, sequence: u64) {
         debug_assert!(sequence > self.sequence, "Indirection only grows");
         self.sequence = sequence;
@@ -110,6 +112,7 @@ impl<'a> Latched<'a> {
 }
 
 impl Drop for Latched<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.word.store(self.sequence, Ordering::Release);
     }
@@ -417,10 +420,11 @@ impl Range {
 
     /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. Versions that
     /// are history by now were stamped by the merge.
+    #[inline]
     pub(crate) fn stamp_tail(&self, guard: &Guard, slot: usize, appended: Appended, owner: TxnId, stamp: u64) {
         let tails = &self.part(slot).tails;
         for sequence in appended.first..appended.last + 1 {
-            let Some(record) = tails.get(guard, sequence) else { continue };
+            let Some(record) = tails.place_of(guard, sequence) else { continue };
             let seen = record.start().load(Ordering::Relaxed);
             // A snapshot record carries its base record's Start Time; unless this transaction inserted that, it stays.
             if owner.has_written(seen) {

@@ -7,7 +7,7 @@ use crate::page::options::TailValues;
 use crate::page::text::TextCell;
 use crate::page::wide::WideValues;
 use crate::value::cell::Cell;
-use crate::value::column_set::ColumnSet;
+use crate::value::column_set::{ColumnSet, columns_of};
 use crate::value::kind::Kind;
 
 pub(super) const SETS: usize = 3;
@@ -75,6 +75,11 @@ impl Records {
         (self.words.len() + 1 - LINE) * size_of::<u64>()
     }
 
+    /// The first word of the first record.
+    pub(super) fn first_word(&self) -> *const AtomicU64 {
+        self.words[self.first..].as_ptr()
+    }
+
     /// The record at `at`.
     #[inline]
     pub(super) fn place(&self, at: usize) -> Place<'_> {
@@ -84,17 +89,82 @@ impl Records {
     }
 }
 
-/// The words of one record.
+/// The words of one record: its meta-data, and the values of the first columns.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'p> {
+pub struct Place<'p> {
     head: &'p [AtomicU64; HEAD],
     values: &'p [AtomicU64],
 }
 
 impl<'p> Place<'p> {
+    /// The record at `at` of those whose first word is `records`.
+    ///
+    /// # Safety
+    /// `records` is what [`Records::first_word`] gave of records of this shape, which live as long as `'p`, and `at` is below
+    /// their number.
     #[inline]
-    pub(super) fn start(self) -> &'p AtomicU64 {
+    pub(super) unsafe fn of(records: *const AtomicU64, at: usize, shape: RecordShape) -> Place<'p> {
+        // SAFETY: the caller promises that the record is there; a record has a head, and behind it as many values as its shape.
+        unsafe {
+            let head = records.add(at << shape.bits);
+            Place { head: &*head.cast(), values: std::slice::from_raw_parts(head.add(HEAD), shape.values) }
+        }
+    }
+
+    /// Its Start Time word.
+    #[inline]
+    pub(crate) fn start(self) -> &'p AtomicU64 {
         &self.head[START]
+    }
+
+    /// What it is.
+    #[inline]
+    pub(crate) fn kind(self) -> Kind {
+        match self.head[LINK].load(Ordering::Relaxed) as u8 {
+            0 => Kind::Update,
+            1 => Kind::Snapshot,
+            2 => Kind::Delete,
+            3 => Kind::Lock,
+            _ => Kind::ValuesLock,
+        }
+    }
+
+    /// Whether it is an update.
+    #[inline]
+    pub(crate) fn is_update(self) -> bool {
+        self.head[LINK].load(Ordering::Relaxed) as u8 == Kind::Update as u8
+    }
+
+    /// See [`TailRecord::reset`].
+    #[inline]
+    pub(crate) fn reset(self) -> u64 {
+        self.head[RESET].load(Ordering::Relaxed)
+    }
+
+    /// See [`TailRecord::sets`].
+    #[inline]
+    pub(crate) fn sets(self) -> (u64, u64, u64) {
+        let word = |set| self.set(set).load(Ordering::Relaxed);
+        (word(EXPLICIT), word(EVER), word(NULLS))
+    }
+
+    /// Whether a column has its place here.
+    #[inline]
+    pub(crate) fn has(self, column: usize) -> bool {
+        column < self.values.len()
+    }
+
+    /// The word of a column that has its place here.
+    #[inline]
+    pub(crate) fn word(self, column: usize) -> u64 {
+        self.values[column].load(Ordering::Relaxed)
+    }
+
+    /// Asks for all of it.
+    #[inline]
+    pub(crate) fn prefetch(self) {
+        sync::prefetch(std::ptr::from_ref(self.head));
+        sync::prefetch(self.values.as_ptr().wrapping_add(self.values.len()).wrapping_sub(1));
     }
 
     #[inline]
@@ -121,11 +191,13 @@ impl<'p> Place<'p> {
         self.head[RESET].store(reset, Ordering::Relaxed);
     }
 
-    /// Takes over the values of a record of the same table.
+    /// Takes over the values of some columns from a record of the same table, a bit each.
     #[inline]
-    pub(super) fn copy_values(self, from: Place<'_>) {
-        for (to, from) in self.values.iter().zip(from.values) {
-            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    pub(super) fn copy_values(self, from: Place<'_>, columns: u64) {
+        for column in columns_of(columns) {
+            if let (Some(to), Some(from)) = (self.values.get(column), from.values.get(column)) {
+                to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
         }
     }
 
@@ -158,11 +230,6 @@ impl<'g> TailRecord<'g> {
         self.page
     }
 
-    #[inline]
-    pub(super) fn place(&self) -> Place<'g> {
-        self.place
-    }
-
     /// Its Start Time word.
     #[inline]
     pub fn start(&self) -> &'g AtomicU64 {
@@ -178,7 +245,7 @@ impl<'g> TailRecord<'g> {
     /// Columns that were updated up to this version and have no value here have not changed after this number.
     #[inline]
     pub fn reset(&self) -> u64 {
-        self.place.head[RESET].load(Ordering::Relaxed)
+        self.place.reset()
     }
 
     /// The slot of its base record.
@@ -190,13 +257,7 @@ impl<'g> TailRecord<'g> {
     /// What it is.
     #[inline]
     pub fn kind(&self) -> Kind {
-        match self.place.head[LINK].load(Ordering::Relaxed) as u8 {
-            0 => Kind::Update,
-            1 => Kind::Snapshot,
-            2 => Kind::Delete,
-            3 => Kind::Lock,
-            _ => Kind::ValuesLock,
-        }
+        self.place.kind()
     }
 
     /// The columns that have a value here.
@@ -308,7 +369,7 @@ impl<'g> TailRecord<'g> {
     /// Explicit columns, columns updated so far and NULLs, of the first 64, a bit each.
     #[inline]
     pub(crate) fn sets(&self) -> (u64, u64, u64) {
-        (self.set_word(EXPLICIT, 0), self.set_word(EVER, 0), self.set_word(NULLS, 0))
+        self.place.sets()
     }
 
     #[inline]

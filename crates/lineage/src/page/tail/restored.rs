@@ -2,10 +2,9 @@
 use std::sync::Arc;
 
 use sync::Guard;
-use sync::blocking::OnceLock;
 use types::StartTime;
 
-use crate::page::tail::{PageTable, TailPage, TailPages};
+use crate::page::tail::{PageSlot, PageTable, TailPage, TailPages};
 
 impl TailPages {
     /// Makes the numbers above `through` and up to `allocated` known after a restart: all are tombstones but for the
@@ -30,7 +29,7 @@ impl TailPages {
                     bury(&page, 0, all);
                     page
                 });
-                return OnceLock::from(page.clone());
+                return PageSlot::of(page.clone());
             }
             let page = self.new_page(index);
             let mut next = 0;
@@ -40,7 +39,7 @@ impl TailPages {
                 next = at + 1;
             }
             bury(&page, next, numbered);
-            OnceLock::from(Arc::new(page))
+            PageSlot::of(Arc::new(page))
         };
         let pages = (first..end).map(page).collect();
         self.pages.replace(PageTable { first, pages }, guard);

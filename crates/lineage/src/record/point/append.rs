@@ -6,7 +6,7 @@ use types::Timestamp;
 
 use super::{Point, PointColumns};
 use crate::page::base::{MetaPage, Pages};
-use crate::page::tail::{Carried, NewWords, TailPages, TailRecord};
+use crate::page::tail::{CarriedWords, NewWords, Place, TailPages};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
 use crate::record::write::{Appended, Latched};
@@ -25,7 +25,7 @@ impl Point<'_> {
         columns: &PointColumns,
         words: &[u64],
     ) -> Option<Appended> {
-        self.range.append_words(guard, view, start, self.slot, columns, words)
+        self.range.append_words(guard, view, start, self.slot(), columns, words)
     }
 }
 
@@ -36,7 +36,7 @@ struct Before<'g> {
     nulls: u64,
     reset: u64,
     /// the version before, if that is in the tail
-    record: Option<TailRecord<'g>>,
+    record: Option<Place<'g>>,
 }
 
 impl Range {
@@ -65,7 +65,7 @@ impl Range {
             return None;
         }
         let before = if newest > floor {
-            before_in_tail(tails.get(guard, newest)?, view)?
+            before_in_tail(tails.place_of(guard, newest)?, view)?
         } else {
             before_in_base(guard, pages, view, slot, floor.min(newest))?
         };
@@ -94,7 +94,11 @@ impl Range {
             nulls: before.nulls & kept,
             columns: &columns.positions,
             words,
-            carried: before.record.filter(|_| kept != 0).map(|from| Carried { from, columns: kept }),
+            carried: before.record.filter(|_| kept != 0).map(|from| CarriedWords {
+                from,
+                sequence: newest,
+                columns: kept,
+            }),
         };
         tails.write_words(guard, last, &record);
         latch.publish(last);
@@ -148,10 +152,10 @@ impl Range {
 
 /// The newest version, if the writer may write over it as it is.
 #[inline]
-fn before_in_tail<'g, O: Outcomes>(record: TailRecord<'g>, view: View<'_, O>) -> Option<Before<'g>> {
+fn before_in_tail<'g, O: Outcomes>(record: Place<'g>, view: View<'_, O>) -> Option<Before<'g>> {
     let start = record.start().load(Ordering::Acquire);
     let is_own = || view.snapshot.own.is_some_and(|own| own.has_written(start));
-    if !(view.is_in_time(start) || is_own()) || record.kind() != Kind::Update {
+    if !(view.is_in_time(start) || is_own()) || !record.is_update() {
         return None;
     }
     let (explicit, ever, nulls) = record.sets();

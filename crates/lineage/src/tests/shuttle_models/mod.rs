@@ -8,6 +8,7 @@
 //! held against the commits: it must have seen those at or before its snapshot, and nothing else. A failing order is
 //! printed as a string that `shuttle::replay` accepts.
 mod eviction;
+mod flat;
 mod history;
 mod image;
 mod merging;

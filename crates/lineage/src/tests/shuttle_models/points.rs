@@ -16,7 +16,7 @@ fn hints<'g>(world: &'g World, guard: &'g Guard) -> [PointHint<'g>; 2] {
 impl Transaction<'_> {
     fn words(&self, guard: &Guard, rid: Rid, hint: &PointHint<'_>) -> Row {
         let mut words = [0; 2];
-        let nulls = self.world.table.point(rid).read(guard, self.view(), hint, &columns(self.world), &mut words);
+        let nulls = self.world.table.point(rid).read(guard, &self.view(), hint, &columns(self.world), &mut words);
         nulls.unwrap().map(|nulls| {
             assert_eq!(nulls, 0, "no value is null");
             words
