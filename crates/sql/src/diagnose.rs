@@ -183,6 +183,11 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     {
         return Some(SqlError::new("42883", clean(text)).hint("You might need to add explicit type casts."));
     }
+    for (clause, sqlstate) in [("LIMIT", "2201W"), ("OFFSET", "2201X")] {
+        if text.contains(clause) && text.contains(" must be >=") {
+            return Some(SqlError::new(sqlstate, format!("{clause} must not be negative")));
+        }
+    }
     if text.contains("Aggregate functions are not allowed in the WHERE clause") {
         return Some(SqlError::new("42803", "aggregate functions are not allowed in WHERE"));
     }

@@ -29,8 +29,8 @@ use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, Described, Frames, GroupedExpressions, LiteralPlanner, Multisets, NamedUnions,
-    RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes, WithNames, cast_names, duplicates,
+    AdaptLiterals, CheckedIntegers, Described, FailingConstants, Frames, GroupedExpressions, LiteralPlanner, Multisets,
+    NamedUnions, RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes, WithNames, cast_names, duplicates,
     optimizer_rules, physical_rules, quantified, recursion, references, row_values, rows, spell_out, using,
     values_of_subqueries, whole_rows, windows, with_names,
 };
@@ -217,17 +217,15 @@ impl Planner {
         if !has_inner_queries {
             rules.push(Arc::new(SortedAggregates));
         }
-        interrupt::analyzer_rules(rules).into_iter().for_each(|rule| {
-            state.add_analyzer_rule(rule);
-        });
         if has_inner_queries {
             let (state_of_inner, token, flag) = (state.clone(), token.clone(), flag.clone());
             let owner = semantics::Statement { state: state_of_inner, token, flag, with_names };
-            let subplans: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(Subplans { statement: Arc::new(owner) });
-            interrupt::analyzer_rules(vec![subplans]).into_iter().for_each(|rule| {
-                state.add_analyzer_rule(rule);
-            });
+            rules.push(Arc::new(Subplans { statement: Arc::new(owner) }));
         }
+        rules.push(Arc::new(FailingConstants));
+        interrupt::analyzer_rules(rules).into_iter().for_each(|rule| {
+            state.add_analyzer_rule(rule);
+        });
         let described = Described::added_to(&mut state);
         let text: Arc<str> = Arc::from(source.text);
         let stop = token.clone();

@@ -12,6 +12,7 @@ use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRul
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
+use super::careful::OpenRowsOnly;
 use super::cross_joins::FewCrossJoins;
 use super::distinct_windows::DistinctWindows;
 use super::lists::VaryingLists;
@@ -33,8 +34,8 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 }
 
 /// The library's rules for physical plans but for the one that finds the columns of a filter by name: where both sides
-/// of a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Filters are where they belong by then. And two of
-/// our own.
+/// of a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Filters are where they belong by then. And some
+/// of our own.
 pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "FilterPushdown");
@@ -42,6 +43,7 @@ pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     rules.insert(sorted, Arc::new(WholeOrders));
     // First of all, while a scan stands directly below its aggregate.
     rules.insert(0, Arc::new(AggregateScans));
+    rules.push(Arc::new(OpenRowsOnly));
     rules
 }
 
@@ -61,6 +63,9 @@ impl OptimizerRule for CarefulPushDown {
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let LogicalPlan::Filter(filter) = &plan else { return self.0.rewrite(plan, config) };
+        if let LogicalPlan::Filter(inner) = filter.input.as_ref() {
+            return self.rewrite(one_filter(filter, inner)?, config);
+        }
         if !may_have_the_empty_group(&filter.input) {
             return self.0.rewrite(plan, config);
         }
@@ -78,6 +83,21 @@ impl OptimizerRule for CarefulPushDown {
         }
         Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(stays, Arc::new(pushed.data))?)))
     }
+}
+
+/// A filter above another as one, which asks the conditions of the inner one first.
+fn one_filter(outer: &Filter, inner: &Filter) -> Result<LogicalPlan> {
+    let mut conditions = split_conjunction(&inner.predicate);
+    for condition in split_conjunction(&outer.predicate) {
+        if !conditions.contains(&condition) {
+            conditions.push(condition);
+        }
+    }
+    let input = inner.input.clone();
+    Ok(match conjunction(conditions.into_iter().cloned()) {
+        Some(condition) => LogicalPlan::Filter(Filter::try_new(condition, input)?),
+        None => input.as_ref().clone(),
+    })
 }
 
 fn may_have_the_empty_group(plan: &LogicalPlan) -> bool {

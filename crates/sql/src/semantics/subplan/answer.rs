@@ -32,7 +32,7 @@ impl Answer {
                 Answer::Value(ScalarValue::Boolean(Some(exists)))
             }
             Kind::Scalar => Answer::Value(only_value(returns, batches)?),
-            Kind::Members { .. } => Answer::Members(Members::of(batches)?),
+            Kind::Members { .. } | Kind::HasMembers => Answer::Members(Members::of(batches)?),
             Kind::Rows => Answer::Value(list(returns, batches)?),
         })
     }
@@ -43,6 +43,9 @@ impl Answer {
             (Answer::Value(value), _, _) => Ok(value.clone()),
             (Answer::Members(members), Kind::Members { op, is_all }, Some(operand)) => {
                 Ok(ScalarValue::Boolean(members.compare(plain(operand), op, is_all)))
+            }
+            (Answer::Members(members), Kind::HasMembers, _) => {
+                Ok(ScalarValue::Boolean(Some(members.has_null || !members.values.is_empty())))
             }
             _ => Err(DataFusionError::Internal("nothing to compare a subquery with".to_owned())),
         }

@@ -15,13 +15,14 @@ use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::{
     ColumnarValue, Distinct, Expr, ExprSchemable, FetchType, LogicalPlan, LogicalPlanBuilder, Operator,
     ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SkipType, TypeSignature, Volatility,
-    cast,
+    cast, lit, when,
 };
 
 use super::answer::Answer;
 use super::run::{Statement, waiting};
 use super::scope;
 use crate::error::SqlError;
+use crate::semantics::constants;
 
 /// How many answers a call keeps for parameters that come again.
 const ANSWERS_MAX: usize = 16_384;
@@ -35,6 +36,8 @@ pub(super) enum Kind {
     Scalar,
     /// Whether a value compares so with one of its values, or with all.
     Members { op: Operator, is_all: bool },
+    /// Whether there are values to compare with.
+    HasMembers,
     /// Its rows, as a list.
     Rows,
 }
@@ -77,26 +80,66 @@ pub(super) fn call(
     let returns = returned(kind, &plan);
     let parameters = references.iter().map(|(field, _)| field.data_type().clone()).collect();
     let is_volatile = is_volatile(&plan)?;
-    let plan = statement.optimize(limited(kind, plan)?)?;
-    let answers = Mutex::new(HashMap::new());
+    let plan = limited(kind, plan)?;
+    let failure = constants::check(&plan, &failure).err().map(Arc::new);
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let function = Call {
+    let subquery = Arc::new(Subquery {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
         kind,
-        plan,
+        plan: statement.optimize(plan)?,
         parameters,
         is_volatile,
         statement: statement.clone(),
-        returns,
-        answers,
-        signature: Signature::one_of(vec![TypeSignature::VariadicAny, TypeSignature::Nullary], Volatility::Volatile),
-    };
+        returns: returns.data_type().clone(),
+        failure,
+        answers: Mutex::new(HashMap::new()),
+    });
     let argument = |(field, column)| match visible.has_column(&column) {
         true => Expr::Column(column),
         false => Expr::OuterReferenceColumn(field, column),
     };
-    let args = operand.into_iter().chain(references.into_iter().map(argument)).collect();
-    Ok(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args)))
+    let args: Vec<Expr> = references.into_iter().map(argument).collect();
+    let call = |kind, operand: Option<Expr>| {
+        let signature =
+            Signature::one_of(vec![TypeSignature::VariadicAny, TypeSignature::Nullary], Volatility::Volatile);
+        let function = Call { kind, subquery: subquery.clone(), returns: returns.clone(), signature };
+        let args = operand.into_iter().chain(args.iter().cloned()).collect();
+        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args))
+    };
+    match (kind, operand) {
+        // With nothing to compare it with, the operand is not worked out.
+        (Kind::Members { is_all, .. }, Some(operand)) if !is_volatile && may_fail(&operand, visible) => {
+            let members = call(kind, Some(operand));
+            when(call(Kind::HasMembers, None), members).otherwise(lit(is_all))
+        }
+        (_, operand) => Ok(call(kind, operand)),
+    }
+}
+
+/// Whether an operand may be an error, as far as can be seen.
+fn may_fail(operand: &Expr, visible: &DFSchema) -> bool {
+    match operand {
+        Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::Literal(..) | Expr::Placeholder(_) => false,
+        Expr::Alias(alias) => may_fail(&alias.expr, visible),
+        Expr::Cast(cast) => {
+            use ArrowType::{Int16, Int32, Int64, LargeUtf8, Utf8, Utf8View};
+            let is_wider = |from: &ArrowType, to: &ArrowType| {
+                matches!(
+                    (from, to),
+                    (Int16, Int32 | Int64) | (Int32, Int64) | (Utf8 | Utf8View, Utf8 | Utf8View | LargeUtf8)
+                )
+            };
+            let from = cast.expr.get_type(visible);
+            !from.is_ok_and(|from| is_wider(&from, cast.field.data_type())) || may_fail(&cast.expr, visible)
+        }
+        _ => true,
+    }
+}
+
+/// An error if a constant in the plan of a call fails.
+pub(super) fn failure(function: &ScalarFunction) -> Result<()> {
+    let failure = function.func.inner().downcast_ref::<Call>().and_then(|call| call.subquery.failure.clone());
+    failure.map_or(Ok(()), |error| Err(DataFusionError::Shared(error)))
 }
 
 /// The value that is compared and the column that it is compared with, of one type. They were of one, but the quotient of
@@ -136,14 +179,16 @@ fn limited(kind: Kind, plan: LogicalPlan) -> Result<LogicalPlan> {
     match kind {
         Kind::Exists => LogicalPlanBuilder::from(plan).limit(0, Some(1))?.build(),
         Kind::Scalar => LogicalPlanBuilder::from(plan).limit(0, Some(2))?.build(),
-        Kind::Members { .. } | Kind::Rows => Ok(plan),
+        Kind::Members { .. } | Kind::HasMembers | Kind::Rows => Ok(plan),
     }
 }
 
 fn returned(kind: Kind, plan: &LogicalPlan) -> FieldRef {
     let fields = plan.schema().fields();
     match kind {
-        Kind::Exists | Kind::Members { .. } => Arc::new(Field::new("subplan", ArrowType::Boolean, true)),
+        Kind::Exists | Kind::Members { .. } | Kind::HasMembers => {
+            Arc::new(Field::new("subplan", ArrowType::Boolean, true))
+        }
         Kind::Scalar => Arc::new(fields[0].as_ref().clone().with_name("subplan").with_nullable(true)),
         Kind::Rows => {
             let item = |(at, field): (usize, &FieldRef)| {
@@ -163,7 +208,7 @@ pub(super) fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
             expr.apply(|expr| {
                 if let Expr::ScalarFunction(function) = expr {
                     found |= match function.func.inner().downcast_ref::<Call>() {
-                        Some(call) => call.is_volatile,
+                        Some(call) => call.subquery.is_volatile,
                         None if function.name() == super::joinable::NULLABLE => false,
                         None => expr.is_volatile_node(),
                     };
@@ -176,9 +221,9 @@ pub(super) fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-/// A subquery as a function.
+/// A subquery that functions ask.
 #[derive(Debug)]
-struct Call {
+struct Subquery {
     id: u64,
     kind: Kind,
     plan: LogicalPlan,
@@ -186,15 +231,25 @@ struct Call {
     parameters: Vec<ArrowType>,
     is_volatile: bool,
     statement: Arc<Statement>,
-    returns: FieldRef,
+    returns: ArrowType,
+    /// What a constant in it fails with.
+    failure: Option<Arc<DataFusionError>>,
     /// The answers of the plan for parameters that it was run with.
     answers: Mutex<HashMap<Vec<ScalarValue>, Arc<Answer>>>,
+}
+
+/// A question to a subquery as a function.
+#[derive(Debug)]
+struct Call {
+    kind: Kind,
+    subquery: Arc<Subquery>,
+    returns: FieldRef,
     signature: Signature,
 }
 
 impl PartialEq for Call {
     fn eq(&self, other: &Self) -> bool {
-        self.id == other.id
+        self.subquery.id == other.subquery.id && self.kind == other.kind
     }
 }
 
@@ -202,7 +257,7 @@ impl Eq for Call {}
 
 impl Hash for Call {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.id.hash(state);
+        self.subquery.id.hash(state);
     }
 }
 
@@ -213,6 +268,7 @@ impl ScalarUDFImpl for Call {
             Kind::Scalar => "subplan",
             Kind::Members { is_all: false, .. } => "any_of_subplan",
             Kind::Members { is_all: true, .. } => "all_of_subplan",
+            Kind::HasMembers => "has_subplan",
             Kind::Rows => "rows_of_subplan",
         }
     }
@@ -241,8 +297,8 @@ impl ScalarUDFImpl for Call {
             Kind::Members { .. } if !arrays.is_empty() => Some(arrays.remove(0)),
             _ => None,
         };
-        if self.parameters.is_empty() {
-            let answer = self.once()?;
+        if self.subquery.parameters.is_empty() {
+            let answer = self.subquery.once()?;
             return match operand {
                 None => Ok(ColumnarValue::Scalar(answer.value(self.kind, None)?)),
                 Some(operand) => {
@@ -254,7 +310,7 @@ impl ScalarUDFImpl for Call {
             let parameters: Result<Vec<ScalarValue>> =
                 arrays.iter().map(|array| ScalarValue::try_from_array(array, row)).collect();
             let operand = operand.as_ref().map(|array| ScalarValue::try_from_array(array, row)).transpose()?;
-            self.answer(parameters?)?.value(self.kind, operand)
+            self.subquery.answer(parameters?)?.value(self.kind, operand)
         })
     }
 }
@@ -264,7 +320,9 @@ impl Call {
         let values: Result<Vec<ScalarValue>> = (0..rows).map(value).collect();
         Ok(ColumnarValue::Array(ScalarValue::iter_to_array(values?)?))
     }
+}
 
+impl Subquery {
     fn answers(&self) -> MutexGuard<'_, HashMap<Vec<ScalarValue>, Arc<Answer>>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -306,6 +364,6 @@ impl Call {
         };
         let parameters: Result<Vec<ScalarValue>> = parameters.iter().zip(&self.parameters).map(cast).collect();
         let batches = self.statement.rows(&self.plan, &parameters?)?;
-        Answer::of(self.kind, self.returns.data_type(), &batches)
+        Answer::of(self.kind, &self.returns, &batches)
     }
 }

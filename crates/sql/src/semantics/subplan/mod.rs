@@ -38,7 +38,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Filter, LogicalPlan, Operato
 use datafusion::optimizer::AnalyzerRule;
 
 use super::adapt::visible;
-use super::{ordered, sorted_aggregates};
+use super::{constants, ordered, sorted_aggregates};
 use crate::error::SqlError;
 pub(crate) use run::Statement;
 pub(crate) use shared::WithNames;
@@ -63,6 +63,21 @@ impl AnalyzerRule for Subplans {
 
     fn name(&self) -> &str {
         "subplans"
+    }
+}
+
+/// Works out the constants of a plan, so that those fail that can't be worked out.
+#[derive(Debug)]
+pub(crate) struct FailingConstants;
+
+impl AnalyzerRule for FailingConstants {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        constants::check(&plan, &call::failure)?;
+        Ok(plan)
+    }
+
+    fn name(&self) -> &str {
+        "failing_constants"
     }
 }
 

@@ -31,7 +31,7 @@ use tokio::sync::Mutex;
 use super::run::Statement;
 use super::{Subplans, call, scope};
 use crate::identifiers::fold;
-use crate::semantics::ordered;
+use crate::semantics::{constants, ordered};
 
 /// The names of a statement's WITH queries, and whether each says to be worked out once, or says not to.
 #[derive(Debug, Default)]
@@ -125,6 +125,7 @@ impl Sharing<'_> {
         let schema = query.schema().inner().clone();
         let query = self.plans.convert(query)?;
         let is_in_order = ordered::has_order(&query, &is_in_order);
+        constants::check(&query, &call::failure)?;
         let query = self.plans.statement.optimize(query)?;
         let rows = Mutex::new(Rows { source: Source::Waiting, batches: Vec::new() });
         let statement = self.plans.statement.clone();
