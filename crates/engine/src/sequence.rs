@@ -28,6 +28,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use txn::Part;
 use types::{Rid, Timestamp, TxnId, Value};
 
 use crate::error::{Error, Result};
@@ -308,11 +309,15 @@ impl Sequence {
     fn enter(&self, transaction: &mut Transaction) -> Result<()> {
         let Some(waits) = &self.waits else { return transaction.enter_sequence(&self.table.data, self.own) };
         let end = waits.limit().and_then(|limit| Instant::now().checked_add(limit));
+        let mut is_later = false;
         loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            transaction.set_lock_timeout(Some(left.map_or(BETWEEN_LOOKS, |left| left.min(BETWEEN_LOOKS))));
+            let goes_on = left.is_none_or(|left| left > BETWEEN_LOOKS);
+            let length = left.map_or(BETWEEN_LOOKS, |left| left.min(BETWEEN_LOOKS));
+            transaction.wait_in_part(Part { is_later, goes_on }, length);
+            is_later = true;
             match transaction.enter_sequence(&self.table.data, self.own) {
-                Err(Error::LockTimeout) if left.is_none_or(|left| left > BETWEEN_LOOKS) => {
+                Err(Error::LockTimeout) if goes_on => {
                     if let Standing::Locked(owner) = self.table.data.lock.standing() {
                         waits.look(self.table.database.party(owner))?;
                     }

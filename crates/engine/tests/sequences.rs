@@ -1,10 +1,12 @@
 //! Numbers from sequences: each once, whatever becomes of transactions, threads and power.
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use engine::{
-    Column, DataType, Database, Durability, Error, OpenOptions, Retention, Schema, Sequence, SequenceOptions,
-    TransactionOptions, Value,
+    Column, DataType, Database, Durability, Error, OpenOptions, Party, Retention, Schema, Sequence, SequenceOptions,
+    SequenceWaits, SessionNumber, TransactionOptions, Value,
 };
 use testkit::FaultyDevice;
 
@@ -169,6 +171,54 @@ fn who_waited_for_a_change_of_the_sequence_gets_a_number_of_the_changed_one() {
             }
             assert_eq!(taking.join().unwrap().unwrap(), next);
         });
+    }
+}
+
+/// Counts the looks during a wait.
+struct Looks {
+    limit: Option<Duration>,
+    count: AtomicUsize,
+}
+
+impl SequenceWaits for Looks {
+    fn session(&self) -> Option<SessionNumber> {
+        None
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    fn look(&self, _: Party) -> Result<(), Error> {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_wait_for_a_sequence_counts_once_however_often_it_is_looked_at() {
+    let (db, sequence) = made(up(1, 100));
+    take(&sequence, 1);
+    for (limit, timed_out) in [(None, 0), (Some(Duration::from_millis(70)), 1)] {
+        let looks = Arc::new(Looks { limit, count: AtomicUsize::new(0) });
+        let waiting = db.sequence("s").unwrap().waiting(looks.clone());
+        let before = db.wait_counts();
+        let mut transaction = db.begin().unwrap();
+        transaction.alter_sequence("s", up(1, 1_000), None).unwrap();
+        let done = std::thread::scope(|scope| {
+            let taking = scope.spawn(|| waiting.next_value());
+            while looks.count.load(Ordering::SeqCst) < 3 {
+                std::thread::yield_now();
+            }
+            if limit.is_none() {
+                transaction.rollback();
+            }
+            taking.join().unwrap()
+        });
+        assert_eq!(done.is_err(), limit.is_some());
+        let after = db.wait_counts();
+        let counted = (after.waits - before.waits, after.timed_out - before.timed_out);
+        assert_eq!(counted, (1, timed_out), "{limit:?}");
     }
 }
 

@@ -64,4 +64,4 @@ pub use commit::Doomed;
 pub use list::{Running, WaitCounts, Waiting};
 pub use queue::Place;
 pub use table::{Handle, State, TooManyTransactions, TransactionTable};
-pub use waits::{RowName, WaitError};
+pub use waits::{Part, RowName, WaitError};

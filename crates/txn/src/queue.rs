@@ -25,7 +25,7 @@ use sync::blocking::{Mutex, MutexGuard};
 use types::TxnId;
 
 use crate::table::{Handle, TransactionTable};
-use crate::waits::{RowName, Wait, WaitError};
+use crate::waits::{Part, RowName, Wait, WaitError};
 
 const SHARDS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
@@ -92,13 +92,13 @@ impl Place<'_> {
         deadline: Option<Instant>,
     ) -> Result<(), WaitError> {
         self.take();
-        let (waiter, row) = (self.waiter, self.row);
+        let (waiter, row, part) = (self.waiter, self.row, Part::default());
         while let Some(before) = self.before() {
             let is_before = || self.before() == Some(before);
-            let wait = Wait { waiter, owner: before, row, is_held: &is_before, deadline, is_next: false };
+            let wait = Wait { waiter, owner: before, row, is_held: &is_before, deadline, is_next: false, part };
             self.table.wait(&wait)?;
         }
-        self.table.wait(&Wait { waiter, owner, row, is_held, deadline, is_next: true })
+        self.table.wait(&Wait { waiter, owner, row, is_held, deadline, is_next: true, part })
     }
 
     fn take(&mut self) {

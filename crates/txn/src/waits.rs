@@ -90,6 +90,16 @@ impl Patience {
     }
 }
 
+/// Which part of a wait it is. A caller that looks at something else from time to time waits in parts, which count as
+/// one wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Whether another part came before.
+    pub is_later: bool,
+    /// Whether the caller goes on waiting after the deadline of this part.
+    pub goes_on: bool,
+}
+
 /// One wait, from the first look to the last.
 pub(crate) struct Wait<'a> {
     pub waiter: TxnId,
@@ -100,6 +110,7 @@ pub(crate) struct Wait<'a> {
     pub deadline: Option<Instant>,
     /// Whether it is worthwhile to spin: not in the middle of a queue.
     pub is_next: bool,
+    pub part: Part,
 }
 
 impl TransactionTable {
@@ -120,7 +131,20 @@ impl TransactionTable {
         is_held: &dyn Fn() -> bool,
         deadline: Option<Instant>,
     ) -> Result<(), WaitError> {
-        self.wait(&Wait { waiter: waiter.id, owner, row, is_held, deadline, is_next: true })
+        self.wait_part(waiter, owner, row, is_held, deadline, Part::default())
+    }
+
+    /// Waits as [`wait_for`](Self::wait_for) does, for a part of a wait.
+    pub fn wait_part(
+        &self,
+        waiter: &Handle,
+        owner: TxnId,
+        row: RowName,
+        is_held: &dyn Fn() -> bool,
+        deadline: Option<Instant>,
+        part: Part,
+    ) -> Result<(), WaitError> {
+        self.wait(&Wait { waiter: waiter.id, owner, row, is_held, deadline, is_next: true, part })
     }
 
     /// Wakes the waiters of a transaction that has gone back to a savepoint. Call it once the rows are given up, so
@@ -172,7 +196,9 @@ impl TransactionTable {
         if slot.has_ended(wait.owner) {
             return Ok(());
         }
-        self.count(Count::Waits);
+        if !wait.part.is_later {
+            self.count(Count::Waits);
+        }
         let goes_on = || slot.has_ended(wait.owner) || !(wait.is_held)();
         let is_hopeless = || self.waits(wait.owner).version.load(Ordering::Relaxed) % 2 == 1;
         let gives_up = || self.is_interrupted(wait.waiter) || is_hopeless();
@@ -181,14 +207,18 @@ impl TransactionTable {
         }
         let result = self.wait_asleep(wait, &goes_on);
         self.withdraw(wait.waiter);
-        if let Err(error) = result {
+        if let Err(error) = result
+            && !(wait.part.goes_on && error == WaitError::TimedOut)
+        {
             self.count(Count::of_error(error));
         }
         result
     }
 
     fn wait_asleep(&self, wait: &Wait<'_>, goes_on: &dyn Fn() -> bool) -> Result<(), WaitError> {
-        self.count(Count::Sleeps);
+        if !wait.part.is_later {
+            self.count(Count::Sleeps);
+        }
         let since = self.micros();
         let (own, slot, bell) = (self.waits(wait.waiter), self.slot(wait.owner), &self.waits(wait.owner).bell);
         loop {

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use lineage::{Cell, View, value_of_cell};
 use smallvec::SmallVec;
-use txn::Handle;
+use txn::{Handle, Part};
 use types::{Command, Rid, Snapshot, Timestamp, TxnId, Value};
 
 use crate::database::Anchor;
@@ -121,6 +121,8 @@ pub struct Transaction {
     has_lost: Shell<bool>,
     /// The transaction that it lost a row to.
     lost: Option<Lost>,
+    /// The part of a wait for a table that the next wait for one is.
+    part: Part,
 }
 
 /// A place in the transaction table, not yet a transaction.
@@ -195,6 +197,7 @@ impl Transaction {
             crowded: None,
             has_lost: Shell::new(false),
             lost: None,
+            part: Part::default(),
         }
     }
 
@@ -211,6 +214,11 @@ impl Transaction {
     /// Sets how long it waits for a row that another transaction has locked; for ever if `None`.
     pub fn set_lock_timeout(&mut self, timeout: Option<Duration>) {
         self.options.lock_timeout = timeout;
+    }
+
+    /// Has its next wait for a table be a part of one, of this length.
+    pub(crate) fn wait_in_part(&mut self, part: Part, length: Duration) {
+        (self.part, self.options.lock_timeout) = (part, Some(length));
     }
 
     /// Sets when its commit is acknowledged.

@@ -86,7 +86,8 @@ impl Transaction {
         let (transactions, deadline) = (&self.transactions().0, self.lock_deadline());
         while let Standing::Locked(owner) = data.lock.standing() {
             let is_held = || data.lock.standing() == Standing::Locked(owner);
-            let waited = transactions.wait_for(self.handle(), owner, row_of_table(data), &is_held, deadline);
+            let row = row_of_table(data);
+            let waited = transactions.wait_part(self.handle(), owner, row, &is_held, deadline, self.part);
             waited.map_err(|error| self.wait_failed(error))?;
             // It has ended, and is about to tell what becomes of the table.
             std::thread::yield_now();

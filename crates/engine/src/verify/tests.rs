@@ -1,18 +1,24 @@
 //! Every fault that is planted is named.
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
-use lineage::Cell;
+use lineage::{Cell, View};
 use types::{Column, DataType, Rid, Schema, Timestamp, Value};
 
 use super::Verification;
+use super::index::{self, CheckedIndex};
 use crate::database::Database;
-use crate::error::ExpressionError;
-use crate::indexes::{ExpressionCompiler, IndexData, IndexDefinition, IndexExpression, IndexMethod, RowExpression};
+use crate::error::{ExpressionError, Result};
+use crate::indexes::{
+    ExpressionCompiler, IndexData, IndexDefinition, IndexExpression, IndexKey, IndexMethod, RowExpression,
+};
 use crate::isolation::TransactionOptions;
-use crate::table::Table;
+use crate::outcomes::Transactions;
+use crate::primary_key::PrimaryKey;
+use crate::table::{Table, TableData};
 
 /// A table that had its keys changed, deleted and used again.
 fn table(db: &Database, key: &[&str]) -> Table {
@@ -46,6 +52,51 @@ fn look(db: &Database) -> Verification {
 
 fn faults(db: &Database) -> String {
     look(db).faults.join("; ")
+}
+
+/// The primary key, with its lookups counted.
+struct Counted<'a> {
+    key: &'a PrimaryKey,
+    lookups: AtomicUsize,
+}
+
+impl CheckedIndex for Counted<'_> {
+    fn name(&self) -> String {
+        self.key.name()
+    }
+
+    fn index(&self) -> &IndexData {
+        self.key.index()
+    }
+
+    fn passes_over(&self, cells: &[Cell<'_>]) -> bool {
+        self.key.passes_over(cells)
+    }
+
+    fn holder(&self, table: &TableData, view: View<'_, Transactions>, key: &IndexKey) -> Result<Option<Option<Rid>>> {
+        self.lookups.fetch_add(1, Ordering::Relaxed);
+        self.key.holder(table, view, key)
+    }
+}
+
+#[test]
+fn the_lookups_of_a_key_do_not_grow_with_the_records_that_had_it() {
+    let db = Database::in_memory();
+    let columns = vec![Column::new("id", DataType::BigInt).not_null()];
+    let table = db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap();
+    for rounds in [3, 50, 400] {
+        for _ in 0..rounds {
+            let one = [Value::from(1i64)];
+            db.run(TransactionOptions::default(), |t| t.insert(&table, &one).map(drop)).unwrap();
+            db.run(TransactionOptions::default(), |t| t.delete(&table, &one).map(drop)).unwrap();
+        }
+        let counted = Counted { key: table.data.primary_key.as_ref().unwrap(), lookups: AtomicUsize::new(0) };
+        let (mut found, mut faults) = (Verification::default(), Vec::new());
+        let transactions = &db.shared.core.transactions;
+        index::check(&table.data, transactions, &counted, &mut found, &mut faults).unwrap();
+        assert_eq!(faults, [""; 0]);
+        assert!((1..=index::LOOKUPS_MAX).contains(&counted.lookups.into_inner()), "{rounds}");
+    }
 }
 
 #[test]
