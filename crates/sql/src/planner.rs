@@ -30,8 +30,8 @@ use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, Described, FailingConstants, Frames, GroupedExpressions, LiteralPlanner, Multisets,
-    NamedUnions, RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes, WithNames, cast_names, duplicates,
-    optimizer_rules, physical_rules, quantified, recursion, references, row_values, rows, spell_out, using,
+    NamedUnions, RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes, ValueTables, WithNames, cast_names,
+    duplicates, optimizer_rules, physical_rules, quantified, recursion, references, row_values, rows, spell_out, using,
     values_of_subqueries, whole_rows, windows, with_names,
 };
 use crate::stop::{self, StopFlag};
@@ -211,18 +211,17 @@ impl Planner {
         state.register_catalog_list(Arc::new(Names::new(view)));
         let flag = StopFlag::default();
         let with_names = WithNames::of(&statement);
-        let has_inner_queries = with_names.has_inner_queries();
         let frames: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(Frames { flag: flag.clone() });
         let mut rules = vec![frames];
-        if !has_inner_queries {
-            rules.push(Arc::new(SortedAggregates));
-        }
-        if has_inner_queries {
+        if with_names.has_inner_queries() {
             let (state_of_inner, token, flag) = (state.clone(), token.clone(), flag.clone());
             let owner = semantics::Statement { state: state_of_inner, token, flag, with_names };
             rules.push(Arc::new(Subplans { statement: Arc::new(owner) }));
+        } else {
+            rules.push(Arc::new(SortedAggregates));
         }
         rules.push(Arc::new(FailingConstants));
+        rules.push(Arc::new(ValueTables));
         interrupt::analyzer_rules(rules).into_iter().for_each(|rule| {
             state.add_analyzer_rule(rule);
         });

@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 use sql::{Outcome, Session, SessionOptions, SqlError, text_value};
 
 /// How many statements a plain run of the tests makes.
-const STATEMENTS: u64 = 50;
+const STATEMENTS: u64 = 150;
 
 /// The errors that a valid statement may fail with: features that are not supported, and values that do not fit.
 const MAY_FAIL: [&str; 6] = ["0A000", "21000", "22003", "22012", "22P02", "2201B"];

@@ -135,6 +135,9 @@ impl TransactionTable {
     }
 
     /// Waits as [`wait_for`](Self::wait_for) does, for a part of a wait.
+    ///
+    /// # Errors
+    /// Those of [`wait_for`](Self::wait_for).
     pub fn wait_part(
         &self,
         waiter: &Handle,

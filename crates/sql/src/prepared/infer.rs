@@ -4,6 +4,8 @@
 //! the column that it goes to (`VALUES ($1)`, `SET column = $1`), of its cast (`$1::date`), `bigint` as a number of rows,
 //! and `text` elsewhere. Expressions are looked at without a planner: names are those of the tables in the statement, and
 //! what is not known leaves a parameter a text, which the planner then reads as the type of what it meets.
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -76,10 +78,11 @@ pub(super) fn types(
     known: Vec<Option<DataType>>,
 ) -> Result<(Vec<DataType>, Vec<Option<DataType>>)> {
     let items = vec![None; known.len()];
-    let mut finder = Finder { tables, scope: Vec::new(), types: known, items };
+    let mut finder = Finder::new(tables, known, items);
     if finder.types.iter().any(Option::is_none) {
         // Twice, as what one place says may tell what stands beside it in another.
         for _ in 0..2 {
+            finder.operators.take();
             let visited = match parsed {
                 Parsed::Statement(statement) => {
                     finder.statement(statement);
@@ -109,9 +112,27 @@ struct Finder<'a> {
     types: Vec<Option<DataType>>,
     /// The types of the items of those that are arrays.
     items: Vec<Option<DataType>>,
+    /// The types of operators by where they lie, as far as they were looked at in this walk: each is asked for once by
+    /// each operator around it.
+    operators: RefCell<HashMap<*const Expr, Option<DataType>>>,
+    /// How many types were worked out.
+    #[cfg(test)]
+    steps: std::cell::Cell<usize>,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    fn new(tables: &'a Tables, types: Vec<Option<DataType>>, items: Vec<Option<DataType>>) -> Finder<'a> {
+        Finder {
+            tables,
+            scope: Vec::new(),
+            types,
+            items,
+            operators: RefCell::default(),
+            #[cfg(test)]
+            steps: Default::default(),
+        }
+    }
+
     fn schema(&self, name: &ObjectName) -> Option<Arc<Schema>> {
         let name = table_name(name, &Source::new("")).ok()?;
         self.tables.find(&name).ok().map(|table| table.schema().clone())
@@ -143,6 +164,20 @@ impl Finder<'_> {
 
     /// The type of an expression as far as it can be seen.
     fn type_of(&self, expr: &Expr) -> Option<DataType> {
+        let is_operator = matches!(expr, Expr::BinaryOp { op, .. } if is_arithmetic(op));
+        if let Some(known) = self.operators.borrow().get(&std::ptr::from_ref(expr)).filter(|_| is_operator) {
+            return *known;
+        }
+        let found = self.type_by_parts(expr);
+        if is_operator {
+            self.operators.borrow_mut().insert(std::ptr::from_ref(expr), found);
+        }
+        found
+    }
+
+    fn type_by_parts(&self, expr: &Expr) -> Option<DataType> {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
         match expr {
             Expr::Identifier(column) => self.column(None, column),
             Expr::CompoundIdentifier(parts) => match &parts[..] {
@@ -194,11 +229,11 @@ impl Finder<'_> {
         if name.0.last().and_then(ObjectNamePart::as_ident).is_none_or(|name| fold(name) != "generate_series") {
             return;
         }
-        let plain = |arg: &FunctionArg| match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        let plain = args.iter().filter_map(|arg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
             _ => None,
-        };
-        let args: Vec<Expr> = args.iter().filter_map(plain).collect();
+        });
+        let args: Vec<&Expr> = plain.collect();
         let known = args.iter().find_map(|arg| self.type_of(arg));
         // The step between times is no time.
         let ends = if is_time(known) { 2 } else { 3 };
@@ -363,5 +398,28 @@ impl Visitor for Finder<'_> {
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Database;
+
+    use super::*;
+    use crate::parse::parse;
+
+    #[test]
+    fn the_steps_of_finding_types_grow_with_the_length_of_a_statement() {
+        let tables = Tables::published(&Database::in_memory());
+        let steps = |depth: usize| {
+            let text = format!("SELECT 1 + 2 * $1{}", " + $2 - 3".repeat(depth));
+            let Ok(Parsed::Statement(statement)) = parse(&text) else { panic!("{text} is no statement") };
+            let mut finder = Finder::new(&tables, vec![None; 2], vec![None; 2]);
+            let _ = statement.visit(&mut finder);
+            assert_eq!(finder.types, [Some(DataType::Integer); 2]);
+            finder.steps.get()
+        };
+        let few = steps(50);
+        assert!(steps(500) <= 11 * few, "{few} and {}", steps(500));
     }
 }

@@ -67,6 +67,16 @@ pub(crate) fn check(plan: &LogicalPlan, nested: &Nested<'_>) -> Result<()> {
     walk.plan(&pruned).map(drop)
 }
 
+/// The value of a constant without columns, if it has one.
+pub(super) fn value(expr: &Expr) -> Option<ScalarValue> {
+    match expr {
+        Expr::Literal(value, _) => Some(value.clone()),
+        Expr::Alias(alias) => value(&alias.expr),
+        Expr::Cast(cast) if matches!(*cast.expr, Expr::Literal(..)) => evaluate(expr).ok().flatten(),
+        _ => None,
+    }
+}
+
 /// Whether a plan is one of plain rows, up to the next query in FROM: nothing is collected or repeated.
 fn is_plain(plan: &LogicalPlan) -> bool {
     match plan {

@@ -51,6 +51,7 @@ mod unions;
 mod unnested;
 pub(crate) mod using;
 mod using_types;
+mod value_tables;
 pub(crate) mod values_of_subqueries;
 pub(crate) mod visit;
 mod whole_orders;
@@ -80,6 +81,7 @@ pub(crate) use sum::NAME as SUM;
 pub(crate) use unions::NamedUnions;
 pub(crate) use unnested::Unnested;
 pub(crate) use using_types::UsingTypes;
+pub(crate) use value_tables::ValueTables;
 
 /// The aggregate functions, those of the library with PostgreSQL's types.
 pub(crate) fn aggregates(library: &[Arc<AggregateUDF>]) -> Vec<Arc<AggregateUDF>> {

@@ -172,6 +172,13 @@ impl Fields {
     }
 
     fn number(&mut self, word: &str) -> Result<(), Misfit> {
+        // A date with signs may have a zone behind it without a blank, too.
+        if let Some(zone) = word.find('+').filter(|end| word[..*end].contains(['-', '/']))
+            && !word[..zone].contains(':')
+        {
+            self.word(&word[..zone])?;
+            return self.word(&word[zone..]);
+        }
         if word.contains(':') {
             return self.time_of_day(word);
         }
