@@ -147,8 +147,8 @@ impl<T: Content> Evictable<T> {
     /// Lets readers find the content by its words. The caller holds the page's latch, or has the page to itself.
     fn show(&self, guard: &Guard) {
         let flat = self.here(guard).and_then(T::flat);
-        // SAFETY: the words are those of the content in place, which never changes. Whoever takes it out of its place, which
-        // needs the latch, hides them first, and retires it then; and a page that is dropped has no readers.
+        // SAFETY: the words are those of the content in place, which never changes. It is taken out of its place under the latch
+        // only: the words are hidden first, and the content is retired then. A page that is dropped has no readers.
         unsafe { self.flat.show(flat) };
     }
 
