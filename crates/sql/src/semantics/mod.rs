@@ -32,6 +32,7 @@ mod mixed;
 mod moments;
 mod multisets;
 mod numbers;
+mod offsets;
 mod operators;
 mod ordered;
 mod pushdown;

@@ -16,6 +16,7 @@ use super::careful::OpenRowsOnly;
 use super::cross_joins::FewCrossJoins;
 use super::distinct_windows::DistinctWindows;
 use super::lists::VaryingLists;
+use super::offsets::OffsetsInOrder;
 use super::whole_orders::WholeOrders;
 use crate::totals::AggregateScans;
 
@@ -39,8 +40,10 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "FilterPushdown");
-    let sorted = rules.iter().position(|rule| rule.name() == "EnforceSorting").map_or(rules.len(), |at| at + 1);
-    rules.insert(sorted, Arc::new(WholeOrders));
+    // Before sorts are moved, and after.
+    let sorting = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or_default();
+    rules.insert(sorting, Arc::new(OffsetsInOrder));
+    rules.push(Arc::new(WholeOrders));
     // First of all, while a scan stands directly below its aggregate.
     rules.insert(0, Arc::new(AggregateScans));
     rules.push(Arc::new(OpenRowsOnly));
