@@ -102,6 +102,14 @@ impl VisitorMut for Numbers {
                 let text = Value::SingleQuotedString("-2147483648".to_owned());
                 *expr = cast(Expr::value(text), DataType::Int(None));
             }
+            // A sign before parentheses is that of the number in them.
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner }
+                if matches!(**inner, Expr::Nested(_)) && number(inner).is_some() =>
+            {
+                while let Expr::Nested(within) = &mut **inner {
+                    *inner = std::mem::replace(within, Box::new(Expr::value(Value::Null)));
+                }
+            }
             Expr::UnaryOp { op: UnaryOperator::BitwiseNot | UnaryOperator::PGAbs, expr: inner } => narrow(inner),
             Expr::BinaryOp {
                 left,
@@ -202,12 +210,7 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
 fn type_columns(values: &mut Values) {
     let width = values.rows.first().map_or(0, |row| row.content.len());
     for at in 0..width {
-        let named = |expr: &Expr| match expr {
-            Expr::Cast { data_type, .. } => Some(data_type.clone()).filter(is_uncut),
-            Expr::TypedString(typed) => Some(typed.data_type.clone()).filter(is_uncut),
-            _ => None,
-        };
-        let Some(to) = values.rows.iter().find_map(|row| row.content.get(at).and_then(named)) else { continue };
+        let Some(to) = values.rows.iter().find_map(|row| row.content.get(at).and_then(named_type)) else { continue };
         for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(at)) {
             let is_text = matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)));
             let unsigned = match &*expr {
@@ -218,6 +221,16 @@ fn type_columns(values: &mut Values) {
                 *expr = cast(std::mem::replace(expr, Expr::value(Value::Null)), to.clone());
             }
         }
+    }
+}
+
+/// The type that an expression names, with or without a sign before it.
+fn named_type(expr: &Expr) -> Option<DataType> {
+    match expr {
+        Expr::Cast { data_type, .. } => Some(data_type.clone()).filter(is_uncut),
+        Expr::TypedString(typed) => Some(typed.data_type.clone()).filter(is_uncut),
+        Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } | Expr::Nested(expr) => named_type(expr),
+        _ => None,
     }
 }
 
@@ -243,8 +256,8 @@ fn narrow(expr: &mut Expr) {
     let (mut inner, mut sign) = (&*expr, "");
     loop {
         inner = match inner {
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr } if sign.is_empty() => {
-                sign = "-";
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+                sign = if sign.is_empty() { "-" } else { "" };
                 expr
             }
             Expr::UnaryOp { op: UnaryOperator::Plus, expr } | Expr::Nested(expr) => expr,
