@@ -93,23 +93,7 @@ impl VisitorMut for Numbers {
                     **inner = Expr::value(Value::SingleQuotedString(number.to_owned()));
                 }
             }
-            // The least numbers of their types, whose digits alone do not fit.
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if number(inner) == Some("9223372036854775808") => {
-                let text = Value::SingleQuotedString("-9223372036854775808".to_owned());
-                *expr = cast(Expr::value(text), DataType::BigInt(None));
-            }
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if number(inner) == Some("2147483648") => {
-                let text = Value::SingleQuotedString("-2147483648".to_owned());
-                *expr = cast(Expr::value(text), DataType::Int(None));
-            }
-            // A sign before parentheses is that of the number in them.
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner }
-                if matches!(**inner, Expr::Nested(_)) && number(inner).is_some() =>
-            {
-                while let Expr::Nested(within) = &mut **inner {
-                    *inner = std::mem::replace(within, Box::new(Expr::value(Value::Null)));
-                }
-            }
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if number(inner).is_some() => negative(expr),
             Expr::UnaryOp { op: UnaryOperator::BitwiseNot | UnaryOperator::PGAbs, expr: inner } => narrow(inner),
             Expr::BinaryOp {
                 left,
@@ -161,6 +145,20 @@ impl VisitorMut for Numbers {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// A sign before parentheses is that of the number in them. The least numbers of their types have digits that alone do not fit.
+fn negative(expr: &mut Expr) {
+    let Expr::UnaryOp { expr: inner, .. } = expr else { return };
+    while let Expr::Nested(within) = &mut **inner {
+        *inner = std::mem::replace(within, Box::new(Expr::value(Value::Null)));
+    }
+    let (text, data_type) = match number(inner) {
+        Some("9223372036854775808") => ("-9223372036854775808", DataType::BigInt(None)),
+        Some("2147483648") => ("-2147483648", DataType::Int(None)),
+        _ => return,
+    };
+    *expr = cast(Expr::value(Value::SingleQuotedString(text.to_owned())), data_type);
 }
 
 /// A number that only a float holds takes its type from what it is compared with, as a text without a type does.
