@@ -4,7 +4,7 @@
 #![cfg(feature = "program")]
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// How often it is killed by default: some seconds.
 const CYCLES: usize = 8;
@@ -14,16 +14,21 @@ fn cycles() -> usize {
     count.map_or(CYCLES, |count| count.parse().expect("LSTORE_KILL_CYCLES is a number"))
 }
 
-/// Takes numbers from a sequence, one statement each and nothing else, and kills the program after so many were answered.
-fn numbers_until_killed(directory: &std::path::Path, answered: usize) -> Vec<i64> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_lstore"))
+/// The program on a directory, fed and read through pipes.
+fn program(directory: &std::path::Path, options: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_lstore"))
         .arg(directory)
-        .args(["--format", "csv", "--no-header"])
+        .args(options)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .expect("the program starts");
+        .expect("the program starts")
+}
+
+/// Takes numbers from a sequence, one statement each and nothing else, and kills the program after so many were answered.
+fn numbers_until_killed(directory: &std::path::Path, answered: usize) -> Vec<i64> {
+    let mut child = program(directory, &["--format", "csv", "--no-header"]);
     let mut input = child.stdin.take().expect("piped");
     let feeder = std::thread::spawn(move || while input.write_all(b"select nextval('s');\n").is_ok() {});
     let output = BufReader::new(child.stdout.take().expect("piped")).lines();
@@ -52,13 +57,7 @@ fn a_killed_program_gives_no_number_twice() {
 
 /// Feeds transfers to the program and kills it after so many were acknowledged; returns how many were.
 fn transfers_until_killed(directory: &std::path::Path, first: usize, acknowledged: usize) -> usize {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_lstore"))
-        .arg(directory)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program starts");
+    let mut child = program(directory, &[]);
     let mut input = child.stdin.take().expect("piped");
     let feeder = std::thread::spawn(move || {
         for number in first.. {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::planner::TypePlanner;
+use datafusion::logical_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
 use datafusion::sql::sqlparser::ast::{CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo};
 use engine::{Column, DataType};
 
@@ -243,6 +244,18 @@ pub(crate) fn type_name_of_sql(name: &SqlType) -> String {
         DataType::Uuid => "uuid",
     });
     known.map_or_else(|_| name.to_string().to_lowercase(), str::to_owned)
+}
+
+/// The types that a function of the library takes where it is called with these; an error that names it where it takes none.
+pub(crate) fn taken(function: &impl UDFCoercionExt, types: &[ArrowType]) -> DataFusionResult<Vec<ArrowType>> {
+    let fields: Vec<_> = types.iter().map(|found| Arc::new(Field::new("", found.clone(), true))).collect();
+    let no_such = |_| {
+        let named: Vec<String> = types.iter().map(type_name).collect();
+        let message = format!("function {}({}) does not exist", function.name(), named.join(", "));
+        DataFusionError::External(Box::new(SqlError::new("42883", message)))
+    };
+    let fields = fields_with_udf(&fields, function).map_err(no_such)?;
+    Ok(fields.iter().map(|field| field.data_type().clone()).collect())
 }
 
 #[cfg(test)]

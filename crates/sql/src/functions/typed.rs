@@ -17,13 +17,12 @@ use datafusion::functions_nested::position::{array_position_udf, array_positions
 use datafusion::functions_nested::remove::array_remove_udf;
 use datafusion::functions_nested::replace::array_replace_udf;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
-use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 use crate::error::SqlError;
-use crate::types::type_name;
+use crate::types::taken;
 
 /// The type of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,14 +96,7 @@ impl Typed {
             Gives::First => types.to_vec(),
             _ => of_one_type(types, if self.gives == Gives::Integer { 2 } else { types.len() }),
         };
-        let fields: Vec<_> = types.iter().map(|found| Arc::new(Field::new("", found.clone(), true))).collect();
-        let no_such = |_| {
-            let named: Vec<String> = types.iter().map(type_name).collect();
-            let message = format!("function {}({}) does not exist", self.name(), named.join(", "));
-            DataFusionError::External(Box::new(SqlError::new("42883", message)))
-        };
-        let fields = fields_with_udf(&fields, self.inner.as_ref()).map_err(no_such)?;
-        Ok(fields.iter().map(|field| field.data_type().clone()).collect())
+        taken(self.inner.as_ref(), types)
     }
 
     /// What the library's function gives for values of these types.

@@ -11,7 +11,6 @@ use datafusion::arrow::datatypes::i256;
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
@@ -19,7 +18,7 @@ use datafusion::logical_expr::{
 
 use super::decimals::{power_of_ten, rounded};
 use crate::error::SqlError;
-use crate::types::type_name;
+use crate::types::taken;
 
 /// The decimals of results, unless the numbers have more.
 const DECIMALS: i8 = 16;
@@ -51,19 +50,6 @@ pub(super) fn function(inner: &Arc<AggregateUDF>) -> Option<AggregateUDF> {
     };
     let signature = Signature::user_defined(Volatility::Immutable);
     Some(AggregateUDF::from(Moments { kind, inner: inner.clone(), signature }))
-}
-
-/// The types that a function of the library takes where it is called with these.
-pub(super) fn taken(function: &AggregateUDF, types: &[DataType]) -> Result<Vec<DataType>> {
-    let fields: Vec<_> = types.iter().map(|found| Arc::new(Field::new("", found.clone(), true))).collect();
-    let no_such = |_| {
-        let named: Vec<String> = types.iter().map(type_name).collect();
-        let name = function.name();
-        let message = format!("function {name}({}) does not exist", named.join(", "));
-        DataFusionError::External(Box::new(SqlError::new("42883", message)))
-    };
-    let fields = fields_with_udf(&fields, function).map_err(no_such)?;
-    Ok(fields.iter().map(|field| field.data_type().clone()).collect())
 }
 
 fn is_exact(data_type: &DataType) -> bool {
@@ -98,7 +84,7 @@ impl AggregateUDFImpl for Moments {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
             [one] if is_exact(one) => Ok(types.to_vec()),
-            _ => taken(&self.inner, types),
+            _ => taken(self.inner.as_ref(), types),
         }
     }
 

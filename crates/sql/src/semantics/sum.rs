@@ -17,8 +17,8 @@ use datafusion::logical_expr::{
 };
 
 use super::distinct_values::{self, DistinctValues};
-use super::moments::taken;
 use crate::error::SqlError;
+use crate::types::taken;
 
 /// The name in plans. The optimizer takes a sum of sums for the sum where the function is called `sum`, which would have
 /// another type here.
@@ -69,7 +69,7 @@ impl AggregateUDFImpl for Sum {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
             [one] if is_integer(one) || *one == DataType::Float32 => Ok(types.to_vec()),
-            _ => taken(&self.inner, types),
+            _ => taken(self.inner.as_ref(), types),
         }
     }
 
