@@ -116,29 +116,45 @@ class Run:
         if self.options.kinds and kind not in self.options.kinds:
             self.known["of a kind that was not asked for"] += 1
             return
-        text = "; ".join(map(str, case.statements))
-        if known.reason(kind, what, str(case.root), self.options.leave_out):
-            self.known[known.reason(kind, what, str(case.root), self.options.leave_out)] += 1
+        if self.leaves_out(known.reason(kind, what, str(case.root))):
             return
-        early = signature(kind, what, "") if kind in MESSAGES else kind
-        if kind not in CHEAP and self.minimised[early] < (2 if early != kind else 10**9) and self.options.minimise:
-            self.minimised[early] += 1
-            # The text of an error may change under way: an error of the same kind and code is enough.
-            code = ours.code
-
-            def still():
-                again = first_difference(case, self.pair.run([str(s) for s in case.statements]))
-                return again is not None and again[0] == kind and again[2].code == code
-
-            tree.minimise(case.root, still)
-            text = "; ".join(map(str, case.statements))
-            again = first_difference(case, self.pair.run([str(s) for s in case.statements]))
-            if again is not None:
-                kind, what, ours, theirs = again
-            if known.reason(kind, what, str(case.root), self.options.leave_out):
-                self.known[known.reason(kind, what, str(case.root), self.options.leave_out)] += 1
+        if self.is_to_minimise(kind, what):
+            kind, what, ours, theirs = self.minimised_difference(case, found)
+            why = known.reason(kind, what, str(case.root)) or known.left_open(kind, what, str(case.root))
+            if self.leaves_out(why):
                 return
+        text = "; ".join(map(str, case.statements))
         self.report(seed, index, kind, what, text, ours, theirs, signature(kind, what, str(case.root)), case.family)
+
+    def leaves_out(self, why):
+        """Counts a difference that is known, if there is a reason and the options do not ask for it."""
+        if why and self.options.leave_out:
+            self.known[why] += 1
+            return True
+        return False
+
+    def is_to_minimise(self, kind, what):
+        if kind in CHEAP or not self.options.minimise:
+            return False
+        if kind not in MESSAGES or known.may_be_left_open(kind, what):
+            return True
+        early = signature(kind, what, "")
+        self.minimised[early] += 1
+        return self.minimised[early] <= 2
+
+    def minimised_difference(self, case, found):
+        """Cuts the case down as long as there is an error of the same kind and code (its text may change), or rows that differ."""
+        kind, codes = found[0], [answer.code for answer in found[2:]]
+
+        def asked():
+            return first_difference(case, self.pair.run([str(s) for s in case.statements]))
+
+        def still():
+            again = asked()
+            return again is not None and again[0] == kind and [answer.code for answer in again[2:]] == codes
+
+        tree.minimise(case.root, still)
+        return asked() or found
 
     def report(self, seed, index, kind, what, text, ours, theirs, sign, family=""):
         self.found[sign] += 1

@@ -8,10 +8,31 @@ KNOWN = [
 ]
 
 
-def reason(kind, what, statement, leave_out):
-    """Why a difference is no finding, or None."""
-    if not leave_out:
+# Errors of values: out of range, a division by zero, logarithms and powers, a NULL that may not be, bad arguments.
+OF_VALUES = r"(?:PostgreSQL fails with )?(22003|22004|22008|22012|22023|2201[BEFG]) "
+# PostgreSQL's manual (4.2.14) leaves open in what order the parts of an expression are worked out, and whether those are that
+# decide nothing. So what fails on one side only is no finding as long as the smallest statement that shows it has one of these.
+DECIDES = (r"\b(AND|OR|IN|ANY|ALL|SOME|EXISTS|JOIN|LATERAL|LIMIT|OFFSET|FETCH|UNION|INTERSECT|EXCEPT|OVER|HAVING|FILTER|ROW)\b"
+           r"|, t\d|\((SELECT|VALUES)\b")
+# CASE and coalesce do decide, in their order; only constants in their branches may fail ahead of it, as the manual says.
+BRANCHES = r"\b(CASE|coalesce)\b"
+LEFT_OPEN = "an operand that decides no row is worked out on one side only"
+
+
+def may_be_left_open(kind, what):
+    """Whether one side only met an error of values; the smallest statement tells the rest."""
+    return kind in ("accepted", "refused") and re.match(OF_VALUES, what)
+
+
+def left_open(kind, what, statement):
+    """Why such a difference is no finding, or None, for a statement that was cut down as far as it goes."""
+    if not may_be_left_open(kind, what) or (kind == "refused" and re.search(BRANCHES, statement)):
         return None
+    return LEFT_OPEN if re.search(DECIDES, statement) else None
+
+
+def reason(kind, what, statement):
+    """Why a difference is no finding, or None."""
     for kind_, what_, statement_, why in KNOWN:
         if re.fullmatch(kind_, kind) and re.search(what_, what) and re.search(statement_, statement, re.S):
             return why

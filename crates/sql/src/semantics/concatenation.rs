@@ -63,7 +63,7 @@ fn with_item((list, of): (Expr, &ArrowType), (item, found): (Expr, &ArrowType)) 
     if of == found || !of.is_numeric() || !found.is_numeric() {
         return (list, item);
     }
-    let common = mixed::float_of([of, found].into_iter(), false).or_else(|| comparison_coercion(of, found));
+    let common = mixed::common_of([of, found].into_iter(), false).or_else(|| comparison_coercion(of, found));
     let Some(common) = common else { return (list, item) };
     let list = match common == *of {
         true => list,

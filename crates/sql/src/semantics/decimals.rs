@@ -51,7 +51,7 @@ pub(super) fn result_of(call: &ScalarFunction) -> Option<ArrowType> {
 }
 
 /// Precision and scale of a decimal or an integer.
-fn digits(data_type: &ArrowType) -> Option<(u8, i8)> {
+pub(super) fn digits(data_type: &ArrowType) -> Option<(u8, i8)> {
     Some(match data_type {
         ArrowType::Decimal128(precision, scale) | ArrowType::Decimal256(precision, scale) => (*precision, *scale),
         ArrowType::Int8 | ArrowType::Int16 => (5, 0),

@@ -1,18 +1,23 @@
-//! Floats among other numbers: these become floats, where the library makes numerics of all of them. Compared are doubles;
-//! values that come together (`CASE`, `coalesce`, `UNION`, ...) are doubles if one of them is, else reals.
+//! Numbers of several types. Floats among others make floats of them, where the library makes numerics of all. Compared are
+//! doubles; values that come together (`CASE`, `coalesce`, `UNION`, ...) are doubles if one of them is, else reals.
+//!
+//! Numerics become one that holds the digits of all, before and behind the point; the library cuts those before it when they
+//! are more than 38 or 76 together.
 use std::sync::Arc;
 
-use arrow_schema::DataType as ArrowType;
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType as ArrowType};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Union, cast, lit};
 
+use super::decimals;
+
 /// The functions whose arguments become one type.
 const JOINING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "make_array"];
 
 /// The float that values of these types become, if any is one and not all are the same.
-pub(super) fn float_of<'a>(types: impl Iterator<Item = &'a ArrowType>, is_compared: bool) -> Option<ArrowType> {
+fn float_of<'a>(types: impl Iterator<Item = &'a ArrowType>, is_compared: bool) -> Option<ArrowType> {
     let (mut has_double, mut has_real, mut has_other) = (false, false, false);
     for found in types {
         match found {
@@ -32,6 +37,27 @@ pub(super) fn float_of<'a>(types: impl Iterator<Item = &'a ArrowType>, is_compar
     }
 }
 
+/// The numeric of 256 bits that values of these types become, if they are numerics, and one of 128 bits can't hold them all.
+fn wide_of<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
+    let (mut before, mut behind, mut has_decimal) = (0, 0, false);
+    for found in types.filter(|found| !found.is_null()) {
+        let (precision, scale) = decimals::digits(found)?;
+        has_decimal |= found.is_decimal();
+        before = before.max(i16::from(precision) - i16::from(scale));
+        behind = behind.max(scale);
+    }
+    let is_wide = before + i16::from(behind) > i16::from(DECIMAL128_MAX_PRECISION);
+    (has_decimal && is_wide).then_some(ArrowType::Decimal256(DECIMAL256_MAX_PRECISION, behind))
+}
+
+/// The type that values of these types become, if it is not the library's.
+pub(super) fn common_of<'a>(
+    types: impl Iterator<Item = &'a ArrowType> + Clone,
+    is_compared: bool,
+) -> Option<ArrowType> {
+    float_of(types.clone(), is_compared).or_else(|| wide_of(types))
+}
+
 fn is_exact(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value, _) if value.data_type().is_decimal() || value.data_type().is_integer())
 }
@@ -46,10 +72,18 @@ fn is_real(expr: &Expr) -> bool {
     }
 }
 
-/// Makes floats of values, if one of them is a float.
+/// The type of a value, for a whole number that is spelled out the smallest that holds it.
+fn type_of(value: &Expr, schema: &DFSchema) -> Option<ArrowType> {
+    match value {
+        Expr::Literal(ScalarValue::Int64(Some(number)), _) if i32::try_from(*number).is_ok() => Some(ArrowType::Int32),
+        other => other.get_type(schema).ok(),
+    }
+}
+
+/// Makes one type of values: floats, if one of them is a float; numerics that hold all of their digits.
 fn unify(values: &mut [&mut Expr], schema: &DFSchema, is_compared: bool) {
-    let types: Option<Vec<ArrowType>> = values.iter().map(|value| value.get_type(schema).ok()).collect();
-    let Some(mut to) = types.as_ref().and_then(|types| float_of(types.iter(), is_compared)) else { return };
+    let types: Option<Vec<ArrowType>> = values.iter().map(|value| type_of(value, schema)).collect();
+    let Some(mut to) = types.as_ref().and_then(|types| common_of(types.iter(), is_compared)) else { return };
     let mut with_types = values.iter().zip(types.iter().flatten());
     if with_types.all(|(value, from)| *from == ArrowType::Float32 || (is_exact(value) && is_real(value))) {
         to = ArrowType::Float32;
@@ -67,8 +101,7 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { mut left, op, mut right })
-            if matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
-                && !(is_exact(&left) && is_exact(&right)) =>
+            if matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom) =>
         {
             unify(&mut [&mut *left, &mut *right], schema, true);
             Expr::BinaryExpr(BinaryExpr { left, op, right })
@@ -91,7 +124,7 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
             let inner = subquery.subquery.schema().fields().first().map(|field| field.data_type().clone());
             let types = [expr.get_type(schema).ok(), inner];
             let to = match &types {
-                [Some(outer), Some(inner)] => float_of([outer, inner].into_iter(), true),
+                [Some(outer), Some(inner)] => common_of([outer, inner].into_iter(), true),
                 _ => None,
             };
             if let Some(to) = to {
@@ -158,7 +191,7 @@ pub(super) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
             for (first, second) in &mut join.on {
                 let types = (first.get_type(join.left.schema()), second.get_type(join.right.schema()));
                 let (Ok(left), Ok(right)) = types else { continue };
-                if let Some(to) = float_of([&left, &right].into_iter(), true) {
+                if let Some(to) = common_of([&left, &right].into_iter(), true) {
                     *first = cast(std::mem::replace(first, lit(false)), to.clone());
                     *second = cast(std::mem::replace(second, lit(false)), to);
                 }
@@ -177,7 +210,7 @@ fn unite(union: Union) -> Result<LogicalPlan> {
     let to: Vec<Option<ArrowType>> = (0..width)
         .map(|column| {
             let types: Vec<ArrowType> = union.inputs.iter().filter_map(|input| at(input, column)).collect();
-            float_of(types.iter(), false)
+            common_of(types.iter(), false)
         })
         .collect();
     if to.iter().all(Option::is_none) {

@@ -38,7 +38,7 @@ fn common(left: &ArrowType, right: &ArrowType) -> Option<ArrowType> {
     if left == right || !is_one_kind {
         return None;
     }
-    mixed::float_of([left, right].into_iter(), false).or_else(|| comparison_coercion(left, right))
+    mixed::common_of([left, right].into_iter(), false).or_else(|| comparison_coercion(left, right))
 }
 
 /// Rows are told apart once they have their types.

@@ -120,9 +120,15 @@ pub(super) fn compute(of: Elementary, arrays: &[ArrayRef], to: &DataType) -> Res
         let cell =
             |(values, scale): &(Decimal256Array, i8)| (!values.is_null(row)).then(|| number(values.value(row), *scale));
         let cells: Option<Vec<Number>> = columns.iter().map(cell).collect();
-        results.push(cells.map(|cells| value(of, &cells, places)).transpose().map_err(external)?);
+        results.push(cells.map(|cells| rounded(of, &cells, places)).transpose().map_err(external)?);
     }
     decimals(results, to)
+}
+
+/// The value with the decimals that PostgreSQL gives it, as far as the column has so many.
+fn rounded(of: Elementary, cells: &[Number], places: u32) -> Result<Number, SqlError> {
+    let own = weights::of_result(of, cells).map_or(places, |(decimals, _)| decimals.min(places));
+    value(of, cells, own)
 }
 
 fn value(of: Elementary, cells: &[Number], places: u32) -> Result<Number, SqlError> {

@@ -22,7 +22,7 @@ use super::answer::Answer;
 use super::run::{Statement, waiting};
 use super::scope;
 use crate::error::SqlError;
-use crate::semantics::constants;
+use crate::semantics::{constants, mixed};
 
 /// How many answers a call keeps for parameters that come again.
 const ANSWERS_MAX: usize = 16_384;
@@ -147,7 +147,8 @@ pub(super) fn failure(function: &ScalarFunction) -> Result<()> {
 fn alike(operand: Option<Expr>, plan: LogicalPlan, visible: &DFSchema) -> Result<(Option<Expr>, LogicalPlan)> {
     let Some(operand) = operand else { return Ok((None, plan)) };
     let (of_operand, of_column) = (operand.get_type(visible)?, plan.schema().field(0).data_type().clone());
-    match comparison_coercion(&of_operand, &of_column) {
+    let common = mixed::common_of([&of_operand, &of_column].into_iter(), true);
+    match common.or_else(|| comparison_coercion(&of_operand, &of_column)) {
         Some(common) if of_operand != of_column => {
             let column = Expr::Column(plan.schema().columns().swap_remove(0));
             let plan = LogicalPlanBuilder::from(plan).project([cast(column, common.clone())])?.build()?;
