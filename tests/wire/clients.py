@@ -67,6 +67,18 @@ class Types(unittest.TestCase):
             with self.assertRaises(psycopg.errors.FeatureNotSupported):
                 connection.execute("SET TIME ZONE 'Europe/Berlin'")
 
+    def test_columns_of_tables_tell_their_tables(self):
+        with connect() as connection:
+            connection.execute("DROP TABLE IF EXISTS told")
+            connection.execute("CREATE TABLE told (id int PRIMARY KEY, v varchar(20) NOT NULL, n numeric(10,2))")
+            result = connection.execute("SELECT x.n AS m, v, id + 1 FROM (SELECT * FROM told) x").pgresult
+            oid = connection.execute("SELECT 'told'::regclass::oid::int").fetchone()[0]
+            came = [(result.ftable(at), result.ftablecol(at), result.fmod(at)) for at in range(3)]
+            self.assertEqual(came, [(oid, 3, (10 << 16 | 2) + 4), (oid, 2, 24), (0, 0, -1)])
+            # What drivers then ask about them.
+            asked = "SELECT attname, attnotnull FROM pg_catalog.pg_attribute WHERE attrelid = %s AND attnum = %s"
+            self.assertEqual(connection.execute(asked, (oid, 2)).fetchone(), ("v", True))
+
     def test_parameters_find_their_types(self):
         with connect() as connection:
             connection.execute("DROP TABLE IF EXISTS guess")
@@ -78,6 +90,8 @@ class Types(unittest.TestCase):
             self.assertEqual(connection.execute("SELECT %s::int + 1", ("41",)).fetchone(), (42,))
             self.assertEqual(connection.execute("UPDATE guess SET n = n + %s WHERE id = %s", (1, 1)).rowcount, 1)
             self.assertEqual(connection.execute("SELECT n FROM guess").fetchone(), (Decimal("2.50"),))
+            query = "SELECT id FROM guess WHERE coalesce(at, %s) = CASE WHEN id > 0 THEN at ELSE %s END"
+            self.assertEqual(connection.execute(query, ("2021-01-01", "2021-01-01")).fetchone(), (1,))
 
     def test_statements_are_prepared_after_some_runs_and_can_be_forgotten(self):
         with connect() as connection:

@@ -100,14 +100,19 @@ impl<'a> Connection<'a> {
     fn serve(&mut self) -> Answer {
         self.ready()?;
         loop {
-            if !self.input.has_bytes() {
+            let is_idle = !self.input.has_bytes();
+            if is_idle {
                 self.entry.set_idle();
+                self.session.set_asked(false);
             }
             if self.shared.registry.is_stopping() {
                 return Ok(());
             }
             let message = self.input.message()?;
             self.shared.registry.set_busy(&self.entry, self.input.behind());
+            if is_idle {
+                self.session.set_asked(true);
+            }
             if self.skips && !matches!(message.kind, b'S' | b'X') {
                 continue;
             }

@@ -32,6 +32,10 @@ pub(crate) struct Activity {
 struct State {
     /// Statements that run, and those that have their rows read.
     running: Vec<Arc<Token>>,
+    /// Whether the session has been asked for a statement that may not have begun yet.
+    is_asked: bool,
+    /// Whether that is cancelled.
+    is_cancelled_ahead: bool,
     parked: Option<Parked>,
     /// Why the transaction of the block was rolled back, until the session has been told.
     expired: Option<Reason>,
@@ -63,6 +67,9 @@ impl Activity {
         let alarm = alarm.transpose()?;
         let mut state = self.state();
         state.running.push(token.clone());
+        if std::mem::take(&mut state.is_cancelled_ahead) {
+            token.cancel(Reason::User);
+        }
         state.idle += 1;
         let idle_alarm = state.idle_alarm.take();
         drop(state);
@@ -163,11 +170,21 @@ impl Activity {
         self.state().expired = None;
     }
 
-    /// Stops everything that runs; whether there was anything.
+    /// Stops everything that runs, or what the session has been asked for; whether there was anything.
     pub(crate) fn cancel(&self, reason: Reason) -> bool {
-        let running = self.state().running.clone();
+        let mut state = self.state();
+        let running = state.running.clone();
+        state.is_cancelled_ahead = running.is_empty() && state.is_asked;
+        let is_any = !running.is_empty() || state.is_asked;
+        drop(state);
         running.iter().for_each(|token| token.cancel(reason));
-        !running.is_empty()
+        is_any
+    }
+
+    /// The session has been asked for a statement, or has done what it was asked for.
+    pub(crate) fn set_asked(&self, is_asked: bool) {
+        let mut state = self.state();
+        (state.is_asked, state.is_cancelled_ahead) = (is_asked, false);
     }
 }
 
@@ -257,8 +274,8 @@ impl Drop for Running {
 pub struct CancelHandle(pub(crate) Weak<Activity>);
 
 impl CancelHandle {
-    /// Stops the statement that the session runs and the queries that still give out rows: they end with SQLSTATE
-    /// 57014. Returns whether there was anything to stop.
+    /// Stops the statement that the session runs, or is about to run ([`Session::set_asked`](crate::Session::set_asked)), and
+    /// the queries that still give out rows: they end with SQLSTATE 57014. Returns whether there was anything to stop.
     pub fn cancel(&self) -> bool {
         self.0.upgrade().is_some_and(|activity| activity.cancel(Reason::User))
     }

@@ -8,7 +8,8 @@ use datafusion::sql::sqlparser::ast::{
 use engine::DataType;
 
 use crate::identifiers::{fold, shown};
-use crate::types::{marked, type_name_of_sql};
+use crate::origin::Origin as Source;
+use crate::types::{column_type, marked, type_name_of_sql};
 
 /// What is known of a query's column names from its text.
 #[derive(Default)]
@@ -24,21 +25,24 @@ pub(crate) struct Headings {
 /// What is known of one column.
 struct Heading {
     name: String,
-    is_uuid: bool,
+    /// The type that it is cast to.
+    cast: Option<DataType>,
 }
 
 impl Heading {
     fn on(&self, field: Field) -> Field {
         let field = field.with_name(&self.name);
-        match self.is_uuid && *field.data_type() == DataType::Uuid.to_arrow() {
-            true => marked(field, DataType::Uuid),
-            false => field,
+        match self.cast.filter(|to| *field.data_type() == to.to_arrow()) {
+            Some(DataType::Uuid) => marked(field, DataType::Uuid),
+            Some(to @ DataType::Decimal { .. }) => Source::of_type(to).noted_on(field),
+            _ => field,
         }
     }
 }
 
 /// The names that a query's text gives to its columns.
 pub(crate) fn of(query: &Query) -> Headings {
+    let is_whole = !matches!(query.body.as_ref(), SetExpr::SetOperation { .. });
     let mut body = query.body.as_ref();
     loop {
         body = match body {
@@ -61,7 +65,9 @@ pub(crate) fn of(query: &Query) -> Headings {
                     }
                 };
                 let list = if headings.has_wildcard { &mut headings.after } else { &mut headings.before };
-                list.push(Heading { name, is_uuid: is_uuid(expr) });
+                // What the parts of a set operation make together has no length of its own.
+                let cast = cast_of(expr).filter(|to| is_whole || *to == DataType::Uuid);
+                list.push(Heading { name, cast });
             }
         }
         _ => headings.has_wildcard = true,
@@ -136,13 +142,14 @@ fn type_heading(data_type: &SqlType) -> String {
     }
 }
 
-/// Whether an expression is a cast to `uuid`, of which a constant does not know what it is.
-fn is_uuid(expr: &Expr) -> bool {
+/// The type that an expression is cast to, of which its value does not know all.
+fn cast_of(expr: &Expr) -> Option<DataType> {
+    let known = |name| column_type(name).ok().filter(|(_, notice)| notice.is_none()).map(|(data_type, _)| data_type);
     match expr {
-        Expr::Cast { data_type, .. } => *data_type == SqlType::Uuid,
-        Expr::TypedString(typed) => typed.data_type == SqlType::Uuid,
-        Expr::Nested(inner) => is_uuid(inner),
-        _ => false,
+        Expr::Cast { data_type, .. } => known(data_type),
+        Expr::TypedString(typed) => known(&typed.data_type),
+        Expr::Nested(inner) => cast_of(inner),
+        _ => None,
     }
 }
 

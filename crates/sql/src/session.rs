@@ -120,6 +120,12 @@ impl Session {
         CancelHandle(Arc::downgrade(&self.activity))
     }
 
+    /// Tells the session that it will be asked for a statement which its caller is still reading, so that a cancellation
+    /// from now on is meant for that; or that all is done that it was asked for.
+    pub fn set_asked(&self, is_asked: bool) {
+        self.activity.set_asked(is_asked);
+    }
+
     /// Where the session stands between `BEGIN` and the end of its block.
     pub fn transaction_status(&self) -> TransactionStatus {
         match &self.block {

@@ -15,6 +15,7 @@ use crate::conditions::{equality, test};
 use crate::index_path;
 use crate::interrupt;
 use crate::moment::Moment;
+use crate::origin::Origin;
 use crate::scan::{ScanExec, ScanSource};
 use crate::types::arrow_schema;
 use crate::view::RowTarget;
@@ -66,6 +67,11 @@ impl EngineTable {
         let mut fields = crate::types::fields(plain.table.schema().columns());
         fields.push(Field::new(rid_column(at), arrow_schema::DataType::UInt64, false));
         EngineTable { schema: Arc::new(ArrowSchema::new(fields)), rids: target.rids, ..plain }
+    }
+
+    /// Where the column of a name comes from, if it is the table's own.
+    pub(crate) fn origin(&self, column: &str) -> Option<Origin> {
+        self.table.schema().position(column).map(|at| Origin::of_column(&self.table, at))
     }
 
     /// The primary key that tests pin down, if they pin down all of it.

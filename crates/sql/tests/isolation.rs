@@ -394,6 +394,22 @@ fn a_handle_cancels_from_another_thread() {
     assert_eq!(done(&mut second, "SELECT count(*) FROM t"), "3");
 }
 
+#[test]
+fn a_cancellation_holds_for_a_statement_that_is_still_being_read() {
+    let db = open();
+    let mut reader = session(&db);
+    let handle = reader.cancel_handle();
+    reader.set_asked(true);
+    assert!(handle.cancel(), "a statement is on its way");
+    assert_eq!(run(&mut reader, "SELECT count(*) FROM t").map_err(|error| error.sqlstate), Err("57014"));
+    assert_eq!(done(&mut reader, "SELECT count(*) FROM t"), "3");
+    assert!(handle.cancel());
+    reader.set_asked(false);
+    assert!(!handle.cancel(), "nothing runs");
+    reader.set_asked(true);
+    assert_eq!(done(&mut reader, "SELECT count(*) FROM t"), "3");
+}
+
 /// Begins a block with such a time limit, and runs a statement in it: with more and more time, as a busy machine
 /// may need too much of it.
 fn within_limit(session: &mut Session, limit: &str, begin: &str, statement: &str) -> Outcome {

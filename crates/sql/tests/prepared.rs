@@ -3,7 +3,9 @@ use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
 use engine::{DataType, Database, Value};
-use sql::{CopyInput, NoInput, Outcome, Prepared, Session, SessionOptions, SqlError, TransactionStatus, text_value};
+use sql::{
+    CopyInput, NoInput, Origin, Outcome, Prepared, Session, SessionOptions, SqlError, TransactionStatus, text_value,
+};
 
 fn session() -> Session {
     Session::new(&Database::in_memory(), SessionOptions::default())
@@ -109,6 +111,50 @@ fn what_a_statement_gives_is_known_before_it_runs() {
     assert_eq!(names("DELETE FROM t WHERE id = $1"), None);
     let wrong = prepare(&mut session, "SELECT nothing FROM t");
     assert_eq!(session.describe(&wrong).err().map(|error| error.sqlstate), Some("42703"));
+}
+
+#[test]
+fn columns_of_an_answer_tell_the_tables_they_come_from() {
+    let mut session = session();
+    run(&mut session, "CREATE TABLE t (id int PRIMARY KEY, v varchar(20), n numeric(10,2), c char(5))").unwrap();
+    run(&mut session, "CREATE TABLE u (id int PRIMARY KEY, t int)").unwrap();
+    let oid = |session: &mut Session, name: &str| {
+        run(session, &format!("SELECT '{name}'::regclass::oid")).unwrap().parse::<u32>().unwrap()
+    };
+    let tables = [0, oid(&mut session, "t"), oid(&mut session, "u")];
+    let mut origins = |text: &str| {
+        let prepared = prepare(&mut session, text);
+        let described = session.describe(&prepared).unwrap().unwrap();
+        let Ok(Outcome::Rows(rows)) = session.execute(text) else { panic!("{text} gives no rows") };
+        let of = |fields: &arrow_schema::Fields| fields.iter().map(|field| Origin::of_field(field)).collect::<Vec<_>>();
+        assert_eq!(of(described.fields()), of(rows.schema().fields()), "{text}");
+        let table = |origin: &Origin| tables.iter().position(|oid| *oid == origin.table).unwrap();
+        let all = of(described.fields());
+        all.iter().map(|origin| (table(origin), origin.column, origin.modifier)).collect::<Vec<_>>()
+    };
+    let numeric = (10 << 16 | 2) + 4;
+    let (id, v, n, c) = ((1, 1, -1), (1, 2, 24), (1, 3, numeric), (1, 4, 9));
+    let none = |modifier| (0, 0, modifier);
+    // PostgreSQL's answers.
+    for (text, expected) in [
+        ("SELECT * FROM t", vec![id, v, n, c]),
+        ("SELECT v AS x, id FROM t WHERE id = 1", vec![v, id]),
+        ("SELECT id, n + 1, max(n) FROM t GROUP BY id, n ORDER BY n", vec![id, none(-1), none(-1)]),
+        (
+            "SELECT x.a, u.t, x.n FROM (SELECT id AS a, n FROM t WHERE id > 0) x JOIN u ON x.a = u.id",
+            vec![id, (2, 2, -1), n],
+        ),
+        ("WITH w AS (SELECT id, c FROM t) SELECT w.c, x.id FROM w LEFT JOIN w x ON w.id = x.id", vec![c, id]),
+        ("SELECT v, n FROM t UNION ALL SELECT v, 1 FROM t", vec![none(24), none(-1)]),
+        ("SELECT DISTINCT n, c FROM t LIMIT 1", vec![n, c]),
+        (
+            "SELECT n::numeric(5,1), v::varchar(3), (SELECT v FROM t WHERE id = 1), 1 FROM t",
+            vec![none((5 << 16 | 1) + 4), none(7), none(24), none(-1)],
+        ),
+        ("SELECT row_number() OVER (ORDER BY id), v FROM t", vec![none(-1), v]),
+    ] {
+        assert_eq!(origins(text), expected, "{text}");
+    }
 }
 
 #[test]

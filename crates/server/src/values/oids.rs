@@ -1,5 +1,6 @@
 //! The numbers by which PostgreSQL names types on the wire.
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit};
+use sql::Origin;
 use types::DataType;
 
 use crate::wire::output::ColumnDescription;
@@ -154,14 +155,9 @@ fn size_of(oid: u32) -> i16 {
 
 /// A query's column as it is described.
 pub(crate) fn describe(field: &Field, format: i16) -> ColumnDescription {
-    let oid = of_field(field);
-    let modifier = match field.data_type() {
-        ArrowType::Decimal128(precision, scale) if *precision < 38 => {
-            (i32::from(*precision) << 16 | (i32::from(*scale) & 0x7ff)) + 4
-        }
-        _ => -1,
-    };
-    ColumnDescription { name: field.name().clone(), oid, size: size_of(oid), modifier, format }
+    let (oid, origin) = (of_field(field), Origin::of_field(field));
+    let Origin { table, column, modifier } = origin;
+    ColumnDescription { name: field.name().clone(), table, column, oid, size: size_of(oid), modifier, format }
 }
 
 #[cfg(test)]
@@ -176,7 +172,7 @@ mod tests {
         assert_eq!((of(ArrowType::Int32), of(ArrowType::UInt64), of(ArrowType::Null)), (INT4, INT8, TEXT));
         assert_eq!(of(ArrowType::List(Arc::new(Field::new("", ArrowType::Int64, true)))), 1016);
         assert_eq!((item_of(1016), item_of(INT4)), (Some(INT8), None));
-        assert_eq!(describe(&Field::new("", ArrowType::Decimal128(10, 2), true), 0).modifier, (10 << 16 | 2) + 4);
+        assert_eq!(describe(&Field::new("", ArrowType::Decimal128(10, 2), true), 0).modifier, -1);
         assert_eq!((parameter_type(0), parameter_type(114)), (None, Some(DataType::TEXT)));
     }
 }

@@ -18,6 +18,9 @@ pub(crate) struct Output<W> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ColumnDescription {
     pub(crate) name: String,
+    /// The table whose column it is, or 0, and the number of the column there.
+    pub(crate) table: u32,
+    pub(crate) column: i16,
     pub(crate) oid: u32,
     /// The bytes of a value, or -1 where they differ.
     pub(crate) size: i16,
@@ -139,8 +142,8 @@ impl<W: Write> Output<W> {
             body.extend_from_slice(&short_of(columns.len()).to_be_bytes());
             for column in columns {
                 put_text(body, &column.name);
-                body.extend_from_slice(&0_u32.to_be_bytes());
-                body.extend_from_slice(&0_u16.to_be_bytes());
+                body.extend_from_slice(&column.table.to_be_bytes());
+                body.extend_from_slice(&column.column.to_be_bytes());
                 body.extend_from_slice(&column.oid.to_be_bytes());
                 body.extend_from_slice(&column.size.to_be_bytes());
                 body.extend_from_slice(&column.modifier.to_be_bytes());

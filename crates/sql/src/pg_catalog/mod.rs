@@ -36,6 +36,7 @@ use engine::DataType;
 
 use crate::error::{Result, SqlError};
 use crate::names::name_in_text;
+use crate::origin::modifier_of;
 use crate::parse::Source;
 use crate::tables::Tables;
 use crate::view::View;
@@ -50,8 +51,6 @@ const CATALOG_OID: i64 = 11;
 const PUBLIC_OID: i64 = 2200;
 const INFORMATION_OID: i64 = 13_000;
 const DATABASE_OID: i64 = 5;
-/// The first number that PostgreSQL gives to what users make.
-const FIRST_OID: i64 = 16_384;
 
 /// The numbers of the catalog's own relations that clients ask for by name.
 const CATALOG_OIDS: [(&str, i64); 15] = [
@@ -159,23 +158,24 @@ const TYPES: [Type; 20] = [
 
 /// The number of a column's type, and what it was made with.
 fn type_of(data_type: DataType) -> (i64, i64) {
-    match data_type {
-        DataType::Boolean => (16, -1),
-        DataType::SmallInt => (21, -1),
-        DataType::Integer => (23, -1),
-        DataType::BigInt => (20, -1),
-        DataType::Real => (700, -1),
-        DataType::Double => (701, -1),
-        DataType::Decimal { precision, scale } => (1700, (i64::from(precision) << 16 | (i64::from(scale) & 0x7ff)) + 4),
-        DataType::Text { max_chars: None } => (25, -1),
-        DataType::Text { max_chars: Some(max) } => (1043, i64::from(max) + 4),
-        DataType::Char { chars } => (1042, i64::from(chars) + 4),
-        DataType::Bytea => (17, -1),
-        DataType::Date => (1082, -1),
-        DataType::Timestamp => (1114, -1),
-        DataType::TimestampTz => (1184, -1),
-        DataType::Uuid => (2950, -1),
-    }
+    let oid = match data_type {
+        DataType::Boolean => 16,
+        DataType::SmallInt => 21,
+        DataType::Integer => 23,
+        DataType::BigInt => 20,
+        DataType::Real => 700,
+        DataType::Double => 701,
+        DataType::Decimal { .. } => 1700,
+        DataType::Text { max_chars: None } => 25,
+        DataType::Text { max_chars: Some(_) } => 1043,
+        DataType::Char { .. } => 1042,
+        DataType::Bytea => 17,
+        DataType::Date => 1082,
+        DataType::Timestamp => 1114,
+        DataType::TimestampTz => 1184,
+        DataType::Uuid => 2950,
+    };
+    (oid, i64::from(modifier_of(data_type)))
 }
 
 /// A type's name with what it was made with, as `format_type` gives it.

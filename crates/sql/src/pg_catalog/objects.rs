@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{Column, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table};
 
-use super::FIRST_OID;
 use crate::identifiers::quoted;
 use crate::index_expressions::{Style, in_list, parsed, part_names, written};
+use crate::origin::oid_of;
 use crate::tables::{SCHEMA, Tables};
 
 /// How an expression is written.
@@ -59,11 +59,6 @@ pub(super) struct SequenceObject {
     pub(super) name: String,
     pub(super) table: Table,
     pub(super) sequence: Sequence,
-}
-
-/// The number of a table or sequence.
-fn oid_of(table: &Table) -> i64 {
-    FIRST_OID + 2 * i64::from(table.id())
 }
 
 /// The number that a name leads to (FNV-1a), of 30 bits.

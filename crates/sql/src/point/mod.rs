@@ -20,6 +20,7 @@ use datafusion::sql::sqlparser::ast::Statement;
 use engine::{DataType, Table};
 use std::sync::Arc;
 
+use crate::origin::Origin as Source;
 use crate::tables::Tables;
 use crate::types::arrow_schema;
 
@@ -98,7 +99,8 @@ impl Point {
 fn heading(table: &Table, items: &[(usize, String)]) -> SchemaRef {
     let schema = arrow_schema(table.schema());
     let field = |(column, name): &(usize, String)| -> Field {
-        schema.field(*column).clone().with_name(name).with_nullable(true)
+        let field = schema.field(*column).clone().with_name(name).with_nullable(true);
+        Source::of_column(table, *column).noted_on(field)
     };
     Arc::new(ArrowSchema::new(items.iter().map(field).collect::<Vec<_>>()))
 }

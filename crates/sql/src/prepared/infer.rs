@@ -112,7 +112,7 @@ struct Finder<'a> {
     types: Vec<Option<DataType>>,
     /// The types of the items of those that are arrays.
     items: Vec<Option<DataType>>,
-    /// The types of operators by where they lie, as far as they were looked at in this walk: each is asked for once by
+    /// The types of operators and calls by where they lie, as far as they were looked at in this walk: each is asked for once by
     /// each operator around it.
     operators: RefCell<HashMap<*const Expr, Option<DataType>>>,
     /// How many types were worked out.
@@ -164,7 +164,11 @@ impl<'a> Finder<'a> {
 
     /// The type of an expression as far as it can be seen.
     fn type_of(&self, expr: &Expr) -> Option<DataType> {
-        let is_operator = matches!(expr, Expr::BinaryOp { op, .. } if is_arithmetic(op));
+        let is_operator = match expr {
+            Expr::BinaryOp { op, .. } => is_arithmetic(op),
+            Expr::Function(_) => true,
+            _ => false,
+        };
         if let Some(known) = self.operators.borrow().get(&std::ptr::from_ref(expr)).filter(|_| is_operator) {
             return *known;
         }
@@ -202,6 +206,9 @@ impl<'a> Finder<'a> {
                 if is_time(left) || is_time(right) { None } else { left.or(right) }
             }
             Expr::BinaryOp { op: BinaryOperator::StringConcat, .. } => Some(DataType::TEXT),
+            Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) if takes_one_of(name) => {
+                list.args.iter().filter_map(plain_argument).find_map(|arg| self.type_of(arg))
+            }
             _ => None,
         }
     }
@@ -223,17 +230,18 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// A parameter that nothing is known of yet is an array.
+    /// Values of which one is taken are of one type.
+    fn set_alike<'e>(&mut self, values: impl Iterator<Item = &'e Expr> + Clone) {
+        let known = values.clone().find_map(|value| self.type_of(value));
+        values.for_each(|value| self.set(value, known));
+    }
+
     /// Parameters of a series are of the type of what else is known of it.
     fn set_series(&mut self, name: &ObjectName, args: &[FunctionArg]) {
         if name.0.last().and_then(ObjectNamePart::as_ident).is_none_or(|name| fold(name) != "generate_series") {
             return;
         }
-        let plain = args.iter().filter_map(|arg| match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-            _ => None,
-        });
-        let args: Vec<&Expr> = plain.collect();
+        let args: Vec<&Expr> = args.iter().filter_map(plain_argument).collect();
         let known = args.iter().find_map(|arg| self.type_of(arg));
         // The step between times is no time.
         let ends = if is_time(known) { 2 } else { 3 };
@@ -242,6 +250,7 @@ impl<'a> Finder<'a> {
         }
     }
 
+    /// A parameter that nothing is known of yet is an array.
     fn set_array(&mut self, expr: &Expr, item: Option<DataType>) {
         match expr {
             Expr::Value(value) => {
@@ -324,6 +333,19 @@ fn plain(data_type: DataType) -> DataType {
     }
 }
 
+fn plain_argument(arg: &FunctionArg) -> Option<&Expr> {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    }
+}
+
+/// Whether a function gives one of its arguments.
+fn takes_one_of(name: &ObjectName) -> bool {
+    let name = name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
+    name.is_some_and(|name| ["coalesce", "greatest", "least", "nullif"].contains(&name.as_str()))
+}
+
 fn is_time(data_type: Option<DataType>) -> bool {
     matches!(data_type, Some(DataType::Date | DataType::Timestamp | DataType::TimestampTz))
 }
@@ -393,6 +415,17 @@ impl Visitor for Finder<'_> {
             }
             Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) => {
                 self.set_series(name, &list.args);
+                if takes_one_of(name) {
+                    self.set_alike(list.args.iter().filter_map(plain_argument));
+                }
+            }
+            Expr::Case { operand, conditions, else_result, .. } => {
+                let tested = conditions.iter().map(|when| &when.condition);
+                if let Some(operand) = operand {
+                    self.set_alike(tested.chain([&**operand]));
+                }
+                let results = conditions.iter().map(|when| &when.result);
+                self.set_alike(results.chain(else_result.as_deref()));
             }
             Expr::InList { expr, list, .. } => list.iter().for_each(|item| self.set_each_other(expr, item)),
             _ => {}

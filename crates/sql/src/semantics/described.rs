@@ -1,4 +1,4 @@
-//! The types of a statement's columns as clients are told of them.
+//! The types and origins of a statement's columns as clients are told of them.
 //!
 //! That a column is a `char(n)` or a `varchar(n)` stands beside its type, where the optimizer does not look: a join whose
 //! one side turns out to be empty gives plain NULLs in its place. So the columns are noted before that.
@@ -11,16 +11,24 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::AnalyzerRule;
 
+use super::origins::origins;
+use super::subplan::shared;
+use crate::origin::Origin;
+
+/// The columns of a plan and their origins.
+type Noted = (SchemaRef, Vec<Origin>);
+
 /// Notes the columns; the last rule of the analyzer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Described {
-    columns: Arc<Mutex<Option<SchemaRef>>>,
+    columns: Arc<Mutex<Option<Noted>>>,
 }
 
 impl AnalyzerRule for Described {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let columns = plan.schema().as_arrow().clone();
-        *self.columns.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(columns));
+        let noted = (Arc::new(columns), origins(&plan, &shared::origin));
+        *self.columns.lock().unwrap_or_else(PoisonError::into_inner) = Some(noted);
         Ok(plan)
     }
 
@@ -37,21 +45,18 @@ impl Described {
         described
     }
 
-    /// The columns of the plan that was made, with what was noted of those of the same types.
+    /// The columns of the plan that was made, with what was noted of those of the same types, and their origins.
     pub(crate) fn columns(&self, made: SchemaRef) -> SchemaRef {
         let noted = self.columns.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(noted) = noted.filter(|noted| noted.fields().len() == made.fields().len()) else { return made };
-        let lost = |(made, noted): (&Arc<Field>, &Arc<Field>)| {
-            made.metadata().is_empty() && !noted.metadata().is_empty() && made.data_type() == noted.data_type()
-        };
-        if !made.fields().iter().zip(noted.fields()).any(lost) {
+        let Some((noted, origins)) = noted.filter(|(noted, _)| noted.fields().len() == made.fields().len()) else {
             return made;
-        }
-        let pairs = made.fields().iter().zip(noted.fields());
-        let fields = pairs.map(|(made, noted)| match lost((made, noted)) {
-            true => made.as_ref().clone().with_metadata(noted.metadata().clone()),
-            false => made.as_ref().clone(),
-        });
+        };
+        let column = |((made, noted), origin): ((&Arc<Field>, &Arc<Field>), Origin)| {
+            let is_lost = made.metadata().is_empty() && made.data_type() == noted.data_type();
+            let field = made.as_ref().clone();
+            origin.noted_on(if is_lost { field.with_metadata(noted.metadata().clone()) } else { field })
+        };
+        let fields = made.fields().iter().zip(noted.fields()).zip(origins).map(column);
         Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), made.metadata().clone()))
     }
 }

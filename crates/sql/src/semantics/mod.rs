@@ -35,6 +35,7 @@ mod numbers;
 mod offsets;
 mod operators;
 mod ordered;
+mod origins;
 mod pushdown;
 pub(crate) mod quantified;
 pub(crate) mod recursion;

@@ -22,7 +22,7 @@ mod joinable;
 mod lateral;
 mod run;
 mod scope;
-mod shared;
+pub(super) mod shared;
 mod sorting;
 
 use std::sync::Arc;

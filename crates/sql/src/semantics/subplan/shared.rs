@@ -31,7 +31,10 @@ use tokio::sync::Mutex;
 use super::run::Statement;
 use super::{Subplans, call, scope};
 use crate::identifiers::fold;
+use crate::origin::Origin;
+use crate::semantics::origins::origins;
 use crate::semantics::{constants, ordered};
+use crate::table::EngineTable;
 
 /// The names of a statement's WITH queries, and whether each says to be worked out once, or says not to.
 #[derive(Debug, Default)]
@@ -123,6 +126,7 @@ impl Sharing<'_> {
     fn table(&mut self, alias: &SubqueryAlias, keeps: bool) -> Result<LogicalPlan> {
         let query = self.plan(alias.input.as_ref().clone())?;
         let schema = query.schema().inner().clone();
+        let origins = origins(&query, &origin);
         let query = self.plans.convert(query)?;
         let is_in_order = ordered::has_order(&query, &is_in_order);
         constants::check(&query, &call::failure)?;
@@ -130,8 +134,16 @@ impl Sharing<'_> {
         let rows = Mutex::new(Rows { source: Source::Waiting, batches: Vec::new() });
         let statement = self.plans.statement.clone();
         let name = alias.alias.table().to_owned();
-        let table =
-            SharedTable(Arc::new(Shared { name: name.clone(), query, schema, statement, rows, keeps, is_in_order }));
+        let table = SharedTable(Arc::new(Shared {
+            name: name.clone(),
+            query,
+            schema,
+            origins,
+            statement,
+            rows,
+            keeps,
+            is_in_order,
+        }));
         let source = provider_as_source(Arc::new(table));
         LogicalPlanBuilder::scan(name, source, None)?.alias(alias.alias.clone())?.build()
     }
@@ -141,6 +153,17 @@ impl Sharing<'_> {
 pub(super) fn is_in_order(scan: &TableScan) -> bool {
     let provider = source_as_provider(&scan.source);
     provider.is_ok_and(|provider| provider.downcast_ref::<SharedTable>().is_some_and(|table| table.0.is_in_order))
+}
+
+/// Where a column of a scan comes from.
+pub(in crate::semantics) fn origin(scan: &TableScan, at: usize) -> Option<Origin> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    if let Some(table) = provider.downcast_ref::<EngineTable>() {
+        return table.origin(scan.projected_schema.field(at).name());
+    }
+    let shared = provider.downcast_ref::<SharedTable>()?;
+    let at = scan.projection.as_ref().map_or(Some(at), |kept| kept.get(at).copied())?;
+    shared.0.origins.get(at).copied()
 }
 
 /// Whether the query of an alias selects functions that give another value each time.
@@ -156,6 +179,8 @@ struct Shared {
     name: String,
     query: LogicalPlan,
     schema: SchemaRef,
+    /// Where its columns come from.
+    origins: Vec<Origin>,
     statement: Arc<Statement>,
     rows: Mutex<Rows>,
     /// Whether its rows are kept for others that read them.
