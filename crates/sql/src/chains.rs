@@ -6,6 +6,7 @@
 //! rounding depend on the order.
 use std::ops::ControlFlow;
 
+use crate::walk::WalkMut;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Query, SetExpr, SetOperator, SetQuantifier, Value, Values, VisitMut, VisitorMut,
 };
@@ -15,7 +16,7 @@ const LENGTH_MIN: usize = 16;
 
 /// Puts all long rows of a statement in balance.
 pub(crate) fn balance<T: VisitMut>(statement: &mut T) {
-    let _ = statement.visit(&mut Balance);
+    let _ = statement.walk_mut(&mut Balance);
 }
 
 struct Balance;
@@ -169,7 +170,7 @@ mod tests {
         let Ok(Parsed::Statement(mut statement)) = parse(text) else { panic!("{text} is no statement") };
         balance(&mut statement);
         let mut deepest = Deepest::default();
-        let _ = statement.visit(&mut deepest);
+        let _ = statement.walk_mut(&mut deepest);
         (statement.to_string(), deepest.most)
     }
 

@@ -1,14 +1,15 @@
 //! Refuses what the planner would silently ignore: a clause that is accepted does what it says.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor, Visitor};
 
 use crate::error::{Result, SqlError};
 use crate::parse::Source;
+use crate::walk::Walk;
 
 /// Checks every query within a statement.
 pub(crate) fn query(statement: &Statement, source: &Source) -> Result<()> {
-    match statement.visit(&mut Check { source }) {
+    match statement.walk(&mut Check { source }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

@@ -5,7 +5,8 @@
 //! then, it costs as many steps as they have parts.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, UnaryOperator, visit_expressions};
+use crate::walk::walk_expressions;
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -122,7 +123,7 @@ fn between(
 /// How many expressions there are in one.
 fn parts(expr: &Expr) -> u64 {
     let mut count = 0;
-    let _ = visit_expressions(expr, |_| {
+    let _ = walk_expressions(expr, |_| {
         count += 1;
         ControlFlow::<()>::Continue(())
     });

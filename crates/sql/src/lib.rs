@@ -88,6 +88,7 @@ mod values;
 mod values_list;
 mod view;
 mod wait;
+mod walk;
 mod watcher;
 
 pub use activity::CancelHandle;

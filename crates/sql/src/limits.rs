@@ -15,13 +15,14 @@
 //! ```
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, Statement, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, Statement, TableFactor, Visitor};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::dialect::steps_of;
 use crate::error::{Result, SqlError};
 use crate::interrupt;
+use crate::walk::Walk;
 
 /// How many tokens are looked at without a look at whether the statement is to stop.
 const TOKENS_BETWEEN_LOOKS: usize = 4_096;
@@ -194,7 +195,7 @@ pub(crate) fn too_complex(detail: String) -> SqlError {
 
 /// Refuses what the planner would take too long for.
 pub(crate) fn check(statement: &Statement) -> Result<()> {
-    match statement.visit(&mut Count::default()) {
+    match statement.walk(&mut Count::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

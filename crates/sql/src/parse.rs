@@ -20,6 +20,7 @@ use crate::sequences::{SequenceStatement, parse_sequence};
 pub(crate) use crate::source::Source;
 use crate::stack;
 use crate::tokens;
+use crate::walk::WalkMut;
 
 /// How many levels the parser may go down for one level of parentheses.
 const LEVELS_OF_NESTING: usize = 4;
@@ -109,7 +110,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
 
 /// Brings a statement's tree into the form in which it is known elsewhere.
 fn plain(statement: &mut impl VisitMut) {
-    let _ = statement.visit(&mut Fetches);
+    let _ = statement.walk_mut(&mut Fetches);
     chains::balance(statement);
 }
 

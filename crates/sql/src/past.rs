@@ -14,8 +14,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, SelectItem, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableVersion, VisitMut,
-    VisitorMut,
+    Expr, Ident, ObjectName, SelectItem, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableVersion, VisitorMut,
 };
 use engine::{DataType, Database, Timestamp};
 
@@ -28,13 +27,14 @@ use crate::types::type_name;
 use crate::values::Misfit;
 use crate::values::datetime::{format_timestamp, parse_timestamp};
 use crate::view::{View, past_schema};
+use crate::walk::WalkMut;
 
 /// Runs a query over what a view shows.
 pub(crate) type Run<'a> = dyn Fn(Statement, View) -> Result<Vec<RecordBatch>> + 'a;
 
 /// Replaces the tables of the past that a statement names, and has `view` hold their moments. `run` works out expressions.
 pub(crate) fn resolve(statement: &mut Statement, view: &mut View, source: &Source, run: &Run<'_>) -> Result<()> {
-    match statement.visit(&mut Resolve { run, view, source }) {
+    match statement.walk_mut(&mut Resolve { run, view, source }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
@@ -29,6 +29,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures::StreamExt;
 
 use crate::cancel::Reason;
+use crate::walk::WalkTree;
 
 /// Whether a query is to stop.
 #[derive(Clone, Default, Debug)]
@@ -59,7 +60,7 @@ pub(crate) fn stoppable(plan: Arc<dyn ExecutionPlan>, flag: &StopFlag) -> Result
         };
         Ok(Transformed::yes(Arc::new(StoppableExec { input: join, flag: flag.clone() }) as _))
     };
-    plan.transform_up(with_looks).map(|transformed| transformed.data)
+    plan.change_up(with_looks).map(|transformed| transformed.data)
 }
 
 fn with_stoppable_condition(join: &NestedLoopJoinExec, flag: &StopFlag) -> Result<Arc<dyn ExecutionPlan>> {

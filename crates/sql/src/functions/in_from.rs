@@ -11,13 +11,14 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
     ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor,
-    TableWithJoins, VisitMut, VisitorMut,
+    TableWithJoins, VisitorMut,
 };
 
 use super::generate;
 use crate::error::{Result, SqlError};
 use crate::identifiers::fold;
 use crate::template::template;
+use crate::walk::WalkMut;
 
 /// Functions that give rows, under PostgreSQL's names.
 const GIVE_ROWS: [&str; 5] = [generate::NAME, "unnest", "regexp_matches", "regexp_split_to_table", "string_to_table"];
@@ -29,7 +30,7 @@ pub(crate) fn is_set_returning(name: &str) -> bool {
 
 /// Rewrites such calls of a statement.
 pub(crate) fn spell_out(statement: &mut Statement, state: &SessionState) -> Result<()> {
-    match statement.visit(&mut Selects { state }) {
+    match statement.walk_mut(&mut Selects { state }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

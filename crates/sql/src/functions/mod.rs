@@ -33,11 +33,12 @@ use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::ScalarUDF;
-use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFactor, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFactor, VisitorMut};
 
 use crate::identifiers::fold;
 use crate::past::wall_time;
 use crate::view::View;
+use crate::walk::WalkMut;
 use crate::{advisory, sequences};
 
 pub(crate) use in_from::{is_set_returning, spell_out as spell_out_in_from};
@@ -85,7 +86,7 @@ pub(crate) fn has_columns(name: &str) -> bool {
 /// Gives each call of a function in FROM a name of its own. The planner takes scans of one name for the same whatever the
 /// arguments of the call, and works only one of them out.
 pub(crate) fn tell_apart(statement: &mut Statement, state: &mut SessionState) {
-    let _ = statement.visit(&mut Calls { state, seen: 0 });
+    let _ = statement.walk_mut(&mut Calls { state, seen: 0 });
 }
 
 struct Calls<'a> {

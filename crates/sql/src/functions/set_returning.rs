@@ -6,16 +6,17 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Select, SelectItem, Statement, VisitMut, VisitorMut,
+    ObjectNamePart, Select, SelectItem, Statement, VisitorMut,
 };
 
 use super::generate;
 use crate::identifiers::fold;
 use crate::semantics::visit::own_after;
+use crate::walk::WalkMut;
 
 /// Brings such calls into the words that the planner knows.
 pub(crate) fn spell_out(statement: &mut Statement) {
-    let _ = statement.visit(&mut Selects);
+    let _ = statement.walk_mut(&mut Selects);
 }
 
 struct Selects;

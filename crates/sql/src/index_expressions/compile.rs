@@ -2,7 +2,6 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, DFSchemaRef};
 use datafusion::error::DataFusionError;
 use datafusion::execution::session_state::SessionState;
@@ -14,7 +13,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::create_physical_expr;
 use datafusion::sql::sqlparser::ast::{
-    self, Function, ObjectNamePart, Query, SelectItem, SetExpr, Spanned, Statement, Visit, Visitor,
+    self, Function, ObjectNamePart, Query, SelectItem, SetExpr, Spanned, Statement, Visitor,
 };
 use engine::{Column, DataType};
 
@@ -29,6 +28,7 @@ use crate::source::Source;
 use crate::template::template;
 use crate::types::arrow_columns;
 use crate::types::{type_name, type_of_field};
+use crate::walk::{Walk, WalkTree};
 
 /// Levels of operators that an expression may have: it is worked out on threads of any stack.
 const DEPTH_MAX: usize = 100;
@@ -132,7 +132,7 @@ fn finish(planned: Planned, schema: &DFSchemaRef, names: &[String], kind: Kind, 
 /// The name of a function that may give different answers for the same arguments, if there is one.
 fn not_immutable(expr: &Expr) -> Result<Option<String>, DataFusionError> {
     let mut found = None;
-    expr.apply(|part| {
+    expr.look(|part| {
         if let Expr::ScalarFunction(ScalarFunction { func, .. }) = part
             && func.signature().volatility != Volatility::Immutable
         {
@@ -171,7 +171,7 @@ fn adapted(expr: &ast::Expr, source: &Source) -> Result<ast::Expr> {
 fn check_syntax(expr: &ast::Expr, kind: Kind, source: &Source) -> Result<()> {
     let state = plain_state();
     let mut check = CheckSyntax { state: &state, kind, source, depth: 0 };
-    match expr.visit(&mut check) {
+    match expr.walk(&mut check) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

@@ -3,7 +3,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast;
-use datafusion::sql::sqlparser::ast::{VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::VisitorMut;
 use engine::{Column, ExpressionCompiler, ExpressionError, IndexExpression, RowExpression, Table};
 
 use super::compile::{Kind, compile};
@@ -12,6 +12,7 @@ use super::write::{Style, in_list};
 use crate::error::{Result, SqlError};
 use crate::identifiers::{fold, quoted};
 use crate::source::Source;
+use crate::walk::WalkMut;
 
 /// Works out the expressions of indexes: what the engine is supplied with.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl ExpressionCompiler for Expressions {
 /// PostgreSQL's, where an index can't be of it.
 pub(crate) fn define(expr: &ast::Expr, table: &Table, kind: Kind, source: &Source) -> Result<IndexExpression> {
     let (mut expr, columns) = (expr.clone(), table.schema().columns());
-    if let ControlFlow::Break(error) = expr.visit(&mut WithoutTable { table: table.name(), source }) {
+    if let ControlFlow::Break(error) = expr.walk_mut(&mut WithoutTable { table: table.name(), source }) {
         return Err(*error);
     }
     let compiled = compile(&expr, columns, kind, source)?;

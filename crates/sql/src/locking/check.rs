@@ -1,14 +1,13 @@
 //! Queries that can't lock rows, refused in PostgreSQL's words.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, Function, GroupByExpr, ObjectNamePart, Query, Select, SetExpr, Visit, Visitor,
-};
+use datafusion::sql::sqlparser::ast::{Expr, Function, GroupByExpr, ObjectNamePart, Query, Select, SetExpr, Visitor};
 
 use super::clauses::LockClause;
 use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::planner::Planner;
+use crate::walk::Walk;
 
 /// An error for what a clause can't do.
 pub(super) fn refuse(clause: &LockClause, what: &str) -> SqlError {
@@ -35,7 +34,7 @@ pub(super) fn select<'q>(query: &'q Query, clause: &LockClause, planner: &Planne
     if select.having.is_some() {
         return Err(refuse(clause, "is not allowed with HAVING clause"));
     }
-    match query.visit(&mut Functions { planner, depth: 0 }) {
+    match query.walk(&mut Functions { planner, depth: 0 }) {
         ControlFlow::Continue(()) => Ok(select),
         ControlFlow::Break(what) => Err(refuse(clause, what)),
     }

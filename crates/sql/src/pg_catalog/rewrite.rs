@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart,
     OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Subscript, TableAlias,
-    TableFactor, Value, VisitMut, VisitorMut, visit_expressions,
+    TableFactor, Value, VisitorMut,
 };
 
 use super::columns::{INFORMATION_PREFIX, columns};
@@ -17,11 +17,12 @@ use crate::identifiers::fold;
 use crate::parse::Source;
 use crate::tables::{CATALOG, SCHEMA, Tables};
 use crate::template::template;
+use crate::walk::{WalkMut, walk_expressions};
 
 /// See [`super::rewrite`].
 pub(super) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<bool> {
     let mut rewrite = Rewrite { tables, source, depth: 0, is_about_catalog: false };
-    match statement.visit(&mut rewrite) {
+    match statement.walk_mut(&mut rewrite) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(rewrite.is_about_catalog),
     }
@@ -160,7 +161,7 @@ fn reads_only(select: &Select, order: Option<&OrderBy>) -> bool {
 
 /// Whether a column is made of several rows for one.
 fn gives_rows(item: &SelectItem) -> bool {
-    let visited = visit_expressions(item, |expr| match expr {
+    let visited = walk_expressions(item, |expr| match expr {
         Expr::Function(call) if catalog_name(&call.name).is_some_and(|name| is_set_returning(&name)) => {
             ControlFlow::Break(())
         }

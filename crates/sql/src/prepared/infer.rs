@@ -12,7 +12,7 @@ use std::sync::Arc;
 use datafusion::sql::sqlparser::ast::{
     AssignmentTarget, BinaryOperator, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, Insert, LimitClause, ObjectName, ObjectNamePart, Query, SetExpr, Statement, TableFactor, TableObject,
-    TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visitor, VisitorMut,
 };
 use engine::{DataType, Schema};
 
@@ -23,6 +23,7 @@ use crate::parse::{Parsed, Source};
 use crate::semantics::array_literals::item_type;
 use crate::tables::Tables;
 use crate::types::column_type;
+use crate::walk::{Walk, WalkMut};
 
 /// How many parameters a statement may have, as in PostgreSQL's protocol.
 pub(super) const PARAMETERS_MAX: usize = 65_535;
@@ -60,8 +61,8 @@ pub(super) fn count(parsed: &mut Parsed, source: &Source) -> Result<usize> {
     }
     let mut count = Count { largest: 0, source };
     let visited = match parsed {
-        Parsed::Statement(statement) => statement.visit(&mut count),
-        Parsed::Locking(query, _) => query.visit(&mut count),
+        Parsed::Statement(statement) => statement.walk_mut(&mut count),
+        Parsed::Locking(query, _) => query.walk_mut(&mut count),
         _ => ControlFlow::Continue(()),
     };
     match visited {
@@ -86,9 +87,9 @@ pub(super) fn types(
             let visited = match parsed {
                 Parsed::Statement(statement) => {
                     finder.statement(statement);
-                    statement.visit(&mut finder)
+                    statement.walk(&mut finder)
                 }
-                Parsed::Locking(query, _) => query.visit(&mut finder),
+                Parsed::Locking(query, _) => query.walk(&mut finder),
                 _ => ControlFlow::Continue(()),
             };
             if let ControlFlow::Break(error) = visited {
@@ -448,7 +449,7 @@ mod tests {
             let text = format!("SELECT 1 + 2 * $1{}", " + $2 - 3".repeat(depth));
             let Ok(Parsed::Statement(statement)) = parse(&text) else { panic!("{text} is no statement") };
             let mut finder = Finder::new(&tables, vec![None; 2], vec![None; 2]);
-            let _ = statement.visit(&mut finder);
+            let _ = statement.walk(&mut finder);
             assert_eq!(finder.types, [Some(DataType::Integer); 2]);
             finder.steps.get()
         };

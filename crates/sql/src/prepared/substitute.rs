@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, CastKind, DataType as SqlType, ExactNumberInfo, Expr, LimitClause, Query, SetExpr, Statement,
-    TimezoneInfo, Value as SqlValue, VisitMut, VisitorMut,
+    TimezoneInfo, Value as SqlValue, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 use engine::{DataType, Value};
@@ -14,6 +14,7 @@ use engine::{DataType, Value};
 use super::infer::{may_go_on, number_of};
 use crate::error::{Result, SqlError};
 use crate::parse::Parsed;
+use crate::walk::WalkMut;
 
 /// The types of parameters.
 #[derive(Clone, Copy)]
@@ -32,9 +33,9 @@ pub(super) fn parameters(mut parsed: Parsed, types: Types<'_>, values: &[Value])
     let visited = match &mut parsed {
         Parsed::Statement(statement) => {
             substitute.cells(statement);
-            statement.visit(&mut substitute)
+            statement.walk_mut(&mut substitute)
         }
-        Parsed::Locking(query, _) => query.visit(&mut substitute),
+        Parsed::Locking(query, _) => query.walk_mut(&mut substitute),
         _ => ControlFlow::Continue(()),
     };
     match visited {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use arrow_schema::Field;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
@@ -23,6 +23,7 @@ use crate::interrupt;
 use crate::types::{digits_of_seconds, type_of_field};
 use crate::values::builder::ColumnBuilder;
 use crate::values::{Misfit, input};
+use crate::walk::{WalkPlan, WalkTree};
 
 /// Adapts the literals of comparisons while the planner still sees which operand is untyped.
 #[derive(Debug)]
@@ -118,7 +119,7 @@ pub(crate) struct AdaptLiterals;
 
 impl AnalyzerRule for AdaptLiterals {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(analyze_node).map(|transformed| transformed.data)
+        plan.change_up_with_subqueries(analyze_node).map(|transformed| transformed.data)
     }
 
     fn name(&self) -> &str {
@@ -141,10 +142,10 @@ fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let plan = spans::adapt_node(mixed::adapt_node(plan)?)?;
     let names = NamePreserver::new(&plan);
     let is_shown = matches!(plan, LogicalPlan::Projection(_));
-    plan.map_expressions(|expr| {
+    plan.change_expressions(|expr| {
         let name = names.save(&expr);
         let expr = if is_shown { chars::told_as_text(expr, &schema) } else { expr };
-        let adapted = expr.transform_up(|expr| adapt_expr(expr, &schema))?;
+        let adapted = expr.change_up(|expr| adapt_expr(expr, &schema))?;
         Ok(adapted.update_data(|expr| name.restore(expr)))
     })?
     .map_data(LogicalPlan::recompute_schema)

@@ -2,21 +2,22 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use crate::walk::{Walk, WalkMut};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    Statement, UnaryOperator, Visit, VisitMut, Visitor, VisitorMut,
+    Statement, UnaryOperator, VisitMut, Visitor, VisitorMut,
 };
 
 /// Tells function calls apart that differ in nothing but casts.
 pub(crate) fn tell_apart(statement: &mut Statement) {
-    let _ = statement.visit(&mut Calls::default());
+    let _ = statement.walk_mut(&mut Calls::default());
 }
 
 /// An expression as the planner names it: without its casts and signs that change nothing.
 ///
 /// `None` of one that is too deep to be written as text.
 pub(super) fn without_casts(expr: &Expr) -> Option<String> {
-    if expr.visit(&mut Depth::default()).is_break() {
+    if expr.walk(&mut Depth::default()).is_break() {
         return None;
     }
     let mut expr = expr.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -15,6 +15,7 @@ use datafusion::optimizer::AnalyzerRule;
 use super::adapt::visible;
 use super::float_sums;
 use super::operators::Checked;
+use crate::walk::{WalkPlan, WalkTree};
 
 /// Replaces the operators of arithmetic. Runs once the types of both sides are the same.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub(crate) struct CheckedIntegers;
 
 impl AnalyzerRule for CheckedIntegers {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(check_node).map(|transformed| transformed.data)
+        plan.change_up_with_subqueries(check_node).map(|transformed| transformed.data)
     }
 
     fn name(&self) -> &str {
@@ -50,9 +51,9 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         }
         other => Transformed::no(other),
     };
-    plan.map_expressions(|expr| {
+    plan.change_expressions(|expr| {
         let name = names.save(&expr);
-        let transformed = expr.transform_up(|expr| Ok(checked(expr)))?;
+        let transformed = expr.change_up(|expr| Ok(checked(expr)))?;
         Ok(transformed.update_data(|expr| name.restore(expr)))
     })
 }

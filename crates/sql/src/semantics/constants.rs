@@ -30,6 +30,7 @@ use datafusion::physical_expr::create_physical_expr;
 
 use crate::error::SqlError;
 use crate::interrupt;
+use crate::walk::WalkPlan;
 
 /// Functions that are not worked out beforehand: what they give depends on settings in PostgreSQL, or they give rows.
 const NOT_BEFOREHAND: [&str; 15] = [
@@ -123,7 +124,7 @@ impl Walk<'_> {
         }
         let fold = Fold { walk: self, inputs: &inputs };
         let mut values = Vec::new();
-        plan.apply_expressions(|expr| {
+        plan.look_at_expressions(|expr| {
             values.push(fold.fold(expr)?);
             Ok(TreeNodeRecursion::Continue)
         })?;

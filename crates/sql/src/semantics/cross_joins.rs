@@ -10,6 +10,8 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
+use crate::walk::WalkPlan;
+
 /// Up to so many joins the search takes milliseconds.
 const JOINS_MAX: usize = 32;
 
@@ -35,7 +37,7 @@ impl OptimizerRule for FewCrossJoins {
 
 fn count_joins(plan: &LogicalPlan) -> Result<usize> {
     let mut count = 0;
-    plan.apply_with_subqueries(|node| {
+    plan.look_with_subqueries(|node| {
         count += usize::from(matches!(node, LogicalPlan::Join(_)));
         Ok(TreeNodeRecursion::Continue)
     })?;

@@ -9,18 +9,19 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableAliasColumnDef, TableFactor,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 
 use super::cast_names::without_casts;
 use crate::functions::has_columns;
 use crate::headings::heading;
 use crate::identifiers::{fold, hidden};
+use crate::walk::{WalkMut, walk_expressions};
 
 /// Gives expressions names where the columns of their query are another's: in FROM, in WITH, and in set operations, in which
 /// the first part says what they are called.
 pub(crate) fn name_columns(statement: &mut Statement) {
-    let _ = statement.visit(&mut Inner);
+    let _ = statement.walk_mut(&mut Inner);
 }
 
 struct Inner;
@@ -78,12 +79,12 @@ fn hide(body: &mut SetExpr) {
 
 /// Gives hidden names to output columns that repeat another, in every part of a statement.
 pub(crate) fn rename(statement: &mut Statement) {
-    let _ = statement.visit(&mut Rename { is_for_all: false });
+    let _ = statement.walk_mut(&mut Rename { is_for_all: false });
 }
 
 /// Gives hidden names to all output columns that are neither named nor columns of a table.
 pub(crate) fn rename_all(statement: &mut Statement) {
-    let _ = statement.visit(&mut Rename { is_for_all: true });
+    let _ = statement.walk_mut(&mut Rename { is_for_all: true });
 }
 
 /// Whether the planner refused a statement for names that [`rename_all`] may take away: columns of one name, or an ORDER BY by
@@ -180,7 +181,7 @@ fn name_columns_of(mut body: &mut SetExpr) {
 
 /// Whether an expression is about a column of this name, which other clauses may mean by it.
 fn names_column(expr: &Expr, name: &str) -> bool {
-    let visited = datafusion::sql::sqlparser::ast::visit_expressions(expr, |inner| {
+    let visited = walk_expressions(expr, |inner| {
         let column = match inner {
             Expr::Identifier(column) => Some(column),
             Expr::CompoundIdentifier(parts) => parts.last(),

@@ -1,13 +1,12 @@
 //! `LIKE ... ESCAPE 'c'`: the planner knows the backslash only, so that patterns that are known are written with it.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Statement, Value, ValueWithSpan, VisitMut, VisitorMut,
-};
+use crate::walk::WalkMut;
+use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType, Expr, Statement, Value, ValueWithSpan, VisitorMut};
 
 /// Rewrites every such pattern of a statement.
 pub(crate) fn plain(statement: &mut Statement) {
-    let _ = statement.visit(&mut Escapes);
+    let _ = statement.walk_mut(&mut Escapes);
 }
 
 struct Escapes;

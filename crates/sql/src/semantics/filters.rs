@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Statement, Visit,
-    visit_expressions,
 };
 
 use super::visit::replace;
 use crate::error::Result;
+use crate::walk::walk_expressions;
 
 /// Rewrites the arguments of a statement's filtered aggregates.
 pub(super) fn guard_arguments(statement: &mut Statement) -> Result<()> {
@@ -61,7 +61,7 @@ fn is_plain(condition: &Expr) -> bool {
 }
 
 fn finds(part: &impl Visit, is_such: impl Fn(&Expr) -> bool) -> bool {
-    let visited = visit_expressions(part, |expr| match is_such(expr) {
+    let visited = walk_expressions(part, |expr| match is_such(expr) {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     });

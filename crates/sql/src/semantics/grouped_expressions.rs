@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use datafusion::common::Column;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::AnalyzerRule;
+
+use crate::walk::{WalkPlan, WalkTree};
 
 /// See the module.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ impl AnalyzerRule for GroupedExpressions {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|node| match node {
+        plan.change_up_with_subqueries(|node| match node {
             LogicalPlan::Aggregate(aggregate) => with_columns(aggregate),
             other => Ok(Transformed::no(other)),
         })
@@ -65,7 +67,7 @@ fn with_columns(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     // What a call of `grouping` names are keys.
     let calls = aggregate.aggr_expr.iter().cloned().map(|expr| {
         let name = names.save(&expr);
-        let changed = expr.transform_down(|expr| match expr {
+        let changed = expr.change_down(|expr| match expr {
             Expr::AggregateFunction(mut call) if call.func.name() == "grouping" => {
                 call.params.args = all(std::mem::take(&mut call.params.args));
                 Ok(Transformed::yes(Expr::AggregateFunction(call)))

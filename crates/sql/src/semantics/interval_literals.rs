@@ -2,16 +2,17 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, DateTimeField, Expr, Interval, Statement, UnaryOperator, Value, VisitMut, VisitorMut,
+    DataType, DateTimeField, Expr, Interval, Statement, UnaryOperator, Value, VisitorMut,
 };
 
 use crate::error::{Result, SqlError};
 use crate::values::Misfit;
 use crate::values::interval_input::{self, Span, Unit};
+use crate::walk::WalkMut;
 
 /// Rewrites the literals of a statement.
 pub(super) fn spell_out(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Literals) {
+    match statement.walk_mut(&mut Literals) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, FieldRef};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -15,6 +15,8 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+use crate::walk::{WalkPlan, WalkTree};
 
 /// Wraps the items.
 #[derive(Debug)]
@@ -31,9 +33,9 @@ impl OptimizerRule for VaryingLists {
 
     fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let names = NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
+        plan.change_expressions(|expr| {
             let name = names.save(&expr);
-            let wrapped = expr.transform_up(|expr| Ok(wrap(expr)))?;
+            let wrapped = expr.change_up(|expr| Ok(wrap(expr)))?;
             Ok(wrapped.update_data(|expr| name.restore(expr)))
         })
     }

@@ -13,13 +13,15 @@ use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::{Distinct, Expr, ExprFunctionExt, Join, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::walk::WalkPlan;
+
 /// Numbers the copies.
 #[derive(Debug)]
 pub(crate) struct Multisets;
 
 impl AnalyzerRule for Multisets {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|node| match node {
+        plan.change_up_with_subqueries(|node| match node {
             LogicalPlan::Join(join) if is_of_all(&join) => numbered(join).map(Transformed::yes),
             other => Ok(Transformed::no(other)),
         })

@@ -7,11 +7,12 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
-    Select, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value, Values, VisitMut, VisitorMut,
+    Select, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value, Values, VisitorMut,
 };
 
 use crate::error::{Result, SqlError};
 use crate::identifiers::fold;
+use crate::walk::WalkMut;
 
 /// The digits that a decimal of the planner may have.
 const DIGITS_MAX: usize = 76;
@@ -49,7 +50,7 @@ const TYPED_BY_THE_FIRST: [&str; 5] = ["lag", "lead", "first_value", "last_value
 
 /// Rewrites the literals of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Numbers) {
+    match statement.walk_mut(&mut Numbers) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
     }

@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
@@ -24,13 +24,15 @@ use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 
+use crate::walk::WalkTree;
+
 /// Replaces each `OFFSET` without `LIMIT` above rows that have an order. It stands before the rule that moves sorts.
 #[derive(Debug)]
 pub(super) struct OffsetsInOrder;
 
 impl PhysicalOptimizerRule for OffsetsInOrder {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
+        plan.change_up(|node| {
             Ok(match in_order(&node) {
                 Some(offset) => Transformed::yes(Arc::new(offset) as Arc<dyn ExecutionPlan>),
                 None => Transformed::no(node),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use datafusion::common::Column;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort as Key};
@@ -16,6 +16,8 @@ use datafusion::logical_expr::{
     Aggregate, Expr, ExprFunctionExt, Filter, Limit, LogicalPlan, LogicalPlanBuilder, Projection, Sort, TableScan,
     WindowFrame,
 };
+
+use crate::walk::WalkTree;
 
 /// The column of the numbers; no statement can spell it.
 const NUMBER: &str = "\0number";
@@ -70,7 +72,7 @@ fn with_keys(
     };
     let calls = aggr_expr.into_iter().map(|expr| {
         let name = names.save(&expr);
-        let ordered = expr.transform_down(|expr| Ok(with_key(expr)))?;
+        let ordered = expr.change_down(|expr| Ok(with_key(expr)))?;
         Ok(name.restore(ordered.data))
     });
     let calls = calls.collect::<Result<Vec<Expr>>>()?;

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr as PlanExpr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::{
     Cte, Expr, Ident, Join, JoinOperator, LimitClause, ObjectNamePart, Query, Select, SetExpr, SetOperator,
-    SetQuantifier, Statement, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut, With,
+    SetQuantifier, Statement, TableFactor, TableWithJoins, Visit, Visitor, VisitorMut, With,
 };
 
 use crate::error::{Result, SqlError};
@@ -19,10 +19,11 @@ use crate::identifiers::fold;
 use crate::parse::Source;
 use crate::template::template;
 use crate::types::type_name;
+use crate::walk::{Walk, WalkMut, WalkPlan};
 
 /// Checks the recursive queries of a statement; `is_aggregate` knows the names of aggregate functions.
 pub(crate) fn check(statement: &mut Statement, source: &Source, is_aggregate: &dyn Fn(&str) -> bool) -> Result<()> {
-    match statement.visit(&mut Queries { source, is_aggregate }) {
+    match statement.walk_mut(&mut Queries { source, is_aggregate }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -68,7 +69,7 @@ pub(crate) struct RecursiveTypes;
 
 impl AnalyzerRule for RecursiveTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan, DataFusionError> {
-        plan.apply_with_subqueries(|node| match node {
+        plan.look_with_subqueries(|node| match node {
             LogicalPlan::RecursiveQuery(query) => check_types(query).map(|()| TreeNodeRecursion::Continue),
             _ => Ok(TreeNodeRecursion::Continue),
         })?;
@@ -215,11 +216,11 @@ impl Queries<'_> {
     /// Refuses aggregates in the SELECT that has the recursive reference in its FROM.
     fn check_aggregates(&self, term: &SetExpr, name: &str) -> Result<()> {
         let mut selects = Selects { name, found: Vec::new() };
-        let _ = term.visit(&mut selects);
+        let _ = term.walk(&mut selects);
         for select in selects.found {
             let mut aggregates = Aggregates { is_aggregate: self.is_aggregate, depth: 0 };
-            let found = select.projection.visit(&mut aggregates);
-            let found = if found.is_break() { found } else { select.having.visit(&mut aggregates) };
+            let found = select.projection.walk(&mut aggregates);
+            let found = if found.is_break() { found } else { select.having.walk(&mut aggregates) };
             if let ControlFlow::Break(at) = found {
                 let message = "aggregate functions are not allowed in a recursive query's recursive term";
                 return Err(SqlError::new("42P19", message).at(self.source.start(at.span)));
@@ -321,7 +322,7 @@ impl References<'_> {
     /// The subqueries of expressions.
     fn subqueries(&mut self, part: &impl Visit, told: &mut Told) -> Result<()> {
         let mut outermost = Outermost { depth: 0, walk: &mut |query| self.query(query, Within::Subquery, told) };
-        match part.visit(&mut outermost) {
+        match part.walk(&mut outermost) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(*error),
         }

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, OrderByKind, Query, Select,
     SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Value,
-    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions, visit_expressions,
+    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
 use super::columns::{Output, Scope, label};
@@ -27,6 +27,7 @@ use crate::names::with_suggestion;
 use crate::source::Source;
 use crate::tables::Tables;
 use crate::template::template;
+use crate::walk::{WalkMut, walk_expressions};
 
 /// See the module.
 pub(crate) fn resolve(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<()> {
@@ -34,7 +35,7 @@ pub(crate) fn resolve(statement: &mut Statement, tables: &Tables, source: &Sourc
     let _ = Visit::visit(statement, &mut names);
     let columns = if names.queries > 1 { names.columns } else { HashSet::new() };
     let resolver = Resolver { scope: Scope::new(tables), levels: Vec::new(), columns, renamed: 0, source };
-    match statement.visit(&mut Outermost { resolver, depth: 0 }) {
+    match statement.walk_mut(&mut Outermost { resolver, depth: 0 }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -476,7 +477,7 @@ fn columns_of(item: &SelectItem, level: &Level) -> Option<Vec<SelectItem>> {
 
 /// Whether a table of these queries is called like one that the expression names.
 fn hides(levels: &[Level], expr: &Expr) -> bool {
-    let visited = visit_expressions(expr, |expr| match expr {
+    let visited = walk_expressions(expr, |expr| match expr {
         Expr::CompoundIdentifier(parts)
             if parts.first().is_some_and(|table| {
                 levels.iter().any(|level| level.items.iter().any(|item| item.is_called(table)))

@@ -8,13 +8,14 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef,
-    TableFactor, VisitMut, VisitorMut,
+    TableFactor, VisitorMut,
 };
 
 use super::row_values::{compared, compared_values, row};
 use super::visit::replace;
 use crate::error::{Result, SqlError};
 use crate::template::template;
+use crate::walk::WalkMut;
 
 /// Whether the comparison holds for a row, and whether it is not known of one where it holds for none.
 const ANY: &str =
@@ -26,7 +27,7 @@ const ALL: &str =
 /// Rewrites every such comparison of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
     let of_select = |select: &mut Select| select.selection.as_mut().map_or(Ok(()), conditions);
-    match statement.visit(&mut Selects(of_select)) {
+    match statement.walk_mut(&mut Selects(of_select)) {
         ControlFlow::Continue(()) => {}
         ControlFlow::Break(error) => return Err(*error),
     }
@@ -162,7 +163,7 @@ fn over(subquery: &Query, width: usize, text: &str, comparison: &Comparison<'_>)
     let source =
         TableFactor::Derived { lateral: false, subquery: Box::new(subquery.clone()), alias: Some(alias), sample: None };
     let mut query = template(text)?;
-    let _ = query.visit(&mut Fill { source, comparison });
+    let _ = query.walk_mut(&mut Fill { source, comparison });
     match *query.body {
         SetExpr::Select(mut select) => match select.projection.pop() {
             Some(SelectItem::UnnamedExpr(expr)) => Ok(expr),

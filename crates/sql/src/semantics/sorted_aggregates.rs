@@ -22,7 +22,7 @@ use datafusion::arrow::compute::{cast, concat, take};
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -34,6 +34,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::inputs::inputs;
 use crate::error::SqlError;
+use crate::walk::WalkTree;
 
 /// Converts the calls of statements without subqueries; those of others are when their subqueries are.
 #[derive(Debug)]
@@ -45,14 +46,14 @@ impl AnalyzerRule for SortedAggregates {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up(|node| converted(node).map(Transformed::yes)).map(|done| done.data)
+        plan.change_up(|node| converted(node).map(Transformed::yes)).map(|done| done.data)
     }
 }
 
 /// An aggregate with such calls converted; any other node stays.
 pub(super) fn converted(node: LogicalPlan) -> Result<LogicalPlan> {
     let has_order = |expr: &Expr| {
-        expr.exists(|expr| match expr {
+        expr.has(|expr| match expr {
             Expr::AggregateFunction(call) => Ok(call.params.distinct || !call.params.order_by.is_empty()),
             _ => Ok(false),
         })
@@ -73,7 +74,7 @@ pub(super) fn converted(node: LogicalPlan) -> Result<LogicalPlan> {
     let LogicalPlan::Aggregate(Aggregate { input, group_expr, aggr_expr, .. }) = node else { return Ok(node) };
     let calls = aggr_expr.into_iter().map(|expr| {
         let name = names.save(&expr);
-        let sorted = expr.transform_down(|expr| match expr {
+        let sorted = expr.change_down(|expr| match expr {
             Expr::AggregateFunction(call) => sorted(call).map(Expr::AggregateFunction).map(Transformed::yes),
             other => Ok(Transformed::no(other)),
         })?;
@@ -85,7 +86,7 @@ pub(super) fn converted(node: LogicalPlan) -> Result<LogicalPlan> {
 
 /// Whether what stands between two texts is another for each.
 fn delimiter_varies(expr: &Expr) -> Result<bool> {
-    expr.exists(|expr| match expr {
+    expr.has(|expr| match expr {
         Expr::AggregateFunction(call) => Ok(call.func.name() == "string_agg" && !has_constant(call)),
         _ => Ok(false),
     })

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo, UnaryOperator, Value, VisitMut,
-    VisitorMut, visit_expressions,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo, UnaryOperator, Value, VisitorMut,
 };
 
 use crate::functions::regexp;
 use crate::identifiers::fold;
+use crate::walk::{WalkMut, walk_expressions};
 
 /// Names of PostgreSQL and of the planner.
 const NAMES: [(&str, &str); 6] = [
@@ -26,7 +26,7 @@ const GIVE_ROWS: [&str; 3] = ["regexp_matches", "regexp_split_to_table", "string
 
 /// Rewrites the calls of a statement.
 pub(super) fn translate(statement: &mut Statement) {
-    let _ = statement.visit(&mut Calls);
+    let _ = statement.walk_mut(&mut Calls);
 }
 
 struct Calls;
@@ -233,7 +233,7 @@ pub(super) fn calling(name: &str, args: Vec<Expr>) -> Expr {
 
 /// Whether an expression names columns, which may be of a query around: as items of an array the planner does not find those.
 fn has_names(expr: &Expr) -> bool {
-    let visited = visit_expressions(expr, |expr| match expr {
+    let visited = walk_expressions(expr, |expr| match expr {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });

@@ -11,6 +11,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Union};
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::walk::WalkPlan;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct NamedUnions;
@@ -28,7 +30,7 @@ impl AnalyzerRule for NamedUnions {
             }
             other => Ok(Transformed::no(other)),
         };
-        plan.transform_up_with_subqueries(name).map(|done| done.data)
+        plan.change_up_with_subqueries(name).map(|done| done.data)
     }
 }
 

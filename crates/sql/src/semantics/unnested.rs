@@ -14,6 +14,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::walk::WalkPlan;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Unnested;
@@ -33,14 +35,14 @@ impl AnalyzerRule for Unnested {
             other if spreads(&other)? => other.recompute_schema().map(Transformed::yes),
             other => Ok(Transformed::no(other)),
         };
-        plan.transform_up_with_subqueries(forget).map(|done| done.data)
+        plan.change_up_with_subqueries(forget).map(|done| done.data)
     }
 }
 
 /// Whether any part of a plan, subqueries included, spreads lists.
 fn spreads(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
-    plan.apply_with_subqueries(|node| {
+    plan.look_with_subqueries(|node| {
         found |= matches!(node, LogicalPlan::Unnest(_));
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr, Statement,
-    TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    TableFactor, TableWithJoins, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
 use super::columns::{Output, Scope, merges, merges_from_the_right};
@@ -16,6 +16,7 @@ use super::visit::own_after;
 use crate::error::{Result, SqlError};
 use crate::identifiers::fold;
 use crate::tables::Tables;
+use crate::walk::{Walk, WalkMut};
 
 /// Rewrites the joins of a statement.
 pub(crate) fn rewrite(statement: &mut Statement, tables: &Tables) -> Result<()> {
@@ -23,10 +24,10 @@ pub(crate) fn rewrite(statement: &mut Statement, tables: &Tables) -> Result<()> 
     if !any_from(statement, &has_merges) {
         return Ok(());
     }
-    if let ControlFlow::Break(error) = statement.visit(&mut Joins { scope: Scope::new(tables) }) {
+    if let ControlFlow::Break(error) = statement.walk_mut(&mut Joins { scope: Scope::new(tables) }) {
         return Err(*error);
     }
-    let _ = statement.visit(&mut Selects);
+    let _ = statement.walk_mut(&mut Selects);
     Ok(())
 }
 
@@ -43,7 +44,7 @@ fn any_from(statement: &Statement, is_such: &dyn Fn(&TableWithJoins) -> bool) ->
             }
         }
     }
-    statement.visit(&mut Any(is_such)).is_break()
+    statement.walk(&mut Any(is_such)).is_break()
 }
 
 fn has_merges(table: &TableWithJoins) -> bool {

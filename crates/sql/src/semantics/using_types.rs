@@ -9,6 +9,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::error::SqlError;
 use crate::types::type_name;
+use crate::walk::WalkPlan;
 
 /// See the module.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ impl AnalyzerRule for UsingTypes {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.apply_with_subqueries(|node| {
+        plan.look_with_subqueries(|node| {
             if let LogicalPlan::Join(join) = node
                 && join.join_constraint == JoinConstraint::Using
             {

@@ -16,6 +16,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::constants;
 use crate::interrupt;
+use crate::walk::WalkPlan;
 
 /// Shorter lists stay as they are.
 const ROWS_MIN: usize = 64;
@@ -32,7 +33,7 @@ pub(crate) struct ValueTables;
 
 impl AnalyzerRule for ValueTables {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|node| match &node {
+        plan.change_up_with_subqueries(|node| match &node {
             LogicalPlan::Values(values) if values.values.len() >= ROWS_MIN => {
                 Ok(table(values)?.map_or_else(|| Transformed::no(node), Transformed::yes))
             }
@@ -73,10 +74,11 @@ fn table(values: &Values) -> Result<Option<LogicalPlan>> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+    use datafusion::common::tree_node::TreeNodeRecursion;
     use datafusion::logical_expr::{cast, col, lit};
 
     use super::*;
+    use crate::walk::WalkTree;
 
     fn nodes(rows: usize, item: impl Fn(usize) -> Expr) -> Vec<&'static str> {
         let list = LogicalPlanBuilder::values((0..rows).map(|row| vec![item(row)]).collect()).unwrap();
@@ -85,7 +87,7 @@ mod tests {
         let changed = ValueTables.analyze(plan, &ConfigOptions::default()).unwrap();
         assert_eq!(changed.schema(), &schema);
         let mut found = Vec::new();
-        let _ = changed.apply(|node| {
+        let _ = changed.look(|node| {
             found.extend(match node {
                 LogicalPlan::Values(_) => Some("list"),
                 LogicalPlan::TableScan(_) => Some("table"),

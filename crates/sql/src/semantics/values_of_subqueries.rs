@@ -4,17 +4,18 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Values, Visit, VisitMut,
-    Visitor, VisitorMut,
+    DataType, Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Values, Visitor,
+    VisitorMut,
 };
 
 use crate::chains;
 use crate::error::{Result, SqlError};
 use crate::template::template;
+use crate::walk::{Walk, WalkMut};
 
 /// Rewrites every such list of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Lists) {
+    match statement.walk_mut(&mut Lists) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
     }
@@ -39,7 +40,7 @@ fn spell_out_body(body: &mut SetExpr) -> Result<()> {
             spell_out_body(left)?;
             spell_out_body(right)?;
         }
-        SetExpr::Values(values) if has_mixed_texts(values) || Visit::visit(&*values, &mut AnyQuery).is_break() => {
+        SetExpr::Values(values) if has_mixed_texts(values) || values.walk(&mut AnyQuery).is_break() => {
             *body = selects(std::mem::replace(values, chains::no_values()))?;
         }
         _ => {}

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
 
 use crate::error::{Result, SqlError};
+use crate::walk::WalkMut;
 
 /// When an expression is looked at: before what it consists of, or after that.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(crate) fn own_parts<B>(
     part: &mut impl VisitMut,
     mut change: impl FnMut(Found<'_>) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
-    part.visit(&mut Own { depth: 0, when: When::Before, change: &mut change })
+    part.walk_mut(&mut Own { depth: 0, when: When::Before, change: &mut change })
 }
 
 /// Visits the expressions of one query, each before its parts.
@@ -44,7 +45,7 @@ pub(crate) fn own_after(part: &mut impl VisitMut, mut change: impl FnMut(&mut Ex
         }
         ControlFlow::<()>::Continue(())
     };
-    let _ = part.visit(&mut Own { depth: 0, when: When::After, change: &mut change });
+    let _ = part.walk_mut(&mut Own { depth: 0, when: When::After, change: &mut change });
 }
 
 struct Own<'c, B> {
@@ -90,7 +91,7 @@ impl<B> VisitorMut for Own<'_, B> {
 
 /// Puts another spelling in the place of each expression for which there is one, and goes on with that one's parts.
 pub(crate) fn replace(part: &mut impl VisitMut, spelling: impl Fn(&Expr) -> Result<Option<Expr>>) -> Result<()> {
-    match part.visit(&mut Replace { spelling }) {
+    match part.walk_mut(&mut Replace { spelling }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

@@ -7,12 +7,14 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+
+use crate::walk::WalkTree;
 
 /// See the module.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ pub(super) struct WholeOrders;
 
 impl PhysicalOptimizerRule for WholeOrders {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
+        plan.change_up(|node| {
             Ok(match whole(&node) {
                 Some(replaced) => Transformed::yes(replaced),
                 None => Transformed::no(node),

@@ -3,7 +3,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName,
-    ObjectNamePart, Query, Select, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    ObjectNamePart, Query, Select, Statement, TableFactor, TableWithJoins, VisitorMut,
 };
 
 use super::columns::Scope;
@@ -11,10 +11,11 @@ use super::visit::own;
 use crate::error::{Result, SqlError};
 use crate::identifiers::fold;
 use crate::tables::Tables;
+use crate::walk::WalkMut;
 
 /// Rewrites tests of rows for NULL: all of their fields are tested.
 pub(super) fn test_fields(statement: &mut Statement) {
-    let _ = statement.visit(&mut Tests);
+    let _ = statement.walk_mut(&mut Tests);
 }
 
 struct Tests;
@@ -66,7 +67,7 @@ fn fields(expr: &Expr) -> Option<Vec<Expr>> {
 
 /// Rewrites `count(t.*)` as the count of a column of `t` that is never NULL, or of all rows where none of `t` is missing.
 pub(crate) fn rewrite(statement: &mut Statement, tables: &Tables) -> Result<()> {
-    match statement.visit(&mut Queries { scope: Scope::new(tables) }) {
+    match statement.walk_mut(&mut Queries { scope: Scope::new(tables) }) {
         ControlFlow::Break(error) => Err(*error),
         ControlFlow::Continue(()) => Ok(()),
     }

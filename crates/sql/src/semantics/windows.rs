@@ -14,10 +14,11 @@ use super::visit::own;
 use crate::error::{Result, SqlError};
 use crate::identifiers::fold;
 use crate::parse::Source;
+use crate::walk::WalkMut;
 
 /// Spells out the windows of every query within a statement.
 pub(crate) fn spell_out(statement: &mut Statement, source: &Source) -> Result<()> {
-    match statement.visit(&mut Queries { source }) {
+    match statement.walk_mut(&mut Queries { source }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

@@ -3,17 +3,18 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Cte, Ident, ObjectName, ObjectNamePart, Query, Statement, TableAlias, TableFactor, VisitMut, VisitorMut, With,
+    Cte, Ident, ObjectName, ObjectNamePart, Query, Statement, TableAlias, TableFactor, VisitorMut, With,
 };
 
 use crate::error::{Result, SqlError};
 use crate::identifiers::{fold, hidden};
 use crate::parse::Source;
+use crate::walk::WalkMut;
 
 /// Tells the queries of WITH apart.
 pub(crate) fn tell_apart(statement: &mut Statement, source: &Source) -> Result<()> {
     let mut queries = Queries { source, known: Vec::new(), frames: Vec::new(), renamed: 0 };
-    match statement.visit(&mut queries) {
+    match statement.walk_mut(&mut queries) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -44,9 +45,9 @@ impl Queries<'_> {
             // Only a recursive query means itself by its name.
             if with.recursive {
                 self.known.push((name, other.clone()));
-                cte.query.visit(self)?;
+                cte.query.walk_mut(self)?;
             } else {
-                cte.query.visit(self)?;
+                cte.query.walk_mut(self)?;
                 self.known.push((name, other.clone()));
             }
             rename(cte, other);

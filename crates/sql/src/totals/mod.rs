@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, FieldRef, Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
@@ -22,6 +22,7 @@ use engine::DataType;
 
 use crate::scan::ScanExec;
 use crate::semantics::SUM;
+use crate::walk::WalkTree;
 use exec::TotalsExec;
 
 /// One column of a state, of the column at this position among those asked of the storage.
@@ -40,7 +41,7 @@ pub(crate) struct AggregateScans;
 
 impl PhysicalOptimizerRule for AggregateScans {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
+        plan.change_up(|node| {
             Ok(match replace(&node)? {
                 Some(replaced) => Transformed::yes(replaced),
                 None => Transformed::no(node),

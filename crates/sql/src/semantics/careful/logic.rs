@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::{DataType as ArrowType, FieldRef, Schema};
 use datafusion::arrow::compute::kernels::boolean::{and_kleene, not, or_kleene};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
@@ -17,6 +17,7 @@ use datafusion::physical_expr_common::datum::apply_cmp;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 
 use super::cost::{cost, has_columns, may_fail};
+use crate::walk::WalkTree;
 
 /// An expression that is worked out as it is, and where that fails, with care. One that does more than give a value is
 /// worked out with care at once.
@@ -64,7 +65,7 @@ impl Twice {
 
 /// An expression with the operators of this module in place of the library's, if there are some.
 fn careful(plain: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
-    let changed = plain.clone().transform_up(|expr| {
+    let changed = plain.clone().change_up(|expr| {
         if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
             let decides = match binary.op() {
                 Operator::And => false,

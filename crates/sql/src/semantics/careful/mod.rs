@@ -19,7 +19,7 @@ mod logic;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
@@ -35,13 +35,15 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use logic::Twice;
 
+use crate::walk::WalkTree;
+
 /// Puts such expressions into filters, projections, aggregates and the conditions of joins.
 #[derive(Debug)]
 pub(crate) struct OpenRowsOnly;
 
 impl PhysicalOptimizerRule for OpenRowsOnly {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| Ok(changed(&node)?.map_or_else(|| Transformed::no(node), Transformed::yes)))
+        plan.change_up(|node| Ok(changed(&node)?.map_or_else(|| Transformed::no(node), Transformed::yes)))
             .map(|plan| plan.data)
     }
 

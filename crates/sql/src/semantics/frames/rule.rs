@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::WindowFunction;
@@ -22,6 +22,7 @@ use crate::semantics::adapt::visible;
 use crate::semantics::inputs::inputs;
 use crate::stop::StopFlag;
 use crate::types::type_name;
+use crate::walk::{WalkPlan, WalkTree};
 
 /// The rule for one statement.
 #[derive(Debug)]
@@ -32,12 +33,12 @@ pub(crate) struct Frames {
 impl AnalyzerRule for Frames {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let mut has_windows = false;
-        plan.apply_with_subqueries(|node| {
+        plan.look_with_subqueries(|node| {
             has_windows |= matches!(node, LogicalPlan::Window(_));
             Ok(if has_windows { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })?;
         match has_windows {
-            true => plan.transform_up_with_subqueries(|node| self.convert(node)).map(|done| done.data),
+            true => plan.change_up_with_subqueries(|node| self.convert(node)).map(|done| done.data),
             false => Ok(plan),
         }
     }
@@ -54,9 +55,9 @@ impl Frames {
         }
         let schema = visible(&node)?;
         let names = NamePreserver::new(&node);
-        node.map_expressions(|expr| {
+        node.change_expressions(|expr| {
             let name = names.save(&expr);
-            let converted = expr.transform_up(|expr| match expr {
+            let converted = expr.change_up(|expr| match expr {
                 Expr::WindowFunction(call) => self.call(call, &schema),
                 other => Ok(Transformed::no(other)),
             })?;

@@ -2,13 +2,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Interval, UnaryOperator, Value, VisitMut, VisitorMut, WindowFrame,
-    WindowFrameBound as Bound, WindowFrameUnits as Units, WindowSpec,
+    BinaryOperator, DataType, Expr, Interval, UnaryOperator, Value, VisitorMut, WindowFrame, WindowFrameBound as Bound,
+    WindowFrameUnits as Units, WindowSpec,
 };
 
 use super::MARK;
 use crate::error::{Result, SqlError};
 use crate::tokens::{CURRENT, EXCLUSION, UNBOUNDED};
+use crate::walk::WalkMut;
 
 /// Brings the frame of a window that is whole into words that the planner knows.
 pub(crate) fn spell_out(window: &mut WindowSpec) -> Result<()> {
@@ -38,7 +39,7 @@ pub(crate) fn spell_out(window: &mut WindowSpec) -> Result<()> {
 fn excluded(frame: &mut WindowFrame) -> Option<String> {
     let bound = frame.end_bound.as_mut().unwrap_or(&mut frame.start_bound);
     let mut mark = Mark { found: None };
-    let _ = bound.visit(&mut mark);
+    let _ = bound.walk_mut(&mut mark);
     let found = mark.found?;
     let mut parts = found.split('\0').skip(2);
     let words = parts.next().unwrap_or_default().to_owned();

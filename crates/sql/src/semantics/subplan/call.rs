@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{ArrayRef, new_empty_array};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields};
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -23,6 +23,7 @@ use super::run::{Statement, waiting};
 use super::scope;
 use crate::error::SqlError;
 use crate::semantics::{constants, mixed};
+use crate::walk::{WalkPlan, WalkTree};
 
 /// How many answers a call keeps for parameters that come again.
 const ANSWERS_MAX: usize = 16_384;
@@ -204,9 +205,9 @@ fn returned(kind: Kind, plan: &LogicalPlan) -> FieldRef {
 /// Whether a plan may give other rows when it runs again.
 pub(super) fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
+    plan.look_with_subqueries(|node| {
+        node.look_at_expressions(|expr| {
+            expr.look(|expr| {
                 if let Expr::ScalarFunction(function) = expr {
                     found |= match function.func.inner().downcast_ref::<Call>() {
                         Some(call) => call.subquery.is_volatile,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_schema::{DataType as ArrowType, FieldRef};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Spans};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{BinaryExpr, ScalarFunction};
@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 };
 
 use super::{scope, subquery_of};
+use crate::walk::WalkTree;
 
 /// A subquery for `EXISTS`, if a join gives its answer.
 pub(super) fn exists(plan: &LogicalPlan, visible: &DFSchema) -> Result<Option<Subquery>> {
@@ -92,7 +93,7 @@ fn subquery(plan: LogicalPlan) -> Subquery {
 }
 
 fn has_subquery(expr: &Expr) -> Result<bool> {
-    expr.exists(|expr| Ok(subquery_of(expr).is_some()))
+    expr.has(|expr| Ok(subquery_of(expr).is_some()))
 }
 
 /// Whether a condition sets an expression of the outer query equal to one of the subquery.
@@ -128,7 +129,7 @@ struct Renamed(Vec<(Column, Column)>);
 
 impl Renamed {
     fn apply(&self, expr: Expr) -> Result<Expr> {
-        let renamed = expr.transform_up(|expr| match expr {
+        let renamed = expr.change_up(|expr| match expr {
             Expr::Column(column) => match self.0.iter().find(|(old, _)| *old == column) {
                 Some((_, new)) => Ok(Transformed::yes(Expr::Column(new.clone()))),
                 None => Err(DataFusionError::Internal(format!("no column {column} in a subquery"))),

@@ -1,7 +1,7 @@
 //! LATERAL: a list of rows for each row on the left, unnested.
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, ExprSchema, JoinType, UnnestOptions};
 use datafusion::error::Result;
 use datafusion::functions::core::expr_fn::get_field;
@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, LogicalPlanBuild
 
 use super::call::{self, Kind, item_name};
 use super::{Subplans, scope};
+use crate::walk::WalkTree;
 
 /// The column of the lists; no statement can spell it.
 const ROWS: &str = "\0rows";
@@ -54,7 +55,7 @@ fn matching_rows(join: &Join, plans: &Subplans) -> Result<LogicalPlan> {
 }
 
 fn with_outer_columns(expr: Expr, outer: &DFSchema, inner: &DFSchema) -> Result<Expr> {
-    let changed = expr.transform_up(|expr| match expr {
+    let changed = expr.change_up(|expr| match expr {
         Expr::Column(column) if !inner.has_column(&column) => {
             let field = outer.field_from_column(&column)?.clone();
             Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)))
@@ -66,5 +67,5 @@ fn with_outer_columns(expr: Expr, outer: &DFSchema, inner: &DFSchema) -> Result<
 
 /// Whether a plan has a node that marks a LATERAL subquery.
 fn has_wrapper(plan: &LogicalPlan) -> Result<bool> {
-    plan.exists(|node| Ok(matches!(node, LogicalPlan::Subquery(_))))
+    plan.has(|node| Ok(matches!(node, LogicalPlan::Subquery(_))))
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use arrow_schema::FieldRef;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{BinaryExpr, Exists, InSubquery, SetComparison, SetQuantifier};
@@ -40,6 +40,7 @@ use datafusion::optimizer::AnalyzerRule;
 use super::adapt::visible;
 use super::{constants, ordered, sorted_aggregates};
 use crate::error::SqlError;
+use crate::walk::{WalkPlan, WalkTree};
 pub(crate) use run::Statement;
 pub(crate) use shared::WithNames;
 
@@ -117,7 +118,7 @@ enum Place {
 
 impl Subplans {
     fn convert(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        plan.transform_up(|node| self.convert_node(node)).map(|transformed| transformed.data)
+        plan.change_up(|node| self.convert_node(node)).map(|transformed| transformed.data)
     }
 
     fn convert_node(&self, node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -135,9 +136,9 @@ impl Subplans {
         }
         let may_join = matches!(node, LogicalPlan::Projection(_));
         let names = NamePreserver::new(&node);
-        let node = node.map_expressions(|expr| {
+        let node = node.change_expressions(|expr| {
             let name = names.save(&expr);
-            let converted = expr.transform_up(|expr| self.value(expr, &visible, may_join))?;
+            let converted = expr.change_up(|expr| self.value(expr, &visible, may_join))?;
             Ok(converted.update_data(|expr| name.restore(expr)))
         })?;
         let node = node.map_data(LogicalPlan::recompute_schema)?;
@@ -175,7 +176,7 @@ impl Subplans {
                 }
             }
             Expr::InSubquery(InSubquery { expr, subquery, negated: false }) if place != Place::Negated => {
-                let expr = expr.transform_up(|expr| self.value(expr, visible, true))?.data;
+                let expr = expr.change_up(|expr| self.value(expr, visible, true))?.data;
                 let plan = self.convert(subquery.subquery.as_ref().clone())?;
                 let is_same_type = expr.get_type(visible)? == *plan.schema().field(0).data_type();
                 let plain = if is_same_type { joinable::members(&plan, visible)? } else { None };
@@ -187,7 +188,7 @@ impl Subplans {
                     _ => call::call(&self.statement, Kind::any_equal(), Some(expr), plan, visible),
                 }
             }
-            other => Ok(other.transform_up(|expr| self.value(expr, visible, true))?.data),
+            other => Ok(other.change_up(|expr| self.value(expr, visible, true))?.data),
         }
     }
 
@@ -235,8 +236,8 @@ fn subquery_of(expr: &Expr) -> Option<&Subquery> {
 
 fn has_subqueries(node: &LogicalPlan) -> Result<bool> {
     let mut found = false;
-    node.apply_expressions(|expr| {
-        expr.apply(|expr| {
+    node.look_at_expressions(|expr| {
+        expr.look(|expr| {
             found |= subquery_of(expr).is_some();
             Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::common::metadata::FieldMetadata;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionState;
@@ -20,6 +20,7 @@ use super::scope::parameter_number;
 use super::shared::WithNames;
 use crate::cancel::Token;
 use crate::stop::{self, StopFlag};
+use crate::walk::{WalkPlan, WalkTree};
 
 /// The statement that subqueries belong to: with what they are planned and run, and what ends them.
 pub(crate) struct Statement {
@@ -85,11 +86,11 @@ fn bind(plan: &LogicalPlan, parameters: &[ScalarValue]) -> Result<LogicalPlan> {
     if parameters.is_empty() {
         return Ok(plan.clone());
     }
-    let bound = plan.clone().transform_up_with_subqueries(|node| {
+    let bound = plan.clone().change_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);
-        node.map_expressions(|expr| {
+        node.change_expressions(|expr| {
             let name = names.save(&expr);
-            let bound = expr.transform_up(|expr| Ok(value_for(expr, parameters)))?;
+            let bound = expr.change_up(|expr| Ok(value_for(expr, parameters)))?;
             Ok(bound.update_data(|expr| name.restore(expr)))
         })
     })?;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use datafusion::common::DFSchema;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -13,6 +13,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 
 use super::{Reference, subquery_of};
 use crate::semantics::adapt::visible;
+use crate::walk::{WalkPlan, WalkTree};
 
 /// The columns of outer queries that a plan names, each once.
 pub(super) fn open_references(plan: &LogicalPlan) -> Result<Vec<Reference>> {
@@ -22,11 +23,11 @@ pub(super) fn open_references(plan: &LogicalPlan) -> Result<Vec<Reference>> {
             found.push(reference);
         }
     };
-    plan.apply(|node| {
+    plan.look(|node| {
         // Worked out once it is needed.
         let mut seen: Option<DFSchema> = None;
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
+        node.look_at_expressions(|expr| {
+            expr.look(|expr| {
                 if let Expr::OuterReferenceColumn(field, column) = expr {
                     add((field.clone(), column.clone()));
                 }
@@ -102,12 +103,12 @@ pub(super) fn map_expressions(
     plan: LogicalPlan,
     change: &dyn Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<LogicalPlan> {
-    let plan = plan.transform_up(|node| {
+    let plan = plan.change_up(|node| {
         let seen = visible(&node)?;
         let names = NamePreserver::new(&node);
-        let changed = node.map_expressions(|expr| {
+        let changed = node.change_expressions(|expr| {
             let name = names.save(&expr);
-            let changed = expr.transform_up(|expr| change(expr, &seen))?;
+            let changed = expr.change_up(|expr| change(expr, &seen))?;
             Ok(changed.update_data(|expr| name.restore(expr)))
         })?;
         changed.map_data(LogicalPlan::recompute_schema)
@@ -128,7 +129,7 @@ pub(super) fn parameter_number(placeholder: &Placeholder) -> Option<usize> {
 
 /// Removes the nodes from a plan that do nothing but mark a LATERAL subquery.
 pub(super) fn without_wrappers(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let plan = plan.transform_up(|node| match node {
+    let plan = plan.change_up(|node| match node {
         LogicalPlan::Subquery(subquery) => Ok(Transformed::yes(Arc::unwrap_or_clone(subquery.subquery))),
         other => Ok(Transformed::no(other)),
     })?;

@@ -24,7 +24,7 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
-use datafusion::sql::sqlparser::ast::{self, CteAsMaterialized, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{self, CteAsMaterialized, Visitor};
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::Mutex;
 
@@ -35,6 +35,7 @@ use crate::origin::Origin;
 use crate::semantics::origins::origins;
 use crate::semantics::{constants, ordered};
 use crate::table::EngineTable;
+use crate::walk::{Walk, WalkPlan};
 
 /// The names of a statement's WITH queries, and whether each says to be worked out once, or says not to.
 #[derive(Debug, Default)]
@@ -46,7 +47,7 @@ pub(crate) struct WithNames {
 impl WithNames {
     pub(crate) fn of(statement: &ast::Statement) -> WithNames {
         let mut names = WithNames::default();
-        let _ = statement.visit(&mut names);
+        let _ = statement.walk(&mut names);
         names
     }
 
@@ -79,7 +80,7 @@ pub(super) fn share(plan: LogicalPlan, plans: &Subplans) -> Result<LogicalPlan> 
         return Ok(plan);
     }
     let mut uses: HashMap<LogicalPlan, usize> = HashMap::new();
-    plan.apply_with_subqueries(|node| {
+    plan.look_with_subqueries(|node| {
         if let LogicalPlan::SubqueryAlias(alias) = node
             && names.names.contains_key(alias.alias.table())
         {
@@ -98,7 +99,7 @@ struct Sharing<'a> {
 
 impl Sharing<'_> {
     fn plan(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        let shared = plan.transform_down_with_subqueries(|node| {
+        let shared = plan.change_down_with_subqueries(|node| {
             let LogicalPlan::SubqueryAlias(alias) = &node else { return Ok(Transformed::no(node)) };
             let table = match self.tables.get(&node) {
                 Some(table) => table.clone(),

@@ -2,11 +2,12 @@
 use std::sync::Arc;
 
 use datafusion::common::Column;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Sort};
 
 use super::{scope, subquery_of};
+use crate::walk::WalkTree;
 
 /// A sort over its projection with such columns; any other node stays. The second is what takes them away again.
 pub(super) fn widened(node: LogicalPlan) -> Result<(LogicalPlan, Option<Vec<Column>>)> {
@@ -14,7 +15,7 @@ pub(super) fn widened(node: LogicalPlan) -> Result<(LogicalPlan, Option<Vec<Colu
     let LogicalPlan::Projection(projection) = sort.input.as_ref() else { return Ok((node, None)) };
     let mut missing: Vec<Column> = Vec::new();
     for by in &sort.expr {
-        by.expr.apply(|expr| {
+        by.expr.look(|expr| {
             if let Some(subquery) = subquery_of(expr) {
                 for (_, column) in scope::open_references(&subquery.subquery)? {
                     let is_missing = !projection.schema.has_column(&column) && !missing.contains(&column);
