@@ -321,6 +321,10 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         {
             Ok(call(Round::function(to), *cast.expr))
         }
+        // The optimizer would compare what is cast instead, and not notice what does not fit.
+        Some(to @ (DataType::SmallInt | DataType::Integer)) if is_wider(from.data_type(), &to.to_arrow()) => {
+            Ok(call(Round::function(to), *cast.expr))
+        }
         Some(to @ DataType::Real) if *from.data_type() == arrow_schema::DataType::Float64 => {
             Ok(call(Round::function(to), *cast.expr))
         }
@@ -330,4 +334,9 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         _ => Ok(Transformed::no(Expr::Cast(cast))),
     }
+}
+
+/// Whether one type of integers has values that the other has not.
+fn is_wider(from: &arrow_schema::DataType, to: &arrow_schema::DataType) -> bool {
+    from.is_integer() && to.is_integer() && from.primitive_width() > to.primitive_width()
 }

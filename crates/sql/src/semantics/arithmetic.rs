@@ -14,7 +14,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::adapt::{adapt, untyped};
-use super::{decimals, temporal};
+use super::{decimals, mixed, temporal};
 use crate::functions::intervals;
 
 /// The levels of operators below which no type is looked for.
@@ -43,6 +43,11 @@ pub(super) fn plan(
         }
         _ => (left, right),
     };
+    // The library adds numerics of one width only.
+    let (left, right) = match mixed::common_of([&first, &second].into_iter(), false) {
+        Some(wide @ ArrowType::Decimal256(..)) if is_additive(&op) => (cast(left, wide.clone()), cast(right, wide)),
+        _ => (left, right),
+    };
     Ok(match op {
         BinaryOperator::Multiply | BinaryOperator::Divide => {
             let operator = if op == BinaryOperator::Divide { Operator::Divide } else { Operator::Multiply };
@@ -56,6 +61,10 @@ pub(super) fn plan(
         BinaryOperator::Minus => temporal::sum((left, &first), Operator::Minus, (right, &second)),
         _ => PlannerResult::Original(RawBinaryExpr { op, left, right }),
     })
+}
+
+fn is_additive(op: &BinaryOperator) -> bool {
+    matches!(op, BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Modulo)
 }
 
 /// The operands of an operator of numbers: literals have the types that PostgreSQL gives them.

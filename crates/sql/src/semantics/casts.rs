@@ -11,7 +11,9 @@ use datafusion::logical_expr::{
 use engine::DataType;
 
 use super::adapt::failed;
+use crate::error::SqlError;
 use crate::literals::field_of;
+use crate::values::Misfit;
 use crate::values::assign::{into_numbers, long_text};
 use crate::values::builder::ColumnBuilder;
 
@@ -126,6 +128,10 @@ impl ScalarUDFImpl for Round {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         each(args, |numbers| {
             into_numbers(numbers, self.to).map_err(|(row, misfit)| {
+                if misfit == Misfit::Range && self.to.to_arrow().is_integer() {
+                    let message = format!("{} out of range", self.to);
+                    return DataFusionError::External(Box::new(SqlError::new("22003", message)));
+                }
                 let text = row.and_then(|row| long_text(numbers, row)).unwrap_or_default();
                 failed(misfit, self.to, &text)
             })

@@ -14,11 +14,13 @@ use datafusion::arrow::datatypes::i256;
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{Cast, ScalarFunction};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::physical_expr_common::datum::apply;
 
+use super::operators;
 use crate::error::SqlError;
 
 /// The significant digits that PostgreSQL gives a quotient at least.
@@ -144,6 +146,10 @@ impl ScalarUDFImpl for Decimals {
 
     fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
         Ok(self.to.clone())
+    }
+
+    fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        operators::null_of(args, &self.to)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

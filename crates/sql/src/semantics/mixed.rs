@@ -37,17 +37,24 @@ fn float_of<'a>(types: impl Iterator<Item = &'a ArrowType>, is_compared: bool) -
     }
 }
 
-/// The numeric of 256 bits that values of these types become, if they are numerics, and one of 128 bits can't hold them all.
-fn wide_of<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
-    let (mut before, mut behind, mut has_decimal) = (0, 0, false);
+/// The numeric that holds all digits of values of these types, if they are numerics of several types.
+fn numeric_of<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
+    let (mut before, mut behind, mut seen) = (0, 0, Vec::new());
     for found in types.filter(|found| !found.is_null()) {
         let (precision, scale) = decimals::digits(found)?;
-        has_decimal |= found.is_decimal();
         before = before.max(i16::from(precision) - i16::from(scale));
         behind = behind.max(scale);
+        if !seen.contains(&found) {
+            seen.push(found);
+        }
     }
-    let is_wide = before + i16::from(behind) > i16::from(DECIMAL128_MAX_PRECISION);
-    (has_decimal && is_wide).then_some(ArrowType::Decimal256(DECIMAL256_MAX_PRECISION, behind))
+    if seen.len() < 2 || !seen.iter().any(|found| found.is_decimal()) {
+        return None;
+    }
+    match u8::try_from(before + i16::from(behind)) {
+        Ok(precision @ ..=DECIMAL128_MAX_PRECISION) => Some(ArrowType::Decimal128(precision, behind)),
+        _ => Some(ArrowType::Decimal256(DECIMAL256_MAX_PRECISION, behind)),
+    }
 }
 
 /// The type that values of these types become, if it is not the library's.
@@ -55,7 +62,8 @@ pub(super) fn common_of<'a>(
     types: impl Iterator<Item = &'a ArrowType> + Clone,
     is_compared: bool,
 ) -> Option<ArrowType> {
-    float_of(types.clone(), is_compared).or_else(|| wide_of(types))
+    let wide = || numeric_of(types.clone()).filter(|numeric| matches!(numeric, ArrowType::Decimal256(..)));
+    float_of(types.clone(), is_compared).or_else(wide)
 }
 
 fn is_exact(expr: &Expr) -> bool {
@@ -113,7 +121,8 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
         Expr::InList(InList { mut expr, mut list, negated }) => {
             // Long lists are of one type; the first of them tells.
             let ends: Vec<&Expr> = std::iter::once(&*expr).chain(list.iter().take(20)).collect();
-            let is_mixed = ends.iter().any(|end| matches!(end.get_type(schema), Ok(found) if found.is_floating()));
+            let is_wide = |found: &ArrowType| found.is_floating() || matches!(found, ArrowType::Decimal256(..));
+            let is_mixed = ends.iter().any(|end| matches!(end.get_type(schema), Ok(found) if is_wide(&found)));
             if is_mixed {
                 let mut values: Vec<&mut Expr> = std::iter::once(&mut *expr).chain(list.iter_mut()).collect();
                 unify(&mut values, schema, false);
@@ -210,7 +219,8 @@ fn unite(union: Union) -> Result<LogicalPlan> {
     let to: Vec<Option<ArrowType>> = (0..width)
         .map(|column| {
             let types: Vec<ArrowType> = union.inputs.iter().filter_map(|input| at(input, column)).collect();
-            common_of(types.iter(), false)
+            // A union around this one must find its type settled.
+            float_of(types.iter(), false).or_else(|| numeric_of(types.iter()))
         })
         .collect();
     if to.iter().all(Option::is_none) {

@@ -9,6 +9,7 @@ use datafusion::arrow::compute::kernels::numeric::{add, div, mul, neg, rem, sub}
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -89,6 +90,10 @@ impl ScalarUDFImpl for Checked {
         Ok(self.of.clone())
     }
 
+    fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        null_of(args, &self.of)
+    }
+
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match (self.does, &args.args[..]) {
             (Does::Binary(op), [left, right]) => apply(left, right, |left, right| self.binary(op, left, right)),
@@ -106,6 +111,15 @@ impl Checked {
     fn negate(&self, array: &ArrayRef) -> Result<ArrayRef> {
         Ok(neg(array.as_ref()).map_err(|error| out_of_range(error, &self.of))?)
     }
+}
+
+/// NULL for an operator beside a NULL, so that its other operand is not worked out.
+pub(super) fn null_of(args: Vec<Expr>, to: &ArrowType) -> Result<ExprSimplifyResult> {
+    let is_null = |arg: &Expr| matches!(arg, Expr::Literal(value, _) if value.is_null());
+    Ok(match args.iter().any(is_null) {
+        true => ExprSimplifyResult::Simplified(Expr::Literal(ScalarValue::try_from(to)?, None)),
+        false => ExprSimplifyResult::Original(args),
+    })
 }
 
 /// PostgreSQL's words for an integer that does not fit.

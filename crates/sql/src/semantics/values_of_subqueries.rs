@@ -1,6 +1,6 @@
 //! `VALUES` with subqueries in its rows: the planner has no place there to run them, so that each row becomes a `SELECT`
 //! and the list a `UNION ALL` of these, with the names that `VALUES` gives its columns. So does a list in which a text has a
-//! length in one row and none in another, of which the planner finds no common type.
+//! length in one row and none in another, or a number is a float in some rows: the planner finds no common type, or another.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -40,7 +40,7 @@ fn spell_out_body(body: &mut SetExpr) -> Result<()> {
             spell_out_body(left)?;
             spell_out_body(right)?;
         }
-        SetExpr::Values(values) if has_mixed_texts(values) || values.walk(&mut AnyQuery).is_break() => {
+        SetExpr::Values(values) if has_mixed_types(values) || values.walk(&mut AnyQuery).is_break() => {
             *body = selects(std::mem::replace(values, chains::no_values()))?;
         }
         _ => {}
@@ -48,26 +48,32 @@ fn spell_out_body(body: &mut SetExpr) -> Result<()> {
     Ok(())
 }
 
-/// Whether a column has a text with a length in one row, and something else in another.
-fn has_mixed_texts(values: &Values) -> bool {
+/// Whether a column has a text with a length or a float in one row, and something else in another.
+fn has_mixed_types(values: &Values) -> bool {
     let Some((first, others)) = values.rows.split_first() else { return false };
     let is_mixed = |(at, of_first): (usize, &Expr)| {
-        let of_first = text_type(of_first);
-        others.iter().filter_map(|row| row.content.get(at)).any(|other| text_type(other) != of_first)
+        let of_first = told_type(of_first);
+        others.iter().filter_map(|row| row.content.get(at)).any(|other| told_type(other) != of_first)
     };
     first.content.iter().enumerate().any(is_mixed)
 }
 
-/// The type that a value is cast to, if it is a text with a length.
-fn text_type(expr: &Expr) -> Option<&DataType> {
+/// The type that a value is cast to, if it is a text with a length or a float.
+fn told_type(expr: &Expr) -> Option<&DataType> {
     match expr {
-        Expr::Nested(inner) => text_type(inner),
+        Expr::Nested(inner) => told_type(inner),
         Expr::Cast { data_type, .. } => match data_type {
             DataType::Char(_)
             | DataType::Character(_)
             | DataType::Varchar(_)
             | DataType::CharVarying(_)
-            | DataType::CharacterVarying(_) => Some(data_type),
+            | DataType::CharacterVarying(_)
+            | DataType::Float(_)
+            | DataType::Real
+            | DataType::Float4
+            | DataType::Float8
+            | DataType::Double(_)
+            | DataType::DoublePrecision => Some(data_type),
             _ => None,
         },
         _ => None,
