@@ -72,7 +72,7 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::PGRegexNotMatch
             | BinaryOperator::PGRegexNotIMatch => {
                 let ignores_case = matches!(op, BinaryOperator::PGRegexIMatch | BinaryOperator::PGRegexNotIMatch);
-                let matches = regexp::operator(lengths::with_blanks(left, schema), right, ignores_case);
+                let matches = regexp::operator(left, right, ignores_case);
                 let is_negated = matches!(op, BinaryOperator::PGRegexNotMatch | BinaryOperator::PGRegexNotIMatch);
                 let planned = if is_negated { Expr::Not(Box::new(matches)) } else { matches };
                 return Ok(PlannerResult::Planned(planned));
@@ -182,13 +182,18 @@ fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
             // Its operand is read as it is shown, as that of LIKE is.
-            if call.name() == regexp::SIMILAR
+            if regexp::reads_blanks(call.name())
                 && let Some(text) = call.args.first_mut()
             {
                 *text = lengths::with_blanks(std::mem::take(text), schema);
             }
             let adapted = library::adapt(call, schema)?;
             if adapted.transformed { adapted } else { temporal::adapt(adapted.data, schema)? }
+        }
+        Expr::SetComparison(mut comparison) => {
+            let column = comparison.subquery.subquery.schema().field(0);
+            *comparison.expr = adapt_to_field(std::mem::take(&mut *comparison.expr), column)?;
+            Transformed::yes(Expr::SetComparison(comparison))
         }
         other => temporal::adapt(other, schema)?,
     })
@@ -229,12 +234,25 @@ fn is_text(data_type: &arrow_schema::DataType) -> bool {
 
 /// An untyped literal as a value of the type that `other` has; anything else as it is.
 pub(super) fn adapt(literal: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
-    let Some(text) = untyped(&literal) else { return Ok(literal) };
-    let Ok((_, field)) = other.to_field(schema) else { return Ok(literal) };
-    if matches!(field.data_type(), arrow_schema::DataType::Interval(_)) {
-        return intervals::read(text);
+    match other.to_field(schema) {
+        Ok((_, field)) if untyped(&literal).is_some() => adapt_to_field(literal, &field),
+        _ => Ok(literal),
     }
-    match type_of_field(&field) {
+}
+
+/// An untyped literal as a value of a field's type.
+fn adapt_to_field(literal: Expr, field: &Field) -> Result<Expr> {
+    let Some(text) = untyped(&literal) else { return Ok(literal) };
+    match field.data_type() {
+        arrow_schema::DataType::Interval(_) => return intervals::read(text),
+        arrow_schema::DataType::List(_) if !text.trim_start().starts_with(['{', '[']) => {
+            let error = SqlError::new("22P02", format!("malformed array literal: \"{text}\""));
+            let error = error.detail("Array value must start with \"{\" or dimension information.".to_owned());
+            return Err(DataFusionError::External(Box::new(error)));
+        }
+        _ => {}
+    }
+    match type_of_field(field) {
         Some(DataType::Char { .. }) => {
             Ok(Expr::Literal(ScalarValue::Utf8View(Some(text.trim_end_matches(' ').to_owned())), None))
         }

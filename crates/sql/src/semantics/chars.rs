@@ -103,6 +103,7 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
             if call.func.name() == "array_agg" {
                 padded(&mut call.params.args, schema);
             }
+            all_told_as_text(&mut call.params.args, schema);
             Expr::AggregateFunction(call)
         }
         Expr::WindowFunction(mut call) => {
@@ -110,6 +111,7 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
             if let Some(function) = of.and_then(|of| extremes::over_window(&call.fun, of)) {
                 call.fun = function;
             }
+            all_told_as_text(&mut call.params.args, schema);
             Expr::WindowFunction(call)
         }
         other => other,
@@ -225,6 +227,12 @@ pub(super) fn told_as_text(expr: Expr, schema: &DFSchema) -> Expr {
     }
 }
 
+fn all_told_as_text(args: &mut [Expr], schema: &DFSchema) {
+    for arg in args {
+        *arg = told_as_text(std::mem::replace(arg, lit(false)), schema);
+    }
+}
+
 /// The conditions of a join that are pairs of columns, and the columns of a union.
 pub(super) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
@@ -248,14 +256,21 @@ pub(super) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
     }
 }
 
+/// For each column its type if it is a `char(n)` or a `varchar(n)`.
+fn marks_of(schema: &DFSchema) -> Vec<Option<DataType>> {
+    let is_one = |found: &DataType| matches!(found, DataType::Char { .. } | DataType::Text { max_chars: Some(_) });
+    schema.fields().iter().map(|field| type_of_field(field).filter(is_one)).collect()
+}
+
 fn unite(union: Union) -> Result<LogicalPlan> {
-    let marks = |plan: &LogicalPlan| -> Vec<Option<DataType>> {
-        let of = |found: DataType| matches!(found, DataType::Char { .. } | DataType::Text { max_chars: Some(_) });
-        plan.schema().fields().iter().map(|field| type_of_field(field).filter(|found| of(*found))).collect()
-    };
-    let all: Vec<Vec<Option<DataType>>> = union.inputs.iter().map(|input| marks(input)).collect();
+    let all: Vec<Vec<Option<DataType>>> = union.inputs.iter().map(|input| marks_of(input.schema())).collect();
     if all.windows(2).all(|pair| pair[0] == pair[1]) {
-        return Ok(LogicalPlan::Union(union));
+        // What it was told of its columns may be older than theirs.
+        let is_settled = all.first().is_none_or(|first| marks_of(&union.schema) == *first);
+        return match is_settled {
+            true => Ok(LogicalPlan::Union(union)),
+            false => Ok(LogicalPlan::Union(Union::try_new_with_loose_types(union.inputs)?)),
+        };
     }
     let width = all.first().map_or(0, Vec::len);
     let mut to: Vec<Option<DataType>> = Vec::with_capacity(width);

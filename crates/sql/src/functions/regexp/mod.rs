@@ -66,6 +66,14 @@ const NAMED: [(Kind, &str); 10] = [
 
 /// The function that `text SIMILAR TO pattern ESCAPE sign` calls.
 pub(crate) const SIMILAR: &str = "similar_to";
+/// The functions of the operators `~` and `~*`.
+const MATCHES: &str = "matches";
+const MATCHES_IGNORING_CASE: &str = "matches_ignoring_case";
+
+/// Whether a function reads a `char(n)` with its blanks.
+pub(crate) fn reads_blanks(name: &str) -> bool {
+    [SIMILAR, MATCHES, MATCHES_IGNORING_CASE].contains(&name)
+}
 
 /// The functions under their names in SQL.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
@@ -74,7 +82,7 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
 
 /// `text ~ pattern`, or `~*` where case is ignored.
 pub(crate) fn operator(text: Expr, pattern: Expr, ignores_case: bool) -> Expr {
-    let name = if ignores_case { "matches_ignoring_case" } else { "matches" };
+    let name = if ignores_case { MATCHES_IGNORING_CASE } else { MATCHES };
     call(Function::new(Kind::Operator { ignores_case }, name), vec![text, pattern])
 }
 
