@@ -50,12 +50,29 @@ def same_rows(ours, theirs, ordered):
         return True
     if len(left) != len(right):
         return False
-    if not ordered:
-        if collections.Counter(left) == collections.Counter(right):
-            return True
-        left.sort(key=sort_key)
-        right.sort(key=sort_key)
-    return all(len(a) == len(b) and all(map(close, a, b)) for a, b in zip(left, right))
+    if ordered:
+        return all(map(alike, left, right))
+    # What is the same goes first; the few rows that are left may differ in the last digits of numbers.
+    counts = collections.Counter(right)
+    rest = [row for row in left if not taken(counts, row)]
+    others = list(counts.elements())
+    for row in rest:
+        same = next((other for other in others if alike(row, other)), None)
+        if same is None:
+            return False
+        others.remove(same)
+    return True
+
+
+def taken(counts, row):
+    if counts[row] == 0:
+        return False
+    counts[row] -= 1
+    return True
+
+
+def alike(a, b):
+    return len(a) == len(b) and all(map(close, a, b))
 
 
 def canonical(row, types):
@@ -74,16 +91,6 @@ def value(text, type_):
         number = decimal.Decimal(text)
         return number if number.is_finite() else float(text)
     return text
-
-
-def sort_key(row):
-    # Numbers that differ in the last digits must come to the same place, so they are sorted by fewer.
-    return tuple(
-        (0, 0.0, "") if v is None
-        else (1, float(f"{float(v):.9g}"), "") if isinstance(v, (float, decimal.Decimal)) and not math.isnan(v)
-        else (2, 0.0, str(v))
-        for v in row
-    )
 
 
 def close(a, b):

@@ -13,9 +13,7 @@ OF_VALUES = r"(?:PostgreSQL fails with )?(22003|22004|22008|22012|22023|2201[BEF
 # PostgreSQL's manual (4.2.14) leaves open in what order the parts of an expression are worked out, and whether those are that
 # decide nothing. So what fails on one side only is no finding as long as the smallest statement that shows it has one of these.
 DECIDES = (r"\b(AND|OR|IN|ANY|ALL|SOME|EXISTS|JOIN|LATERAL|LIMIT|OFFSET|FETCH|UNION|INTERSECT|EXCEPT|OVER|HAVING|FILTER|ROW)\b"
-           r"|, t\d|\((SELECT|VALUES)\b")
-# CASE and coalesce do decide, in their order; only constants in their branches may fail ahead of it, as the manual says.
-BRANCHES = r"\b(CASE|coalesce)\b"
+           r"|, t\d|\((SELECT|VALUES)\b|\) [<>=]+ \(")
 LEFT_OPEN = "an operand that decides no row is worked out on one side only"
 
 
@@ -26,12 +24,7 @@ def may_be_left_open(kind, what):
 
 def left_open(kind, what, statement):
     """Why such a difference is no finding, or None, for a statement that was cut down as far as it goes."""
-    if not may_be_left_open(kind, what):
-        return None
-    # A join of no rows needs none of its conditions, CASE or not.
-    if kind == "refused" and re.search(BRANCHES, statement) and not re.search(r"\bJOIN\b|\bLATERAL\b|, t\d", statement):
-        return None
-    return LEFT_OPEN if re.search(DECIDES, statement) else None
+    return LEFT_OPEN if may_be_left_open(kind, what) and re.search(DECIDES, statement) else None
 
 
 def reason(kind, what, statement):

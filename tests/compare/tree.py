@@ -89,7 +89,7 @@ def swap(at, parts):
     return do, undo
 
 
-def minimise(root, still_differs, budget=150):
+def minimise(root, still_differs, budget=300):
     """Cuts down the tree in place while `still_differs()` holds, in at most so many tries."""
     again = True
     while again and budget > 0:

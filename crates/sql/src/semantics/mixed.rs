@@ -8,8 +8,10 @@ use std::sync::Arc;
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType as ArrowType};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Union, cast, lit};
+use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, SetComparison};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Subquery, Union, cast, lit,
+};
 
 use super::decimals;
 
@@ -129,18 +131,13 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
             }
             Expr::InList(InList { expr, list, negated })
         }
-        Expr::InSubquery(InSubquery { mut expr, mut subquery, negated }) => {
-            let inner = subquery.subquery.schema().fields().first().map(|field| field.data_type().clone());
-            let types = [expr.get_type(schema).ok(), inner];
-            let to = match &types {
-                [Some(outer), Some(inner)] => common_of([outer, inner].into_iter(), true),
-                _ => None,
-            };
-            if let Some(to) = to {
-                expr = Box::new(cast(*expr, to.clone()));
-                subquery.subquery = Arc::new(projected(Arc::unwrap_or_clone(subquery.subquery), &[Some(to)])?);
-            }
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+            let (expr, subquery) = beside_subquery(expr, subquery, schema)?;
             Expr::InSubquery(InSubquery { expr, subquery, negated })
+        }
+        Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }) => {
+            let (expr, subquery) = beside_subquery(expr, subquery, schema)?;
+            Expr::SetComparison(SetComparison { expr, subquery, op, quantifier })
         }
         Expr::Case(mut case) => {
             unify_case(&mut case, schema);
@@ -161,6 +158,18 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
         }
         other => other,
     })
+}
+
+/// A value and the column of a subquery that it is compared with.
+fn beside_subquery(expr: Box<Expr>, mut subquery: Subquery, schema: &DFSchema) -> Result<(Box<Expr>, Subquery)> {
+    let inner = subquery.subquery.schema().fields().first().map(|field| field.data_type().clone());
+    let to = match (expr.get_type(schema).ok(), inner) {
+        (Some(outer), Some(inner)) => common_of([&outer, &inner].into_iter(), true),
+        _ => None,
+    };
+    let Some(to) = to else { return Ok((expr, subquery)) };
+    subquery.subquery = Arc::new(projected(Arc::unwrap_or_clone(subquery.subquery), &[Some(to.clone())])?);
+    Ok((Box::new(cast(*expr, to)), subquery))
 }
 
 /// `nullif` gives the type of its first argument, so that a literal beside a smaller integer becomes one.
@@ -216,6 +225,7 @@ fn unite(union: Union) -> Result<LogicalPlan> {
     let width = union.schema.fields().len();
     let at =
         |input: &Arc<LogicalPlan>, at: usize| input.schema().fields().get(at).map(|field| field.data_type().clone());
+    let known = |at: usize| union.schema.fields().get(at).map(|field| field.data_type().clone());
     let to: Vec<Option<ArrowType>> = (0..width)
         .map(|column| {
             let types: Vec<ArrowType> = union.inputs.iter().filter_map(|input| at(input, column)).collect();
@@ -224,7 +234,12 @@ fn unite(union: Union) -> Result<LogicalPlan> {
         })
         .collect();
     if to.iter().all(Option::is_none) {
-        return Ok(LogicalPlan::Union(union));
+        // What it was told of its columns may be older than a union within it.
+        let is_old = |column: &usize| union.inputs.iter().all(|input| at(input, *column) != known(*column));
+        return match (0..width).find(is_old) {
+            None => Ok(LogicalPlan::Union(union)),
+            Some(_) => Ok(LogicalPlan::Union(Union::try_new_with_loose_types(union.inputs)?)),
+        };
     }
     let inputs = union.inputs.into_iter().map(|input| projected(Arc::unwrap_or_clone(input), &to).map(Arc::new));
     Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs.collect::<Result<Vec<_>>>()?)?))

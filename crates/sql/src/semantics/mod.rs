@@ -36,6 +36,7 @@ mod offsets;
 mod operators;
 mod ordered;
 mod origins;
+mod plain_inputs;
 mod pushdown;
 pub(crate) mod quantified;
 pub(crate) mod recursion;

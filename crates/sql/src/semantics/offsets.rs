@@ -96,8 +96,9 @@ impl ExecutionPlan for OffsetExec {
         vec![Some(self.order.clone())]
     }
 
+    /// It does, but sorts would be moved below it if it said so.
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        vec![false]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {

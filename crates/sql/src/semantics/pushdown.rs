@@ -17,6 +17,7 @@ use super::cross_joins::FewCrossJoins;
 use super::distinct_windows::DistinctWindows;
 use super::lists::VaryingLists;
 use super::offsets::OffsetsInOrder;
+use super::plain_inputs::PlainInputs;
 use super::whole_orders::WholeOrders;
 use crate::totals::AggregateScans;
 
@@ -43,6 +44,7 @@ pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     // Before sorts are moved, and after.
     let sorting = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or_default();
     rules.insert(sorting, Arc::new(OffsetsInOrder));
+    rules.insert(sorting, Arc::new(PlainInputs));
     rules.push(Arc::new(WholeOrders));
     // First of all, while a scan stands directly below its aggregate.
     rules.insert(0, Arc::new(AggregateScans));

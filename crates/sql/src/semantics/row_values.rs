@@ -1,8 +1,9 @@
 //! Rows compared with rows, `(a, b) < (c, d)`, and with lists of rows: column by column, with PostgreSQL's NULLs. The
 //! planner would make structures of them, of which two that hold a NULL are equal.
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, Statement,
-    UnaryOperator,
+    BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart,
+    Statement, UnaryOperator,
 };
 
 use super::visit::replace;
@@ -71,6 +72,8 @@ pub(super) fn compared(left: &[&Expr], op: &BinaryOperator, right: &[&Expr]) -> 
         _ => return Ok(None),
     };
     let pairs = pairs(left, right)?;
+    // What is worked out may fail: it is left alone behind a pair that differs or has a NULL.
+    let are_plain = pairs.iter().all(|(left, right)| is_plain(left) && is_plain(right));
     let mut result: Option<Expr> = None;
     // The first columns that differ decide.
     for (left, right) in pairs.into_iter().rev() {
@@ -79,11 +82,34 @@ pub(super) fn compared(left: &[&Expr], op: &BinaryOperator, right: &[&Expr]) -> 
             Some(rest) => {
                 let equal = binary(left.clone(), &BinaryOperator::Eq, right.clone());
                 let decided = binary(left.clone(), &strict, right.clone());
-                binary(decided, &BinaryOperator::Or, binary(equal, &BinaryOperator::And, rest))
+                match are_plain {
+                    true => binary(decided, &BinaryOperator::Or, binary(equal, &BinaryOperator::And, rest)),
+                    false => when(equal, rest, decided),
+                }
             }
         });
     }
     Ok(result)
+}
+
+/// Whether an expression is a column or a constant.
+fn is_plain(expr: &Expr) -> bool {
+    match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_) | Expr::TypedString(_) => true,
+        Expr::Nested(inner) | Expr::Cast { expr: inner, .. } | Expr::UnaryOp { expr: inner, .. } => is_plain(inner),
+        _ => false,
+    }
+}
+
+/// `CASE WHEN condition THEN result ELSE other END`
+fn when(condition: Expr, result: Expr, other: Expr) -> Expr {
+    Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![CaseWhen { condition, result }],
+        else_result: Some(Box::new(other)),
+    }
 }
 
 fn all_equal(left: &[&Expr], right: &[&Expr]) -> Result<Expr> {

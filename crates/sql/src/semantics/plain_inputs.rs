@@ -1,0 +1,139 @@
+//! Inputs of which nothing is known but their order, where the library would make too much of the rest.
+//!
+//! It notes that a column is constant, or the same as another, and leaves such columns out of orders. That does not hold any
+//! longer above some operators, and yet it goes on:
+//!
+//! - sets of groups (`ROLLUP` and its kin) put NULLs into a column that was constant below them,
+//! - so does an outer join for the rows that have no other,
+//! - a column that is constant in each part of a union differs from part to part,
+//! - a window whose partition is by such a column finds no order for it, and fails.
+//!
+//! Between such an operator and its input comes one that passes rows on and knows of their order only. It asks for that order,
+//! so that sorts below it stay, and none is moved through it.
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::JoinType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, replace_children_if_necessary,
+};
+
+use crate::walk::WalkTree;
+
+/// Puts the operator where it is needed. It stands before the rules that look at orders.
+#[derive(Debug)]
+pub(super) struct PlainInputs;
+
+impl PhysicalOptimizerRule for PlainInputs {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.change_up(|node| {
+            let inputs = node.children();
+            if !is_one(&node) || inputs.iter().all(|input| input.equivalence_properties().eq_group().is_empty()) {
+                return Ok(Transformed::no(node));
+            }
+            let plain = inputs.into_iter().map(|input| Arc::new(PlainExec::new(Arc::clone(input))) as _).collect();
+            replace_children_if_necessary(node, plain).map(Transformed::yes)
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "plain_inputs"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn is_one(node: &Arc<dyn ExecutionPlan>) -> bool {
+    let has_sets = |aggregate: &AggregateExec| !aggregate.group_expr().is_single();
+    let is_outer = |join_type: &JoinType| matches!(join_type, JoinType::Left | JoinType::Right | JoinType::Full);
+    node.downcast_ref::<AggregateExec>().is_some_and(has_sets)
+        || node.downcast_ref::<HashJoinExec>().is_some_and(|join| is_outer(join.join_type()))
+        || node.downcast_ref::<NestedLoopJoinExec>().is_some_and(|join| is_outer(join.join_type()))
+        || node.downcast_ref::<UnionExec>().is_some()
+        || node.downcast_ref::<WindowAggExec>().is_some()
+        || node.downcast_ref::<BoundedWindowAggExec>().is_some()
+}
+
+/// Passes rows on.
+#[derive(Debug)]
+struct PlainExec {
+    input: Arc<dyn ExecutionPlan>,
+    order: Option<OrderingRequirements>,
+    properties: Arc<PlanProperties>,
+}
+
+impl PlainExec {
+    fn new(input: Arc<dyn ExecutionPlan>) -> PlainExec {
+        let order = input.output_ordering().cloned().map(OrderingRequirements::from);
+        PlainExec::above(input, order)
+    }
+
+    fn above(input: Arc<dyn ExecutionPlan>, order: Option<OrderingRequirements>) -> PlainExec {
+        let orders = input.equivalence_properties().oeq_class().iter().cloned();
+        let properties = input.properties().as_ref().clone();
+        let properties =
+            properties.with_eq_properties(EquivalenceProperties::new_with_orderings(input.schema(), orders));
+        PlainExec { input, order, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for PlainExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PlainExec")
+    }
+}
+
+impl ExecutionPlan for PlainExec {
+    fn name(&self) -> &str {
+        "PlainExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(PlainExec::above(children.swap_remove(0), self.order.clone())))
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        vec![self.order.clone()]
+    }
+
+    /// It does, but sorts would be moved below it if it said so.
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.input.execute(partition, context)
+    }
+}
