@@ -158,6 +158,10 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     if let Some(name) = between(text, "table '", "' not found") {
         return Some(unknown_table(name, source));
     }
+    if let Some((_, found)) = text.split_once("Unary operator 'NOT' requires a boolean expression, got ") {
+        let found = sql_name(found.trim());
+        return Some(SqlError::mismatch(format!("argument of NOT must be type boolean, not type {found}")));
+    }
     if let Some(name) = between(text, "Invalid function '", "'") {
         let error = SqlError::new("42883", format!("function {name} does not exist")).at(source.find_word(name));
         return Some(match between(text, "Did you mean '", "'") {
@@ -269,6 +273,8 @@ fn sql_name(arrow: &str) -> &str {
         "Float32" => "real",
         "Float64" => "double precision",
         "Date32" | "Date64" => "date",
+        "Utf8View" | "LargeUtf8" => "text",
+        "BinaryView" => "bytea",
         name if name.starts_with("Decimal") => "numeric",
         name if name.starts_with("Timestamp") => "timestamp",
         name if name.starts_with("Interval") => "interval",

@@ -114,6 +114,7 @@ fn named_by(expr: &Expr) -> Option<(String, Origin)> {
         Expr::Exists { negated: false, .. } => word("exists"),
         Expr::Subquery(query) => word(&of(query).before.into_iter().next()?.name),
         Expr::Extract { .. } => word("extract"),
+        Expr::AtTimeZone { .. } => word("timezone"),
         Expr::Substring { shorthand, .. } => word(if *shorthand { "substr" } else { "substring" }),
         Expr::Position { .. } => word("position"),
         Expr::Trim { trim_where, .. } => word(match trim_where {

@@ -30,9 +30,9 @@ use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, Described, FailingConstants, Frames, GroupedExpressions, LiteralPlanner, Multisets,
-    NamedUnions, RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes, ValueTables, WithNames, cast_names,
-    duplicates, optimizer_rules, physical_rules, quantified, recursion, references, row_values, rows, spell_out, using,
-    values_of_subqueries, whole_rows, windows, with_names,
+    NamedUnions, OperandTypes, RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes, ValueTables,
+    WithNames, cast_names, duplicates, optimizer_rules, physical_rules, quantified, recursion, references, row_values,
+    rows, spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
 };
 use crate::stop::{self, StopFlag};
 use crate::tables::{CATALOG, SCHEMA};
@@ -117,6 +117,7 @@ fn build_template(partitions: usize) -> SessionState {
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
     expr_planners.extend(SessionStateDefaults::default_expr_planners());
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(OperandTypes),
         Arc::new(GroupedExpressions),
         Arc::new(UsingTypes),
         Arc::new(RecursiveTypes),

@@ -206,7 +206,9 @@ pub(crate) fn type_name(arrow: &arrow_schema::DataType) -> String {
         None => match arrow {
             arrow_schema::DataType::Interval(_) => "interval".to_owned(),
             arrow_schema::DataType::Decimal256(..) => "numeric".to_owned(),
-            arrow_schema::DataType::Time32(_) | arrow_schema::DataType::Time64(_) => "time".to_owned(),
+            arrow_schema::DataType::Time32(_) | arrow_schema::DataType::Time64(_) => {
+                "time without time zone".to_owned()
+            }
             arrow_schema::DataType::List(item) => format!("{}[]", type_name(item.data_type())),
             other => other.to_string().to_lowercase(),
         },

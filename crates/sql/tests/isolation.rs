@@ -395,6 +395,39 @@ fn a_handle_cancels_from_another_thread() {
 }
 
 #[test]
+fn a_statement_that_was_cancelled_works_no_more() {
+    let db = open();
+    let (mut worker, mut looker) = (session(&db), session(&db));
+    done(&mut looker, "CREATE SEQUENCE worked");
+    let handle = worker.cancel_handle();
+    // Each number is given out once, so that those which the looker misses were the worker's.
+    let mut next = || done(&mut looker, "SELECT nextval('worked')").parse::<u64>().unwrap();
+    thread::scope(|scope| {
+        let text = "SELECT count(nextval('worked')) FROM generate_series(1, 1000000000) g(n)";
+        let working = scope.spawn(|| run(&mut worker, text).map_err(|error| error.sqlstate));
+        let mut last = next();
+        loop {
+            let now = next();
+            if now > last + 1 {
+                break;
+            }
+            last = now;
+        }
+        assert!(handle.cancel());
+        assert_eq!(working.join().unwrap(), Err("57014"));
+    });
+    // A batch that is under way comes to its end.
+    let (mut last, mut undisturbed) = (next(), 0);
+    while undisturbed < 100 {
+        thread::sleep(Duration::from_millis(1));
+        let now = next();
+        undisturbed = if now == last + 1 { undisturbed + 1 } else { 0 };
+        last = now;
+    }
+    assert!(last < 1_000_000_000, "it has worked to its end");
+}
+
+#[test]
 fn a_cancellation_holds_for_a_statement_that_is_still_being_read() {
     let db = open();
     let mut reader = session(&db);

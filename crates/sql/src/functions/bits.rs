@@ -1,4 +1,4 @@
-//! `~ number`, `a # b`, shifts, and how many arguments are NULL.
+//! `~ number`, `a # b`, shifts, `to_hex`, and how many arguments are NULL.
 //!
 //! `#` is no operator of the planner's, which takes `x # (x | y)` for a number where `x` is NULL.
 use datafusion::logical_expr::ScalarUDF;
@@ -8,7 +8,7 @@ use crate::error::SqlError;
 
 /// The functions under their names in SQL, and those that operators become.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
-    use Kind::{Any, BigInt, Count, Integer, SmallInt};
+    use Kind::{Any, BigInt, Count, Integer, SmallInt, Text};
     const NOT: &[Variant] = &[
         Variant::strict(&[SmallInt], SmallInt, |row| number(!whole(row.first()))),
         Variant::strict(&[Integer], Integer, |row| number(!whole(row.first()))),
@@ -31,7 +31,15 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
     ];
     const NULLS: &[Variant] = &[Variant::variadic(&[Any], Integer, |row| count(row, true))];
     const NONNULLS: &[Variant] = &[Variant::variadic(&[Any], Integer, |row| count(row, false))];
-    let named: [(&'static str, &'static [Variant]); 6] = [
+    const HEX: &[Variant] = &[
+        Variant::strict(&[Integer], Text, |row| {
+            let number = i32::try_from(whole(row.first())).unwrap_or(0);
+            Ok(Some(Cell::Text(format!("{number:x}"))))
+        }),
+        Variant::strict(&[BigInt], Text, |row| Ok(Some(Cell::Text(format!("{:x}", whole(row.first())))))),
+    ];
+    let named: [(&'static str, &'static [Variant]); 7] = [
+        ("to_hex", HEX),
         ("bitwise_not", NOT),
         ("bitwise_xor", XOR),
         ("shift_left", LEFT),

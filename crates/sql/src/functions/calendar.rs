@@ -1,9 +1,12 @@
 //! Dates, times and intervals made of their fields, and intervals brought into shape: `make_date` and its kin, `age`,
 //! `justify_days`, `justify_hours`, `justify_interval`, `isfinite`.
 use arrow_array::types::IntervalMonthDayNano;
+use arrow_schema::DataType;
+use datafusion::functions::datetime::date_trunc;
 use datafusion::logical_expr::ScalarUDF;
 
-use super::row_wise::{Cell, Kind, Variant, double, function, interval, whole};
+use super::overloads::overloaded;
+use super::row_wise::{Cell, Kind, Variant, double, function, interval, text, whole};
 use crate::error::SqlError;
 use crate::values::datetime::{DAYS, MICROS_PER_DAY, civil, day_number, days_in};
 
@@ -13,7 +16,7 @@ type Row = [Option<Cell>];
 
 /// The functions under their names in SQL.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
-    use Kind::{Boolean, Count, Date, Double, Interval, Time, Timestamp, TimestampTz};
+    use Kind::{Boolean, Count, Date, Double, Interval, Text, Time, Timestamp, TimestampTz};
     const AGE: &[Variant] = &[
         Variant::strict(&[Timestamp, Timestamp], Interval, age),
         Variant::strict(&[TimestampTz, TimestampTz], Interval, age),
@@ -40,6 +43,9 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
         &[Variant::strict(&[Count, Count, Count, Count, Count, Double], TimestampTz, moment)];
     const MAKE_INTERVAL: &[Variant] =
         &[Variant::strict(&[Count, Count, Count, Count, Count, Count, Double], Interval, make_interval)];
+    const TRUNC: &[Variant] = &[Variant::strict(&[Text, Interval], Interval, truncated)];
+    let is_interval = |found: &DataType| matches!(found, DataType::Interval(_) | DataType::Duration(_));
+    let truncating = overloaded(date_trunc(), "date_trunc", is_interval, TRUNC);
     let named: [(&'static str, &'static [Variant]); 10] = [
         ("age", AGE),
         ("isfinite", FINITE),
@@ -52,7 +58,37 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
         ("make_timestamptz", MAKE_TIMESTAMPTZ),
         ("make_interval", MAKE_INTERVAL),
     ];
-    named.into_iter().map(|(name, variants)| function(name, variants))
+    named.into_iter().map(|(name, variants)| function(name, variants)).chain([truncating])
+}
+
+/// An interval without what is smaller than a unit.
+fn truncated(row: &Row) -> Result<Option<Cell>, SqlError> {
+    let (unit, value) = (text(row.first()), interval(row.get(1)));
+    let (months, days, micros) = (i64::from(value.months), i64::from(value.days), value.nanoseconds / 1000);
+    let down = |value: i64, unit: i64| value / unit * unit;
+    match unit.to_ascii_lowercase().as_str() {
+        "millennium" | "millennia" | "mil" | "mils" => made(down(months, 12_000), 0, 0),
+        "century" | "centuries" | "c" | "cent" => made(down(months, 1_200), 0, 0),
+        "decade" | "decades" | "dec" | "decs" => made(down(months, 120), 0, 0),
+        "year" | "years" | "y" | "yr" | "yrs" => made(down(months, 12), 0, 0),
+        "quarter" | "qtr" => made(down(months, 3), 0, 0),
+        "month" | "months" | "mon" | "mons" => made(months, 0, 0),
+        "day" | "days" | "d" => made(months, days, 0),
+        "hour" | "hours" | "h" | "hr" | "hrs" => made(months, days, down(micros, 3_600 * MICROS_PER_SECOND)),
+        "minute" | "minutes" | "m" | "min" | "mins" => made(months, days, down(micros, 60 * MICROS_PER_SECOND)),
+        "second" | "seconds" | "s" | "sec" | "secs" => made(months, days, down(micros, MICROS_PER_SECOND)),
+        "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => made(months, days, down(micros, 1_000)),
+        "microsecond" | "microseconds" | "us" | "usec" | "usecs" => made(months, days, micros),
+        "week" | "weeks" | "w" | "epoch" | "dow" | "doy" | "isodow" | "isoyear" | "julian" | "timezone"
+        | "timezone_hour" | "timezone_minute" => {
+            let error = SqlError::new("0A000", format!("unit \"{unit}\" not supported for type interval"));
+            Err(match unit.to_ascii_lowercase().starts_with('w') {
+                true => error.detail("Months usually have fractional weeks."),
+                false => error,
+            })
+        }
+        _ => Err(SqlError::new("22023", format!("unit \"{unit}\" not recognized for type interval"))),
+    }
 }
 
 fn is_within(row: &Row) -> Result<Option<Cell>, SqlError> {

@@ -247,6 +247,11 @@ fn field(value: f64) -> Result<i32, SqlError> {
     }
 }
 
+/// An interval divided by a number.
+pub(crate) fn divided(interval: IntervalMonthDayNano, by: f64) -> Result<IntervalMonthDayNano, SqlError> {
+    times(interval, by, true)
+}
+
 /// An interval times a number: what is left of a month becomes days, what is left of a day becomes time.
 fn times(interval: IntervalMonthDayNano, factor: f64, divides: bool) -> Result<IntervalMonthDayNano, SqlError> {
     if divides && factor == 0.0 {

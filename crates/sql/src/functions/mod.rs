@@ -4,7 +4,10 @@ mod bits;
 mod bytes;
 mod calendar;
 mod changes;
+mod codes;
 mod commit;
+mod degrees;
+mod fills;
 pub(crate) mod floats;
 mod generate;
 mod history;
@@ -13,6 +16,8 @@ pub(crate) mod intervals;
 mod keywords;
 pub(crate) mod lists;
 pub(crate) mod numerics;
+pub(crate) mod octets;
+mod overloads;
 pub(crate) mod parts;
 mod quoting;
 pub(crate) mod regexp;
@@ -25,6 +30,7 @@ pub(crate) mod set_returning;
 mod shapes;
 mod templates;
 pub(crate) mod typed;
+pub(crate) mod zones;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -57,7 +63,12 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(templates::functions())
         .chain(calendar::functions())
         .chain(shapes::functions())
-        .chain(typed::functions())
+        .chain(typed::functions().map(octets::with_bytes))
+        .chain(octets::functions())
+        .chain(degrees::functions())
+        .chain(fills::functions())
+        .chain(codes::functions())
+        .chain(zones::functions())
         .map(Arc::new)
         .collect()
 }

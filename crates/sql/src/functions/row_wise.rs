@@ -10,8 +10,8 @@ use arrow_array::types::{
     TimestampMicrosecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray, StringViewArray,
-    Time64MicrosecondArray, TimestampMicrosecondArray,
+    Array, ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray,
+    StringViewArray, Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
@@ -41,6 +41,7 @@ pub(super) enum Kind {
     Timestamp,
     TimestampTz,
     Interval,
+    Bytes,
     /// A numeric, as its text.
     Exact,
     /// Anything, as its text.
@@ -57,6 +58,7 @@ pub(super) enum Cell {
     /// Days of a date, or microseconds.
     Time(i64),
     Interval(IntervalMonthDayNano),
+    Bytes(Vec<u8>),
 }
 
 /// What a variant computes of a row; NULL is `None`.
@@ -122,6 +124,7 @@ impl Kind {
             Kind::Timestamp => matches!(found, T::Date32 | T::Date64 | T::Timestamp(_, None)),
             Kind::TimestampTz => matches!(found, T::Date32 | T::Date64 | T::Timestamp(..)),
             Kind::Interval => matches!(found, T::Interval(_) | T::Duration(_)),
+            Kind::Bytes => found.is_binary(),
         }
     }
 
@@ -138,6 +141,7 @@ impl Kind {
             Kind::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, None),
             Kind::TimestampTz => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Kind::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
+            Kind::Bytes => ArrowType::BinaryView,
         }
     }
 
@@ -152,6 +156,7 @@ impl Kind {
             Kind::Date => DataType::Date,
             Kind::Timestamp => DataType::Timestamp,
             Kind::TimestampTz => DataType::TimestampTz,
+            Kind::Bytes => DataType::Bytea,
             _ => return None,
         })
     }
@@ -198,6 +203,7 @@ impl Kind {
                 Cell::Time(array.as_primitive::<TimestampMicrosecondType>().value(row))
             }
             Kind::Interval => Cell::Interval(array.as_primitive::<IntervalMonthDayNanoType>().value(row)),
+            Kind::Bytes => Cell::Bytes(array.as_binary_view().value(row).to_vec()),
             Kind::Any | Kind::Exact => Cell::Text(text_value(array, row)?),
         })
     }
@@ -239,6 +245,10 @@ impl Kind {
             Kind::Interval => {
                 let value = |cell| if let Some(Cell::Interval(value)) = cell { Some(value) } else { None };
                 Arc::new(cells.map(value).collect::<IntervalMonthDayNanoArray>())
+            }
+            Kind::Bytes => {
+                let value = |cell| if let Some(Cell::Bytes(value)) = cell { Some(value) } else { None };
+                Arc::new(cells.map(value).collect::<BinaryViewArray>())
             }
         })
     }
@@ -335,6 +345,14 @@ pub(super) fn text(cell: Option<&Option<Cell>>) -> &str {
     match cell {
         Some(Some(Cell::Text(text))) => text,
         _ => "",
+    }
+}
+
+/// The bytes of a cell; none if it has none.
+pub(super) fn octets(cell: Option<&Option<Cell>>) -> &[u8] {
+    match cell {
+        Some(Some(Cell::Bytes(bytes))) => bytes,
+        _ => &[],
     }
 }
 

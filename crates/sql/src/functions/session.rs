@@ -1,12 +1,14 @@
-//! `pg_sleep(seconds)`, `pg_sleep_for(interval)` and `pg_backend_pid()`.
+//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, and the clocks beside that of the transaction:
+//! `statement_timestamp()`, `clock_timestamp()` and `timeofday()`.
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, IntervalMonthDayNanoType};
-use arrow_array::{Array, ArrayRef, Int32Array, StringViewArray};
-use arrow_schema::{DataType, IntervalUnit};
+use arrow_array::{Array, ArrayRef, Int32Array, StringViewArray, TimestampMicrosecondArray};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use chrono::DateTime;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
@@ -14,6 +16,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 
 use crate::cancel::Token;
 use crate::error::Result as SqlResult;
+use crate::past::wall_time;
 use crate::runtimes::blocking;
 use crate::view::View;
 
@@ -29,6 +32,9 @@ pub(super) fn register(state: &mut SessionState, view: &View) -> Result<()> {
         ("pg_sleep", Call::Sleep, Signature::exact(vec![DataType::Float64], volatile)),
         ("pg_sleep_for", Call::Sleep, Signature::exact(vec![interval], volatile)),
         ("pg_backend_pid", Call::Process(view.process), Signature::nullary(Volatility::Stable)),
+        ("statement_timestamp", Call::Statement(wall_time()), Signature::nullary(Volatility::Stable)),
+        ("clock_timestamp", Call::Clock, Signature::nullary(volatile)),
+        ("timeofday", Call::Text, Signature::nullary(volatile)),
     ] {
         let function = SessionFunction { name, call, signature, token: view.token.clone() };
         state.register_udf(Arc::new(ScalarUDF::from(function)))?;
@@ -40,6 +46,11 @@ pub(super) fn register(state: &mut SessionState, view: &View) -> Result<()> {
 enum Call {
     Sleep,
     Process(i32),
+    /// When the statement began.
+    Statement(i64),
+    Clock,
+    /// The clock as a text.
+    Text,
 }
 
 /// A function for one statement.
@@ -61,6 +72,12 @@ fn seconds(times: &ArrayRef, row: usize) -> Option<f64> {
     let interval = times.as_primitive_opt::<IntervalMonthDayNanoType>()?.value(row);
     let days = f64::from(interval.months) * 30.0 + f64::from(interval.days);
     Some(days * DAY_S + interval.nanoseconds as f64 / 1e9)
+}
+
+/// A time as PostgreSQL's `timeofday` writes it.
+fn time_of_day(micros: i64) -> String {
+    let time = DateTime::from_timestamp_micros(micros).unwrap_or_default();
+    time.format("%a %b %d %H:%M:%S%.6f %Y UTC").to_string()
 }
 
 /// Sleeps for so long, or until the statement is to stop.
@@ -87,15 +104,29 @@ impl ScalarUDFImpl for SessionFunction {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(match self.call {
-            Call::Sleep => DataType::Utf8View,
+            Call::Sleep | Call::Text => DataType::Utf8View,
             Call::Process(_) => DataType::Int32,
+            Call::Statement(_) | Call::Clock => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
-        if let Call::Process(number) = self.call {
-            return Ok(ColumnarValue::Array(Arc::new(Int32Array::from(vec![number; rows]))));
+        let times = |time: &dyn Fn() -> i64| {
+            let times: Vec<i64> = (0..rows).map(|_| time()).collect();
+            Ok(ColumnarValue::Array(Arc::new(TimestampMicrosecondArray::from(times).with_timezone("UTC"))))
+        };
+        match self.call {
+            Call::Process(number) => {
+                return Ok(ColumnarValue::Array(Arc::new(Int32Array::from(vec![number; rows]))));
+            }
+            Call::Statement(started) => return times(&|| started),
+            Call::Clock => return times(&wall_time),
+            Call::Text => {
+                let texts = (0..rows).map(|_| Some(time_of_day(wall_time())));
+                return Ok(ColumnarValue::Array(Arc::new(texts.collect::<StringViewArray>())));
+            }
+            Call::Sleep => {}
         }
         let times = args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<Vec<_>>>()?;
         let mut answers = Vec::with_capacity(rows);

@@ -21,6 +21,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use super::octets::with_bytes;
 use crate::error::SqlError;
 use crate::types::taken;
 
@@ -69,12 +70,12 @@ fn function(gives: Gives, inner: Arc<ScalarUDF>) -> ScalarUDF {
 
 /// `position(part IN text)`, the text being the first argument.
 pub(crate) fn position() -> ScalarUDF {
-    function(Gives::Integer, strpos())
+    with_bytes(function(Gives::Integer, strpos()))
 }
 
 /// `substring(text FROM start FOR length)`.
 pub(crate) fn substring() -> ScalarUDF {
-    function(Gives::Same, substr())
+    with_bytes(function(Gives::Same, substr()))
 }
 
 /// A function of the library, and what it gives here.

@@ -16,9 +16,11 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
 use super::casts::{ReadText, Round, WriteText};
-use super::{arithmetic, chars, concatenation, lengths, library, mixed, set_operations, spans, temporal};
+use super::{
+    arithmetic, chars, concatenation, lengths, library, mixed, operand_types, set_operations, spans, temporal,
+};
 use crate::error::SqlError;
-use crate::functions::{floats, intervals, lists, numerics, parts, regexp, rounding, typed};
+use crate::functions::{floats, intervals, lists, numerics, octets, parts, regexp, rounding, typed};
 use crate::interrupt;
 use crate::types::{digits_of_seconds, type_of_field};
 use crate::values::builder::ColumnBuilder;
@@ -33,6 +35,7 @@ impl ExprPlanner for LiteralPlanner {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         interrupt::check_plan()?;
         let RawBinaryExpr { op, left, right } = expr;
+        operand_types::check(&op, &left, &right, schema)?;
         let (left, right) = match op {
             BinaryOperator::Eq
             | BinaryOperator::NotEq
@@ -90,6 +93,10 @@ impl ExprPlanner for LiteralPlanner {
     fn plan_position(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         let call = ScalarFunction::new_udf(Arc::new(typed::position()), args);
         Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+    }
+
+    fn plan_overlay(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(octets::over().call(args)))
     }
 
     /// `substring(text FROM pattern)`, where the second operand is a text, and `... FOR escape`.
@@ -293,7 +300,6 @@ pub(super) fn failed(misfit: Misfit, data_type: DataType, text: &str) -> DataFus
 
 fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Ok((_, from)) = cast.expr.to_field(schema) else { return Ok(Transformed::no(Expr::Cast(cast))) };
-    temporal::check_zone(from.data_type(), cast.field.data_type())?;
     if let Some(digits) = digits_of_seconds(&cast.field) {
         let field = Field::new("", cast.field.data_type().clone(), true);
         let whole = Cast::new_from_field(cast.expr, Arc::new(field));

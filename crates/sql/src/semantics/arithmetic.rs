@@ -14,7 +14,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::adapt::{adapt, untyped};
-use super::{decimals, mixed, temporal};
+use super::{decimals, long_sums, mixed, operand_types, temporal};
 use crate::functions::intervals;
 
 /// The levels of operators below which no type is looked for.
@@ -32,6 +32,14 @@ pub(super) fn plan(
     let right = beside_a_time(&op, right, &left, schema)?;
     let (Some(first), Some(second)) = (type_of(&left, schema), type_of(&right, schema)) else {
         return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
+    };
+    operand_types::check_arithmetic(&op, (&left, &first), (&right, &second), schema)?;
+    let (left, right) = match (first == second).then(|| operator_of(&op)) {
+        Some(operator) => match long_sums::joined(operator, left, right, &first) {
+            Ok(row) => return Ok(PlannerResult::Planned(row)),
+            Err(operands) => *operands,
+        },
+        None => (left, right),
     };
     // A real beside another number that is none is a double.
     let (left, right) = match (&first, &second) {
@@ -65,6 +73,16 @@ pub(super) fn plan(
 
 fn is_additive(op: &BinaryOperator) -> bool {
     matches!(op, BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Modulo)
+}
+
+fn operator_of(op: &BinaryOperator) -> Operator {
+    match op {
+        BinaryOperator::Plus => Operator::Plus,
+        BinaryOperator::Minus => Operator::Minus,
+        BinaryOperator::Multiply => Operator::Multiply,
+        BinaryOperator::Divide => Operator::Divide,
+        _ => Operator::Modulo,
+    }
 }
 
 /// The operands of an operator of numbers: literals have the types that PostgreSQL gives them.
@@ -125,7 +143,7 @@ fn type_of(expr: &Expr, schema: &DFSchema) -> Option<ArrowType> {
         }
     }
     match expr {
-        Expr::ScalarFunction(call) => match decimals::result_of(call) {
+        Expr::ScalarFunction(call) => match decimals::result_of(call).or_else(|| long_sums::result_of(call)) {
             Some(known) => Some(known),
             None => expr.get_type(schema).ok(),
         },

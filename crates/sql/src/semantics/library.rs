@@ -6,6 +6,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast, lit, when};
 
+use crate::functions::zones;
+
 /// A call that answers as PostgreSQL's function does.
 pub(super) fn adapt(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match call.name() {
@@ -39,6 +41,12 @@ pub(super) fn adapt(mut call: ScalarFunction, schema: &DFSchema) -> Result<Trans
         {
             let date = std::mem::replace(&mut call.args[1], lit(false));
             call.args[1] = cast(date, ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
+            Ok(Transformed::yes(Expr::ScalarFunction(call)))
+        }
+        // Of a date it is the midnight with a zone.
+        zones::NAME if call.args.len() == 2 && call.args[1].get_type(schema)? == ArrowType::Date32 => {
+            let time = std::mem::replace(&mut call.args[1], lit(false));
+            call.args[1] = cast(time, ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
             Ok(Transformed::yes(Expr::ScalarFunction(call)))
         }
         _ => Ok(Transformed::no(Expr::ScalarFunction(call))),

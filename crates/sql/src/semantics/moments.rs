@@ -17,7 +17,9 @@ use datafusion::logical_expr::{
 };
 
 use super::decimals::{power_of_ten, rounded};
+use super::interval_averages::{self, IntervalAverage};
 use crate::error::SqlError;
+use crate::functions::intervals::INTERVAL;
 use crate::types::taken;
 
 /// The decimals of results, unless the numbers have more.
@@ -68,6 +70,16 @@ fn scale_of(data_type: &DataType) -> i8 {
     }
 }
 
+impl Moments {
+    fn is_of_intervals(&self, data_type: &DataType) -> bool {
+        self.kind == Kind::Average && interval_averages::is_interval(data_type)
+    }
+
+    fn are_intervals(&self, fields: &[FieldRef]) -> bool {
+        matches!(fields, [field] if self.is_of_intervals(field.data_type()))
+    }
+}
+
 impl AggregateUDFImpl for Moments {
     fn name(&self) -> &str {
         self.inner.name()
@@ -83,6 +95,7 @@ impl AggregateUDFImpl for Moments {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
+            [one] if self.is_of_intervals(one) => Ok(vec![INTERVAL]),
             [one] if is_exact(one) => Ok(types.to_vec()),
             _ => taken(self.inner.as_ref(), types),
         }
@@ -90,12 +103,19 @@ impl AggregateUDFImpl for Moments {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
+            [one] if self.is_of_intervals(one) => Ok(INTERVAL),
             [one] if is_exact(one) => Ok(DataType::Decimal128(38, scale_of(one).max(DECIMALS))),
             _ => self.inner.return_type(types),
         }
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if self.are_intervals(args.expr_fields) {
+            return match args.is_distinct {
+                true => Err(interval_averages::distinct_is_refused()),
+                false => Ok(Box::new(IntervalAverage::default())),
+            };
+        }
         if !are_exact(args.expr_fields) {
             return self.inner.accumulator(args);
         }
@@ -104,10 +124,16 @@ impl AggregateUDFImpl for Moments {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        if are_exact(args.expr_fields) { self.accumulator(args) } else { self.inner.create_sliding_accumulator(args) }
+        match are_exact(args.expr_fields) || self.are_intervals(args.expr_fields) {
+            true => self.accumulator(args),
+            false => self.inner.create_sliding_accumulator(args),
+        }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        if self.are_intervals(args.input_fields) {
+            return Ok(interval_averages::state_fields(args.name));
+        }
         if !are_exact(args.input_fields) {
             return self.inner.state_fields(args);
         }
@@ -122,6 +148,7 @@ impl AggregateUDFImpl for Moments {
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
         match are_exact(args.expr_fields) {
+            _ if self.are_intervals(args.expr_fields) => false,
             true => self.kind == Kind::Average,
             false => self.inner.groups_accumulator_supported(args),
         }

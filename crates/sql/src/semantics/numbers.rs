@@ -18,7 +18,7 @@ use crate::walk::WalkMut;
 const DIGITS_MAX: usize = 76;
 
 /// Functions with a result of the type of their arguments.
-const TYPED_BY_ARGUMENTS: [&str; 25] = [
+const TYPED_BY_ARGUMENTS: [&str; 27] = [
     "coalesce",
     "nullif",
     "greatest",
@@ -34,12 +34,14 @@ const TYPED_BY_ARGUMENTS: [&str; 25] = [
     "mod",
     "div",
     "generate_series",
+    "array_fill",
     "array_append",
     "array_prepend",
     "array_remove",
     "array_replace",
     "array_position",
     "array_positions",
+    "to_hex",
     "bit_and",
     "bit_or",
     "bit_xor",

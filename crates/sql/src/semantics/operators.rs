@@ -51,23 +51,29 @@ impl Checked {
     pub(super) fn of(&self) -> &ArrowType {
         &self.of
     }
+}
 
-    fn binary(&self, op: Operator, left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef, ArrowError> {
-        let result = match op {
-            Operator::Plus => add(left, right),
-            Operator::Minus => sub(left, right),
-            Operator::Multiply => mul(left, right),
-            Operator::Divide => div(left, right),
-            _ => rem(left, right),
-        };
-        let result = result.map_err(|error| out_of_range(error, &self.of))?;
-        match self.of {
-            ArrowType::Float64 => check_floats::<Float64Type>(op, left, right, &result)?,
-            ArrowType::Float32 => check_floats::<Float32Type>(op, left, right, &result)?,
-            _ => {}
-        }
-        Ok(result)
+/// `left op right` of two numbers of a type.
+pub(super) fn compute(
+    op: Operator,
+    of: &ArrowType,
+    left: &dyn Datum,
+    right: &dyn Datum,
+) -> Result<ArrayRef, ArrowError> {
+    let result = match op {
+        Operator::Plus => add(left, right),
+        Operator::Minus => sub(left, right),
+        Operator::Multiply => mul(left, right),
+        Operator::Divide => div(left, right),
+        _ => rem(left, right),
+    };
+    let result = result.map_err(|error| out_of_range(error, of))?;
+    match of {
+        ArrowType::Float64 => check_floats::<Float64Type>(op, left, right, &result)?,
+        ArrowType::Float32 => check_floats::<Float32Type>(op, left, right, &result)?,
+        _ => {}
     }
+    Ok(result)
 }
 
 impl ScalarUDFImpl for Checked {
@@ -96,7 +102,7 @@ impl ScalarUDFImpl for Checked {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match (self.does, &args.args[..]) {
-            (Does::Binary(op), [left, right]) => apply(left, right, |left, right| self.binary(op, left, right)),
+            (Does::Binary(op), [left, right]) => apply(left, right, |left, right| compute(op, &self.of, left, right)),
             (Does::Negate, [ColumnarValue::Array(array)]) => Ok(ColumnarValue::Array(self.negate(array)?)),
             (Does::Negate, [ColumnarValue::Scalar(value)]) => {
                 let negated = self.negate(&value.to_array()?)?;

@@ -7,12 +7,13 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo, UnaryOperator, Value, VisitorMut,
 };
 
-use crate::functions::regexp;
+use crate::functions::{regexp, zones};
 use crate::identifiers::fold;
 use crate::walk::{WalkMut, walk_expressions};
 
 /// Names of PostgreSQL and of the planner.
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
+    ("transaction_timestamp", "now"),
     ("sign", "signum"),
     ("variance", "var_samp"),
     ("every", "bool_and"),
@@ -90,6 +91,9 @@ impl VisitorMut for Calls {
                     _ => return ControlFlow::Continue(()),
                 };
                 *expr = calling(name, vec![take(left), take(right)]);
+            }
+            Expr::AtTimeZone { timestamp, time_zone } => {
+                *expr = calling(zones::NAME, vec![take(time_zone), take(timestamp)]);
             }
             Expr::SimilarTo { negated, expr: text, pattern, escape_char } => {
                 let escape = escape_char.as_ref().map_or_else(|| "\\".to_owned(), |sign| plain(&sign.value));

@@ -2,13 +2,12 @@
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::logical_expr::expr::Between;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use crate::error::SqlError;
 use crate::functions::intervals;
 
 /// `interval * number`, `number * interval` and `interval / number`, for which the planner has no types.
@@ -151,18 +150,5 @@ fn as_date(expr: Expr, schema: &DFSchema) -> Expr {
             }
         }
         other => other,
-    }
-}
-
-/// `AT TIME ZONE` is planned as a cast, which leaves a time that has a zone as it is.
-pub(super) fn check_zone(from: &ArrowType, to: &ArrowType) -> Result<()> {
-    match (from, to) {
-        (ArrowType::Timestamp(_, Some(_)), ArrowType::Timestamp(_, Some(zone)))
-            if !matches!(&**zone, "UTC" | "+00:00" | "+00") =>
-        {
-            let error = SqlError::unsupported("AT TIME ZONE of a timestamp with time zone");
-            Err(DataFusionError::External(Box::new(error)))
-        }
-        _ => Ok(()),
     }
 }
