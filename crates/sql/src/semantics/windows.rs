@@ -111,7 +111,7 @@ fn of_call(function: &mut Function, known: &[(String, WindowSpec)], source: &Sou
 }
 
 /// `bool_and(x) OVER (...)` as `min(x::int) OVER (...) = 1`: the planner knows how to take rows out of that one again when a
-/// frame slides over them.
+/// frame slides over them, as it may also do when it turns an order round.
 fn of_truths(function: &mut Function) -> Option<Expr> {
     let name = function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold)?;
     let other = match name.as_str() {
@@ -119,7 +119,8 @@ fn of_truths(function: &mut Function) -> Option<Expr> {
         "bool_or" => "max",
         _ => return None,
     };
-    if !matches!(&function.over, Some(WindowType::WindowSpec(window)) if window.window_frame.is_some()) {
+    let slides = |window: &WindowSpec| window.window_frame.is_some() || !window.order_by.is_empty();
+    if !matches!(&function.over, Some(WindowType::WindowSpec(window)) if slides(window)) {
         return None;
     }
     let FunctionArguments::List(list) = &mut function.args else { return None };

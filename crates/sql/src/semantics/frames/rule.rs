@@ -1,7 +1,7 @@
 //! Puts the function over frames in the place of others, where the library's window functions don't do.
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, FieldRef};
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType as ArrowType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
@@ -11,7 +11,7 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{
     AggregateUDF, Expr, ExprSchemable, LogicalPlan, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
-    WindowUDF,
+    WindowUDF, cast,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -67,7 +67,7 @@ impl Frames {
     }
 
     fn call(&self, mut call: Box<WindowFunction>, schema: &DFSchema) -> Result<Transformed<Expr>> {
-        check_order(&call, schema)?;
+        check_order(&mut call, schema)?;
         let exclusion = take_mark(&mut call);
         let inner = match &call.fun {
             WindowFunctionDefinition::AggregateUDF(function) => {
@@ -128,20 +128,35 @@ fn varies(args: &[Expr]) -> bool {
     args.iter().skip(1).any(|arg| !matches!(arg, Expr::Literal(..)))
 }
 
-/// A range with an offset needs values that have distances.
-fn check_order(call: &WindowFunction, schema: &DFSchema) -> Result<()> {
-    let frame = &call.params.window_frame;
+/// A range with an offset needs values that have distances, and room for those beyond the ends of an integer's type.
+fn check_order(call: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
+    let params = &mut call.params;
+    let frame = &mut params.window_frame;
     let has_offset = |bound: &WindowFrameBound| !bound.is_unbounded() && *bound != WindowFrameBound::CurrentRow;
     if frame.units != WindowFrameUnits::Range || !(has_offset(&frame.start_bound) || has_offset(&frame.end_bound)) {
         return Ok(());
     }
-    let Some(key) = call.params.order_by.first() else { return Ok(()) };
+    let Some(key) = params.order_by.first_mut() else { return Ok(()) };
     let found = key.expr.get_type(schema)?;
-    if found.is_numeric() || found.is_temporal() {
-        return Ok(());
+    let wide = match found {
+        ArrowType::Int16 | ArrowType::Int32 => ArrowType::Int64,
+        ArrowType::Int64 => ArrowType::Decimal128(DECIMAL128_MAX_PRECISION, 0),
+        _ if found.is_numeric() || found.is_temporal() => return Ok(()),
+        _ => {
+            let name = type_name(&found);
+            let what = format!("RANGE with offset PRECEDING/FOLLOWING is not supported for column type {name}");
+            return Err(DataFusionError::External(Box::new(SqlError::new("0A000", what))));
+        }
+    };
+    for bound in [&mut frame.start_bound, &mut frame.end_bound] {
+        if let WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) = bound
+            && !offset.is_null()
+        {
+            *offset = offset.cast_to(&wide)?;
+        }
     }
-    let what = format!("RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}", type_name(&found));
-    Err(DataFusionError::External(Box::new(SqlError::new("0A000", what))))
+    key.expr = cast(std::mem::take(&mut key.expr), wide);
+    Ok(())
 }
 
 /// Whether the library works the aggregate out over the frame: because this only grows, or because a row can be taken out.
