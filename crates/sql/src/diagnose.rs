@@ -187,6 +187,15 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     {
         return Some(SqlError::new("42883", clean(text)).hint("You might need to add explicit type casts."));
     }
+    if text.contains("in SetComparison") {
+        let (left, right) = (between(text, "expr type ", " can't cast to ")?, between(text, " can't cast to ", " in "));
+        let item = right.and_then(|right| between(right, "List(", ")"));
+        let right =
+            item.map_or_else(|| sql_name(right.unwrap_or_default()).to_owned(), |item| format!("{}[]", sql_name(item)));
+        let message = format!("operator does not exist between {} and {right}", sql_name(left));
+        let hint = "An array stands in ANY or ALL by itself, and not as the column of a subquery.";
+        return Some(SqlError::new("42883", message).hint(hint));
+    }
     for (clause, sqlstate) in [("LIMIT", "2201W"), ("OFFSET", "2201X")] {
         if text.contains(clause) && text.contains(" must be >=") {
             return Some(SqlError::new(sqlstate, format!("{clause} must not be negative")));

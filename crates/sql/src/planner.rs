@@ -30,9 +30,9 @@ use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, Described, FailingConstants, Frames, GroupedExpressions, LiteralPlanner, Multisets,
-    NamedUnions, OperandTypes, RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes, ValueTables,
-    WithNames, cast_names, duplicates, optimizer_rules, physical_rules, quantified, recursion, references, row_values,
-    rows, spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
+    NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes,
+    ValueTables, WithNames, cast_names, duplicates, optimizer_rules, physical_rules, quantified, recursion, references,
+    row_values, rows, spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
 };
 use crate::stop::{self, StopFlag};
 use crate::tables::{CATALOG, SCHEMA};
@@ -117,6 +117,7 @@ fn build_template(partitions: usize) -> SessionState {
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
     expr_planners.extend(SessionStateDefaults::default_expr_planners());
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(OuterAggregates),
         Arc::new(OperandTypes),
         Arc::new(GroupedExpressions),
         Arc::new(UsingTypes),
@@ -138,8 +139,10 @@ fn build_template(partitions: usize) -> SessionState {
         .with_analyzer_rules(interrupt::analyzer_rules(rules))
         .with_optimizer_rules(interrupt::optimizer_rules(optimizer_rules()))
         .with_physical_optimizer_rules(interrupt::physical_rules(physical_rules()));
+    let mut of_outer_aggregates = Vec::new();
     if let Some(functions) = builder.aggregate_functions() {
         *functions = semantics::aggregates(functions);
+        of_outer_aggregates = semantics::outer_aggregates(functions);
     }
     // It gives an array where PostgreSQL gives rows.
     if let Some(functions) = builder.scalar_functions() {
@@ -147,6 +150,8 @@ fn build_template(partitions: usize) -> SessionState {
         let is_replaced = |name: &str| own.iter().any(|function| function.name() == name);
         functions.retain(|function| function.name() != "generate_series" && !is_replaced(function.name()));
         functions.extend(own);
+        functions.extend(of_outer_aggregates);
+        functions.extend(semantics::merged_columns());
     }
     builder.build()
 }
@@ -201,7 +206,7 @@ impl Planner {
         functions::set_returning::spell_out(&mut statement);
         whole_rows::rewrite(&mut statement, &view.tables)?;
         interrupt::check()?;
-        references::resolve(&mut statement, &view.tables, source)?;
+        references::resolve(&mut statement, &view.tables, source, &|name| self.is_aggregate(name))?;
         using::rewrite(&mut statement, &view.tables)?;
         interrupt::check()?;
         cast_names::tell_apart(&mut statement);

@@ -4,10 +4,13 @@
 //! TABLE t                              ->  SELECT * FROM t
 //! ... FOLLOWING EXCLUDE NO OTHERS)     ->  ... FOLLOWING)
 //! ... '1 day'::interval FOLLOWING)      ->  ... '1 day' FOLLOWING)
+//! GROUP BY DISTINCT a, b                ->  GROUP BY '\0distinct', a, b
+//! GROUPING SETS (GROUPING SETS (a, ())) ->  GROUPING SETS ("\0sets" (a, '\0empty'))
 //! ... 2 FOLLOWING EXCLUDE TIES)        ->  ... 2 COLLATE "\0exclude\0TIES" FOLLOWING)
 //! ```
 //!
-//! The parser knows no `EXCLUDE`, but operators behind an offset; `semantics::frames` finds the mark in its tree.
+//! The parser knows no `EXCLUDE`, but operators behind an offset; `semantics::frames` finds the mark in its tree, and
+//! `semantics::grouping` those of groups.
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
 
@@ -23,6 +26,13 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     }
     if tokens.iter().any(|token| keyword(token) == Keyword::TABLE) {
         tables(tokens);
+    }
+    let has = |wanted: Keyword| tokens.iter().any(|token| keyword(token) == wanted);
+    if has(Keyword::GROUP) && (has(Keyword::DISTINCT) || has(Keyword::ALL)) {
+        quantified_groups(tokens);
+    }
+    if tokens.iter().filter(|token| keyword(token) == Keyword::GROUPING).count() > 1 {
+        nested_sets(tokens);
     }
 }
 
@@ -128,6 +138,84 @@ fn mark(tokens: &mut Vec<TokenWithSpan>, from: usize, to: usize, what: &str) {
     let spelled = offset.into_iter().chain(collation(&bound)).chain([side]);
     let spelled: Vec<TokenWithSpan> = spelled.map(|token| TokenWithSpan { token, span }).collect();
     tokens.splice(start..=to, spelled);
+}
+
+/// The first of the keys says that no set of a `GROUP BY` is taken twice.
+pub(crate) const DISTINCT_SETS: &str = "\0distinct";
+
+/// The function that stands for `GROUPING SETS` within others.
+pub(crate) const SETS: &str = "\0sets";
+
+/// The set without columns among its arguments.
+pub(crate) const EMPTY_SET: &str = "\0empty";
+
+/// `GROUP BY DISTINCT`, and `GROUP BY ALL`, which says nothing.
+fn quantified_groups(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at < tokens.len() {
+        if keyword(&tokens[at]) == Keyword::GROUP
+            && let [by, quantifier] = following(tokens, at).take(2).collect::<Vec<_>>()[..]
+            && keyword(&tokens[by]) == Keyword::BY
+        {
+            let span = tokens[quantifier].span;
+            let mark = [Token::SingleQuotedString(DISTINCT_SETS.to_owned()), Token::Comma];
+            match keyword(&tokens[quantifier]) {
+                Keyword::ALL => drop(tokens.remove(quantifier)),
+                Keyword::DISTINCT => {
+                    tokens.splice(quantifier..=quantifier, mark.map(|token| TokenWithSpan { token, span }));
+                }
+                _ => {}
+            }
+        }
+        at += 1;
+    }
+}
+
+/// `GROUPING SETS` among the sets of another.
+fn nested_sets(tokens: &mut Vec<TokenWithSpan>) {
+    /// What a parenthesis is of.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Of {
+        Sets,
+        NestedSets,
+        Other,
+    }
+    let mut around: Vec<Of> = Vec::new();
+    let mut next = Of::Other;
+    let mut at = 0;
+    while at < tokens.len() {
+        match &tokens[at].token {
+            Token::LParen => {
+                let close = following(tokens, at).next();
+                let is_empty = close.is_some_and(|close| tokens[close].token == Token::RParen);
+                if let (Some(Of::NestedSets), Of::Other, true, Some(close)) = (around.last(), next, is_empty, close) {
+                    let token = Token::SingleQuotedString(EMPTY_SET.to_owned());
+                    let span = tokens[at].span;
+                    tokens.splice(at..=close, [TokenWithSpan { token, span }]);
+                } else {
+                    around.push(std::mem::replace(&mut next, Of::Other));
+                }
+            }
+            Token::RParen => drop(around.pop()),
+            Token::Word(_) if keyword(&tokens[at]) == Keyword::GROUPING => {
+                if let [sets, open] = following(tokens, at).take(2).collect::<Vec<_>>()[..]
+                    && keyword(&tokens[sets]) == Keyword::SETS
+                    && tokens[open].token == Token::LParen
+                {
+                    next = Of::Sets;
+                    if matches!(around.last(), Some(Of::Sets | Of::NestedSets)) {
+                        next = Of::NestedSets;
+                        let value = SETS.to_owned();
+                        let name = Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword };
+                        let span = tokens[at].span;
+                        tokens.splice(at..=sets, [TokenWithSpan { token: Token::Word(name), span }]);
+                    }
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
 }
 
 /// `TABLE t` where a query may stand.

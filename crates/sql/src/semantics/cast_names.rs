@@ -106,8 +106,12 @@ fn wrap(arg: &mut FunctionArg) {
     if matches!(expr, Expr::Value(_)) {
         return;
     }
-    let inner = std::mem::replace(expr, Expr::Tuple(Vec::new()));
-    *expr = Expr::Function(Function {
+    *expr = coalesced(std::mem::replace(expr, Expr::Tuple(Vec::new())));
+}
+
+/// An expression by another name.
+pub(super) fn coalesced(inner: Expr) -> Expr {
+    Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new("coalesce")]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
@@ -120,5 +124,5 @@ fn wrap(arg: &mut FunctionArg) {
         null_treatment: None,
         over: None,
         within_group: Vec::new(),
-    });
+    })
 }

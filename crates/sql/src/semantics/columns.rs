@@ -6,6 +6,9 @@ use datafusion::sql::sqlparser::ast::{
     SetExpr, TableAlias, TableFactor, TableWithJoins, Value,
 };
 
+use engine::DataType;
+
+use super::merged::Side;
 use crate::functions::has_columns;
 use crate::headings::heading;
 use crate::identifiers::fold;
@@ -19,6 +22,8 @@ pub(super) struct Output {
     pub(super) expr: Expr,
     /// Whether `USING` or `NATURAL` made one of two.
     pub(super) is_merged: bool,
+    /// Its type, if it is a column of a table.
+    pub(super) data_type: Option<DataType>,
 }
 
 impl Output {
@@ -173,9 +178,17 @@ impl<'a> Scope<'a> {
         let label = label(factor)?;
         let output = |name: String| {
             let expr = Expr::CompoundIdentifier(vec![label.clone(), Ident::with_quote('"', &name)]);
-            Output { name, expr, is_merged: false }
+            Output { name, expr, is_merged: false, data_type: None }
         };
-        Some(columns.into_iter().map(output).collect())
+        let mut outputs: Vec<Output> = columns.into_iter().map(output).collect();
+        if let TableFactor::Table { name, args: None, .. } = factor
+            && let Some(table) = self.table(name)
+        {
+            for (output, column) in outputs.iter_mut().zip(table.schema().columns()) {
+                output.data_type = Some(column.data_type);
+            }
+        }
+        Some(outputs)
     }
 
     /// The columns of a table and what is joined to it, as `*` has them: first those that a join merges.
@@ -313,36 +326,41 @@ fn merge(
     let mut condition: Option<Expr> = None;
     for name in names {
         let (first, second) = (take(&mut left, name)?, take(&mut right, name)?);
-        let equal = operation(first.clone(), BinaryOperator::Eq, second.clone());
+        let equal = operation(first.expr.clone(), BinaryOperator::Eq, second.expr.clone());
         condition = Some(match condition {
             None => equal,
             Some(before) => operation(before, BinaryOperator::And, equal),
         });
+        let types = first.data_type.zip(second.data_type);
+        let (first, second) = (first.expr, second.expr);
         let expr = match join {
-            JoinOperator::FullOuter(_) => coalesce(vec![first, second]),
-            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => second,
+            JoinOperator::FullOuter(_) => merged_of(Side::Either, first, second),
+            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => merged_of(Side::Right, first, second),
+            _ if types.is_some_and(|(left, right)| left != right) => merged_of(Side::Left, first, second),
             _ => first,
         };
-        merged.push(Output { name: name.clone(), expr, is_merged: true });
+        let data_type = types.filter(|(left, right)| left == right).map(|(left, _)| left);
+        merged.push(Output { name: name.clone(), expr, is_merged: true, data_type });
     }
     let condition = condition.unwrap_or_else(|| Expr::value(Value::Boolean(true)));
     Some((merged.into_iter().chain(left).chain(right).collect(), condition))
 }
 
-fn take(outputs: &mut Vec<Output>, name: &str) -> Option<Expr> {
+fn take(outputs: &mut Vec<Output>, name: &str) -> Option<Output> {
     let at = outputs.iter().position(|output| output.name == name)?;
     let found = outputs.remove(at);
-    (!outputs.iter().any(|output| output.name == name)).then_some(found.expr)
+    (!outputs.iter().any(|output| output.name == name)).then_some(found)
 }
 
 fn operation(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
 }
 
-fn coalesce(args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+/// The column that both sides have.
+fn merged_of(side: Side, left: Expr, right: Expr) -> Expr {
+    let args = [left, right].into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
     Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new("coalesce")]),
+        name: ObjectName::from(vec![Ident::with_quote('"', side.function())]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),

@@ -26,10 +26,12 @@ mod grouping;
 mod inputs;
 mod interval_averages;
 mod interval_literals;
+mod keys;
 mod lengths;
 mod library;
 mod lists;
 mod long_sums;
+mod merged;
 mod mixed;
 mod moments;
 mod multisets;
@@ -38,7 +40,9 @@ mod offsets;
 mod operand_types;
 mod operators;
 mod ordered;
+mod ordered_sets;
 mod origins;
+mod outer_aggregates;
 mod plain_inputs;
 mod pushdown;
 pub(crate) mod quantified;
@@ -78,8 +82,10 @@ pub(crate) use checked::CheckedIntegers;
 pub(crate) use described::Described;
 pub(crate) use frames::Frames;
 pub(crate) use grouped_expressions::GroupedExpressions;
+pub(crate) use merged::functions as merged_columns;
 pub(crate) use multisets::Multisets;
 pub(crate) use operand_types::OperandTypes;
+pub(crate) use outer_aggregates::{OuterAggregates, functions as outer_aggregates};
 pub(crate) use pushdown::{optimizer_rules, physical_rules};
 pub(crate) use recursion::RecursiveTypes;
 pub(crate) use sorted_aggregates::SortedAggregates;
@@ -96,7 +102,7 @@ pub(crate) fn aggregates(library: &[Arc<AggregateUDF>]) -> Vec<Arc<AggregateUDF>
         "sum" => Arc::new(sum::function(function.clone())),
         _ => moments::function(function).map_or_else(|| function.clone(), Arc::new),
     };
-    library.iter().map(own).collect()
+    library.iter().map(own).chain([Arc::new(ordered_sets::mode())]).collect()
 }
 
 /// Brings expressions of a statement into words that the planner understands as PostgreSQL does.

@@ -6,8 +6,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
-    Select, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value, Values, VisitorMut,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Query, Select, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value, Values,
+    VisitorMut,
 };
 
 use crate::error::{Result, SqlError};
@@ -131,6 +132,7 @@ impl VisitorMut for Numbers {
                 });
                 if let FunctionArguments::List(list) = &mut function.args {
                     list.args.iter_mut().take(narrowed).for_each(narrow_arg);
+                    constant_keys(&mut list.clauses, narrowed > 0);
                 }
             }
             Expr::Value(value) => {
@@ -249,6 +251,21 @@ fn is_uncut(data_type: &DataType) -> bool {
 fn narrow_arg(arg: &mut FunctionArg) {
     if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg {
         narrow(expr);
+    }
+}
+
+/// Puts numbers in the ORDER BY of an aggregate in parentheses: there they are constants, while the planner takes them for
+/// numbers of columns. They are typed as its arguments are.
+fn constant_keys(clauses: &mut [FunctionArgumentClause], is_narrowed: bool) {
+    for clause in clauses {
+        let FunctionArgumentClause::OrderBy(keys) = clause else { continue };
+        for key in keys.iter_mut().filter(|key| number(&key.expr).is_some()) {
+            let inner = std::mem::replace(&mut key.expr, Expr::value(Value::Null));
+            key.expr = Expr::Nested(Box::new(inner));
+            if is_narrowed {
+                narrow(&mut key.expr);
+            }
+        }
     }
 }
 

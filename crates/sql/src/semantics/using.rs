@@ -1,8 +1,8 @@
 //! `JOIN ... USING (column)` and `NATURAL JOIN`.
 //!
 //! - `*` has the merged columns first, then the others of the left and of the right side: it is written out in that order.
-//! - A merged column of a RIGHT join is the one on the right, of a FULL join whichever there is: such joins are written with
-//!   ON, and the column, wherever it stands without a table, as what it is.
+//! - A merged column of a RIGHT join is the one on the right, of a FULL join whichever there is, and of columns of two types it
+//!   has the type of both: such joins are written with ON, and the column, wherever it stands without a table, as what it is.
 //! - Of other joins the planner takes the column for ambiguous in `WHERE` unless it is told the column's table.
 use std::ops::ControlFlow;
 
@@ -97,7 +97,10 @@ impl Joins<'_> {
         if !select.from.iter().any(has_merges) {
             return ControlFlow::Continue(());
         }
-        let is_from_the_right = select.from.iter().any(|table| any_join(table, &merges_from_the_right));
+        let is_computed = |output: &Output| output.is_merged && matches!(output.expr, Expr::Function(_));
+        let mut of_types = select.from.iter().filter_map(|table| self.scope.joined(table)).flatten();
+        let is_written = of_types.any(|output| is_computed(&output));
+        let is_from_the_right = is_written || select.from.iter().any(|table| any_join(table, &merges_from_the_right));
         let all: Option<Vec<Vec<Output>>> = match is_from_the_right {
             true => select.from.iter_mut().map(|table| self.scope.spell_out(table)).collect(),
             false => select.from.iter().map(|table| self.scope.joined(table)).collect(),

@@ -1,15 +1,17 @@
-//! `JOIN ... USING` and `NATURAL JOIN` of columns that have no type in common are refused, as in PostgreSQL.
+//! `JOIN ... USING` and `NATURAL JOIN` of columns that have no type in common are refused, as in PostgreSQL; and a merged
+//! column becomes the one that it is, with the type of both.
 use arrow_schema::DataType;
 use datafusion::common::JoinConstraint;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{ExprSchemable, LogicalPlan};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::error::SqlError;
-use crate::types::type_name;
-use crate::walk::WalkPlan;
+use super::adapt::visible;
+use super::merged;
+use crate::walk::{WalkPlan, WalkTree};
 
 /// See the module.
 #[derive(Debug)]
@@ -21,38 +23,55 @@ impl AnalyzerRule for UsingTypes {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut is_merged = false;
         plan.look_with_subqueries(|node| {
             if let LogicalPlan::Join(join) = node
                 && join.join_constraint == JoinConstraint::Using
             {
                 for (left, right) in &join.on {
-                    let (left, right) = (left.get_type(join.left.schema())?, right.get_type(join.right.schema())?);
-                    if !are_matched(&left, &right) {
-                        let (left, right) = (type_name(&left), type_name(&right));
-                        let error =
-                            SqlError::mismatch(format!("JOIN/USING types {left} and {right} cannot be matched"));
-                        return Err(DataFusionError::External(Box::new(error)));
-                    }
+                    merged::check(&left.get_type(join.left.schema())?, &right.get_type(join.right.schema())?)?;
                 }
             }
+            is_merged |= has_merged(node)?;
             Ok(TreeNodeRecursion::Continue)
         })?;
-        Ok(plan)
+        match is_merged {
+            true => plan.change_up_with_subqueries(with_columns).map(|done| done.data),
+            false => Ok(plan),
+        }
     }
 }
 
-/// Whether values of two types are compared as values of one of them.
-fn are_matched(left: &DataType, right: &DataType) -> bool {
-    let is_day = |of: &DataType| matches!(of, DataType::Date32 | DataType::Timestamp(..));
-    match (left, right) {
-        (DataType::Null, _) | (_, DataType::Null) => true,
-        (DataType::List(left), DataType::List(right)) => are_matched(left.data_type(), right.data_type()),
-        _ => {
-            left == right
-                || left.is_numeric() && right.is_numeric()
-                || left.is_string() && right.is_string()
-                || is_day(left) && is_day(right)
-                || left.is_binary() && right.is_binary()
-        }
+/// Whether a node names merged columns.
+fn has_merged(node: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    node.look_at_expressions(|expr| {
+        found |= expr.has(|part| match part {
+            Expr::ScalarFunction(call) => Ok(merged::is_merged(&call.func)),
+            _ => Ok(false),
+        })?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+fn with_columns(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    if !has_merged(&node)? {
+        return node.recompute_schema().map(Transformed::yes);
     }
+    let schema = visible(&node)?;
+    let names = NamePreserver::new(&node);
+    node.change_expressions(|expr| {
+        let name = names.save(&expr);
+        let changed = expr.change_up(|expr| {
+            let Expr::ScalarFunction(call) = &expr else { return Ok(Transformed::no(expr)) };
+            let types = call.args.iter().map(|arg| arg.get_type(&schema)).collect::<Result<Vec<DataType>>>()?;
+            Ok(match merged::meant(&call.func, &call.args, &types)? {
+                Some(column) => Transformed::yes(column),
+                None => Transformed::no(expr),
+            })
+        })?;
+        Ok(changed.update_data(|expr| name.restore(expr)))
+    })?
+    .map_data(LogicalPlan::recompute_schema)
 }

@@ -7,16 +7,19 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
 use crate::error::{Result, SqlError};
 use crate::walk::WalkMut;
 
-/// When an expression is looked at: before what it consists of, or after that.
+/// When an expression is looked at: before what it consists of, after that, or both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
     Before,
     After,
+    Around,
 }
 
 /// What is found on the way.
 pub(crate) enum Found<'f> {
     Expr(&'f mut Expr),
+    /// An expression whose parts have been visited.
+    Left(&'f mut Expr),
     /// A subquery, whose own expressions are not visited.
     Query(&'f mut Query),
 }
@@ -29,18 +32,26 @@ pub(crate) fn own_parts<B>(
     part.walk_mut(&mut Own { depth: 0, when: When::Before, change: &mut change })
 }
 
+/// Visits the expressions of one query, each before and after its parts, and the outermost of its subqueries.
+pub(crate) fn own_around<B>(
+    part: &mut impl VisitMut,
+    mut change: impl FnMut(Found<'_>) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    part.walk_mut(&mut Own { depth: 0, when: When::Around, change: &mut change })
+}
+
 /// Visits the expressions of one query, each before its parts.
 pub(crate) fn own<B>(part: &mut impl VisitMut, mut change: impl FnMut(&mut Expr) -> ControlFlow<B>) -> ControlFlow<B> {
     own_parts(part, |found| match found {
         Found::Expr(expr) => change(expr),
-        Found::Query(_) => ControlFlow::Continue(()),
+        Found::Left(_) | Found::Query(_) => ControlFlow::Continue(()),
     })
 }
 
 /// Visits the expressions of one query, each after its parts.
 pub(crate) fn own_after(part: &mut impl VisitMut, mut change: impl FnMut(&mut Expr)) {
     let mut change = |found: Found<'_>| {
-        if let Found::Expr(expr) = found {
+        if let Found::Left(expr) = found {
             change(expr);
         }
         ControlFlow::<()>::Continue(())
@@ -56,9 +67,9 @@ struct Own<'c, B> {
 }
 
 impl<B> Own<'_, B> {
-    fn expr(&mut self, expr: &mut Expr, when: When) -> ControlFlow<B> {
-        match self.depth == 0 && self.when == when {
-            true => (self.change)(Found::Expr(expr)),
+    fn expr(&mut self, found: Found<'_>, when: When) -> ControlFlow<B> {
+        match self.depth == 0 && (self.when == when || self.when == When::Around) {
+            true => (self.change)(found),
             false => ControlFlow::Continue(()),
         }
     }
@@ -81,11 +92,11 @@ impl<B> VisitorMut for Own<'_, B> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<B> {
-        self.expr(expr, When::Before)
+        self.expr(Found::Expr(expr), When::Before)
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<B> {
-        self.expr(expr, When::After)
+        self.expr(Found::Left(expr), When::After)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow_array::{ArrayRef, new_empty_array};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields};
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::{Column, DFSchema, ExprSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -73,10 +73,15 @@ pub(super) fn call(
     }
     let plan = if kind == Kind::Exists { rows_alone(plan)? } else { plan };
     let (operand, plan) = alike(operand, scope::without_wrappers(plan)?, visible)?;
-    let references = scope::open_references(&plan)?;
+    // Of a column of which nothing but NULL was known, the type may be known by now.
+    let typed = |(field, column): (FieldRef, Column)| match visible.field_from_column(&column) {
+        Ok(known) if field.data_type().is_null() => (known.clone(), column),
+        _ => (field, column),
+    };
+    let references: Vec<_> = scope::open_references(&plan)?.into_iter().map(typed).collect();
     let plan = scope::replace_references(plan, &|reference| {
         let at = references.iter().position(|known| known.1 == reference.1)?;
-        Some(scope::parameter(at, reference))
+        Some(scope::parameter(at, &references[at]))
     })?;
     let returns = returned(kind, &plan);
     let parameters = references.iter().map(|(field, _)| field.data_type().clone()).collect();

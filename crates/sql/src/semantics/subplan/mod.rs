@@ -42,6 +42,7 @@ use super::{constants, ordered, sorted_aggregates};
 use crate::error::SqlError;
 use crate::walk::{WalkPlan, WalkTree};
 pub(crate) use run::Statement;
+pub(super) use scope::change_subqueries;
 pub(crate) use shared::WithNames;
 
 use call::Kind;

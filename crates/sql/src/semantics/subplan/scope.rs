@@ -82,6 +82,20 @@ pub(super) fn replace_references(
     })
 }
 
+/// Changes an expression that is a subquery: what `replace` has another expression for within, those of its own subqueries
+/// included.
+pub(in crate::semantics) fn change_subqueries(
+    expr: Expr,
+    replace: &dyn Fn(&Expr) -> Option<Expr>,
+) -> Result<Transformed<Expr>> {
+    let Some(subquery) = subquery_of(&expr) else { return Ok(Transformed::no(expr)) };
+    let plan = map_expressions(subquery.subquery.as_ref().clone(), &|expr, _| match replace(&expr) {
+        Some(other) => Ok(Transformed::yes(other)),
+        None => change_subqueries(expr, replace),
+    })?;
+    Ok(Transformed::yes(with_plan(expr, plan)))
+}
+
 /// An expression with a subquery, with another plan for it.
 fn with_plan(mut expr: Expr, plan: LogicalPlan) -> Expr {
     let plain = |subquery: &mut Subquery| {

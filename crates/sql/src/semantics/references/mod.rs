@@ -3,25 +3,31 @@
 //! - A name that two tables of a query have is ambiguous there, and never a column of a query around it; a table hides the
 //!   one of a query around it that has its name, columns and all.
 //! - A table that is called like some column gets a hidden name: where both are known, `b.s` would be a field of column `b`.
+//! - An aggregate belongs to the nearest of the queries whose columns it is given ([`super::outer_aggregates`]).
 //! - Columns of a query within the statement that repeat a name get a hidden one, so that `*` of it has them all; and `*`
 //!   beside other columns, or of tables that share names, is written out.
 //!
 //! Queries are gone through from the outside, with the tables of each on a stack. Where the columns of a table are not known
 //! nothing is said of a name that may be one of them.
+mod known;
+mod selected;
+
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, OrderByKind, Query, Select,
-    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Value,
-    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, VisitMut,
+    VisitorMut, WildcardAdditionalOptions,
 };
 
+use selected::{given, is_constant, is_same};
+
 use super::columns::{Output, Scope, label};
-use super::grouping;
-use super::visit::{Found, own_after, own_parts};
+use super::outer_aggregates::{Calls, Clause, OfQuery};
+use super::visit::{Found, own_after, own_around, own_parts};
+use super::{grouping, keys};
 use crate::error::{Result, SqlError};
-use crate::headings::heading;
 use crate::identifiers::{fold, hidden, shown};
 use crate::names::with_suggestion;
 use crate::source::Source;
@@ -30,11 +36,15 @@ use crate::template::template;
 use crate::walk::{WalkMut, walk_expressions};
 
 /// See the module.
-pub(crate) fn resolve(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<()> {
-    let mut names = Names { scope: Scope::new(tables), queries: 0, columns: HashSet::new() };
-    let _ = Visit::visit(statement, &mut names);
-    let columns = if names.queries > 1 { names.columns } else { HashSet::new() };
-    let resolver = Resolver { scope: Scope::new(tables), levels: Vec::new(), columns, renamed: 0, source };
+pub(crate) fn resolve(
+    statement: &mut Statement,
+    tables: &Tables,
+    source: &Source,
+    is_aggregate: &dyn Fn(&str) -> bool,
+) -> Result<()> {
+    let columns = known::columns(statement, tables);
+    let (scope, calls) = (Scope::new(tables), Calls::new(is_aggregate));
+    let resolver = Resolver { scope, levels: Vec::new(), calls, columns, renamed: 0, source };
     match statement.walk_mut(&mut Outermost { resolver, depth: 0 }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
@@ -42,46 +52,6 @@ pub(crate) fn resolve(statement: &mut Statement, tables: &Tables, source: &Sourc
 }
 
 type Flow = ControlFlow<Box<SqlError>>;
-
-/// The names that a statement gives columns, and those of its tables.
-struct Names<'a> {
-    scope: Scope<'a>,
-    queries: usize,
-    columns: HashSet<String>,
-}
-
-impl Visitor for Names<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        for item in &select.projection {
-            match item {
-                SelectItem::ExprWithAlias { alias, .. } => self.columns.insert(fold(alias)),
-                SelectItem::UnnamedExpr(expr) => heading(expr).is_some_and(|name| self.columns.insert(name)),
-                _ => false,
-            };
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
-        if let TableFactor::Table { name, args: None, .. } = factor
-            && let Some(table) = self.scope.table(name)
-        {
-            self.columns.extend(table.schema().columns().iter().map(|column| column.name.clone()));
-        }
-        if let TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } = factor
-        {
-            self.columns.extend(alias.columns.iter().map(|column| fold(&column.name)));
-        }
-        ControlFlow::Continue(())
-    }
-}
 
 /// Begins with each query of a statement that is in no other.
 struct Outermost<'a> {
@@ -109,6 +79,7 @@ struct Level {
     items: Vec<Item>,
     /// What `*` stands for, once all of FROM is known.
     outputs: Option<Vec<Output>>,
+    aggregates: OfQuery,
 }
 
 /// A table of FROM.
@@ -132,6 +103,8 @@ struct Resolver<'a> {
     scope: Scope<'a>,
     /// The queries around a place, the innermost last.
     levels: Vec<Level>,
+    /// The aggregates around it.
+    calls: Calls<'a>,
     /// The names of columns that no table may have.
     columns: HashSet<String>,
     renamed: usize,
@@ -172,7 +145,12 @@ impl Resolver<'_> {
                 self.body(left, is_outermost)?;
                 self.body(right, is_outermost)
             }
-            SetExpr::Values(values) => self.expressions(values),
+            SetExpr::Values(values) => {
+                let aggregates = OfQuery::new(Clause::Values);
+                self.levels.push(Level { outputs: Some(Vec::new()), aggregates, ..Level::default() });
+                self.expressions(values)?;
+                self.end().map_continue(|_| ())
+            }
             _ => ControlFlow::Continue(()),
         }
     }
@@ -189,25 +167,57 @@ impl Resolver<'_> {
             });
         }
         self.show(before);
+        self.enter(Clause::OfGroups);
         self.expressions(&mut select.projection)?;
         self.write_out(select, is_outermost);
         self.expressions(&mut select.distinct)?;
+        self.enter(Clause::Where);
         self.expressions(&mut select.selection)?;
+        self.enter(Clause::GroupBy);
         self.expressions(&mut select.group_by)?;
+        self.enter(Clause::OfGroups);
         if grouping::has_sets(&select.group_by) {
             self.qualify(&mut select.group_by);
-            grouping::once_each(&mut select.group_by);
+            if let Err(error) = grouping::write_out(&mut select.group_by) {
+                return ControlFlow::Break(Box::new(error));
+            }
         }
         self.expressions(&mut select.having)?;
         self.expressions(&mut select.named_window)?;
-        if let Some(order) = order {
+        let mut order = order;
+        if let Some(order) = order.as_deref_mut() {
             self.order(select, order)?;
         }
-        let level = self.levels.pop().unwrap_or_default();
+        if keys::may_repeat(select) {
+            self.qualify(&mut select.projection);
+            self.qualify(&mut select.group_by);
+            self.qualify(&mut select.having);
+            keys::tell_apart(select, order);
+        }
+        let level = self.end()?;
+        if select.having.is_some() && !level.aggregates.has_any {
+            grouping::as_one_group(&mut select.group_by);
+        }
         if !is_outermost {
             name_columns(select, &level);
         }
         ControlFlow::Continue(())
+    }
+
+    /// Goes on to a clause of a query.
+    fn enter(&mut self, clause: Clause) {
+        if let Some(level) = self.levels.last_mut() {
+            level.aggregates.clause = clause;
+        }
+    }
+
+    /// Comes out of a query.
+    fn end(&mut self) -> ControlFlow<Box<SqlError>, Level> {
+        let level = self.levels.pop().unwrap_or_default();
+        match level.aggregates.end() {
+            Ok(()) => ControlFlow::Continue(level),
+            Err(error) => ControlFlow::Break(Box::new(error)),
+        }
     }
 
     /// Says of columns whose they are, where that is known, all in one spelling.
@@ -267,7 +277,9 @@ impl Resolver<'_> {
             self.factor(&mut join.relation, None)?;
             self.show(None);
             if let Some(condition) = condition_of(&mut join.join_operator) {
+                self.enter(Clause::Join);
                 self.expressions(condition)?;
+                self.enter(Clause::From);
             }
         }
         ControlFlow::Continue(())
@@ -345,34 +357,64 @@ impl Resolver<'_> {
     // Expressions.
 
     fn expressions(&mut self, part: &mut impl VisitMut) -> Flow {
-        own_parts(part, |found| match found {
+        own_around(part, |found| match found {
             Found::Query(query) => self.query(query, false),
             Found::Expr(expr @ Expr::Identifier(_)) => self.column(expr),
             Found::Expr(Expr::CompoundIdentifier(parts)) => match &mut parts[..] {
                 [table, column] => self.column_of(table, column),
-                _ => ControlFlow::Continue(()),
+                _ => {
+                    self.calls.see_unknown();
+                    ControlFlow::Continue(())
+                }
             },
-            Found::Expr(_) => ControlFlow::Continue(()),
+            Found::Expr(expr) => {
+                self.calls.enter(expr, self.levels.len().checked_sub(1));
+                if let Some(level) = self.levels.last_mut() {
+                    level.aggregates.enter(expr);
+                }
+                ControlFlow::Continue(())
+            }
+            Found::Left(expr) => match self.left(expr) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(Box::new(error)),
+            },
         })
+    }
+
+    /// Comes out of an expression: an aggregate is told to the query that it belongs to.
+    fn left(&mut self, expr: &mut Expr) -> Result<()> {
+        if let Some(aggregate) = self.calls.leave(expr, self.levels.len().checked_sub(1))?
+            && let Some(level) = self.levels.get_mut(aggregate.level)
+        {
+            level.aggregates.add(aggregate)?;
+        }
+        if let Some(level) = self.levels.last_mut() {
+            level.aggregates.leave(expr);
+        }
+        Ok(())
     }
 
     fn subqueries(&mut self, part: &mut impl VisitMut) -> Flow {
         own_parts(part, |found| match found {
             Found::Query(query) => self.query(query, false),
-            Found::Expr(_) => ControlFlow::Continue(()),
+            Found::Expr(_) | Found::Left(_) => ControlFlow::Continue(()),
         })
     }
 
-    fn column(&self, expr: &mut Expr) -> Flow {
+    fn column(&mut self, expr: &mut Expr) -> Flow {
         let Expr::Identifier(ident) = &*expr else { return ControlFlow::Continue(()) };
         let name = fold(ident);
         for (at, level) in self.levels.iter().enumerate().rev() {
-            let Some(outputs) = &level.outputs else { return ControlFlow::Continue(()) };
+            let Some(outputs) = &level.outputs else { break };
             let mut meant = outputs.iter().filter(|output| shown(&output.name) == name);
             match (meant.next(), meant.next()) {
-                (None, _) if level.items.iter().any(|item| item.label == name) => return ControlFlow::Continue(()),
+                (None, _) if level.items.iter().any(|item| item.label == name) => {
+                    self.calls.see(at);
+                    return ControlFlow::Continue(());
+                }
                 (None, _) => {}
                 (Some(output), None) => {
+                    self.calls.see(at);
                     // Of the queries around the planner does not tell apart which is nearer, and of merged columns it
                     // knows both.
                     let within = &self.levels[at + 1..];
@@ -384,10 +426,11 @@ impl Resolver<'_> {
                 (Some(_), Some(_)) => return self.ambiguous(ident, &name),
             }
         }
+        self.calls.see_unknown();
         ControlFlow::Continue(())
     }
 
-    fn column_of(&self, table: &mut Ident, column: &Ident) -> Flow {
+    fn column_of(&mut self, table: &mut Ident, column: &Ident) -> Flow {
         let (own, name) = (fold(table), fold(column));
         for (at, level) in self.levels.iter().enumerate().rev() {
             let Some(item) = level.items.iter().find(|item| item.label == own) else { continue };
@@ -409,8 +452,10 @@ impl Resolver<'_> {
             if let Some(other) = &item.renamed {
                 *table = Ident { span: table.span, ..other.clone() };
             }
-            break;
+            self.calls.see(at);
+            return ControlFlow::Continue(());
         }
+        self.calls.see_unknown();
         ControlFlow::Continue(())
     }
 
@@ -488,51 +533,6 @@ fn hides(levels: &[Level], expr: &Expr) -> bool {
         _ => ControlFlow::Continue(()),
     });
     visited.is_break()
-}
-
-/// Whether two columns of the select list are one.
-fn is_same(one: &Expr, other: &Expr) -> bool {
-    let parts = |expr: &Expr| match expr {
-        Expr::Identifier(ident) => Some(vec![fold(ident)]),
-        Expr::CompoundIdentifier(parts) => Some(parts.iter().map(fold).collect::<Vec<_>>()),
-        _ => None,
-    };
-    match (parts(one), parts(other)) {
-        // Of two that are called the same, one of them without a table, there is no second table with such a column.
-        (Some(one), Some(other)) if one.len() != other.len() => one.last() == other.last(),
-        (Some(one), Some(other)) => one == other,
-        _ => one == other,
-    }
-}
-
-/// Whether a key is the number of a column that is a constant.
-fn is_constant(key: &Expr, select: &Select) -> bool {
-    fn is_literal(expr: &Expr) -> bool {
-        match expr {
-            Expr::Value(_) | Expr::TypedString(_) => true,
-            Expr::Cast { expr, .. } | Expr::Nested(expr) => is_literal(expr),
-            _ => false,
-        }
-    }
-    let Expr::Value(ValueWithSpan { value: Value::Number(number, _), .. }) = key else { return false };
-    let Some(at) = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)) else { return false };
-    let items = select.projection.get(..=at).unwrap_or_default();
-    let is_column = |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
-    match items.last() {
-        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => {
-            select.distinct.is_none() && items.iter().all(is_column) && is_literal(expr)
-        }
-        _ => false,
-    }
-}
-
-/// A column of the select list, and the name that it has in ORDER BY.
-fn given(item: &SelectItem) -> Option<(String, &Expr)> {
-    match item {
-        SelectItem::ExprWithAlias { alias, expr } => Some((shown(&fold(alias)).to_owned(), expr)),
-        SelectItem::UnnamedExpr(expr) => Some((heading(expr)?, expr)),
-        _ => None,
-    }
 }
 
 /// Gives columns that repeat a name hidden ones, and those that are a query's around this one their own, which the planner

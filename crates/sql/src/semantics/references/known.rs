@@ -1,0 +1,59 @@
+//! The names of columns that a statement may mean, as far as they are known before any name is looked up.
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, Statement, TableFactor, Visitor};
+
+use crate::headings::heading;
+use crate::identifiers::fold;
+use crate::semantics::columns::Scope;
+use crate::tables::Tables;
+use crate::walk::Walk;
+
+/// The names of the columns of a statement's tables and of its queries; none where there is but one query, in which nothing
+/// is taken for something else.
+pub(super) fn columns(statement: &Statement, tables: &Tables) -> HashSet<String> {
+    let mut names = Names { scope: Scope::new(tables), queries: 0, columns: HashSet::new() };
+    let _ = statement.walk(&mut names);
+    if names.queries > 1 { names.columns } else { HashSet::new() }
+}
+
+/// The names that a statement gives columns, and those of its tables.
+struct Names<'a> {
+    scope: Scope<'a>,
+    queries: usize,
+    columns: HashSet<String>,
+}
+
+impl Visitor for Names<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        for item in &select.projection {
+            match item {
+                SelectItem::ExprWithAlias { alias, .. } => self.columns.insert(fold(alias)),
+                SelectItem::UnnamedExpr(expr) => heading(expr).is_some_and(|name| self.columns.insert(name)),
+                _ => false,
+            };
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, args: None, .. } = factor
+            && let Some(table) = self.scope.table(name)
+        {
+            self.columns.extend(table.schema().columns().iter().map(|column| column.name.clone()));
+        }
+        if let TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } = factor
+        {
+            self.columns.extend(alias.columns.iter().map(|column| fold(&column.name)));
+        }
+        ControlFlow::Continue(())
+    }
+}

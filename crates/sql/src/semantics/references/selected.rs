@@ -1,0 +1,50 @@
+//! What the columns of a select list are to an ORDER BY.
+use datafusion::sql::sqlparser::ast::{Expr, Select, SelectItem, Value, ValueWithSpan};
+
+use crate::headings::heading;
+use crate::identifiers::{fold, shown};
+
+/// Whether two columns of the select list are one.
+pub(super) fn is_same(one: &Expr, other: &Expr) -> bool {
+    let parts = |expr: &Expr| match expr {
+        Expr::Identifier(ident) => Some(vec![fold(ident)]),
+        Expr::CompoundIdentifier(parts) => Some(parts.iter().map(fold).collect::<Vec<_>>()),
+        _ => None,
+    };
+    match (parts(one), parts(other)) {
+        // Of two that are called the same, one of them without a table, there is no second table with such a column.
+        (Some(one), Some(other)) if one.len() != other.len() => one.last() == other.last(),
+        (Some(one), Some(other)) => one == other,
+        _ => one == other,
+    }
+}
+
+/// Whether a key is the number of a column that is a constant.
+pub(super) fn is_constant(key: &Expr, select: &Select) -> bool {
+    fn is_literal(expr: &Expr) -> bool {
+        match expr {
+            Expr::Value(_) | Expr::TypedString(_) => true,
+            Expr::Cast { expr, .. } | Expr::Nested(expr) => is_literal(expr),
+            _ => false,
+        }
+    }
+    let Expr::Value(ValueWithSpan { value: Value::Number(number, _), .. }) = key else { return false };
+    let Some(at) = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)) else { return false };
+    let items = select.projection.get(..=at).unwrap_or_default();
+    let is_column = |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
+    match items.last() {
+        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => {
+            select.distinct.is_none() && items.iter().all(is_column) && is_literal(expr)
+        }
+        _ => false,
+    }
+}
+
+/// A column of the select list, and the name that it has in ORDER BY.
+pub(super) fn given(item: &SelectItem) -> Option<(String, &Expr)> {
+    match item {
+        SelectItem::ExprWithAlias { alias, expr } => Some((shown(&fold(alias)).to_owned(), expr)),
+        SelectItem::UnnamedExpr(expr) => Some((heading(expr)?, expr)),
+        _ => None,
+    }
+}
