@@ -326,7 +326,7 @@ fn merge(
     let mut condition: Option<Expr> = None;
     for name in names {
         let (first, second) = (take(&mut left, name)?, take(&mut right, name)?);
-        let equal = operation(first.expr.clone(), BinaryOperator::Eq, second.expr.clone());
+        let equal = merged_of(Side::Equal, first.expr.clone(), second.expr.clone());
         condition = Some(match condition {
             None => equal,
             Some(before) => operation(before, BinaryOperator::And, equal),

@@ -1,5 +1,5 @@
-//! The column that `USING` makes of two, as a call that says which of them it is. It has the type that both have in common,
-//! which is known only once the tables are.
+//! The column that `USING` makes of two, as a call that says which of them it is, and the condition that they are equal. The
+//! column has the type that both have in common, which is known only once the tables are.
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
@@ -20,6 +20,8 @@ pub(super) enum Side {
     Right,
     /// The one that is there.
     Either,
+    /// Neither: whether they are equal, which is the condition of the join.
+    Equal,
 }
 
 impl Side {
@@ -29,13 +31,14 @@ impl Side {
             Side::Left => "\0merged left",
             Side::Right => "\0merged right",
             Side::Either => "\0merged either",
+            Side::Equal => "\0merged equal",
         }
     }
 }
 
 /// The functions.
 pub(crate) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
-    [Side::Left, Side::Right, Side::Either]
+    [Side::Left, Side::Right, Side::Either, Side::Equal]
         .map(|side| Arc::new(ScalarUDF::from(Merged { side, signature: Signature::any(2, Volatility::Immutable) })))
         .into_iter()
 }
@@ -57,6 +60,7 @@ impl ScalarUDFImpl for Merged {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
+            [left, right] if self.side == Side::Equal => check(left, right).map(|()| DataType::Boolean),
             [left, right] => common(self.side, left, right),
             _ => Err(remains()),
         }
@@ -65,7 +69,7 @@ impl ScalarUDFImpl for Merged {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let [left, right] = args.arg_fields else { return Err(remains()) };
         let own = if self.side == Side::Right { right } else { left };
-        let data_type = common(self.side, left.data_type(), right.data_type())?;
+        let data_type = self.return_type(&[left.data_type().clone(), right.data_type().clone()])?;
         if data_type == *own.data_type() {
             return Ok(Arc::new(own.as_ref().clone().with_nullable(true)));
         }
@@ -92,6 +96,10 @@ pub(super) fn meant(function: &ScalarUDF, args: &[Expr], types: &[DataType]) -> 
     else {
         return Ok(None);
     };
+    if merged.side == Side::Equal {
+        check(of_left, of_right)?;
+        return Ok(Some(left.clone().eq(right.clone())));
+    }
     let to = common(merged.side, of_left, of_right)?;
     let cast = |expr: &Expr, of: &DataType| match *of == to {
         true => expr.clone(),
@@ -100,7 +108,7 @@ pub(super) fn meant(function: &ScalarUDF, args: &[Expr], types: &[DataType]) -> 
     Ok(Some(match merged.side {
         Side::Left => cast(left, of_left),
         Side::Right => cast(right, of_right),
-        Side::Either => coalesce(vec![cast(left, of_left), cast(right, of_right)]),
+        Side::Either | Side::Equal => coalesce(vec![cast(left, of_left), cast(right, of_right)]),
     }))
 }
 
