@@ -4,7 +4,7 @@
 //! A committed version changes the sum by its value less that of the version before it; a delete takes the value before it away.
 //! Over the committed versions of a record these differences telescope to the newest value less the one in the base page. So
 //! the totals as of a prefix of the tails do not depend on how far merges have come, every version counts, in any order, and
-//! what was rolled back adds nothing. Writers do nothing for it.
+//! what was rolled back adds nothing, and no version's difference is taken from it. Writers do nothing for it.
 //!
 //! ```text
 //! Running   through   of each update range, the prefix that is counted: every record is a tombstone, or stamped and counted
@@ -30,11 +30,23 @@ use crate::page::base::{MetaColumns, MetaPage, Pages, Values};
 use crate::page::tail::TailRecord;
 use crate::record::range::Range;
 use crate::record::running::{Counts, Running};
-use crate::record::view::{Outcomes, View, Visibility};
+use crate::record::view::{Outcomes, Resolved, View, Visibility};
 use crate::scan::aggregate::Totals;
 use crate::scan::request::Request;
 use crate::value::cell::is_wide;
 use crate::value::kind::Kind;
+
+/// Whether a version was rolled back; `None` if that is not to be asked now.
+type IsRolledBack<'f> = dyn Fn(&TailRecord<'_>) -> Option<bool> + 'f;
+
+/// What Start Time says by itself.
+fn is_stamped_away(record: &TailRecord<'_>) -> Option<bool> {
+    match StartTime::from_word(record.start().load(Ordering::Acquire)) {
+        StartTime::Tombstone => Some(true),
+        StartTime::Committed(_) => Some(false),
+        StartTime::Pending(_) | StartTime::Unwritten => None,
+    }
+}
 
 /// A column of a range as one sum sees it.
 struct Column<'g> {
@@ -83,7 +95,9 @@ impl Range {
             let visited = self.parts[part].tails.each_oldest_first(guard, *through, |record| {
                 let Some(record) = record else { return true };
                 if record.visibility(view) == Visibility::Visible {
-                    match self.difference(&seen, part, &record) {
+                    let is_rolled_back =
+                        |before: &TailRecord<'_>| Some(before.resolve(view.outcomes) == Resolved::Tombstone);
+                    match self.difference(&seen, part, &record, &is_rolled_back) {
                         Some(difference) => counts.add(difference),
                         None => is_known = false,
                     }
@@ -121,7 +135,7 @@ impl Range {
                     if start == 0 || start > at.0 {
                         return false;
                     }
-                    let Some(difference) = self.difference(seen, part, &record) else { return false };
+                    let Some(difference) = self.difference(seen, part, &record, &is_stamped_away) else { return false };
                     running.totals.add(difference);
                     if record.kind() != Kind::Snapshot {
                         running.newest = running.newest.max(Timestamp(start));
@@ -135,8 +149,15 @@ impl Range {
         Some(running.clone())
     }
 
-    /// What a committed version changes; `None` if the value before it is not in the tail or the base page.
-    fn difference(&self, seen: &Column<'_>, part: usize, record: &TailRecord<'_>) -> Option<Counts> {
+    /// What a visible version changes; `None` if the value before it is not in the tail or the base page, or it is not known yet
+    /// which version that is.
+    fn difference(
+        &self,
+        seen: &Column<'_>,
+        part: usize,
+        record: &TailRecord<'_>,
+        is_rolled_back: &IsRolledBack<'_>,
+    ) -> Option<Counts> {
         let mut difference = Counts::default();
         match record.kind() {
             Kind::Update if record.is_explicit(seen.column) => {
@@ -145,20 +166,24 @@ impl Range {
             Kind::Delete => difference.rows = -1,
             Kind::Update | Kind::Snapshot | Kind::Lock | Kind::ValuesLock => return Some(difference),
         }
-        difference.add_value(self.value_before(seen, part, record)?, -1);
+        difference.add_value(self.value_before(seen, part, record, is_rolled_back)?, -1);
         Some(difference)
     }
 
-    /// The value of the column in the version before a committed one, `None` within if it is NULL.
-    fn value_before(&self, seen: &Column<'_>, part: usize, record: &TailRecord<'_>) -> Option<Option<i128>> {
+    /// The value of the column in the version before a visible one, `None` within if it is NULL.
+    fn value_before(
+        &self,
+        seen: &Column<'_>,
+        part: usize,
+        record: &TailRecord<'_>,
+        is_rolled_back: &IsRolledBack<'_>,
+    ) -> Option<Option<i128>> {
         let (slot, page) = (record.slot(), &seen.pages.columns[seen.column]);
         let mut sequence = record.prev();
         while sequence > seen.pages.floor[part] {
             let before = self.parts[part].tails.get(seen.guard, sequence)?;
-            // What a committed version stands on was rolled back and stamped, is a lock, or is committed.
-            let is_version = matches!(before.kind(), Kind::Update | Kind::Snapshot)
-                && before.start().load(Ordering::Acquire) != StartTime::TOMBSTONE;
-            if is_version {
+            // What a visible version stands on is a lock, was rolled back, stamped or not, or is a version before it.
+            if matches!(before.kind(), Kind::Update | Kind::Snapshot) && !is_rolled_back(&before)? {
                 if before.is_explicit(seen.column) {
                     return Some(seen.value_of(&before));
                 }
