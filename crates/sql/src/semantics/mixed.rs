@@ -93,7 +93,10 @@ fn type_of(value: &Expr, schema: &DFSchema) -> Option<ArrowType> {
 /// Makes one type of values: floats, if one of them is a float; numerics that hold all of their digits.
 fn unify(values: &mut [&mut Expr], schema: &DFSchema, is_compared: bool) {
     let types: Option<Vec<ArrowType>> = values.iter().map(|value| type_of(value, schema)).collect();
-    let Some(mut to) = types.as_ref().and_then(|types| common_of(types.iter(), is_compared)) else { return };
+    // What is given together has its digits settled now, as the type that it has next decides on others.
+    let settled = |types: &Vec<ArrowType>| (!is_compared).then(|| numeric_of(types.iter())).flatten();
+    let common = |types: &Vec<ArrowType>| common_of(types.iter(), is_compared).or_else(|| settled(types));
+    let Some(mut to) = types.as_ref().and_then(common) else { return };
     let mut with_types = values.iter().zip(types.iter().flatten());
     if with_types.all(|(value, from)| *from == ArrowType::Float32 || (is_exact(value) && is_real(value))) {
         to = ArrowType::Float32;
