@@ -18,7 +18,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
@@ -71,21 +71,20 @@ fn is_one(node: &Arc<dyn ExecutionPlan>) -> bool {
 #[derive(Debug)]
 struct PlainExec {
     input: Arc<dyn ExecutionPlan>,
-    order: Option<OrderingRequirements>,
+    order: Option<LexOrdering>,
     properties: Arc<PlanProperties>,
 }
 
 impl PlainExec {
     fn new(input: Arc<dyn ExecutionPlan>) -> PlainExec {
-        let order = input.output_ordering().cloned().map(OrderingRequirements::from);
+        let order = input.output_ordering().cloned();
         PlainExec::above(input, order)
     }
 
-    fn above(input: Arc<dyn ExecutionPlan>, order: Option<OrderingRequirements>) -> PlainExec {
-        let orders = input.equivalence_properties().oeq_class().iter().cloned();
-        let properties = input.properties().as_ref().clone();
-        let properties =
-            properties.with_eq_properties(EquivalenceProperties::new_with_orderings(input.schema(), orders));
+    /// Above rows in an order, which another input may know in fewer columns: it asks for all of them.
+    fn above(input: Arc<dyn ExecutionPlan>, order: Option<LexOrdering>) -> PlainExec {
+        let known = EquivalenceProperties::new_with_orderings(input.schema(), order.clone());
+        let properties = input.properties().as_ref().clone().with_eq_properties(known);
         PlainExec { input, order, properties: Arc::new(properties) }
     }
 }
@@ -114,7 +113,7 @@ impl ExecutionPlan for PlainExec {
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        vec![self.order.clone()]
+        vec![self.order.clone().map(OrderingRequirements::from)]
     }
 
     /// It does, but sorts would be moved below it if it said so.
