@@ -1,14 +1,14 @@
 //! The names of the columns that a table, a subquery or a join gives, as far as they can be told from the syntax tree and
 //! the catalog: what `*` stands for.
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Cte, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, TableAlias, TableFactor, TableWithJoins, Value,
+    BinaryOperator, Cte, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, Value,
 };
 
 use engine::DataType;
 
 use super::merged::Side;
+use super::spellings::calling_quoted;
 use crate::functions::has_columns;
 use crate::headings::heading;
 use crate::identifiers::fold;
@@ -277,7 +277,7 @@ fn constraint(join: &JoinOperator) -> Option<&JoinConstraint> {
     }
 }
 
-fn constraint_mut(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+pub(super) fn constraint_mut(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     match join {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
@@ -358,15 +358,5 @@ fn operation(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
 
 /// The column that both sides have.
 fn merged_of(side: Side, left: Expr, right: Expr) -> Expr {
-    let args = [left, right].into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::with_quote('"', side.function())]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
+    calling_quoted(side.function(), vec![left, right])
 }

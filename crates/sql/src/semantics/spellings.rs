@@ -222,9 +222,18 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
 
 /// A call of a function.
 pub(super) fn calling(name: &str, args: Vec<Expr>) -> Expr {
+    calling_named(Ident::new(name), args)
+}
+
+/// A call of a function whose name is taken as it is spelled.
+pub(super) fn calling_quoted(name: &str, args: Vec<Expr>) -> Expr {
+    calling_named(Ident::with_quote('"', name), args)
+}
+
+fn calling_named(name: Ident, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))).collect();
     Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
+        name: ObjectName::from(vec![name]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),

@@ -1,12 +1,12 @@
 //! Which query each aggregate of a statement belongs to, told while names are looked up from the outside inwards.
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Value,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, Value,
 };
 
 use super::functions::{BESIDE, stand_in};
 use crate::error::{Result, SqlError};
 use crate::identifiers::fold;
+use crate::semantics::spellings::calling_quoted;
 
 /// Where in a query an expression stands.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl OfQuery {
         for (number, call) in std::mem::take(&mut self.waiting) {
             args.extend([Expr::value(number_value(number)), call]);
         }
-        *expr = Expr::Nested(Box::new(call(BESIDE, args)));
+        *expr = Expr::Nested(Box::new(calling_quoted(BESIDE, args)));
     }
 
     /// Takes an aggregate that belongs to this query.
@@ -157,7 +157,7 @@ impl<'a> Calls<'a> {
         let moved = arguments.map(|arguments| {
             self.moved += 1;
             let args = std::iter::once(Expr::value(number_value(self.moved))).chain(arguments).collect();
-            (self.moved, std::mem::replace(expr, call(&stand_in(&name), args)))
+            (self.moved, std::mem::replace(expr, calling_quoted(&stand_in(&name), args)))
         });
         if moved.is_none() {
             level = own;
@@ -196,20 +196,6 @@ fn arguments(function: &Function) -> Option<Vec<Expr>> {
 
 fn number_value(number: usize) -> Value {
     Value::Number(number.to_string(), false)
-}
-
-fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::with_quote('"', name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
 }
 
 /// Whether an expression is a subquery, or has one that is not an expression by itself.

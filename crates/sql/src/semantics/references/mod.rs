@@ -23,7 +23,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use selected::{given, is_constant, is_same};
 
-use super::columns::{Output, Scope, label};
+use super::columns::{Output, Scope, constraint_mut, label};
 use super::outer_aggregates::{Calls, Clause, OfQuery};
 use super::visit::{Found, own_after, own_around, own_parts};
 use super::{grouping, keys};
@@ -579,17 +579,8 @@ fn named_join(factor: &mut TableFactor) -> Result<()> {
 
 /// The condition of a join.
 fn condition_of(join: &mut JoinOperator) -> Option<&mut Expr> {
-    match join {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint) => match constraint {
-            JoinConstraint::On(condition) => Some(condition),
-            _ => None,
-        },
+    match constraint_mut(join) {
+        Some(JoinConstraint::On(condition)) => Some(condition),
         _ => None,
     }
 }
