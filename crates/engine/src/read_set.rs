@@ -129,20 +129,27 @@ impl ReadSet {
             return Ok(());
         }
         let asked = Validation { from, to, own, outcomes: transactions };
-        // Versions between the two are given up while their end is not held: what came after the snapshot must not
-        // be forgotten because more came after it. Where it was already, nothing is known, which is as bad.
-        let held = transactions.0.begin_at(to).map_err(|error| Error::TooManyTransactions(error.limit))?;
-        let reads = self.reads.lock();
-        let has_changed = |read: &Read| -> Result<bool> {
-            Ok(!read.table.storage.keeps(to)
-                || read.what.has_changed(&read.table, asked)?
-                || has_gone_between(transactions, &read.table, from, to, own))
+        let (reads, mut held) = (self.reads.lock(), None);
+        let mut has_changed = |read: &Read| -> Result<bool> {
+            if !read.is_untouched_since(from) {
+                // Versions between the two are given up while their end is not held: what came after the snapshot must not be
+                // forgotten because more came after it. Where it was already, nothing is known, which is as bad.
+                if held.is_none() {
+                    held = Some(transactions.0.begin_at(to).map_err(|error| Error::TooManyTransactions(error.limit))?);
+                }
+                if !read.table.storage.keeps(to) || read.what.has_changed(&read.table, asked)? {
+                    return Ok(true);
+                }
+            }
+            Ok(has_gone_between(transactions, &read.table, from, to, own))
         };
-        let mut changed = reads.iter().map(has_changed).find(|changed| !matches!(changed, Ok(false)));
+        let mut changed = reads.iter().map(&mut has_changed).find(|changed| !matches!(changed, Ok(false)));
         if changed.is_none() && self.has_renamed(core, to) {
             changed = Some(Ok(true));
         }
-        transactions.0.release(held);
+        if let Some(held) = held {
+            transactions.0.release(held);
+        }
         changed.transpose()?.map_or(Ok(()), |_| Err(Error::ReadChanged))
     }
 }
@@ -152,6 +159,21 @@ impl ReadSet {
     fn has_renamed(&self, core: &Core, to: Timestamp) -> bool {
         let meaning = |name| core.catalog.find(&core.transactions, Snapshot::at(to), name).map(|table| table.id);
         self.names.lock().iter().any(|(name, table)| meaning(name) != *table)
+    }
+}
+
+impl Read {
+    /// Whether a look tells that nobody has changed what was read since then: whatever others commit before this transaction does
+    /// is there already, as they have written it before they took their timestamps. False also where more is to be asked.
+    fn is_untouched_since(&self, from: Timestamp) -> bool {
+        let rids = match &self.what {
+            What::Record(rid) => std::slice::from_ref(rid),
+            What::Records(rids) => rids,
+            What::Key(_) | What::Entries(..) | What::Rows { .. } => return false,
+        };
+        let guard = &sync::pin();
+        let points = self.table.storage.points(guard);
+        rids.iter().all(|rid| points.at(*rid).is_untouched_since(guard, from))
     }
 }
 

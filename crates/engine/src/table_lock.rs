@@ -35,6 +35,7 @@ impl TableLock {
         TableLock(AtomicU64::new(owner.word()))
     }
 
+    #[inline]
     pub(crate) fn standing(&self) -> Standing {
         match StartTime::from_word(self.0.load(Ordering::SeqCst)) {
             StartTime::Unwritten => Standing::Open,

@@ -62,6 +62,6 @@ pub use scan::past::Changed;
 pub use scan::request::{BLOCK_ROWS, Projection, Request};
 pub use scan::statistics::{ColumnStatistics, TableStatistics};
 pub use scan::validation::Validation;
-pub use table::{Table, TableStats};
+pub use table::{Points, Table, TableStats};
 pub use value::cell::{ArrayCells, Cell, ColumnBuilder, Scratch, cell_of_value, is_wide, value_of_cell, word_of_value};
 pub use value::kept::{Kept, KeptFrom};

@@ -3,6 +3,7 @@
 //! New records go to open insert ranges, one for each worker thread (section 2.1 and the report it points to: insert
 //! ranges with pre-allocated base Rids), so that inserters do not meet. A range that is full is never opened again.
 mod changes;
+mod places;
 
 use std::sync::Arc;
 
@@ -30,6 +31,9 @@ use crate::scan::statistics::{Collected, TableStatistics};
 use crate::value::cell::{Cell, value_of_cell};
 use crate::value::kept::{Horizon, Kept, KeptFrom};
 
+use places::Places;
+pub use places::Points;
+
 /// What a table holds and what was done to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableStats {
@@ -52,6 +56,7 @@ pub struct Table {
     meter: Arc<Meter>,
     ranges: Directory<Range>,
     range_count: AtomicUsize,
+    places: Places,
     /// The open range of each worker, as its index plus one; 0 before the first.
     open: Box<[CachePadded<AtomicUsize>]>,
     /// Held while a range is added.
@@ -76,6 +81,7 @@ impl Table {
             meter: Meter::new(budget),
             ranges: Directory::new(),
             range_count: AtomicUsize::new(0),
+            places: Places::new(),
             open: (0..options.workers.max(1)).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
             growing: Mutex::new(()),
             merges: AtomicU64::new(0),
@@ -183,7 +189,9 @@ impl Table {
 
     fn add_range(&self) -> usize {
         let index = self.range_count.load(Ordering::Acquire);
-        self.ranges.get_or_init(index, || Range::new(&self.schema, self.options, &self.meter));
+        let range = self.ranges.get_or_init(index, || Range::new(&self.schema, self.options, &self.meter));
+        // SAFETY: entries of the directory stay where they are until it is dropped with the table.
+        unsafe { self.places.add(range) };
         self.range_count.store(index + 1, Ordering::Release);
         index
     }
@@ -264,7 +272,7 @@ impl Table {
     /// Writes the outcome of transaction `owner` into versions that it appended to a record.
     #[inline]
     pub fn stamp_versions(&self, guard: &Guard, rid: Rid, appended: Appended, owner: TxnId, stamp: u64) {
-        self.range(rid.range()).stamp_tail(guard, rid.slot(), appended, owner, stamp);
+        self.points(guard).at(rid).stamp(guard, appended, owner, stamp);
     }
 
     /// Passes the values of `columns` of the version that `view` sees to `take`, `None` where it sees no record.
@@ -310,6 +318,12 @@ impl Table {
     #[inline]
     pub fn point(&self, rid: Rid) -> Point<'_> {
         Point::new(self.range(rid.range()), rid)
+    }
+
+    /// Where records are, to read and write several of them as words.
+    #[inline]
+    pub fn points<'g>(&'g self, guard: &'g Guard) -> Points<'g> {
+        Points::of(&self.places, guard)
     }
 
     /// First step of looking at several records at once: asks for their Indirection words and base values.

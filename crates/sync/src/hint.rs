@@ -21,6 +21,7 @@ pub struct SpinWait {
 
 impl SpinWait {
     /// A wait that has not begun.
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }

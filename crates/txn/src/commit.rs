@@ -39,6 +39,7 @@ impl Dependencies {
     const DOOMED: u64 = 1 << 27;
     const USE_SHIFT: u32 = 28;
 
+    #[inline]
     fn of(txn: TxnId, word: u64) -> Option<u64> {
         (word >> Self::USE_SHIFT == use_of(txn)).then_some(word & ((1 << Self::USE_SHIFT) - 1))
     }
@@ -58,6 +59,7 @@ impl Dependencies {
     }
 
     /// The outcome, as soon as it is certain.
+    #[inline]
     fn outcome(&self, txn: TxnId) -> Option<Result<(), Doomed>> {
         match Self::of(txn, self.0.load(Ordering::SeqCst)) {
             None | Some(0) => Some(Ok(())),
@@ -69,11 +71,13 @@ impl Dependencies {
 
 impl TransactionTable {
     /// First step of a commit: from here on, a transaction that asks for the state waits for the timestamp.
+    #[inline]
     pub fn start_commit(&self, handle: &Handle) {
         self.slots[handle.slot].state.store(phase::COMMITTING, Ordering::Release);
     }
 
     /// Second step: takes the next commit timestamp. The transaction's state must be committing.
+    #[inline]
     pub fn next_timestamp(&self) -> Timestamp {
         Timestamp(self.clock.fetch_add(1, Ordering::AcqRel) + 1)
     }
@@ -85,6 +89,7 @@ impl TransactionTable {
     }
 
     /// Last step: the transaction is visible to snapshots from `at` on, and its waiters go on.
+    #[inline]
     pub fn finish_commit(&self, handle: &Handle, at: Timestamp) {
         self.decide(handle, at.0 << phase::BITS | phase::COMMITTED);
     }
@@ -94,6 +99,7 @@ impl TransactionTable {
         self.decide(handle, phase::ABORTED);
     }
 
+    #[inline]
     fn decide(&self, handle: &Handle, state: u64) {
         let slot = &self.slots[handle.slot];
         slot.state.swap(state, Ordering::SeqCst);
@@ -149,6 +155,7 @@ impl TransactionTable {
     ///
     /// # Errors
     /// [`Doomed`] if one of them has rolled back: this transaction must roll back, too.
+    #[inline]
     pub fn await_dependencies(&self, handle: &Handle) -> Result<(), Doomed> {
         let slot = &self.slots[handle.slot];
         let outcome = match slot.dependencies.outcome(handle.id) {

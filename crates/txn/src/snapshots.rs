@@ -16,6 +16,7 @@ pub(crate) const NO_SNAPSHOT: u64 = u64::MAX;
 
 impl TransactionTable {
     /// The newest commit timestamp handed out.
+    #[inline]
     pub fn now(&self) -> Timestamp {
         Timestamp(self.clock.load(Ordering::Acquire))
     }
@@ -29,6 +30,7 @@ impl TransactionTable {
     ///
     /// # Errors
     /// [`TooManyTransactions`] if as many transactions run as the table has slots.
+    #[inline]
     pub fn begin(&self) -> Result<(Handle, Timestamp), TooManyTransactions> {
         let now = self.now();
         let handle = self.claim_slot(now)?;
@@ -65,6 +67,7 @@ impl TransactionTable {
         self.slots[handle.slot].reads.store(NO_SNAPSHOT, Ordering::Release);
     }
 
+    #[inline]
     fn announce_newest(&self, handle: &Handle, now: Timestamp) -> Timestamp {
         let mut announced = now;
         loop {
@@ -80,6 +83,7 @@ impl TransactionTable {
     /// Announces that the transaction reads nothing older than `at`. The load that follows decides what it reads,
     /// and must be `SeqCst` too: after a weaker one, a processor may find an older clock than the thread that
     /// missed the announcement.
+    #[inline]
     fn announce(&self, handle: &Handle, at: Timestamp) {
         self.slots[handle.slot].reads.swap(at.0, Ordering::SeqCst);
         total_order();

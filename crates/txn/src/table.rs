@@ -127,6 +127,7 @@ pub struct Handle {
 
 impl Handle {
     /// The id that stands in the Start Time of what the transaction writes.
+    #[inline]
     pub fn id(&self) -> TxnId {
         self.id
     }
@@ -174,6 +175,7 @@ impl TransactionTable {
         }
     }
 
+    #[inline]
     pub(crate) fn slot(&self, txn: TxnId) -> &Slot {
         &self.slots[slot_of(txn)]
     }
@@ -183,6 +185,7 @@ impl TransactionTable {
     }
 
     /// Takes an unused slot for a transaction that begins when the clock shows `born`.
+    #[inline]
     pub(crate) fn claim_slot(&self, born: Timestamp) -> Result<Handle, TooManyTransactions> {
         // Threads start at places of their own, so that they seldom try the same slot.
         let first = thread_slot().wrapping_mul(67);
@@ -212,6 +215,7 @@ impl TransactionTable {
     /// Gives the slot back. Everything that the transaction wrote must be stamped. One that has neither committed nor
     /// rolled back rolls back here; it has written nothing.
     #[allow(clippy::needless_pass_by_value, reason = "the handle ends here")]
+    #[inline]
     pub fn release(&self, handle: Handle) {
         let slot = &self.slots[handle.slot];
         if phase::of(slot.state.load(Ordering::Relaxed)) == phase::ACTIVE {

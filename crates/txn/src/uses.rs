@@ -38,6 +38,7 @@ impl TransactionTable {
     /// Notes that the transaction is about to write to a table, which it has not noted before. The caller looks
     /// afterwards, by a `SeqCst` load, whether the table is locked; if so, the note is to be taken back before
     /// anything else.
+    #[inline]
     pub fn enter_table(&self, handle: &mut Handle, table: u32) {
         debug_assert!(table != NONE && table != ANY);
         let (uses, count) = (&self.uses[handle.slot].0, usize::from(handle.tables));
@@ -88,6 +89,7 @@ impl TransactionTable {
     }
 
     /// Forgets what a transaction has noted, as it is over.
+    #[inline]
     pub(crate) fn forget_tables(&self, handle: &Handle) {
         self.uses[handle.slot].0[..usize::from(handle.tables)]
             .iter()

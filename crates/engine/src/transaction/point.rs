@@ -209,7 +209,6 @@ impl Transaction {
     }
 
     /// Runs statements, at most as many as go together, up to one that is not common, and returns how many.
-    #[inline]
     fn run_words(&mut self, table: &Table, statements: &mut [PointStatement<'_>]) -> Result<usize> {
         let data = &table.data;
         let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(0) };
@@ -217,23 +216,26 @@ impl Transaction {
         if count == 0 || data.has_changed_keys() {
             return Ok(0);
         }
+        let statements = &mut statements[..count];
         let guard = &sync::pin();
         let mut keys = [0_u64; AT_ONCE];
-        keys.iter_mut().zip(&*statements).for_each(|(key, statement)| *key = ordered_integer(statement.key));
-        let mut points = [None::<Point<'_>>; AT_ONCE];
+        for (key, statement) in keys.iter_mut().zip(&*statements) {
+            *key = ordered_integer(statement.key);
+        }
+        let (places, mut points) = (data.storage.points(guard), [None::<Point<'_>>; AT_ONCE]);
         index.newest_few(&keys[..count], guard, |at, rid| {
-            let point = data.storage.point(rid);
+            let point = places.at(rid);
             point.prefetch();
-            points[at] = Some(point);
+            points[at % AT_ONCE] = Some(point);
         });
         let mut hints = [const { None::<PointHint<'_>> }; AT_ONCE];
-        for ((hint, point), statement) in hints.iter_mut().zip(&points).zip(&*statements) {
-            if let Some(point) = point {
-                *hint = Some(point.look(guard, &statement.access.columns, !statement.is_read()));
+        for (at, statement) in statements.iter().enumerate() {
+            if let Some(point) = points[at % AT_ONCE] {
+                hints[at % AT_ONCE] = Some(point.look(guard, &statement.access.columns, !statement.is_read()));
             }
         }
         let mut done = 0;
-        let ended = self.run_looked_at(guard, data, statements, (&points[..count], &hints[..count]), &mut done);
+        let ended = self.run_looked_at(guard, data, statements, (&points, &hints), &mut done);
         if let Some(reads) = &self.reads {
             let read = statements[..done].iter().zip(&points).filter(|(statement, _)| statement.is_read());
             reads.note_records(data, read.filter_map(|(_, point)| *point).map(Point::rid));
@@ -248,58 +250,38 @@ impl Transaction {
         guard: &'g Guard,
         data: &Arc<TableData>,
         statements: &mut [PointStatement<'_>],
-        (points, hints): (&[Option<Point<'g>>], &[Option<PointHint<'g>>]),
-        done: &mut usize,
-    ) -> Result<()> {
-        while *done < statements.len() {
-            self.run_reads(guard, data, statements, (points, hints), done)?;
-            let (Some(statement), Some(Some(point))) = (statements.get_mut(*done), points.get(*done)) else { break };
-            let is_done = match &mut statement.action {
-                PointAction::Update(words) | PointAction::Upsert(words) => {
-                    self.update_point(guard, data, *point, statement.access, words)?
-                }
-                PointAction::Read(_) | PointAction::Insert(_) | PointAction::Delete => false,
-            };
-            if !is_done {
-                break;
-            }
-            statement.is_found = true;
-            *done += 1;
-        }
-        Ok(())
-    }
-
-    /// Runs the reads that come next.
-    #[inline]
-    fn run_reads<'g>(
-        &self,
-        guard: &'g Guard,
-        data: &Arc<TableData>,
-        statements: &mut [PointStatement<'_>],
-        (points, hints): (&[Option<Point<'g>>], &[Option<PointHint<'g>>]),
+        (points, hints): (&[Option<Point<'g>>; AT_ONCE], &[Option<PointHint<'g>>; AT_ONCE]),
         done: &mut usize,
     ) -> Result<()> {
         // What such a transaction reads is known beforehand, and nobody asks what it was.
         let is_plain = self.options.isolation != Isolation::ReadCommitted && self.seen.is_none();
-        let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
-        for (statement, (point, hint)) in
-            statements[*done..].iter_mut().zip(points[*done..].iter().zip(&hints[*done..]))
-        {
-            let PointAction::Read(out) = &mut statement.action else { break };
-            let (Some(point), Some(hint)) = (*point, hint) else { break };
+        let snapshot = Snapshot::of_transaction(self.at, self.id());
+        for (at, statement) in statements.iter_mut().enumerate() {
+            let (Some(point), Some(hint)) = (points[at % AT_ONCE], &hints[at % AT_ONCE]) else { break };
             let access = statement.access;
-            let nulls = if is_plain {
-                point.read(guard, &view, hint, &access.columns, out)?
-            } else {
-                self.read_point(guard, data, point, hint, access, out)?
-            };
-            let Some(nulls) = nulls else { break };
-            // The row has the key by which it was found.
-            if let Some(place) = access.key_place {
-                out[place] = statement.key as u64;
+            match &mut statement.action {
+                PointAction::Read(out) => {
+                    let nulls = if is_plain {
+                        point.read(guard, &self.transactions().view(snapshot), hint, &access.columns, out)?
+                    } else {
+                        self.read_point(guard, data, point, hint, access, out)?
+                    };
+                    let Some(nulls) = nulls else { break };
+                    // The row has the key by which it was found.
+                    if let Some(place) = access.key_place {
+                        out[place] = statement.key as u64;
+                    }
+                    statement.nulls = nulls;
+                }
+                PointAction::Update(words) | PointAction::Upsert(words) => {
+                    if !self.update_point(guard, data, point, access, words)? {
+                        break;
+                    }
+                }
+                PointAction::Insert(_) | PointAction::Delete => break,
             }
-            (statement.nulls, statement.is_found) = (nulls, true);
-            *done += 1;
+            statement.is_found = true;
+            *done = at + 1;
         }
         Ok(())
     }

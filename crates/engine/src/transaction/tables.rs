@@ -28,6 +28,7 @@ impl Transaction {
         self.enter(&table.data)
     }
 
+    #[inline]
     pub(super) fn check_read_write(&self) -> Result<()> {
         if self.options.read_only { Err(Error::ReadOnlyTransaction) } else { Ok(()) }
     }
@@ -43,6 +44,7 @@ impl Transaction {
         Ok(())
     }
 
+    #[inline]
     fn enter_first(&mut self, data: &Arc<TableData>) -> Result<()> {
         loop {
             let handle = self.handle.as_mut().expect("the transaction has not ended");
@@ -60,6 +62,7 @@ impl Transaction {
         Ok(())
     }
 
+    #[inline]
     fn has_entered(&self, data: &Arc<TableData>) -> bool {
         self.tables.iter().any(|known| Arc::ptr_eq(known, data))
     }

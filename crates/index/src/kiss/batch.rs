@@ -68,38 +68,35 @@ impl<S: Slot> Shared<S> {
     #[inline]
     pub(super) fn get_few(&self, keys: &[u64], guard: &Guard, mut tell: impl FnMut(usize, u64)) {
         assert!(keys.len() <= GROUP, "a group of keys");
-        let mut sparse_bits = 0_u32;
-        for (index, key) in keys.iter().enumerate() {
+        let mut are_dense = true;
+        for key in keys {
             // Nothing is lost if it is in the trie.
             self.level_two.prefetch(*key);
-            sparse_bits |= u32::from(!self.is_dense(*key)) << index;
+            are_dense &= self.is_dense(*key);
         }
-        let sparse = (sparse_bits != 0).then(|| self.get_few_sparse(keys, guard));
+        if !are_dense {
+            let values = self.get_few_sparse(keys, guard);
+            let found = values.iter().take(keys.len()).enumerate();
+            return found.for_each(|(index, value)| value.iter().for_each(|value| tell(index, *value)));
+        }
         let (mut nodes, mut full_bits) = ([None::<Node<'_>>; GROUP], 0_u32);
-        for (index, (key, node)) in keys.iter().zip(&mut nodes).enumerate() {
-            if sparse.is_some() {
-                break;
-            }
+        for (index, key) in keys.iter().enumerate() {
             let pointer = self.level_two.pointer(*key);
             // SAFETY: the pointer comes from a slot of this tree, read under the guard.
-            *node = unsafe { self.arena.node(pointer, guard) };
-            match node {
-                Some(node) if pointer.is_full() => {
-                    full_bits |= 1 << index;
-                    node.prefetch_full(*key);
-                }
-                Some(node) => node.prefetch(),
-                None => {}
+            let Some(node) = (unsafe { self.arena.node(pointer, guard) }) else { continue };
+            if pointer.is_full() {
+                full_bits |= 1 << index;
+                node.prefetch_full(*key);
+            } else {
+                node.prefetch();
             }
+            nodes[index] = Some(node);
         }
-        for (index, (key, node)) in keys.iter().zip(&nodes).enumerate() {
-            let value = match (node, &sparse) {
-                (Some(node), _) if full_bits >> index & 1 != 0 => Some(node.get_full(*key)),
-                (Some(node), _) => node.get(*key),
-                (None, Some(values)) => values[index],
-                (None, None) => None,
-            };
-            if let Some(value) = value {
+        for (index, key) in keys.iter().enumerate() {
+            let Some(node) = nodes[index] else { continue };
+            if full_bits >> index & 1 != 0 {
+                tell(index, node.get_full(*key));
+            } else if let Some(value) = node.get(*key) {
                 tell(index, value);
             }
         }

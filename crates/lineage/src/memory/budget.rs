@@ -223,6 +223,7 @@ impl Meter {
     }
 
     /// The budget that it draws on.
+    #[inline]
     pub(crate) fn budget(&self) -> &MemoryBudget {
         &self.budget
     }

@@ -46,7 +46,7 @@ mod restored;
 mod texts;
 
 use record::{EVER, EXPLICIT, NULLS, RecordShape, Records, SETS};
-pub use record::{Place, TailRecord};
+pub use record::{Head, Place, TailRecord};
 use texts::TailTexts;
 
 /// The tail pages of one update range.
@@ -128,22 +128,8 @@ pub struct NewRecord<'a> {
 
 /// One tail record of a table with at most 64 columns to be written: an update, or the values before the first one.
 pub struct NewWords<'a> {
-    /// the previous version's number
-    pub prev: u64,
-    /// the base record's slot
-    pub slot: usize,
-    /// what it is
-    pub kind: Kind,
-    /// the Start Time word
-    pub start: u64,
-    /// as in [`NewRecord`]
-    pub reset: u64,
-    /// the columns with a value, a bit each
-    pub explicit: u64,
-    /// the columns updated so far
-    pub ever: u64,
-    /// the explicit columns that are NULL
-    pub nulls: u64,
+    /// its meta-data
+    pub head: Head,
     /// the columns that get new values
     pub columns: &'a [usize],
     /// the new values, in the order of `columns`
@@ -213,7 +199,8 @@ impl TailPages {
         self.sequences.seal(|unused| self.bury(guard, unused));
     }
 
-    fn bury(&self, guard: &Guard, numbers: std::ops::Range<u64>) {
+    /// Makes tombstones of records that are not written, or not to be found.
+    pub(crate) fn bury(&self, guard: &Guard, numbers: std::ops::Range<u64>) {
         for sequence in numbers {
             let (page, at) = self.place(sequence);
             self.page_to_write(guard, page).records.place(at).publish(StartTime::TOMBSTONE);
@@ -268,28 +255,31 @@ impl TailPages {
     /// Writes a record of words, which the caller numbered. None of its columns, those carried included, is stored as bytes.
     #[inline]
     pub(crate) fn write_words(&self, guard: &Guard, sequence: u64, record: &NewWords<'_>) {
-        let place = match self.place_of(guard, sequence) {
-            Some(place) => place,
-            None => self.page_to_write(guard, self.place(sequence).0).records.place(self.place(sequence).1),
-        };
-        place.link(record.prev, record.slot, record.kind);
-        place.reset_at(record.reset);
+        let place = self.place_to_write(guard, sequence);
         if let Some(carried) = &record.carried {
             debug_assert_eq!(carried.columns & self.wide_columns, 0, "bytes are carried by `write`");
-            place.copy_values(carried.from, carried.columns & !self.spilled);
+            place.copy_values(carried.from);
         }
-        for (column, word) in record.columns.iter().zip(record.words) {
-            if let Some(value) = place.value(*column) {
-                value.store(*word, Ordering::Relaxed);
-            }
-        }
-        if record.explicit & self.spilled != 0 {
+        record.columns.iter().zip(record.words).for_each(|(column, word)| place.put(*column, *word));
+        if record.head.explicit & self.spilled != 0 {
             self.write_spilled(guard, sequence, record);
         }
-        for (set, columns) in [(EXPLICIT, record.explicit), (EVER, record.ever), (NULLS, record.nulls)] {
-            place.set(set).store(columns, Ordering::Relaxed);
+        place.write(record.head);
+    }
+
+    /// The words of a record that the caller numbered.
+    #[inline]
+    pub(crate) fn place_to_write<'g>(&'g self, guard: &'g Guard, sequence: u64) -> Place<'g> {
+        match self.place_of(guard, sequence) {
+            Some(place) => place,
+            None => self.page_to_write(guard, self.place(sequence).0).records.place(self.place(sequence).1),
         }
-        place.publish(record.start);
+    }
+
+    /// The columns, of the first 64, that have no place in a record.
+    #[inline]
+    pub(crate) fn spilled_columns(&self) -> u64 {
+        self.spilled
     }
 
     /// The words of columns that have no place in the record.

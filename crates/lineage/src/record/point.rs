@@ -20,13 +20,14 @@
 use smallvec::SmallVec;
 use sync::Guard;
 use sync::atomic::Ordering;
-use types::{Rid, Schema};
+use types::{Rid, Schema, Timestamp, TxnId};
 
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Pages};
 use crate::page::tail::Place;
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, View};
+use crate::record::write::Appended;
 use crate::value::cell::{Cell, is_wide};
 
 mod append;
@@ -34,18 +35,21 @@ mod append;
 /// The most columns of a table that is read and written as words: as many as a word has bits.
 const COLUMNS_MAX: usize = 64;
 
+const FEW_SOUGHT: usize = 12;
+
 /// Columns of a table that are read or written together. All of them are stored as words.
 #[derive(Clone, Debug)]
 pub struct PointColumns {
-    positions: Box<[usize]>,
     /// the columns at these positions, a bit each
     mask: u64,
+    /// a bit for each of `sought`
+    sought_mask: u64,
+    /// those that a common read looks for, their places among the positions first: in here where they are few, so that they
+    /// are in the cache line that says which they are
+    sought: SmallVec<[(u8, u8); FEW_SOUGHT]>,
     /// the greatest position
     last: usize,
-    /// those that a common read looks for, and their places among the positions
-    sought: Box<[(usize, usize)]>,
-    /// a bit for each of these
-    sought_mask: u64,
+    positions: Box<[usize]>,
 }
 
 impl PointColumns {
@@ -63,13 +67,13 @@ impl PointColumns {
             mask |= 1 << position;
         }
         let last = positions.iter().copied().max().unwrap_or(0);
-        let sought = positions.iter().copied().enumerate().collect();
-        Some(PointColumns { positions: positions.into(), mask, last, sought, sought_mask: mask })
+        let sought = positions.iter().enumerate().map(|(place, position)| (place as u8, *position as u8)).collect();
+        Some(PointColumns { mask, sought_mask: mask, sought, last, positions: positions.into() })
     }
 
     /// Leaves it to the caller of [`Point::read`] to put the words of this column, which are known beforehand.
     pub fn knowing(mut self, column: usize) -> PointColumns {
-        self.sought = self.sought.iter().copied().filter(|(_, position)| *position != column).collect();
+        self.sought.retain(|(_, position)| usize::from(*position) != column);
         self.sought_mask &= !(1_u64.checked_shl(column as u32).unwrap_or(0));
         self
     }
@@ -78,6 +82,12 @@ impl PointColumns {
     #[inline]
     pub fn positions(&self) -> &[usize] {
         &self.positions
+    }
+
+    /// The places and positions of those that are looked for.
+    #[inline]
+    pub(crate) fn sought(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.sought.iter().map(|(place, position)| (usize::from(*place), usize::from(*position)))
     }
 }
 
@@ -122,6 +132,20 @@ impl<'t> Point<'t> {
         self.rid.slot()
     }
 
+    /// Writes the outcome of transaction `owner` into versions that it appended.
+    #[inline]
+    pub(crate) fn stamp(self, guard: &Guard, appended: Appended, owner: TxnId, stamp: u64) {
+        self.range.stamp_tail(guard, self.slot(), appended, owner, stamp);
+    }
+
+    /// Whether the record's newest version was committed at or before `from` and is stamped, so that nobody has changed the record
+    /// since, by a look at what a reader by key has looked at before. Where it is false there is more to ask. A transaction whose
+    /// version is not on the chain yet is not seen here: it gets its commit timestamp after this call.
+    #[inline]
+    pub fn is_untouched_since(self, guard: &Guard, from: Timestamp) -> bool {
+        self.range.is_untouched_since(guard, self.slot(), from)
+    }
+
     /// Asks for the record's Indirection word.
     #[inline]
     pub fn prefetch(self) {
@@ -144,7 +168,7 @@ impl<'t> Point<'t> {
     ///
     /// # Errors
     /// [`PageError`] if an evicted page that it takes cannot be read back.
-    #[inline]
+    #[inline(always)]
     pub fn read<O: Outcomes>(
         self,
         guard: &Guard,
@@ -176,7 +200,7 @@ impl<'t> Point<'t> {
 }
 
 impl Range {
-    #[inline]
+    #[inline(always)]
     fn look<'g>(&'g self, guard: &'g Guard, slot: usize, columns: &PointColumns, for_update: bool) -> PointHint<'g> {
         let pages = self.pages.load(guard);
         let part = self.part_of(slot);
@@ -192,18 +216,27 @@ impl Range {
             return PointHint { pages, newest, record };
         }
         // A writer needs the old values of columns that nobody has updated yet.
-        for (_, column) in &columns.sought {
-            pages.prefetch(guard, *column, slot);
-        }
+        columns.sought().for_each(|(_, column)| pages.prefetch(guard, column, slot));
         if for_update && let MetaPage::Base(meta) = &pages.meta {
             meta.prefetch_updates(guard, slot);
         }
         PointHint { pages, newest, record: None }
     }
 
+    fn is_untouched_since(&self, guard: &Guard, slot: usize, from: Timestamp) -> bool {
+        let (pages, part) = (self.pages.load(guard), self.part_of(slot));
+        let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        let MetaPage::Base(meta) = &pages.meta else { return false };
+        if newest <= meta.lineage[part] {
+            return meta.newest <= from;
+        }
+        let Some(record) = self.parts[part].tails.place_of(guard, newest) else { return false };
+        (1..=from.0).contains(&record.start().load(Ordering::Acquire))
+    }
+
     /// The most common cases, in which no value is NULL and each is found at once. False where there is more to it; some of
     /// the words may be written then.
-    #[inline]
+    #[inline(always)]
     fn read_plain<O: Outcomes>(
         &self,
         guard: &Guard,
@@ -213,7 +246,8 @@ impl Range {
         columns: &PointColumns,
         out: &mut [u64],
     ) -> bool {
-        if self.indirection[slot].load(Ordering::Acquire) & !LATCH != hint.newest {
+        if self.indirection[slot].load(Ordering::Acquire) & !LATCH != hint.newest || out.len() < columns.positions.len()
+        {
             return false;
         }
         let pages = hint.pages;
@@ -222,11 +256,7 @@ impl Range {
             if hint.newest > pages.floor[self.part_of(slot)] || !meta.is_all_visible_at(view.snapshot.at) {
                 return false;
             }
-            for (place, column) in &columns.sought {
-                let Some(word) = pages.flat_word(guard, *column, slot) else { return false };
-                out[*place] = word;
-            }
-            return true;
+            return read_base(guard, pages, slot, columns, (columns.sought_mask, None), out);
         };
         let start = record.start().load(Ordering::Acquire);
         let is_seen = view.is_in_time(start) || view.snapshot.sees_own(start);
@@ -239,23 +269,17 @@ impl Range {
             return false;
         }
         if in_base == 0 {
-            for (place, column) in &columns.sought {
-                out[*place] = record.word(*column);
+            for (place, column) in columns.sought() {
+                // SAFETY: the places are those of as many positions, and there are as many words; the record has the last of the
+                // columns, so it has all of them.
+                unsafe { *out.get_unchecked_mut(place) = record.word_unchecked(column) };
             }
             return true;
         }
         if in_base & ever != 0 && pages.floor[self.part_of(slot)] < record.reset() {
             return false;
         }
-        for (place, column) in &columns.sought {
-            out[*place] = if in_base >> column & 1 == 0 {
-                record.word(*column)
-            } else {
-                let Some(word) = pages.flat_word(guard, *column, slot) else { return false };
-                word
-            };
-        }
-        true
+        read_base(guard, pages, slot, columns, (in_base, Some(record)), out)
     }
 
     /// The common cases; `None` where there is more to it.
@@ -362,6 +386,26 @@ impl Range {
         }
         Ok(Some(is_null))
     }
+}
+
+/// Puts the words of a row of which some columns, a bit each, are in base pages, and the others in a record. False where one is
+/// not found at once.
+#[inline(always)]
+fn read_base(
+    guard: &Guard,
+    pages: &Pages,
+    slot: usize,
+    columns: &PointColumns,
+    (in_base, record): (u64, Option<Place<'_>>),
+    out: &mut [u64],
+) -> bool {
+    let in_record = |column: usize| record.filter(|_| in_base >> column & 1 == 0);
+    for (place, column) in columns.sought() {
+        let word = in_record(column).map(|record| record.word(column));
+        let Some(word) = word.or_else(|| pages.flat_word(guard, column, slot)) else { return false };
+        out[place] = word;
+    }
+    true
 }
 
 #[inline]

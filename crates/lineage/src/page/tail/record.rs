@@ -7,7 +7,7 @@ use crate::page::options::TailValues;
 use crate::page::text::TextCell;
 use crate::page::wide::WideValues;
 use crate::value::cell::Cell;
-use crate::value::column_set::{ColumnSet, columns_of};
+use crate::value::column_set::ColumnSet;
 use crate::value::kind::Kind;
 
 pub(super) const SETS: usize = 3;
@@ -24,6 +24,9 @@ const HEAD: usize = FIRST_SET + SETS;
 
 /// Words of a cache line.
 const LINE: usize = 8;
+
+/// Values of a record of two lines that has no more columns behind it.
+const TWO_LINES: usize = 2 * LINE - HEAD;
 
 /// In the link: the previous version's number stands above the slot, that above the kind.
 const PREV_SHIFT: u32 = 24;
@@ -87,6 +90,27 @@ impl Records {
         let (head, values) = words.split_first_chunk().expect("a record is longer than its head");
         Place { head, values }
     }
+}
+
+/// The meta-data of a record of a table with at most 64 columns.
+#[derive(Clone, Copy)]
+pub struct Head {
+    /// the previous version's number
+    pub prev: u64,
+    /// the base record's slot
+    pub slot: usize,
+    /// what it is
+    pub kind: Kind,
+    /// the Start Time word
+    pub start: u64,
+    /// as in [`NewRecord`](super::NewRecord)
+    pub reset: u64,
+    /// the columns with a value, a bit each
+    pub explicit: u64,
+    /// the columns updated so far
+    pub ever: u64,
+    /// the explicit columns that are NULL
+    pub nulls: u64,
 }
 
 /// The words of one record: its meta-data, and the values of the first columns.
@@ -160,6 +184,17 @@ impl<'p> Place<'p> {
         self.values[column].load(Ordering::Relaxed)
     }
 
+    /// The word of a column, without a look whether it has its place here.
+    ///
+    /// # Safety
+    /// The column has its place here.
+    #[inline]
+    pub(crate) unsafe fn word_unchecked(self, column: usize) -> u64 {
+        debug_assert!(self.has(column));
+        // SAFETY: the caller's promise.
+        unsafe { self.values.get_unchecked(column) }.load(Ordering::Relaxed)
+    }
+
     /// Asks for all of it.
     #[inline]
     pub(crate) fn prefetch(self) {
@@ -191,13 +226,33 @@ impl<'p> Place<'p> {
         self.head[RESET].store(reset, Ordering::Relaxed);
     }
 
-    /// Takes over the values of some columns from a record of the same table, a bit each.
+    /// Puts the word of a column, if that has its place here. Before the record is published.
     #[inline]
-    pub(super) fn copy_values(self, from: Place<'_>, columns: u64) {
-        for column in columns_of(columns) {
-            if let (Some(to), Some(from)) = (self.values.get(column), from.values.get(column)) {
-                to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
+    pub(crate) fn put(self, column: usize, word: u64) {
+        if let Some(value) = self.value(column) {
+            value.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes its meta-data, of a table with at most 64 columns, and publishes it with the values that were put here before.
+    #[inline]
+    pub(crate) fn write(self, head: Head) {
+        self.link(head.prev, head.slot, head.kind);
+        self.reset_at(head.reset);
+        for (set, columns) in [(EXPLICIT, head.explicit), (EVER, head.ever), (NULLS, head.nulls)] {
+            self.set(set).store(columns, Ordering::Relaxed);
+        }
+        self.publish(head.start);
+    }
+
+    /// Takes over the values from a record of the same table: all that have a place here, as those that mean nothing cost less
+    /// than to tell which these are.
+    #[inline]
+    pub(super) fn copy_values(self, from: Place<'_>) {
+        let copy = |to: &AtomicU64, from: &AtomicU64| to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        match (self.values.first_chunk::<TWO_LINES>(), from.values.first_chunk::<TWO_LINES>()) {
+            (Some(to), Some(from)) => to.iter().zip(from).for_each(|(to, from)| copy(to, from)),
+            _ => self.values.iter().zip(from.values).for_each(|(to, from)| copy(to, from)),
         }
     }
 

@@ -6,7 +6,7 @@ use types::Timestamp;
 
 use super::{Point, PointColumns};
 use crate::page::base::{MetaPage, Pages};
-use crate::page::tail::{CarriedWords, NewWords, Place, TailPages};
+use crate::page::tail::{CarriedWords, Head, NewWords, Place, TailPages};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
 use crate::record::write::{Appended, Latched};
@@ -84,14 +84,16 @@ impl Range {
             (last, prev) = (first + 1, first);
         }
         let record = NewWords {
-            prev,
-            slot,
-            kind: Kind::Update,
-            start,
-            reset: before.reset,
-            explicit: before.explicit | columns.mask,
-            ever,
-            nulls: before.nulls & kept,
+            head: Head {
+                prev,
+                slot,
+                kind: Kind::Update,
+                start,
+                reset: before.reset,
+                explicit: before.explicit | columns.mask,
+                ever,
+                nulls: before.nulls & kept,
+            },
             columns: &columns.positions,
             words,
             carried: before.record.filter(|_| kept != 0).map(|from| CarriedWords {
@@ -120,34 +122,48 @@ impl Range {
         if start == 0 || start > Timestamp::MAX.0 {
             return None;
         }
-        let (mut columns, mut words) = (SmallVec::<[usize; 16]>::new(), SmallVec::<[u64; 16]>::new());
-        let mut nulls = 0;
+        let head = Head { prev, slot, kind: Kind::Snapshot, start, reset: 0, explicit: originals, ever, nulls: 0 };
+        let first = tails.allocate(guard, 2, prev);
+        if originals & tails.spilled_columns() != 0 {
+            return keep_apart(guard, (pages, tails), first, head);
+        }
+        let (record, mut nulls) = (tails.place_to_write(guard, first), 0);
         for column in columns_of(originals) {
-            match pages.word(guard, column, slot).ok()? {
-                Some(word) => {
-                    columns.push(column);
-                    words.push(word);
+            match pages.word(guard, column, slot) {
+                Ok(Some(word)) => record.put(column, word),
+                Ok(None) => nulls |= 1 << column,
+                Err(_) => {
+                    tails.bury(guard, first..first + 2);
+                    return None;
                 }
-                None => nulls |= 1 << column,
             }
         }
-        let first = tails.allocate(guard, 2, prev);
-        let record = NewWords {
-            prev,
-            slot,
-            kind: Kind::Snapshot,
-            start,
-            reset: 0,
-            explicit: originals,
-            ever,
-            nulls,
-            columns: &columns,
-            words: &words,
-            carried: None,
-        };
-        tails.write_words(guard, first, &record);
+        record.write(Head { nulls, ..head });
         Some(first)
     }
+}
+
+/// Writes the snapshot record with these numbers where not all columns have their places in it.
+#[inline(never)]
+fn keep_apart(guard: &Guard, (pages, tails): (&Pages, &TailPages), first: u64, head: Head) -> Option<u64> {
+    let (mut columns, mut words) = (SmallVec::<[usize; 16]>::new(), SmallVec::<[u64; 16]>::new());
+    let mut nulls = 0;
+    for column in columns_of(head.explicit) {
+        match pages.word(guard, column, head.slot) {
+            Ok(Some(word)) => {
+                columns.push(column);
+                words.push(word);
+            }
+            Ok(None) => nulls |= 1 << column,
+            Err(_) => {
+                tails.bury(guard, first..first + 2);
+                return None;
+            }
+        }
+    }
+    let record = NewWords { head: Head { nulls, ..head }, columns: &columns, words: &words, carried: None };
+    tails.write_words(guard, first, &record);
+    Some(first)
 }
 
 /// The newest version, if the writer may write over it as it is.
