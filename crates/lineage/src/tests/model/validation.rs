@@ -62,6 +62,12 @@ impl World {
         let ranges = 0..self.table.range_count();
         let changed: Vec<bool> =
             self.records.iter().map(|record| self.table.changed_between(record.rid, asked).unwrap()).collect();
+        let guard = sync::pin();
+        for (record, changed) in self.records.iter().zip(&changed) {
+            let is_untouched = self.table.points(&guard).at(record.rid).is_untouched_since(&guard, from);
+            assert!(!(is_untouched && *changed), "a look missed a change of {:?} after {from:?}", record.rid);
+        }
+        drop(guard);
         let reads = Read::of(columns);
         let ask = |range: usize| {
             reads.each_ref().map(|read| {

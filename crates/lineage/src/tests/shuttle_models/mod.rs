@@ -405,8 +405,13 @@ impl Transaction<'_> {
         let held = self.world.begin();
         let (from, to, table) = (self.snapshot.at, held.snapshot.at, &self.world.table);
         let asked = Validation { from, to, own: self.id(), outcomes: self.world };
+        let is_untouched = {
+            let guard = sync::pin();
+            table.points(&guard).at(record(0)).is_untouched_since(&guard, from)
+        };
         let any = (0..table.range_count()).any(|range| table.range_changed_between(range, asked, &[], None).unwrap());
         let changed = [any, table.changed_between(record(0), asked).unwrap()];
+        assert!(!(is_untouched && changed[1]), "a look missed a change between {from:?} and {to:?}");
         self.world.seen.lock().unwrap().push(Seen::Validated { from, to, changed });
     }
 
