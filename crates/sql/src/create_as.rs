@@ -6,12 +6,13 @@ use engine::{Column, DataType, Schema};
 use crate::ddl::NewTable;
 use crate::error::{Result, SqlError};
 use crate::headings;
+use crate::origin::Origin;
 use crate::outcome::Command;
 use crate::parse::Source;
 use crate::session::Session;
 use crate::target::Target;
 use crate::transactions::Write;
-use crate::types::{UNLIMITED, type_name, type_of_field};
+use crate::types::{BARE_NUMERIC, UNLIMITED, type_name, type_of_field};
 use crate::values::assign::Texts;
 
 /// Runs a `CREATE TABLE ... AS`: the table and its rows are one statement's work.
@@ -42,6 +43,10 @@ fn column_of(field: &Field) -> Result<Column> {
     match type_of_field(field) {
         Some(DataType::Char { chars: 0 } | DataType::Text { max_chars: Some(UNLIMITED) }) => {
             Ok(Column::new(field.name(), DataType::TEXT))
+        }
+        // What is computed has no precision of its own, and the values to come may have more decimals.
+        Some(DataType::Decimal { precision: 38, scale: 0..10 }) if Origin::of_field(field).modifier == -1 => {
+            Ok(Column::new(field.name(), BARE_NUMERIC))
         }
         Some(data_type) => Ok(Column::new(field.name(), data_type)),
         None => {

@@ -31,8 +31,8 @@ use crate::runtimes::{Lease, processors};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, Described, FailingConstants, Frames, GroupedExpressions, LiteralPlanner, Multisets,
     NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes,
-    ValueTables, WithNames, cast_names, duplicates, optimizer_rules, physical_rules, quantified, recursion, references,
-    row_values, rows, spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
+    ValueTables, WithNames, argument_orders, cast_names, duplicates, optimizer_rules, physical_rules, quantified,
+    recursion, references, row_values, rows, spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
 };
 use crate::stop::{self, StopFlag};
 use crate::tables::{CATALOG, SCHEMA};
@@ -175,6 +175,7 @@ impl Planner {
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
         past::resolve(&mut statement, &mut view, source, &|query, view| self.plan(query, view, source)?.collect())?;
+        argument_orders::number(&mut statement);
         quantified::spell_out(&mut statement)?;
         interrupt::check()?;
         let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, source)?;

@@ -14,7 +14,7 @@ use crate::interrupt;
 
 /// The meaning of `numeric` without precision and scale: storage is exact to 38 digits, so some scale must be
 /// chosen.
-const BARE_NUMERIC: DataType = DataType::Decimal { precision: 38, scale: 10 };
+pub(crate) const BARE_NUMERIC: DataType = DataType::Decimal { precision: 38, scale: 10 };
 
 /// The column type that a type's name stands for, and a notice where it means less than it says.
 pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static str>)> {
@@ -106,6 +106,10 @@ impl TypePlanner for CastTypes {
             let field = Field::new("", ArrowType::Time64(TimeUnit::Microsecond), true);
             return Ok(Some(Arc::new(with_type(field, format!("{DIGITS}{digits}")))));
         }
+        if is_bare_numeric(sql_type) {
+            let field = Field::new("", BARE_NUMERIC.to_arrow(), true);
+            return Ok(Some(Arc::new(with_type(field, BARE.to_owned()))));
+        }
         if let Some(data_type) = without_length(sql_type) {
             let field = Field::new("", data_type.to_arrow(), true);
             return Ok(Some(Arc::new(marked(field, data_type))));
@@ -115,6 +119,12 @@ impl TypePlanner for CastTypes {
         let field = Field::new("", data_type.to_arrow(), true);
         Ok(Some(Arc::new(marked(field, data_type))))
     }
+}
+
+/// `numeric`, which a cast does not round.
+fn is_bare_numeric(sql_type: &SqlType) -> bool {
+    let (SqlType::Numeric(info) | SqlType::Decimal(info) | SqlType::Dec(info)) = sql_type else { return false };
+    *info == ExactNumberInfo::None
 }
 
 /// `varchar` and `bpchar`, which a cast does not cut.
@@ -161,6 +171,19 @@ const DIGITS: &str = "digits ";
 /// The digits that a cast to this leaves the seconds.
 pub(crate) fn digits_of_seconds(field: &Field) -> Option<u32> {
     field.metadata().get(TYPE_KEY)?.strip_prefix(DIGITS)?.parse().ok()
+}
+
+/// What a cast to `numeric` without precision and scale is marked with.
+const BARE: &str = "numeric";
+
+/// The type that a cast to this gives: a `numeric` without precision has the decimals of an exact number that is cast to it.
+pub(crate) fn cast_to(field: &Field, from: &ArrowType) -> ArrowType {
+    match from {
+        _ if field.metadata().get(TYPE_KEY).is_none_or(|name| name != BARE) => field.data_type().clone(),
+        _ if from.is_integer() || from.is_null() => ArrowType::Decimal128(38, 0),
+        ArrowType::Decimal128(..) | ArrowType::Decimal256(..) => from.clone(),
+        _ => field.data_type().clone(),
+    }
 }
 
 /// The column type that holds a query's column; `None` for types that no column has.

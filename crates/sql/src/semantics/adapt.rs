@@ -22,7 +22,7 @@ use super::{
 use crate::error::SqlError;
 use crate::functions::{floats, intervals, lists, numerics, octets, parts, regexp, rounding, typed};
 use crate::interrupt;
-use crate::types::{digits_of_seconds, type_of_field};
+use crate::types::{cast_to, digits_of_seconds, type_of_field};
 use crate::values::builder::ColumnBuilder;
 use crate::values::{Misfit, input};
 use crate::walk::{WalkPlan, WalkTree};
@@ -305,6 +305,12 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let whole = Cast::new_from_field(cast.expr, Arc::new(field));
         let whole = adapt_cast(whole, schema)?.data;
         return Ok(Transformed::yes(intervals::with_digits(whole, cast.field.data_type(), digits)));
+    }
+    let exact = cast_to(&cast.field, from.data_type());
+    if exact != *cast.field.data_type() {
+        let is_same = exact == *from.data_type();
+        let whole = Cast::new_from_field(cast.expr, Arc::new(Field::new("", exact, true)));
+        return Ok(Transformed::yes(if is_same { *whole.expr } else { Expr::Cast(whole) }));
     }
     let target = type_of_field(&cast.field);
     let call = |function: ScalarUDF, expr: Expr| {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::walk::{Walk, WalkMut};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    Statement, UnaryOperator, VisitMut, Visitor, VisitorMut,
+    Statement, UnaryOperator, Value, VisitMut, Visitor, VisitorMut,
 };
 
 /// Tells function calls apart that differ in nothing but casts.
@@ -92,20 +92,37 @@ impl VisitorMut for Calls {
         if let Expr::Function(call) = expr
             && let FunctionArguments::List(list) = &mut call.args
         {
+            let has_only_values = list.args.iter().all(|arg| value(arg).is_some());
             for _ in 0..times {
-                list.args.iter_mut().for_each(wrap);
+                match list.args.first_mut() {
+                    Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) if has_only_values && is_number(first) => {
+                        *first = coalesced(std::mem::replace(first, Expr::Tuple(Vec::new())));
+                    }
+                    _ => list.args.iter_mut().for_each(wrap),
+                }
             }
         }
         ControlFlow::Continue(())
     }
 }
 
-/// `coalesce` of one argument is that argument, by another name.
+fn value(arg: &FunctionArg) -> Option<&Value> {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value))) => Some(&value.value),
+        _ => None,
+    }
+}
+
+fn is_number(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)))
+}
+
+/// `coalesce` of one argument is that argument, by another name. Constants stay, as some functions want them plain.
 fn wrap(arg: &mut FunctionArg) {
-    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg else { return };
-    if matches!(expr, Expr::Value(_)) {
+    if value(arg).is_some() {
         return;
     }
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg else { return };
     *expr = coalesced(std::mem::replace(expr, Expr::Tuple(Vec::new())));
 }
 

@@ -110,6 +110,11 @@ impl Leading {
             Expr::Cast(Cast { expr, .. }) => return Leading::of(expr),
             _ => return None,
         };
+        Leading::of_digits(&text, scale)
+    }
+
+    /// Of an unsigned number that is written without its point.
+    fn of_digits(text: &str, scale: i32) -> Option<Leading> {
         if text == "0" {
             return Some(Leading { weight: 0, unit: 0 });
         }
@@ -124,6 +129,16 @@ impl Leading {
     fn scale(&self, divisor: &Leading) -> i32 {
         let is_less = self.unit <= divisor.unit;
         SIGNIFICANT - (self.weight - divisor.weight - i32::from(is_less)) * UNIT
+    }
+}
+
+/// The decimals that PostgreSQL gives a quotient of two numbers, none of them negative, each without its point and with its
+/// decimals.
+pub(super) fn scale_of_quotient(dividend: (i256, i32), divisor: (i256, i32)) -> i32 {
+    let leading = |(value, scale): (i256, i32)| Leading::of_digits(&value.to_string(), scale);
+    match (leading(dividend), leading(divisor)) {
+        (Some(dividend), Some(divisor)) => dividend.scale(&divisor).max(0),
+        _ => SIGNIFICANT,
     }
 }
 

@@ -13,9 +13,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::cast_names::without_casts;
+use crate::error::{Result, SqlError};
 use crate::functions::has_columns;
 use crate::headings::heading;
-use crate::identifiers::{fold, hidden};
+use crate::identifiers::{fold, hidden, shown};
+use crate::template::template;
 use crate::walk::{WalkMut, walk_expressions};
 
 /// Gives expressions names where the columns of their query are another's: in FROM, in WITH, and in set operations, in which
@@ -65,7 +67,7 @@ fn hide(body: &mut SetExpr) {
             hide(right);
         }
         SetExpr::Query(query) if query.order_by.is_none() => hide(&mut query.body),
-        SetExpr::Select(select) if select.distinct.is_none() && !select.projection.iter().any(is_wildcard) => {
+        SetExpr::Select(select) if !select.projection.iter().any(is_wildcard) => {
             for (at, item) in select.projection.iter_mut().enumerate() {
                 if let SelectItem::UnnamedExpr(expr) = &*item {
                     let name = heading(expr).unwrap_or_else(|| "?column?".to_owned());
@@ -82,15 +84,80 @@ pub(crate) fn rename(statement: &mut Statement) {
     let _ = statement.walk_mut(&mut Rename { is_for_all: false });
 }
 
-/// Gives hidden names to all output columns that are neither named nor columns of a table.
+/// Gives hidden names to all output columns that are neither named nor columns of a table, and to all columns of the parts of
+/// set operations that have an order of their own.
 pub(crate) fn rename_all(statement: &mut Statement) {
     let _ = statement.walk_mut(&mut Rename { is_for_all: true });
+    let _ = statement.walk_mut(&mut OrderedParts);
 }
 
 /// Whether the planner refused a statement for names that [`rename_all`] may take away: columns of one name, or an ORDER BY by
 /// an expression of the select list over groups, which it does not find again by its name.
 pub(crate) fn are_refused(message: &str) -> bool {
-    message.contains("require unique expression names") || message.contains("must appear in the GROUP BY clause")
+    ["require unique expression names", "must appear in the GROUP BY clause", "which would be ambiguous"]
+        .iter()
+        .any(|refusal| message.contains(refusal))
+}
+
+/// Puts the parts of set operations that have an order into a FROM, with names for their columns.
+struct OrderedParts;
+
+impl VisitorMut for OrderedParts {
+    type Break = SqlError;
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        match wrap_parts(&mut query.body) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+fn wrap_parts(body: &mut SetExpr) -> Result<()> {
+    let SetExpr::SetOperation { left, right, .. } = body else { return Ok(()) };
+    for part in [left, right] {
+        match part.as_mut() {
+            SetExpr::Query(query) if query.order_by.is_some() => {
+                if let Some(names) = hidden_names(&query.body) {
+                    **part = SetExpr::Query(with_names(std::mem::replace(query, template("SELECT 1")?), names)?);
+                }
+            }
+            inner => wrap_parts(inner)?,
+        }
+    }
+    Ok(())
+}
+
+/// A hidden name for each column that is shown, unless it is not known how many there are.
+fn hidden_names(body: &SetExpr) -> Option<Vec<Ident>> {
+    match body {
+        SetExpr::SetOperation { left, .. } => hidden_names(left),
+        SetExpr::Query(inner) => hidden_names(&inner.body),
+        SetExpr::Select(select) if !select.projection.iter().any(is_wildcard) => {
+            let name = |(at, item): (usize, &SelectItem)| {
+                let shown = match item {
+                    SelectItem::UnnamedExpr(expr) => heading(expr),
+                    SelectItem::ExprWithAlias { alias, .. } => Some(shown(&fold(alias)).to_owned()),
+                    _ => None,
+                };
+                hidden(at, &shown.unwrap_or_else(|| "?column?".to_owned()))
+            };
+            Some(select.projection.iter().enumerate().map(name).collect())
+        }
+        _ => None,
+    }
+}
+
+fn with_names(query: Box<Query>, names: Vec<Ident>) -> Result<Box<Query>> {
+    let mut outer = template("SELECT * FROM (SELECT 1) AS \"\0part\"")?;
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(TableFactor::Derived { subquery, alias: Some(alias), .. }) =
+            select.from.first_mut().map(|table| &mut table.relation)
+    {
+        *subquery = query;
+        alias.columns = names.into_iter().map(|name| TableAliasColumnDef { name, data_type: None }).collect();
+    }
+    Ok(outer)
 }
 
 struct Rename {

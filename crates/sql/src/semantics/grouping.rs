@@ -59,14 +59,16 @@ pub(super) fn write_out(group_by: &mut GroupByExpr) -> Result<()> {
             *key = Expr::GroupingSets(sets);
         }
     }
-    if is_distinct && keys.iter().any(|key| sets_of(key).is_ok_and(|sets| sets.is_some())) {
-        *keys = vec![Expr::GroupingSets(each_once(keys)?)];
+    // Of several keys, the planner takes those beside the sets for part of none of them.
+    if (is_distinct || keys.len() > 1) && keys.iter().any(|key| sets_of(key).is_ok_and(|sets| sets.is_some())) {
+        let all = all_of(keys)?;
+        *keys = vec![Expr::GroupingSets(if is_distinct { each_once(all) } else { all })];
     }
     Ok(())
 }
 
-/// The sets that several keys make together, none of them twice.
-fn each_once(keys: &[Expr]) -> Result<Sets> {
+/// The sets that several keys make together.
+fn all_of(keys: &[Expr]) -> Result<Sets> {
     let mut all: Sets = vec![Vec::new()];
     for key in keys {
         let sets = match sets_of(key)? {
@@ -78,15 +80,20 @@ fn each_once(keys: &[Expr]) -> Result<Sets> {
         }
         all = all.iter().flat_map(|before| sets.iter().map(move |set| [&before[..], &set[..]].concat())).collect();
     }
+    all.iter_mut().for_each(distinct);
+    Ok(all)
+}
+
+/// The sets, none of them twice.
+fn each_once(all: Sets) -> Sets {
     let mut seen: Sets = Vec::new();
-    for mut set in all {
-        distinct(&mut set);
+    for set in all {
         let is_same = |other: &Vec<Expr>| other.len() == set.len() && set.iter().all(|column| other.contains(column));
         if !seen.iter().any(is_same) {
             seen.push(set);
         }
     }
-    Ok(seen)
+    seen
 }
 
 fn too_many() -> SqlError {

@@ -1,5 +1,6 @@
 //! PostgreSQL's semantics where DataFusion's differ: untyped literals, casts, integer overflow, subqueries, `USING`.
 mod adapt;
+pub(crate) mod argument_orders;
 mod arithmetic;
 pub(crate) mod array_literals;
 mod careful;

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
 };
 
-use super::decimals::{power_of_ten, rounded};
+use super::decimals::{self, power_of_ten, rounded};
 use super::interval_averages::{self, IntervalAverage};
 use crate::error::SqlError;
 use crate::functions::intervals::INTERVAL;
@@ -220,21 +220,33 @@ impl Moment {
                     digits => rounded(dividend, scaled(divisor, -digits)?),
                 })
             }
-            Kind::Deviation { of_population } => self.spread(of_population).and_then(|(dividend, divisor)| {
-                let digits = 2 * (decimals - self.scale);
-                let exact = scaled(dividend, digits).and_then(|dividend| rounded(dividend, divisor));
-                match exact {
-                    Some(square) => root(square),
-                    // The numbers are large: half of the digits are taken from the root.
-                    None => {
-                        let square = rounded(scaled(dividend, digits / 2)?, divisor)?;
-                        scaled(root(square)?, digits / 4)
-                    }
-                }
-            }),
+            Kind::Deviation { of_population } => {
+                self.spread(of_population).and_then(|(dividend, divisor)| self.deviation(dividend, divisor, decimals))
+            }
         };
         let limit = 10i128.pow(38);
         found.and_then(i256::to_i128).filter(|value| value.abs() < limit).map(Some).ok_or_else(overflow)
+    }
+
+    /// The root of a variance. PostgreSQL rounds the variance first, to as many decimals as it gives the quotient.
+    fn deviation(&self, dividend: i256, divisor: i256, decimals: i8) -> Option<i256> {
+        let scale_of_dividend = 2 * i32::from(self.scale);
+        let scale = decimals::scale_of_quotient((dividend, scale_of_dividend), (divisor, 0)).max(scale_of_dividend);
+        let power = |digits: i32| power_of_ten(u32::try_from(digits).ok()?);
+        let exact = power(scale - scale_of_dividend)
+            .and_then(|power| dividend.checked_mul(power))
+            .and_then(|dividend| rounded(dividend, divisor))
+            .and_then(|variance| root(variance.checked_mul(power(scale)?)?));
+        match (exact, i32::from(decimals) - scale) {
+            (Some(exact), more @ 0..) => exact.checked_mul(power(more)?),
+            (Some(exact), less) => rounded(exact, power(-less)?),
+            // The numbers are large: half of the digits are taken from the root.
+            (None, _) => {
+                let digits = i32::from(decimals - self.scale);
+                let square = rounded(dividend.checked_mul(power(digits)?)?, divisor)?;
+                root(square)?.checked_mul(power(digits / 2)?)
+            }
+        }
     }
 
     /// The variance as a quotient, with twice the decimals of the numbers.

@@ -97,6 +97,11 @@ impl VisitorMut for Numbers {
                     **inner = Expr::value(Value::SingleQuotedString(number.to_owned()));
                 }
             }
+            Expr::Cast { expr: inner, data_type, .. } if is_bare_numeric(data_type) => {
+                if let Some(scale) = decimals_of(inner) {
+                    *data_type = DataType::Numeric(ExactNumberInfo::PrecisionAndScale(38, scale));
+                }
+            }
             Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if number(inner).is_some() => negative(expr),
             Expr::UnaryOp { op: UnaryOperator::BitwiseNot | UnaryOperator::PGAbs, expr: inner } => narrow(inner),
             Expr::BinaryOp {
@@ -192,6 +197,27 @@ fn is_float(data_type: &DataType) -> bool {
             | DataType::Real
             | DataType::Float4
     )
+}
+
+fn is_bare_numeric(data_type: &DataType) -> bool {
+    use DataType::{Dec, Decimal, Numeric};
+    matches!(data_type, Numeric(info) | Decimal(info) | Dec(info) if *info == ExactNumberInfo::None)
+}
+
+/// How many decimals a literal has, be it a number or a text of one, if 38 digits hold it.
+fn decimals_of(expr: &Expr) -> Option<i64> {
+    let text = match expr {
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => return decimals_of(inner),
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) | Value::SingleQuotedString(text) => text.trim(),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_plain = [whole, fraction].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    (is_plain && (1..=38).contains(&(whole.len() + fraction.len()))).then_some(i64::try_from(fraction.len()).ok()?)
 }
 
 fn number(expr: &Expr) -> Option<&str> {

@@ -6,7 +6,9 @@
 //! - sets of groups (`ROLLUP` and its kin) put NULLs into a column that was constant below them,
 //! - so does an outer join for the rows that have no other,
 //! - a column that is constant in each part of a union differs from part to part,
-//! - a window whose partition is by such a column finds no order for it, and fails.
+//! - a window whose partition is by such a column finds no order for it, and fails,
+//! - a window above a limit of rows in an order has its own order put into the sort below the limit, where the streams are
+//!   then merged by the order of the limit alone.
 //!
 //! Between such an operator and its input comes one that passes rows on and knows of their order only. It asks for that order,
 //! so that sorts below it stay, and none is moved through it.
@@ -38,7 +40,8 @@ impl PhysicalOptimizerRule for PlainInputs {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         plan.change_up(|node| {
             let inputs = node.children();
-            if !is_one(&node) || inputs.iter().all(|input| input.equivalence_properties().eq_group().is_empty()) {
+            let has_constants = inputs.iter().any(|input| !input.equivalence_properties().eq_group().is_empty());
+            if !(is_one(&node) && has_constants || is_window(&node) && inputs.iter().any(|input| is_cut(input))) {
                 return Ok(Transformed::no(node));
             }
             let plain = inputs.into_iter().map(|input| Arc::new(PlainExec::new(Arc::clone(input))) as _).collect();
@@ -63,8 +66,25 @@ fn is_one(node: &Arc<dyn ExecutionPlan>) -> bool {
         || node.downcast_ref::<HashJoinExec>().is_some_and(|join| is_outer(join.join_type()))
         || node.downcast_ref::<NestedLoopJoinExec>().is_some_and(|join| is_outer(join.join_type()))
         || node.downcast_ref::<UnionExec>().is_some()
-        || node.downcast_ref::<WindowAggExec>().is_some()
-        || node.downcast_ref::<BoundedWindowAggExec>().is_some()
+        || is_window(node)
+}
+
+fn is_window(node: &Arc<dyn ExecutionPlan>) -> bool {
+    node.downcast_ref::<WindowAggExec>().is_some() || node.downcast_ref::<BoundedWindowAggExec>().is_some()
+}
+
+/// Whether the rows are the first so many of an order.
+fn is_cut(input: &Arc<dyn ExecutionPlan>) -> bool {
+    let mut node = input;
+    loop {
+        if node.fetch().is_some() {
+            return node.output_ordering().is_some();
+        }
+        match node.children()[..] {
+            [below] => node = below,
+            _ => return false,
+        }
+    }
 }
 
 /// Passes rows on.

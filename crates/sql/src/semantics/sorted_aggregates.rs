@@ -32,6 +32,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use super::argument_orders::argument;
 use super::inputs::inputs;
 use crate::error::SqlError;
 use crate::walk::WalkTree;
@@ -105,7 +106,7 @@ fn sorted(mut call: AggregateFunction) -> Result<AggregateFunction> {
     let mut keys = Vec::new();
     for key in &params.order_by {
         let is_same = |arg: &Expr| (*arg == key.expr || *without_cast(arg) == key.expr) && !is_untyped(&key.expr);
-        let column = match known.iter().position(is_same) {
+        let column = match numbered(&key.expr).or_else(|| known.iter().position(is_same)) {
             Some(column) => column,
             None if params.distinct => return Err(not_among_arguments()),
             None => {
@@ -144,6 +145,14 @@ fn sorted(mut call: AggregateFunction) -> Result<AggregateFunction> {
 /// Whether the library knows no distinct values for it, or for some types of them only.
 fn is_statistic(name: &str) -> bool {
     name == "avg" || ["var", "stddev", "corr", "covar", "regr"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The argument that a key names by its number.
+fn numbered(key: &Expr) -> Option<usize> {
+    match key {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => argument(text),
+        _ => None,
+    }
 }
 
 fn without_cast(expr: &Expr) -> &Expr {
