@@ -2,7 +2,9 @@
 import collections
 import decimal
 import math
+import re
 
+NUMBER = re.compile(r"-?\d+\.\d{10,}|-?\d+")
 NUMERIC, FLOATS, INTEGERS, BLANK_PADDED = 1700, {700, 701}, {20, 21, 23}, 1042
 TYPE_NAMES = {16: "boolean", 17: "bytea", 20: "bigint", 21: "smallint", 23: "int", 25: "text", 701: "float8", 1007: "int[]",
               1009: "text[]", 1042: "char", 1043: "varchar", 1082: "date", 1114: "timestamp", 1184: "timestamptz", 1186: "interval",
@@ -107,4 +109,7 @@ def close(a, b):
                 return False
             return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
         return math.isclose(float(a), float(b), rel_tol=1e-12)
+    if isinstance(a, str) and isinstance(b, str) and NUMBER.fullmatch(a) and NUMBER.fullmatch(b):
+        # A numeric that was cast to text: how many decimals it has differs as that of the numeric does.
+        return close(decimal.Decimal(a), decimal.Decimal(b))
     return False

@@ -223,7 +223,7 @@ impl Planner {
         if with_names.has_inner_queries() {
             let (state_of_inner, token, flag) = (state.clone(), token.clone(), flag.clone());
             let owner = semantics::Statement { state: state_of_inner, token, flag, with_names };
-            rules.push(Arc::new(Subplans { statement: Arc::new(owner) }));
+            rules.push(Arc::new(Subplans::new(owner)));
             // The rows beside an inner query repeat the keys of the outer rows.
             rules.push(Arc::new(Unnested));
         } else {

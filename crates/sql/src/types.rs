@@ -121,10 +121,22 @@ impl TypePlanner for CastTypes {
     }
 }
 
-/// `numeric`, which a cast does not round.
-fn is_bare_numeric(sql_type: &SqlType) -> bool {
-    let (SqlType::Numeric(info) | SqlType::Decimal(info) | SqlType::Dec(info)) = sql_type else { return false };
-    *info == ExactNumberInfo::None
+/// What a type that is a numeric says of its digits.
+fn digits_named(sql_type: &SqlType) -> Option<ExactNumberInfo> {
+    match sql_type {
+        SqlType::Numeric(info) | SqlType::Decimal(info) | SqlType::Dec(info) => Some(*info),
+        _ => None,
+    }
+}
+
+/// Whether a type is a `numeric` without precision, to which a cast does not round.
+pub(crate) fn is_bare_numeric(sql_type: &SqlType) -> bool {
+    digits_named(sql_type) == Some(ExactNumberInfo::None)
+}
+
+/// Whether a type is a `numeric` with a precision.
+pub(crate) fn is_rounding(sql_type: &SqlType) -> bool {
+    digits_named(sql_type).is_some_and(|info| info != ExactNumberInfo::None)
 }
 
 /// `varchar` and `bpchar`, which a cast does not cut.
@@ -180,7 +192,10 @@ const BARE: &str = "numeric";
 pub(crate) fn cast_to(field: &Field, from: &ArrowType) -> ArrowType {
     match from {
         _ if field.metadata().get(TYPE_KEY).is_none_or(|name| name != BARE) => field.data_type().clone(),
-        _ if from.is_integer() || from.is_null() => ArrowType::Decimal128(38, 0),
+        ArrowType::Null => ArrowType::Decimal128(1, 0),
+        ArrowType::Int8 | ArrowType::Int16 => ArrowType::Decimal128(5, 0),
+        ArrowType::Int32 => ArrowType::Decimal128(10, 0),
+        ArrowType::Int64 | ArrowType::UInt64 => ArrowType::Decimal128(20, 0),
         ArrowType::Decimal128(..) | ArrowType::Decimal256(..) => from.clone(),
         _ => field.data_type().clone(),
     }

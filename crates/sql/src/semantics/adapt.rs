@@ -4,7 +4,7 @@ use std::sync::Arc;
 use arrow_schema::Field;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::{DFSchema, JoinConstraint, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -155,7 +155,18 @@ fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let adapted = expr.change_up(|expr| adapt_expr(expr, &schema))?;
         Ok(adapted.update_data(|expr| name.restore(expr)))
     })?
-    .map_data(LogicalPlan::recompute_schema)
+    .map_data(|node| on_what_is_compared(node).recompute_schema())
+}
+
+/// A join by columns of one name, of which one is now cast, is a join by what is compared: the planner looks for columns.
+fn on_what_is_compared(mut node: LogicalPlan) -> LogicalPlan {
+    if let LogicalPlan::Join(join) = &mut node {
+        let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
+        if !join.on.iter().all(|(left, right)| is_column(left) && is_column(right)) {
+            join.join_constraint = JoinConstraint::On;
+        }
+    }
+    node
 }
 
 fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

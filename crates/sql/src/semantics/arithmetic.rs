@@ -100,6 +100,7 @@ pub(super) fn operand(expr: Expr) -> Expr {
             Ok(value) => Expr::Literal(ScalarValue::Int32(Some(value)), metadata),
             Err(_) => Expr::Literal(ScalarValue::Int64(Some(value)), metadata),
         },
+        Expr::Negative(inner) => Expr::Negative(Box::new(operand(*inner))),
         other => other,
     }
 }

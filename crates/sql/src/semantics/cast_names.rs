@@ -17,12 +17,17 @@ pub(crate) fn tell_apart(statement: &mut Statement) {
 ///
 /// `None` of one that is too deep to be written as text.
 pub(super) fn without_casts(expr: &Expr) -> Option<String> {
-    if expr.walk(&mut Depth::default()).is_break() {
+    if too_deep(expr) {
         return None;
     }
     let mut expr = expr.clone();
     let _ = VisitMut::visit(&mut expr, &mut Strip);
     Some(expr.to_string())
+}
+
+/// Whether an expression has too many levels to be written as text.
+fn too_deep(expr: &Expr) -> bool {
+    expr.walk(&mut Depth::default()).is_break()
 }
 
 /// How many levels of an expression are written as text, which takes stack for each.
@@ -44,6 +49,22 @@ impl Visitor for Depth {
 
     fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
         self.levels -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Names columns without their tables, as one may be written with and without.
+struct Unqualify;
+
+impl VisitorMut for Unqualify {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let Some(column) = parts.pop()
+        {
+            *expr = Expr::Identifier(column);
+        }
         ControlFlow::Continue(())
     }
 }
@@ -81,9 +102,16 @@ impl VisitorMut for Calls {
         if !matches!(expr, Expr::Function(_)) {
             return ControlFlow::Continue(());
         }
-        let Some(named) = without_casts(expr) else { return ControlFlow::Continue(()) };
-        let named = named.to_lowercase();
-        let whole = expr.to_string().replace(['(', ')'], " ").to_lowercase();
+        if too_deep(expr) {
+            return ControlFlow::Continue(());
+        }
+        let mut unqualified = expr.clone();
+        let _ = VisitMut::visit(&mut unqualified, &mut Unqualify);
+        let whole = unqualified.to_string().replace(['(', ')'], " ").to_lowercase();
+        let _ = VisitMut::visit(&mut unqualified, &mut Strip);
+        let named = unqualified.to_string();
+        // The planner counts rows as ones.
+        let named = if named == "count(*)" { "count(1)".to_owned() } else { named.to_lowercase() };
         let others = self.seen.entry(named).or_default();
         let times = others.iter().position(|other| *other == whole).unwrap_or(others.len());
         if times == others.len() {
@@ -117,8 +145,14 @@ fn is_number(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)))
 }
 
-/// `coalesce` of one argument is that argument, by another name. Constants stay, as some functions want them plain.
+/// `coalesce` of one argument is that argument, by another name. Constants stay, as some functions want them plain; rows are
+/// counted as ones.
 fn wrap(arg: &mut FunctionArg) {
+    if let FunctionArg::Unnamed(FunctionArgExpr::Wildcard) = arg {
+        let one = Expr::value(Value::Number("1".to_owned(), false));
+        *arg = FunctionArg::Unnamed(FunctionArgExpr::Expr(coalesced(one)));
+        return;
+    }
     if value(arg).is_some() {
         return;
     }

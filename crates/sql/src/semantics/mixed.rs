@@ -98,7 +98,9 @@ fn unify(values: &mut [&mut Expr], schema: &DFSchema, is_compared: bool) {
     let common = |types: &Vec<ArrowType>| common_of(types.iter(), is_compared).or_else(|| settled(types));
     let Some(mut to) = types.as_ref().and_then(common) else { return };
     let mut with_types = values.iter().zip(types.iter().flatten());
-    if with_types.all(|(value, from)| *from == ArrowType::Float32 || (is_exact(value) && is_real(value))) {
+    if to.is_floating()
+        && with_types.all(|(value, from)| *from == ArrowType::Float32 || (is_exact(value) && is_real(value)))
+    {
         to = ArrowType::Float32;
     }
     for (value, from) in values.iter_mut().zip(types.iter().flatten()) {
@@ -155,12 +157,26 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
             }
             let first = call.args.first().and_then(|first| first.get_type(schema).ok());
             unify(&mut call.args.iter_mut().collect::<Vec<_>>(), schema, is_nullif);
-            let call = Expr::ScalarFunction(call);
+            let compared = if is_nullif { nullif_of_floats(&call.args, schema) } else { None };
+            let call = compared.unwrap_or(Expr::ScalarFunction(call));
             // It gives its first argument as it is.
             if is_nullif && first == Some(ArrowType::Float32) { cast(call, ArrowType::Float32) } else { call }
         }
         other => other,
     })
+}
+
+/// `nullif` of floats as a comparison, to which zero and minus zero are equal.
+fn nullif_of_floats(args: &[Expr], schema: &DFSchema) -> Option<Expr> {
+    let [first, second] = args else { return None };
+    let is_float = |expr: &Expr| expr.get_type(schema).is_ok_and(|found| found.is_floating());
+    if !is_float(first) || !is_float(second) || first.is_volatile() {
+        return None;
+    }
+    let is_same = Expr::BinaryExpr(BinaryExpr::new(Box::new(first.clone()), Operator::Eq, Box::new(second.clone())));
+    let nothing = lit(ScalarValue::try_from(&first.get_type(schema).ok()?).ok()?);
+    let when_then_expr = vec![(Box::new(is_same), Box::new(nothing))];
+    Some(Expr::Case(Case { expr: None, when_then_expr, else_expr: Some(Box::new(first.clone())) }))
 }
 
 /// A value and the column of a subquery that it is compared with.
@@ -233,7 +249,7 @@ fn unite(union: Union) -> Result<LogicalPlan> {
         .map(|column| {
             let types: Vec<ArrowType> = union.inputs.iter().filter_map(|input| at(input, column)).collect();
             // A union around this one must find its type settled.
-            float_of(types.iter(), false).or_else(|| numeric_of(types.iter()))
+            float_of(types.iter(), false).or_else(|| numeric_of(types.iter())).or_else(|| beside_null(&types))
         })
         .collect();
     if to.iter().all(Option::is_none) {
@@ -246,6 +262,13 @@ fn unite(union: Union) -> Result<LogicalPlan> {
     }
     let inputs = union.inputs.into_iter().map(|input| projected(Arc::unwrap_or_clone(input), &to).map(Arc::new));
     Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs.collect::<Result<Vec<_>>>()?)?))
+}
+
+/// The type of numbers that stand beside NULLs alone.
+fn beside_null(types: &[ArrowType]) -> Option<ArrowType> {
+    let number = types.iter().find(|found| found.is_numeric())?;
+    let are_alike = types.iter().all(|found| found.is_null() || found == number);
+    (are_alike && types.iter().any(ArrowType::is_null)).then(|| number.clone())
 }
 
 /// A plan with some columns cast to these types.

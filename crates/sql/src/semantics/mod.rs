@@ -65,6 +65,7 @@ mod using_types;
 mod value_tables;
 pub(crate) mod values_of_subqueries;
 pub(crate) mod visit;
+mod whole_filters;
 mod whole_orders;
 pub(crate) mod whole_rows;
 pub(crate) mod windows;

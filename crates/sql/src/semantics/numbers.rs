@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Result, SqlError};
 use crate::identifiers::fold;
+use crate::types::is_bare_numeric;
 use crate::walk::WalkMut;
 
 /// The digits that a decimal of the planner may have.
@@ -98,8 +99,8 @@ impl VisitorMut for Numbers {
                 }
             }
             Expr::Cast { expr: inner, data_type, .. } if is_bare_numeric(data_type) => {
-                if let Some(scale) = decimals_of(inner) {
-                    *data_type = DataType::Numeric(ExactNumberInfo::PrecisionAndScale(38, scale));
+                if let Some((precision, scale)) = digits_of(inner) {
+                    *data_type = DataType::Numeric(ExactNumberInfo::PrecisionAndScale(precision, scale));
                 }
             }
             Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if number(inner).is_some() => negative(expr),
@@ -199,15 +200,10 @@ fn is_float(data_type: &DataType) -> bool {
     )
 }
 
-fn is_bare_numeric(data_type: &DataType) -> bool {
-    use DataType::{Dec, Decimal, Numeric};
-    matches!(data_type, Numeric(info) | Decimal(info) | Dec(info) if *info == ExactNumberInfo::None)
-}
-
-/// How many decimals a literal has, be it a number or a text of one, if 38 digits hold it.
-fn decimals_of(expr: &Expr) -> Option<i64> {
+/// How many digits and decimals a literal has, be it a number or a text of one, if 38 digits hold it.
+fn digits_of(expr: &Expr) -> Option<(u64, i64)> {
     let text = match expr {
-        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => return decimals_of(inner),
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => return digits_of(inner),
         Expr::Value(value) => match &value.value {
             Value::Number(text, _) | Value::SingleQuotedString(text) => text.trim(),
             _ => return None,
@@ -217,7 +213,20 @@ fn decimals_of(expr: &Expr) -> Option<i64> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let is_plain = [whole, fraction].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
-    (is_plain && (1..=38).contains(&(whole.len() + fraction.len()))).then_some(i64::try_from(fraction.len()).ok()?)
+    let precision = (whole.trim_start_matches('0').len() + fraction.len()).max(1);
+    let is_one = is_plain && !(whole.is_empty() && fraction.is_empty()) && precision <= 38;
+    is_one.then_some((u64::try_from(precision).ok()?, i64::try_from(fraction.len()).ok()?))
+}
+
+fn is_double(data_type: &DataType) -> bool {
+    is_float(data_type) && !matches!(data_type, DataType::Real | DataType::Float4)
+}
+
+/// Whether a type is one of numbers.
+fn is_number(data_type: &DataType) -> bool {
+    use DataType::{BigInt, Dec, Decimal, Int, Int2, Int4, Int8, Integer, Numeric, SmallInt};
+    let is_integer = matches!(data_type, SmallInt(_) | Int2(_) | Int(_) | Integer(_) | Int4(_) | BigInt(_) | Int8(_));
+    is_float(data_type) || is_integer || matches!(data_type, Numeric(_) | Decimal(_) | Dec(_))
 }
 
 fn number(expr: &Expr) -> Option<&str> {
@@ -239,14 +248,19 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
 fn type_columns(values: &mut Values) {
     let width = values.rows.first().map_or(0, |row| row.content.len());
     for at in 0..width {
-        let Some(to) = values.rows.iter().find_map(|row| row.content.get(at).and_then(named_type)) else { continue };
+        let mut named = values.rows.iter().filter_map(|row| row.content.get(at).and_then(named_type));
+        let Some(first) = named.next() else { continue };
+        // A double among numbers makes doubles of them.
+        let double = is_number(&first).then(|| named.find(|other| is_double(other))).flatten();
+        let to = double.unwrap_or(first);
         for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(at)) {
             let is_text = matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)));
             let unsigned = match &*expr {
                 Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
                 other => other,
             };
-            if is_text || (is_float(&to) && number(unsigned).is_some()) {
+            let is_exact = named_type(expr).is_some_and(|own| is_number(&own) && !is_double(&own));
+            if is_text || (is_float(&to) && number(unsigned).is_some()) || (is_double(&to) && is_exact) {
                 *expr = cast(std::mem::replace(expr, Expr::value(Value::Null)), to.clone());
             }
         }

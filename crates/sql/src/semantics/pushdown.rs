@@ -18,6 +18,7 @@ use super::distinct_windows::DistinctWindows;
 use super::lists::VaryingLists;
 use super::offsets::OffsetsInOrder;
 use super::plain_inputs::PlainInputs;
+use super::whole_filters::WholeFilters;
 use super::whole_orders::WholeOrders;
 use crate::totals::AggregateScans;
 
@@ -45,6 +46,10 @@ pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     let sorting = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or_default();
     rules.insert(sorting, Arc::new(OffsetsInOrder));
     rules.insert(sorting, Arc::new(PlainInputs));
+    let moving = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| rule.name() == "ProjectionPushdown";
+    for at in (0..rules.len()).rev().filter(|at| moving(&rules[*at])).collect::<Vec<_>>() {
+        rules.insert(at, Arc::new(WholeFilters));
+    }
     rules.push(Arc::new(WholeOrders));
     // First of all, while a scan stands directly below its aggregate.
     rules.insert(0, Arc::new(AggregateScans));

@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Values, Visitor,
-    VisitorMut,
+    CastKind, DataType, Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Value, Values,
+    Visitor, VisitorMut,
 };
 
 use crate::chains;
@@ -91,8 +91,27 @@ impl Visitor for AnyQuery {
     }
 }
 
-fn selects(values: Values) -> Result<SetExpr> {
+/// Gives NULLs the type of a float in their column: a NULL alone has none that the next row could join.
+fn type_nulls(values: &mut Values, width: usize) {
+    for at in 0..width {
+        let is_float = |data_type: &&DataType| {
+            use DataType::{Double, DoublePrecision, Float, Float4, Float8, Real};
+            matches!(data_type, Float(_) | Real | Float4 | Float8 | Double(_) | DoublePrecision)
+        };
+        let told = values.rows.iter().filter_map(|row| told_type(row.content.get(at)?));
+        let Some(float) = told.filter(is_float).last().cloned() else { continue };
+        for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(at)) {
+            if matches!(expr, Expr::Value(value) if matches!(value.value, Value::Null)) {
+                let (kind, null) = (CastKind::Cast, Box::new(expr.clone()));
+                *expr = Expr::Cast { kind, expr: null, data_type: float.clone(), array: false, format: None };
+            }
+        }
+    }
+}
+
+fn selects(mut values: Values) -> Result<SetExpr> {
     let width = values.rows.first().map_or(0, |row| row.content.len());
+    type_nulls(&mut values, width);
     if values.rows.iter().any(|row| row.content.len() != width) {
         return Err(SqlError::syntax("VALUES lists must all be the same length"));
     }

@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut, WildcardAdditionalOptions,
 };
 
-use selected::{given, is_constant, is_same};
+use selected::{given, is_constant, is_same, place_in_list};
 
 use super::columns::{Output, Scope, constraint_mut, label};
 use super::outer_aggregates::{Calls, Clause, OfQuery};
@@ -241,7 +241,10 @@ impl Resolver<'_> {
         let given: Vec<(String, &Expr)> = select.projection.iter().filter_map(given).collect();
         for key in keys {
             let Expr::Identifier(ident) = &key.expr else {
-                self.expressions(key)?;
+                match place_in_list(&key.expr, select) {
+                    Some(place) => key.expr = place,
+                    None => self.expressions(key)?,
+                }
                 continue;
             };
             let name = fold(ident);

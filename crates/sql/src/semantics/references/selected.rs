@@ -40,6 +40,19 @@ pub(super) fn is_constant(key: &Expr, select: &Select) -> bool {
     }
 }
 
+/// The place of an expression in a list of distinct rows, which are ordered by nothing else. The planner looks for it by its
+/// name, which may be that of another column.
+pub(super) fn place_in_list(expr: &Expr, select: &Select) -> Option<Expr> {
+    select.distinct.as_ref()?;
+    let place = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(own) | SelectItem::ExprWithAlias { expr: own, .. } => Some(is_same(expr, own)),
+        _ => None,
+    };
+    let places = select.projection.iter().map(place).collect::<Option<Vec<bool>>>()?;
+    let at = places.into_iter().position(|is_same| is_same)?;
+    Some(Expr::value(Value::Number((at + 1).to_string(), false)))
+}
+
 /// A column of the select list, and the name that it has in ORDER BY.
 pub(super) fn given(item: &SelectItem) -> Option<(String, &Expr)> {
     match item {

@@ -18,7 +18,7 @@ const ROWS: &str = "\0rows";
 /// Converts a join with a right side that names columns of the left one; any other node stays.
 pub(super) fn convert(node: LogicalPlan, plans: &Subplans) -> Result<LogicalPlan> {
     let LogicalPlan::Join(join) = node else { return Ok(node) };
-    if !matches!(join.join_type, JoinType::Inner | JoinType::Left) || !has_wrapper(&join.right)? {
+    if !matches!(join.join_type, JoinType::Inner | JoinType::Left) || (plans.are_marked && !has_wrapper(&join.right)?) {
         return Ok(LogicalPlan::Join(join));
     }
     let references = scope::open_references(&join.right)?;

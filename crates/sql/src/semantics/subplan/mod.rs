@@ -50,13 +50,21 @@ use call::Kind;
 /// The rule for one statement.
 #[derive(Debug)]
 pub(crate) struct Subplans {
-    pub(crate) statement: Arc<Statement>,
+    statement: Arc<Statement>,
+    /// Whether each LATERAL that names columns of its left side has a node that says so.
+    are_marked: bool,
 }
 
 impl AnalyzerRule for Subplans {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = shared::share(plan, self)?;
-        let plan = scope::without_wrappers(self.convert(plan)?)?;
+        let shared = shared::share(plan, self)?;
+        let plan = scope::without_wrappers(self.convert(shared.clone())?)?;
+        if !scope::is_open(&plan)? {
+            return Ok(plan);
+        }
+        // The planner does not mark a LATERAL of which only a subquery names columns of the left side.
+        let unmarked = Subplans { statement: self.statement.clone(), are_marked: false };
+        let plan = scope::without_wrappers(unmarked.convert(shared)?)?;
         match scope::open_references(&plan)?.first() {
             None => Ok(plan),
             Some((_, column)) => Err(out_of_reach(column)),
@@ -118,6 +126,10 @@ enum Place {
 }
 
 impl Subplans {
+    pub(crate) fn new(statement: Statement) -> Subplans {
+        Subplans { statement: Arc::new(statement), are_marked: true }
+    }
+
     fn convert(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         plan.change_up(|node| self.convert_node(node)).map(|transformed| transformed.data)
     }
