@@ -251,7 +251,7 @@ fn type_columns(values: &mut Values) {
         let mut named = values.rows.iter().filter_map(|row| row.content.get(at).and_then(named_type));
         let Some(first) = named.next() else { continue };
         // A double among numbers makes doubles of them.
-        let double = is_number(&first).then(|| named.find(|other| is_double(other))).flatten();
+        let double = is_number(&first).then(|| named.find(is_double)).flatten();
         let to = double.unwrap_or(first);
         for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(at)) {
             let is_text = matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)));

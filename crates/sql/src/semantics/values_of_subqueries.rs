@@ -98,8 +98,8 @@ fn type_nulls(values: &mut Values, width: usize) {
             use DataType::{Double, DoublePrecision, Float, Float4, Float8, Real};
             matches!(data_type, Float(_) | Real | Float4 | Float8 | Double(_) | DoublePrecision)
         };
-        let told = values.rows.iter().filter_map(|row| told_type(row.content.get(at)?));
-        let Some(float) = told.filter(is_float).last().cloned() else { continue };
+        let mut told = values.rows.iter().filter_map(|row| told_type(row.content.get(at)?));
+        let Some(float) = told.rfind(is_float).cloned() else { continue };
         for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(at)) {
             if matches!(expr, Expr::Value(value) if matches!(value.value, Value::Null)) {
                 let (kind, null) = (CastKind::Cast, Box::new(expr.clone()));
