@@ -5,13 +5,13 @@
 //!
 //! ```text
 //! parser        each expression that it begins            (`dialect`)
-//! rewriting     between walks through the statement       (`planner`, `semantics`)
+//! rewriting     each node of a walk                       (`walk`)
 //! planner       each table, binary operator and cast      (`catalog`, `semantics`, `types`)
 //! rules         before each, and at each node of a plan   (the wrappers here)
 //! ```
 //!
 //! What stops in this way unwinds by errors, gives back its memory, and leaves its thread to the next statement.
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ use crate::error::Result;
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Token>>> = const { RefCell::new(None) };
+    static MAY_END_WALKS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The thread works for a statement until this is dropped.
@@ -60,6 +61,28 @@ pub(crate) fn check() -> Result<()> {
 /// An error of the planner if the statement is to stop for which the thread works.
 pub(crate) fn check_plan() -> PlanResult<()> {
     check().map_err(|error| DataFusionError::External(Box::new(error)))
+}
+
+/// Does what walks through a syntax tree, whose walks may end early once the statement is to stop. What is made of a part of
+/// the tree is never seen: it is an error then, whatever came of the work.
+pub(crate) fn walking<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    struct Before(bool);
+
+    impl Drop for Before {
+        fn drop(&mut self) {
+            MAY_END_WALKS.set(self.0);
+        }
+    }
+
+    let before = Before(MAY_END_WALKS.replace(true));
+    let done = work();
+    drop(before);
+    check().and(done)
+}
+
+/// Whether a walk through a syntax tree is to end before it has seen all.
+pub(crate) fn ends_walks() -> bool {
+    MAY_END_WALKS.get() && check().is_err()
 }
 
 /// A future whose every step works for the statement of this token.
@@ -210,6 +233,35 @@ mod tests {
         }
         let of = |wanted| stages.iter().filter(|stage| **stage == wanted).count();
         assert!(of("parsed") > 10 && of("planned") > 20, "{} and {} looks", of("parsed"), of("planned"));
+    }
+
+    #[test]
+    fn a_walk_through_a_statement_ends_where_it_is_cancelled() {
+        use std::ops::ControlFlow;
+
+        use crate::walk::walk_expressions;
+
+        let text = format!("SELECT {}", vec!["a + 1"; 1_000].join(", "));
+        let Ok(Parsed::Statement(statement)) = parse(&text) else { panic!("it is no statement") };
+        let _scope = enter(&Arc::new(Token::of_looks(100)));
+        let mut seen = 0;
+        let done = walking(|| {
+            let walked = walk_expressions(statement.as_ref(), |_| {
+                seen += 1;
+                ControlFlow::<()>::Continue(())
+            });
+            assert!(walked.is_continue(), "it breaks off by itself only");
+            Ok(())
+        });
+        assert_eq!(done.map_err(|error| error.sqlstate), Err("57014"), "what came of a part of it is not taken");
+        assert!((10..100).contains(&seen), "{seen} expressions");
+        // Where the caller does not look, a walk sees all.
+        let mut all = 0;
+        let _ = walk_expressions(statement.as_ref(), |_| {
+            all += 1;
+            ControlFlow::<()>::Continue(())
+        });
+        assert_eq!(all, 3_000);
     }
 
     #[test]

@@ -100,11 +100,14 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
         return Err(limits::too_many_readings());
     }
     let mut parsed = with_locks(parsed?, locks)?;
-    match &mut parsed {
-        Parsed::Statement(statement) => plain(statement.as_mut()),
-        Parsed::Locking(query, _) => plain(query.as_mut()),
-        _ => {}
-    }
+    interrupt::walking(|| {
+        match &mut parsed {
+            Parsed::Statement(statement) => plain(statement.as_mut()),
+            Parsed::Locking(query, _) => plain(query.as_mut()),
+            _ => {}
+        }
+        Ok(())
+    })?;
     Ok(parsed)
 }
 

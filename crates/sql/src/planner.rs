@@ -172,48 +172,49 @@ impl Planner {
         self.template.aggregate_functions().contains_key(name)
     }
 
-    /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
-    pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
-        past::resolve(&mut statement, &mut view, source, &|query, view| self.plan(query, view, source)?.collect())?;
-        argument_orders::number(&mut statement);
-        quantified::spell_out(&mut statement)?;
+    /// Brings a statement into words that the planner understands as PostgreSQL does, and makes a state that knows
+    /// the functions that it calls.
+    fn spelled_out(&self, statement: &mut Statement, view: &mut View, source: &Source) -> Result<SessionState> {
+        past::resolve(statement, view, source, &|query, view| self.plan(query, view, source)?.collect())?;
+        argument_orders::number(statement);
+        quantified::spell_out(statement)?;
         interrupt::check()?;
-        let is_about_catalog = pg_catalog::rewrite(&mut statement, &view.tables, source)?;
-        limits::check(&statement)?;
-        with_names::tell_apart(&mut statement, source)?;
-        duplicates::name_columns(&mut statement);
+        let is_about_catalog = pg_catalog::rewrite(statement, &view.tables, source)?;
+        limits::check(statement)?;
+        with_names::tell_apart(statement, source)?;
+        duplicates::name_columns(statement);
+        values_of_subqueries::spell_out(statement)?;
+        windows::spell_out(statement, source)?;
         interrupt::check()?;
-        values_of_subqueries::spell_out(&mut statement)?;
-        interrupt::check()?;
-        windows::spell_out(&mut statement, source)?;
-        interrupt::check()?;
-        check::query(&statement, source)?;
-        recursion::check(&mut statement, source, &|name| self.is_aggregate(name))?;
-        interrupt::check()?;
+        check::query(statement, source)?;
+        recursion::check(statement, source, &|name| self.is_aggregate(name))?;
         let mut state = self.template.clone();
         state.mark_start_execution();
         state.execution_props_mut().query_execution_start_time = DateTime::from_timestamp_micros(view.now);
-        functions::register(&mut state, &view).map_err(|error| diagnose(&error, source))?;
+        functions::register(&mut state, view).map_err(|error| diagnose(&error, source))?;
         if is_about_catalog {
-            pg_catalog::register(&mut state, &view).map_err(|error| diagnose(&error, source))?;
+            pg_catalog::register(&mut state, view).map_err(|error| diagnose(&error, source))?;
         }
-        functions::spell_out_in_from(&mut statement, &state)?;
+        functions::spell_out_in_from(statement, &state)?;
+        spell_out(statement)?;
         interrupt::check()?;
-        spell_out(&mut statement)?;
+        rows::spell_out(statement)?;
+        row_values::spell_out(statement)?;
+        functions::set_returning::spell_out(statement);
+        whole_rows::rewrite(statement, &view.tables)?;
         interrupt::check()?;
-        rows::spell_out(&mut statement)?;
-        row_values::spell_out(&mut statement)?;
+        references::resolve(statement, &view.tables, source, &|name| self.is_aggregate(name))?;
+        using::rewrite(statement, &view.tables)?;
         interrupt::check()?;
-        functions::set_returning::spell_out(&mut statement);
-        whole_rows::rewrite(&mut statement, &view.tables)?;
-        interrupt::check()?;
-        references::resolve(&mut statement, &view.tables, source, &|name| self.is_aggregate(name))?;
-        using::rewrite(&mut statement, &view.tables)?;
-        interrupt::check()?;
-        cast_names::tell_apart(&mut statement);
-        duplicates::rename(&mut statement);
-        interrupt::check()?;
-        functions::tell_apart(&mut statement, &mut state);
+        cast_names::tell_apart(statement);
+        duplicates::rename(statement);
+        functions::tell_apart(statement, &mut state);
+        Ok(state)
+    }
+
+    /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
+    pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
+        let mut state = interrupt::walking(|| self.spelled_out(&mut statement, &mut view, source))?;
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));
         let flag = StopFlag::default();

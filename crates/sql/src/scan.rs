@@ -19,7 +19,7 @@ use engine::{DataType, Direction, ScanOptions, Table, TableScan, Test, Value};
 use crate::conditions;
 use crate::index_path::IndexLookup;
 use crate::moment::Moment;
-use crate::statistics;
+use crate::{interrupt, statistics};
 
 /// The part of the table that is read.
 #[derive(Clone)]
@@ -245,7 +245,9 @@ impl ExecutionPlan for ScanExec {
         Some(self.metrics.clone_inner())
     }
 
+    /// The planner asks again for each operator above, of which there may be hundreds.
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        interrupt::check_plan()?;
         let whole = self.statistics.get_or_init(|| match self.source {
             ScanSource::Key(_) => statistics::of_rows(1, &self.schema),
             ScanSource::Rids(ref rids) => statistics::of_rows(rids.len(), &self.schema),

@@ -7,6 +7,9 @@
 //! ```text
 //! statement.walk_mut(&mut visitor)  ─▶  the library's walk with `Shared`  ─▶  `Kept` keeps what breaks off  ─▶  visitor
 //! ```
+//!
+//! At each node it is asked whether the statement is to stop. A walk through a plan then ends with an error; one through a
+//! syntax tree, which need not have errors, ends early where [`interrupt::walking`] lets it.
 use std::ops::ControlFlow;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -15,6 +18,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
     self, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
+
+use crate::interrupt;
 
 /// A walk through a part of a statement.
 pub(crate) trait Walk: Visit {
@@ -94,6 +99,9 @@ macro_rules! passed_on {
             type Break = ();
 
             $(fn $method(&mut self, part: $of) -> ControlFlow<()> {
+                if interrupt::ends_walks() {
+                    return ControlFlow::Break(());
+                }
                 let flow = self.visitor.$method(part);
                 self.keep(flow)
             })*
@@ -153,21 +161,25 @@ type Look<'f, T> = dyn FnMut(&T) -> Result<TreeNodeRecursion> + 'f;
 pub(crate) trait WalkTree: TreeNode {
     /// Changes each node after those below it: the library's `transform_up`.
     fn change_up(self, mut change: impl FnMut(Self) -> Result<Transformed<Self>>) -> Result<Transformed<Self>> {
+        let mut change = |node| interrupt::check_plan().and_then(|()| change(node));
         self.transform_up(&mut change as &mut Change<'_, Self>)
     }
 
     /// Changes each node before those below it: the library's `transform_down`.
     fn change_down(self, mut change: impl FnMut(Self) -> Result<Transformed<Self>>) -> Result<Transformed<Self>> {
+        let mut change = |node| interrupt::check_plan().and_then(|()| change(node));
         self.transform_down(&mut change as &mut Change<'_, Self>)
     }
 
     /// Looks at each node before those below it: the library's `apply`.
     fn look(&self, mut look: impl FnMut(&Self) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
+        let mut look = |node: &Self| interrupt::check_plan().and_then(|()| look(node));
         self.apply(&mut look as &mut Look<'_, Self>)
     }
 
     /// Whether a node is what is looked for: the library's `exists`.
     fn has(&self, mut is_such: impl FnMut(&Self) -> Result<bool>) -> Result<bool> {
+        let mut is_such = |node: &Self| interrupt::check_plan().and_then(|()| is_such(node));
         self.exists(&mut is_such as &mut dyn FnMut(&Self) -> Result<bool>)
     }
 }
@@ -198,6 +210,7 @@ impl WalkPlan for LogicalPlan {
         self,
         mut change: impl FnMut(Self) -> Result<Transformed<Self>>,
     ) -> Result<Transformed<Self>> {
+        let mut change = |node| interrupt::check_plan().and_then(|()| change(node));
         self.transform_up_with_subqueries(&mut change as &mut Change<'_, Self>)
     }
 
@@ -205,6 +218,7 @@ impl WalkPlan for LogicalPlan {
         self,
         mut change: impl FnMut(Self) -> Result<Transformed<Self>>,
     ) -> Result<Transformed<Self>> {
+        let mut change = |node| interrupt::check_plan().and_then(|()| change(node));
         self.transform_down_with_subqueries(&mut change as &mut Change<'_, Self>)
     }
 
@@ -212,6 +226,7 @@ impl WalkPlan for LogicalPlan {
         &self,
         mut look: impl FnMut(&Self) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
+        let mut look = |node: &Self| interrupt::check_plan().and_then(|()| look(node));
         self.apply_with_subqueries(&mut look as &mut Look<'_, Self>)
     }
 
@@ -219,6 +234,7 @@ impl WalkPlan for LogicalPlan {
         self,
         mut change: impl FnMut(Expr) -> Result<Transformed<Expr>>,
     ) -> Result<Transformed<Self>> {
+        let mut change = |expr| interrupt::check_plan().and_then(|()| change(expr));
         self.map_expressions(&mut change as &mut Change<'_, Expr>)
     }
 
@@ -226,6 +242,7 @@ impl WalkPlan for LogicalPlan {
         &self,
         mut look: impl FnMut(&Expr) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
+        let mut look = |expr: &Expr| interrupt::check_plan().and_then(|()| look(expr));
         self.apply_expressions(&mut look as &mut Look<'_, Expr>)
     }
 }

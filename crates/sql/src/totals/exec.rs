@@ -20,6 +20,7 @@ use engine::{Aggregates, DataType, Sum, Table, Test, Totals};
 use super::Part;
 use crate::conditions;
 use crate::error::SqlError;
+use crate::interrupt;
 use crate::moment::Moment;
 use crate::scan::ScanExec;
 use crate::values::scalars::scalar_of_value;
@@ -169,6 +170,7 @@ impl ExecutionPlan for TotalsExec {
     }
 
     fn partition_statistics(&self, _: Option<usize>) -> Result<Arc<Statistics>> {
+        interrupt::check_plan()?;
         let mut statistics = Statistics::new_unknown(&self.schema);
         statistics.num_rows = Precision::Exact(1);
         Ok(Arc::new(statistics))
