@@ -1,15 +1,18 @@
 //! Stopping queries that no client waits for any more.
 //!
 //! A task is aborted where it yields, but a join can compute for minutes without doing so: it pairs the rows of two batches,
-//! of which none may pass, or hands many batches to an operator that only counts them. So the plan of a query that is about
-//! to run gets a look at a flag in two places:
+//! of which none may pass, or hands many batches to an operator that only counts them. An aggregate over sets of columns puts
+//! each row into a group of each set: of a batch it may make as many groups as a table has rows, and with hundreds of keys it
+//! has as many values to compare. So the plan of a query that is about to run gets a look at a flag in three places:
 //!
 //! ```text
-//! above each join        every batch that it hands on            (StoppableExec)
-//! in a join's condition  every few thousand pairs that it tries  (StoppableCondition)
+//! above each join                   every batch that it hands on                 (StoppableExec)
+//! below an aggregate of many keys   every few rows, which it gets by themselves  (StoppableExec)
+//! in a join's condition             every few thousand pairs that it tries       (StoppableCondition)
 //! ```
 //!
-//! Plans without joins stay as they are: their operators yield after some batches of a table.
+//! Such an aggregate also asks for memory after each of its few rows, and not when it has taken far too much. Plans without
+//! these stay as they are: their operators yield after some batches of a table.
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -22,14 +25,23 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{NestedLoopJoinExec, NestedLoopJoinExecBuilder};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::StreamExt;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+};
+use futures::{StreamExt, stream};
 
 use crate::cancel::Reason;
 use crate::walk::WalkTree;
+
+/// How many rows a batch has at the most.
+const BATCH_ROWS: usize = 8_192;
+
+/// How many values of keys an aggregate may look up between two looks: its rows times its sets times their columns.
+const KEYS_BETWEEN_LOOKS: usize = 1 << 20;
 
 /// Whether a query is to stop.
 #[derive(Clone, Default, Debug)]
@@ -51,6 +63,19 @@ impl StopFlag {
 /// Makes a plan fail soon after the flag is raised.
 pub(crate) fn stoppable(plan: Arc<dyn ExecutionPlan>, flag: &StopFlag) -> Result<Arc<dyn ExecutionPlan>> {
     let with_looks = |node: Arc<dyn ExecutionPlan>| {
+        if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+            let input = aggregate.input().clone();
+            let keys = aggregate.group_expr();
+            let rows = KEYS_BETWEEN_LOOKS / (keys.groups().len() * keys.expr().len()).max(1);
+            return match rows < BATCH_ROWS {
+                true => {
+                    let input = Arc::new(StoppableExec { input, flag: flag.clone(), rows: rows.max(1) });
+                    let keep = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
+                    node.replace_children(vec![input], keep).map(Transformed::yes)
+                }
+                false => Ok(Transformed::no(node)),
+            };
+        }
         if !node.name().ends_with("JoinExec") {
             return Ok(Transformed::no(node));
         }
@@ -58,7 +83,7 @@ pub(crate) fn stoppable(plan: Arc<dyn ExecutionPlan>, flag: &StopFlag) -> Result
             Some(join) => with_stoppable_condition(join, flag)?,
             None => node,
         };
-        Ok(Transformed::yes(Arc::new(StoppableExec { input: join, flag: flag.clone() }) as _))
+        Ok(Transformed::yes(Arc::new(StoppableExec { input: join, flag: flag.clone(), rows: usize::MAX }) as _))
     };
     plan.change_up(with_looks).map(|transformed| transformed.data)
 }
@@ -71,11 +96,12 @@ fn with_stoppable_condition(join: &NestedLoopJoinExec, flag: &StopFlag) -> Resul
     Ok(Arc::new(NestedLoopJoinExecBuilder::from(join).with_filter(filter).build()?))
 }
 
-/// Hands on what comes, until the flag is raised.
+/// Hands on what comes, in batches of so many rows at the most, until the flag is raised.
 #[derive(Debug)]
 struct StoppableExec {
     input: Arc<dyn ExecutionPlan>,
     flag: StopFlag,
+    rows: usize,
 }
 
 impl DisplayAs for StoppableExec {
@@ -114,14 +140,29 @@ impl ExecutionPlan for StoppableExec {
 
     fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let input = children.pop().ok_or_else(|| DataFusionError::Internal("an operator without its input".into()))?;
-        Ok(Arc::new(StoppableExec { input, flag: self.flag.clone() }))
+        Ok(Arc::new(StoppableExec { input, flag: self.flag.clone(), rows: self.rows }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (batches, flag) = (self.input.execute(partition, context)?, self.flag.clone());
-        let checked = batches.map(move |batch| flag.check().and(batch));
+        let rows = self.rows;
+        let parts = batches.flat_map(move |batch| stream::iter(parts(batch, rows)));
+        let checked = parts.map(move |batch| flag.check().and(batch));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), checked)))
     }
+}
+
+/// A batch in parts of so many rows at the most.
+fn parts(batch: Result<RecordBatch>, rows: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+    let count = batch.as_ref().map_or(1, |batch| batch.num_rows().div_ceil(rows).max(1));
+    let mut whole = Some(batch);
+    (0..count).map_while(move |at| match &whole {
+        Some(Ok(batch)) if count > 1 => {
+            let start = at * rows;
+            Some(Ok(batch.slice(start, rows.min(batch.num_rows() - start))))
+        }
+        _ => whole.take(),
+    })
 }
 
 /// A condition that can't be evaluated any more once the flag is raised.
@@ -180,10 +221,61 @@ mod tests {
     use std::thread::sleep;
     use std::time::{Duration, Instant};
 
+    use arrow_array::{ArrayRef, Int64Array};
+    use arrow_schema::{DataType, Field};
+    use datafusion::arrow::compute::concat_batches;
+    use datafusion::physical_plan::collect;
+    use datafusion::prelude::SessionContext;
     use engine::Database;
 
+    use super::*;
     use crate::outcome::Source;
+    use crate::planner::plain_state;
     use crate::{Outcome, Session, SessionOptions};
+
+    #[test]
+    fn an_aggregate_of_many_keys_gets_few_rows_at_a_time() {
+        let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true)]));
+        let column = |from: i64, to: i64| Arc::new(Int64Array::from_iter_values(from..to)) as ArrayRef;
+        let batch = RecordBatch::try_new(schema.clone(), vec![column(0, 8_192)]).unwrap();
+        let lengths = |rows| parts(Ok(batch.clone()), rows).map(|part| part.unwrap().num_rows()).collect::<Vec<_>>();
+        assert_eq!(lengths(usize::MAX), [8_192]);
+        assert_eq!(lengths(3_000), [3_000, 3_000, 2_192]);
+        assert_eq!(lengths(4_096), [4_096, 4_096]);
+        assert_eq!(parts(Ok(RecordBatch::new_empty(schema)), 10).count(), 1);
+        assert_eq!(parts(Err(DataFusionError::Internal("x".into())), 10).count(), 1);
+        let all: Vec<_> = parts(Ok(batch.clone()), 3_000).map(Result::unwrap).collect();
+        assert_eq!(concat_batches(&batch.schema(), &all).unwrap(), batch);
+    }
+
+    #[test]
+    fn a_cube_looks_at_the_flag_and_answers_as_without() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let context = SessionContext::new_with_state(plain_state());
+        let numbers = (0..100).map(|number| format!("({number})")).collect::<Vec<_>>().join(", ");
+        let columns = (0..10).map(|at| format!("a % {}", at + 2)).collect::<Vec<_>>().join(", ");
+        let query =
+            format!("SELECT count(*) AS n FROM (VALUES {numbers}) AS v(a) GROUP BY CUBE ({columns}) ORDER BY n");
+        runtime.block_on(async {
+            let plan = context.sql(&query).await.unwrap().create_physical_plan().await.unwrap();
+            let flag = StopFlag::default();
+            let looking = stoppable(plan.clone(), &flag).unwrap();
+            let rows_at_once = |plan: &Arc<dyn ExecutionPlan>| {
+                let input = plan.downcast_ref::<AggregateExec>()?.input();
+                input.downcast_ref::<StoppableExec>().map(|input| input.rows)
+            };
+            let mut found = None;
+            let _ = looking.look(|node| {
+                found = found.or(rows_at_once(node));
+                Ok(TreeNodeRecursion::Continue)
+            });
+            assert_eq!(found, Some(KEYS_BETWEEN_LOOKS / (1 << 10) / 10));
+            let whole = collect(plan, context.task_ctx()).await.unwrap();
+            assert_eq!(collect(looking.clone(), context.task_ctx()).await.unwrap(), whole);
+            flag.raise();
+            assert!(collect(looking, context.task_ctx()).await.is_err());
+        });
+    }
 
     #[test]
     fn a_query_that_nobody_waits_for_computes_no_more() {
