@@ -40,21 +40,37 @@ pub fn split(script: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Behind the first comma from `start + least` on that stands outside of quotes, dollar quotes and comments, or the end. No
-/// token goes on there. `start` is outside of them, too.
-pub(crate) fn comma_after(text: &str, start: usize, least: usize) -> usize {
+/// Where a part ends that starts at `start`, outside of quotes and comments, and whether it is a plain text in quotes. No
+/// token goes on there:
+///
+/// - behind the first comma from `start + least` on that stands outside of quotes, dollar quotes and comments,
+/// - before and behind a text in quotes that is longer than that, and stands by itself,
+/// - or at the end.
+pub(crate) fn end_of_part(text: &str, start: usize, least: usize) -> (usize, bool) {
     let bytes = text.as_bytes();
     let mut at = start;
     while at < bytes.len() && bytes.len() - start > least {
         if bytes[at] == b',' && at - start >= least {
-            return at + 1;
+            return (at + 1, false);
         }
-        at = match skip(bytes, at) {
+        let end = match skip(bytes, at) {
             Skipped::Blank(end) | Skipped::Token(end) => end,
             Skipped::Semicolon => at + 1,
         };
+        if end - at > least && is_plain_text(bytes, at, end) {
+            return if at == start { (end, true) } else { (at, false) };
+        }
+        at = end;
     }
-    bytes.len()
+    (bytes.len(), false)
+}
+
+/// Whether a token is a text in quotes that end, with nothing before it that would give it another meaning.
+fn is_plain_text(bytes: &[u8], at: usize, end: usize) -> bool {
+    let before = at.checked_sub(1).map_or(b' ', |before| bytes[before]);
+    let stands_alone = before.is_ascii_whitespace() || matches!(before, b'(' | b',' | b'=' | b'|' | b'[');
+    // Two quotes are one of the text, so that those that end are an odd number with it.
+    bytes[at] == b'\'' && stands_alone && bytes[at + 1..end].iter().filter(|byte| **byte == b'\'').count() % 2 == 1
 }
 
 fn piece(script: &str, start: usize, end: usize, complete: bool) -> Piece<'_> {

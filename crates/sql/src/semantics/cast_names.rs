@@ -1,5 +1,6 @@
 //! The planner names a cast like what is cast, and wants each name once: `sum(x), sum(x::int)` is two of one name.
 use std::collections::HashMap;
+use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
 use crate::walk::{Walk, WalkMut};
@@ -15,14 +16,35 @@ pub(crate) fn tell_apart(statement: &mut Statement) {
 
 /// An expression as the planner names it: without its casts and signs that change nothing.
 ///
-/// `None` of one that is too deep to be written as text.
+/// `None` of one that is too deep or too long to be written as text.
 pub(super) fn without_casts(expr: &Expr) -> Option<String> {
     if too_deep(expr) {
         return None;
     }
     let mut expr = expr.clone();
     let _ = VisitMut::visit(&mut expr, &mut Strip);
-    Some(expr.to_string())
+    text_of(&expr)
+}
+
+/// How long the text of an expression may be, in bytes.
+const BYTES_MAX: usize = 64 << 10;
+
+/// The text of an expression, unless it is too long.
+fn text_of(expr: &Expr) -> Option<String> {
+    struct Short(String);
+
+    impl Write for Short {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            if self.0.len() + part.len() > BYTES_MAX {
+                return Err(fmt::Error);
+            }
+            self.0.push_str(part);
+            Ok(())
+        }
+    }
+
+    let mut short = Short(String::new());
+    write!(short, "{expr}").ok().map(|()| short.0)
 }
 
 /// Whether an expression has too many levels to be written as text.
@@ -107,9 +129,10 @@ impl VisitorMut for Calls {
         }
         let mut unqualified = expr.clone();
         let _ = VisitMut::visit(&mut unqualified, &mut Unqualify);
-        let whole = unqualified.to_string().replace(['(', ')'], " ").to_lowercase();
+        let Some(whole) = text_of(&unqualified) else { return ControlFlow::Continue(()) };
+        let whole = whole.replace(['(', ')'], " ").to_lowercase();
         let _ = VisitMut::visit(&mut unqualified, &mut Strip);
-        let named = unqualified.to_string();
+        let Some(named) = text_of(&unqualified) else { return ControlFlow::Continue(()) };
         // The planner counts rows as ones.
         let named = if named == "count(*)" { "count(1)".to_owned() } else { named.to_lowercase() };
         let others = self.seen.entry(named).or_default();
