@@ -82,8 +82,8 @@ def read_and_planned():
     ) + " WHERE " + joined(" AND ", lambda at: f"t{at}.id = t{at + 1}.a", 59)
     yield "select list of 1,600", "SELECT " + joined(", ", lambda at: f"a + {at} AS x{at}", 1_600) + " FROM big"
     yield "1,600 aggregates", "SELECT " + joined(", ", lambda at: f"sum(a + {at})", 1_600) + " FROM big"
-    yield "500 windows", "SELECT " + joined(
-        ", ", lambda at: f"sum(a) OVER (PARTITION BY id % {at + 1} ORDER BY s)", 500
+    yield "200 windows", "SELECT " + joined(
+        ", ", lambda at: f"sum(a) OVER (PARTITION BY id % {at + 1} ORDER BY s)", 200
     ) + " FROM big"
     yield "GROUP BY CUBE of 12", "SELECT count(*) FROM big GROUP BY CUBE (%s)" % joined(
         ", ", lambda at: f"(id + {at})", 12

@@ -12,10 +12,16 @@
 //! readings  how often the parser comes to the tokens: it tries `((SELECT` in FROM as a query
 //!           first and as a join then                   `dialect::steps_of`
 //! numbers   tables, members of set operations, CTEs, subqueries, ...    `NUMBERS`
+//!           (windows that part or order rows differently are worked out one above the other, and the planner's time grows
+//!           with the cube of their number)
 //! ```
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, Statement, TableFactor, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    Expr, FunctionArguments, Query, Select, SetExpr, Statement, TableFactor, Visitor, WindowType,
+};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -38,12 +44,13 @@ pub(crate) const NESTING_MAX: usize = 200;
 const CHAIN_MAX: usize = 20_000;
 
 /// What may be there so and so many times, with its name.
-const NUMBERS: [(usize, &str); 5] = [
+const NUMBERS: [(usize, &str); 6] = [
     (500, "tables and subqueries in FROM"),
     (2_500, "queries, those of set operations among them"),
     (1_000, "queries in WITH"),
     (2_000, "branches of one CASE"),
     (20_000, "elements of one ARRAY[...] or arguments of one function"),
+    (200, "different windows in one query"),
 ];
 
 /// Refuses statements whose tree would be deeper than the planner's stack. The depth of an expression is at most the
@@ -100,7 +107,10 @@ pub(crate) fn guard_readings(tokens: &[TokenWithSpan]) -> Result<()> {
     let (mut open, mut done) = (vec![1u64], 0u64);
     // The parentheses that stand directly before the token, if what stands before them lets a table follow.
     let (mut row, mut is_table) = (0u64, false);
-    for token in tokens {
+    for (at, token) in tokens.iter().enumerate() {
+        if at % TOKENS_BETWEEN_LOOKS == 0 {
+            interrupt::check()?;
+        }
         let top = open.last().copied().unwrap_or(1);
         done = done.saturating_add(top);
         match &token.token {
@@ -204,6 +214,8 @@ pub(crate) fn check(statement: &Statement) -> Result<()> {
 #[derive(Default)]
 struct Count {
     found: [usize; NUMBERS.len()],
+    /// The windows of the queries around a place, the innermost last; of each its hash.
+    windows: Vec<HashSet<u64>>,
 }
 
 impl Count {
@@ -234,13 +246,39 @@ fn members(body: &SetExpr) -> usize {
     count
 }
 
+/// The hash of what parts and orders the rows of a window.
+fn hash_of(window: &WindowType) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match window {
+        WindowType::WindowSpec(spec) => (&spec.window_name, &spec.partition_by, &spec.order_by).hash(&mut hasher),
+        WindowType::NamedWindow(name) => name.hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
 impl Visitor for Count {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
         interrupt::check().map_or_else(|error| ControlFlow::Break(Box::new(error)), ControlFlow::Continue)?;
+        self.windows.push(HashSet::new());
         self.add(1, members(&query.body))?;
         self.add(2, query.with.as_ref().map_or(0, |with| with.cte_tables.len()))
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Self::Break> {
+        self.windows.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, _: &Select) -> ControlFlow<Self::Break> {
+        self.windows.push(HashSet::new());
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &Select) -> ControlFlow<Self::Break> {
+        self.windows.pop();
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, _: &TableFactor) -> ControlFlow<Self::Break> {
@@ -251,10 +289,17 @@ impl Visitor for Count {
         match expr {
             Expr::Case { conditions, .. } => self.compare(3, conditions.len()),
             Expr::Array(array) => self.compare(4, array.elem.len()),
-            Expr::Function(function) => match &function.args {
-                datafusion::sql::sqlparser::ast::FunctionArguments::List(list) => self.compare(4, list.args.len()),
-                _ => ControlFlow::Continue(()),
-            },
+            Expr::Function(function) => {
+                if let (Some(window), Some(known)) = (&function.over, self.windows.last_mut()) {
+                    known.insert(hash_of(window));
+                    let count = known.len();
+                    self.compare(5, count)?;
+                }
+                match &function.args {
+                    FunctionArguments::List(list) => self.compare(4, list.args.len()),
+                    _ => ControlFlow::Continue(()),
+                }
+            }
             _ => ControlFlow::Continue(()),
         }
     }
@@ -389,6 +434,21 @@ mod tests {
             assert_eq!(refused(&(text(few) + close)), None, "{of}");
             assert!(matches!(refused(&(text(20_001) + close)), Some("54000" | "54001")), "{of}");
         }
+    }
+
+    #[test]
+    fn windows_are_counted_that_differ() {
+        let query = |count: usize, window: &dyn Fn(usize) -> String| {
+            let calls: Vec<String> = (0..count).map(|at| format!("sum(a + {at}) OVER ({})", window(at))).collect();
+            format!("SELECT {} FROM t", calls.join(", "))
+        };
+        let differ = |at: usize| format!("PARTITION BY a % {at}");
+        assert_eq!(refused(&query(200, &differ)), None);
+        assert_eq!(refused(&query(201, &differ)), Some("54000"));
+        assert_eq!(refused(&query(1_000, &|at| format!("ORDER BY a ROWS {at} PRECEDING"))), None);
+        let (some, others) = (query(150, &differ), query(150, &|at| format!("ORDER BY a % {at}")));
+        assert_eq!(refused(&format!("{some} UNION ALL {others}")), None);
+        assert_eq!(refused(&format!("SELECT * FROM ({some}) x, ({others}) y")), None);
     }
 
     #[test]
