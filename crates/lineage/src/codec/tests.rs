@@ -154,7 +154,7 @@ fn a_history_page_with_something_wrong_says_what() {
         sequence: 40 - at as u64,
         kind: Kind::Update,
         start: 90 - at as u64,
-        values: &values[at % 2],
+        values: values[at % 2][..].into(),
     };
     let page = || HistoryPage::build(&types, &Kept::default(), (0..9).map(version));
     let shape = Shape { types: &types, len: 64, at: Timestamp(90) };

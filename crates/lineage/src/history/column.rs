@@ -12,8 +12,10 @@
 //! The distance to the record's newest value is the delta-compression across versions of section 2.1 in a form in
 //! which every value is within reach at once; a difference to the neighbour would make readers add up a record's
 //! newer values. Equal neighbours are not here at all (see [`super::chain`]).
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+
+use foldhash::fast::FixedState;
 
 use super::packed::Packed;
 use super::positions::Positions;
@@ -156,12 +158,14 @@ impl Values {
     }
 
     fn dictionary(words: &[u64]) -> Option<Values> {
-        let mut distinct = words.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
-        if distinct.len() > words.len() / 4 {
-            return None;
+        let (mut known, most) = (HashSet::with_hasher(FixedState::default()), words.len() / 4);
+        for word in words {
+            if known.insert(*word) && known.len() > most {
+                return None;
+            }
         }
+        let mut distinct: Vec<u64> = known.into_iter().collect();
+        distinct.sort_unstable();
         let code = |word: &u64| distinct.partition_point(|other| other < word) as u64;
         let codes: Vec<u64> = words.iter().map(code).collect();
         Some(Values::Dictionary { distinct: Packed::of(&distinct), codes: Packed::of(&codes) })

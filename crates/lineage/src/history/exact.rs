@@ -25,7 +25,7 @@ fn page_of(types: &[DataType], rows: &[Row<'_>]) -> HistoryPage {
         &Kept::default(),
         rows.iter().map(|row| {
             let (slot, sequence, kind, start) = version(row);
-            NewVersion { slot, sequence, kind, start, values: &row.values }
+            NewVersion { slot, sequence, kind, start, values: row.values[..].into() }
         }),
     );
     assert_eq!(page.len(), rows.len());

@@ -64,4 +64,5 @@ pub(crate) mod positions;
 #[cfg(test)]
 mod size;
 
+pub(crate) use chain::Values;
 pub(crate) use page::{HistoryPage, NewVersion, Version};

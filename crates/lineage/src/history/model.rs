@@ -234,7 +234,7 @@ impl World {
             sequence: record.sequence,
             kind: record.kind,
             start: record.start,
-            values,
+            values: values[..].into(),
         });
         let page = HistoryPage::build(&TYPES, &self.kept, versions);
         self.history = self.history.append(&sync::pin(), page, through, &self.kept).unwrap();

@@ -41,7 +41,7 @@ pub(crate) struct NewVersion<'a> {
     /// when it was committed
     pub(crate) start: u64,
     /// its explicit values, each column named once
-    pub(crate) values: &'a [(usize, Cell<'a>)],
+    pub(crate) values: Values<'a>,
 }
 
 /// Versions of records, in few bytes. Never changes.
@@ -79,7 +79,7 @@ impl HistoryPage {
             }
             debug_assert!(chain.last().is_none_or(|newer| newer.sequence > version.sequence), "newest comes first");
             let NewVersion { sequence, kind, start, values, .. } = version;
-            chain.push(Draft { sequence, kind, start, values: Values::from_slice(values) });
+            chain.push(Draft { sequence, kind, start, values });
         }
         writer.push_record(slot, &mut chain);
         writer.finish()

@@ -84,7 +84,7 @@ fn measure(workload: &Workload) {
             sequence: record.sequence,
             kind: record.kind,
             start: record.start,
-            values: &record.values,
+            values: record.values[..].into(),
         }),
     );
     let tail: usize = records.iter().map(|record| TAIL_BYTES + 8 * record.values.len()).sum();

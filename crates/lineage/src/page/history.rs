@@ -375,7 +375,8 @@ mod tests {
         kept: &Kept,
     ) -> History {
         let values = [(0, Cell::Word(7))];
-        let version = |(slot, start)| NewVersion { slot, sequence: start, kind: Kind::Update, start, values: &values };
+        let version =
+            |(slot, start)| NewVersion { slot, sequence: start, kind: Kind::Update, start, values: values[..].into() };
         let page = HistoryPage::build(&history.types, kept, slots_and_starts.map(version));
         history.append(&sync::pin(), page, through, kept).unwrap()
     }

@@ -7,7 +7,7 @@ use crate::page::options::TailValues;
 use crate::page::text::TextCell;
 use crate::page::wide::WideValues;
 use crate::value::cell::Cell;
-use crate::value::column_set::ColumnSet;
+use crate::value::column_set::{ColumnSet, columns_of};
 use crate::value::kind::Kind;
 
 pub(super) const SETS: usize = 3;
@@ -352,6 +352,23 @@ impl<'g> TailRecord<'g> {
         self.cell_unless(self.has(NULLS, column), column)
     }
 
+    /// How many columns have a value here.
+    #[inline]
+    pub(crate) fn value_count(&self) -> usize {
+        (0..self.pages.set_words).map(|i| self.set_word(EXPLICIT, i).count_ones() as usize).sum()
+    }
+
+    /// Passes the explicit columns and their values to `take`, by column.
+    #[inline]
+    pub(crate) fn each_value(&self, mut take: impl FnMut(usize, Cell<'g>)) {
+        for i in 0..self.pages.set_words {
+            let nulls = self.set_word(NULLS, i);
+            for bit in columns_of(self.set_word(EXPLICIT, i)) {
+                take(64 * i + bit, self.cell_unless(nulls >> bit & 1 != 0, 64 * i + bit));
+            }
+        }
+    }
+
     /// The value of an explicit column of text, for a merge.
     pub(crate) fn text(&self, column: usize) -> TextCell<'g> {
         debug_assert!(self.is_explicit(column) && self.pages.wide[column]);
@@ -401,7 +418,7 @@ impl<'g> TailRecord<'g> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn cell_unless(&self, is_null: bool, column: usize) -> Cell<'g> {
         if is_null {
             return Cell::Null;
