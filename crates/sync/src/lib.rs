@@ -27,6 +27,7 @@ pub mod zeroed;
 
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use counter::{Counter, Counters};
+pub use crossbeam_utils::atomic::AtomicCell;
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use directory::Directory;
 pub use elision::Elided;

@@ -9,13 +9,19 @@
 //!                             ^ counted by the transactions of one thread
 //!                             +-> Shared               counted by the anchors only
 //! ```
+//!
+//! The counter of a table is one that all its writers change, too. So an anchor keeps the hold on a table that a transaction of
+//! its threads had, for the next one, which mostly writes to the same table. A dropped table is let go of by all anchors:
+//! a hold is given back while its transaction still notes the table as one that it uses, and the transaction that
+//! drops the table waits for those before it tells the anchors (`transaction/tables.rs`).
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use sync::{CachePadded, thread_slot};
+use sync::{AtomicCell, CachePadded, thread_slot};
 
 use super::shared::Shared;
+use crate::table::TableData;
 
 /// How many threads count apart from each other.
 const ANCHORS: usize = 64;
@@ -33,6 +39,8 @@ pub(crate) struct Anchors(Arc<[Arc<CachePadded<Root>>]>);
 
 /// The data that an anchor holds on to.
 pub(crate) struct Root {
+    /// The table that a transaction of the threads wrote to last.
+    kept: AtomicCell<Option<Arc<TableData>>>,
     shared: Arc<Shared>,
     /// The anchors of the database's handles, for an anchor that needs a handle.
     all: Arc<Mutex<AllAnchors>>,
@@ -51,7 +59,7 @@ impl Anchors {
     }
 
     fn of(shared: &Arc<Shared>, all: &Arc<Mutex<AllAnchors>>) -> Anchors {
-        let root = || Root { shared: shared.clone(), all: all.clone() };
+        let root = || Root { kept: AtomicCell::new(None), shared: shared.clone(), all: all.clone() };
         let anchors: Arc<[_]> = (0..ANCHORS).map(|_| Arc::new(CachePadded::new(root()))).collect();
         *all.lock() = Arc::downgrade(&anchors);
         Anchors(anchors)
@@ -90,6 +98,24 @@ impl Anchor {
         Database { shared }
     }
 
+    /// A hold on a table, by its counter only where none was kept.
+    #[inline]
+    pub(crate) fn hold(&self, table: &Arc<TableData>) -> Arc<TableData> {
+        self.0.kept.take().filter(|kept| Arc::ptr_eq(kept, table)).unwrap_or_else(|| table.clone())
+    }
+
+    /// Keeps a hold for the next transaction. The caller's transaction still uses the table, which nobody has locked.
+    #[inline]
+    pub(crate) fn keep(&self, table: Arc<TableData>) {
+        self.0.kept.store(Some(table));
+    }
+
+    /// Lets go of the holds that are kept, as a table was dropped.
+    pub(crate) fn let_go(&self) {
+        let all = self.0.all.lock().upgrade();
+        all.iter().flat_map(|all| all.iter()).chain([&self.0]).for_each(|root| drop(root.kept.take()));
+    }
+
     /// Whether both hold the same database.
     #[inline]
     pub(crate) fn is_of(&self, database: &Anchors) -> bool {
@@ -99,7 +125,50 @@ impl Anchor {
 
 #[cfg(test)]
 mod tests {
-    use crate::Database;
+    use std::sync::Arc;
+
+    use types::{Column, DataType, Schema};
+
+    use crate::{Database, Table, TransactionOptions};
+
+    fn table(db: &Database) -> Table {
+        db.create_table("t", Schema::new(vec![Column::new("id", DataType::BigInt)], &["id"]).unwrap()).unwrap()
+    }
+
+    fn write_by_two_threads(db: &Database, table: &Table) {
+        let write = |key: i64| {
+            db.run(TransactionOptions::default(), |transaction| transaction.insert(table, &[key.into()])).unwrap();
+        };
+        write(1);
+        std::thread::scope(|scope| scope.spawn(|| write(2)).join().unwrap());
+    }
+
+    #[test]
+    fn the_next_transaction_of_a_thread_takes_over_the_hold_on_a_table() {
+        let db = Database::in_memory();
+        let table = table(&db);
+        write_by_two_threads(&db, &table);
+        let held = Arc::strong_count(&table.data);
+        let mut transactions = [db.begin().unwrap(), db.begin().unwrap()];
+        for (key, transaction) in (3_i64..).zip(&mut transactions) {
+            transaction.insert(&table, &[key.into()]).unwrap();
+            assert_eq!(Arc::strong_count(&table.data), held + key as usize - 3, "the second needs one of its own");
+        }
+        let [first, second] = transactions;
+        first.commit().unwrap();
+        second.rollback();
+        assert_eq!(Arc::strong_count(&table.data), held);
+    }
+
+    #[test]
+    fn a_dropped_table_is_let_go_of_by_all_threads() {
+        let db = Database::in_memory();
+        let table = table(&db);
+        write_by_two_threads(&db, &table);
+        let before = Arc::strong_count(&table.data);
+        db.drop_table("t").unwrap();
+        assert_eq!(Arc::strong_count(&table.data), before - 2, "the catalog and the handle are left");
+    }
 
     #[test]
     fn a_database_closes_with_its_last_handle() {

@@ -381,7 +381,10 @@ impl Transaction {
         core.catalog.publish(claimed, at);
         for step in self.steps() {
             match step {
-                Step::Locked(table) | Step::Made(table) if self.has_dropped(table) => table.lock.retire(at),
+                Step::Locked(table) | Step::Made(table) if self.has_dropped(table) => {
+                    table.lock.retire(at);
+                    self.anchor.let_go();
+                }
                 Step::Locked(table) | Step::Made(table) => table.lock.unlock(),
                 _ => {}
             }

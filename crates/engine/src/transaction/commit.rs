@@ -20,6 +20,7 @@ use types::{StartTime, Timestamp};
 use super::Transaction;
 use crate::error::{Error, Result};
 use crate::isolation::Durability;
+use crate::table_lock::Standing;
 use crate::{merger, redo};
 
 impl Transaction {
@@ -132,9 +133,12 @@ impl Transaction {
         }
     }
 
-    /// Gives its place in the transaction table up.
+    /// Gives its place in the transaction table up, and keeps its hold on the table that it wrote to for the next transaction.
     fn leave(&mut self) {
         if let Some(handle) = self.handle.take() {
+            if self.tables.len() == 1 && self.crowded.is_none() && self.tables[0].lock.standing() == Standing::Open {
+                self.tables.pop().into_iter().for_each(|table| self.anchor.keep(table));
+            }
             self.anchor.core.transactions.0.release(handle);
         }
     }

@@ -58,7 +58,7 @@ impl Transaction {
                 }
             }
         }
-        self.tables.push(data.clone());
+        self.tables.push(self.anchor.hold(data));
         Ok(())
     }
 
