@@ -78,12 +78,6 @@ impl PointAccess {
         if len == expected { Ok(()) } else { Err(self.wrong_width(expected, len)) }
     }
 
-    /// Whether any so many words are values of the columns.
-    #[inline]
-    pub(crate) fn takes_all(&self, len: usize) -> bool {
-        len == self.columns().len() && self.bounds.is_empty()
-    }
-
     #[cold]
     fn wrong_width(&self, expected: usize, found: usize) -> Error {
         Error::WrongWidth { table: self.table.data.name.to_string(), expected, found }

@@ -13,6 +13,7 @@
 //! general way may wait, so nothing is pinned then, and the rest of the group is looked at anew.
 use std::sync::Arc;
 
+use index::KissIndex;
 use lineage::{Cell, Change, Point, PointHint};
 use smallvec::SmallVec;
 use sync::Guard;
@@ -29,6 +30,9 @@ use crate::table::{Table, TableData};
 
 /// Statements that go through the steps together: more would not fit the processor's buffers for what it waits for.
 const AT_ONCE: usize = 16;
+
+/// What was seen of the records of a group.
+type Hints<'g> = [Option<PointHint<'g>>; AT_ONCE];
 
 /// What to do with the row of a key. Words come and go in the order of the access's columns.
 #[derive(Debug)]
@@ -81,27 +85,21 @@ impl<'a> PointStatement<'a> {
         matches!(self.action, PointAction::Read(_))
     }
 
-    /// Whether there is nothing to refuse, where a look tells.
+    /// Refuses what is wrong at first sight.
     #[inline]
-    fn is_plainly_right(&self) -> bool {
-        match &self.action {
-            PointAction::Read(out) => out.len() == self.access.columns().len(),
-            PointAction::Update(words) => self.access.takes_all(words.len()),
-            PointAction::Insert(_) | PointAction::Upsert(_) => false,
-            PointAction::Delete => true,
-        }
-    }
-
     fn check(&self) -> Result<()> {
         match &self.action {
             PointAction::Read(out) => self.access.check_width(out.len()),
             PointAction::Update(words) => self.access.check_words(words),
-            PointAction::Insert(words) | PointAction::Upsert(words) => {
-                self.access.check_words(words)?;
-                self.access.check_key(self.key, words)
-            }
+            PointAction::Insert(words) | PointAction::Upsert(words) => self.check_row(words),
             PointAction::Delete => Ok(()),
         }
+    }
+
+    #[inline(never)]
+    fn check_row(&self, words: &[u64]) -> Result<()> {
+        self.access.check_words(words)?;
+        self.access.check_key(self.key, words)
     }
 }
 
@@ -179,24 +177,18 @@ impl Transaction {
     /// Statements on one table, at most as many as go together.
     fn run_group(&mut self, table: &Table, statements: &mut [PointStatement<'_>]) -> Result<()> {
         self.check_readable(table)?;
-        // Bits of statements: those that write, and those that are not done as words.
-        let (mut writing, mut otherwise) = (0_u32, 0_u32);
-        for (at, statement) in statements.iter().enumerate() {
-            if !statement.is_plainly_right() {
-                statement.check()?;
-            }
-            writing |= u32::from(!statement.is_read()) << at;
-            otherwise |= u32::from(!statement.is_of_words()) << at;
+        let mut is_writing = false;
+        for statement in &*statements {
+            statement.check()?;
+            is_writing |= !statement.is_read();
         }
-        if writing != 0 {
+        if is_writing {
             self.check_writable(table)?;
             self.anchor.check_memory_of(&table.data)?;
         }
         let mut done = 0;
         while done < statements.len() {
-            let left = &mut statements[done..];
-            let of_words = left.len().min((otherwise >> done).trailing_zeros() as usize);
-            done += self.run_words(table, &mut left[..of_words])?;
+            done += self.run_words(&table.data, &mut statements[done..])?;
             if !self.redo.is_empty() {
                 self.pass_redo_on()?;
             }
@@ -209,36 +201,19 @@ impl Transaction {
     }
 
     /// Runs statements, at most as many as go together, up to one that is not common, and returns how many.
-    fn run_words(&mut self, table: &Table, statements: &mut [PointStatement<'_>]) -> Result<usize> {
-        let data = &table.data;
+    fn run_words(&mut self, data: &Arc<TableData>, statements: &mut [PointStatement<'_>]) -> Result<usize> {
         let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(0) };
-        let count = statements.len().min(AT_ONCE);
-        if count == 0 || data.has_changed_keys() {
+        if data.has_changed_keys() {
             return Ok(0);
         }
-        let statements = &mut statements[..count];
         let guard = &sync::pin();
-        let mut keys = [0_u64; AT_ONCE];
-        for (key, statement) in keys.iter_mut().zip(&*statements) {
-            *key = ordered_integer(statement.key);
-        }
-        let (places, mut points) = (data.storage.points(guard), [None::<Point<'_>>; AT_ONCE]);
-        index.newest_few(&keys[..count], guard, |at, rid| {
-            let point = places.at(rid);
-            point.prefetch();
-            points[at % AT_ONCE] = Some(point);
-        });
-        let mut hints = [const { None::<PointHint<'_>> }; AT_ONCE];
-        for (at, statement) in statements.iter().enumerate() {
-            if let Some(point) = points[at % AT_ONCE] {
-                hints[at % AT_ONCE] = Some(point.look(guard, &statement.access.columns, !statement.is_read()));
-            }
-        }
+        let mut hints = [const { None }; AT_ONCE];
+        look(guard, statements, &find(guard, (data, index), statements), &mut hints);
         let mut done = 0;
-        let ended = self.run_looked_at(guard, data, statements, (&points, &hints), &mut done);
+        let ended = self.run_looked_at(guard, data, statements, &hints, &mut done);
         if let Some(reads) = &self.reads {
-            let read = statements[..done].iter().zip(&points).filter(|(statement, _)| statement.is_read());
-            reads.note_records(data, read.filter_map(|(_, point)| *point).map(Point::rid));
+            let read = statements[..done].iter().zip(&hints).filter(|(statement, _)| statement.is_read());
+            reads.note_records(data, read.filter_map(|(_, hint)| Some(hint.as_ref()?.point().rid())));
         }
         ended.map(|()| done)
     }
@@ -250,38 +225,49 @@ impl Transaction {
         guard: &'g Guard,
         data: &Arc<TableData>,
         statements: &mut [PointStatement<'_>],
-        (points, hints): (&[Option<Point<'g>>; AT_ONCE], &[Option<PointHint<'g>>; AT_ONCE]),
+        hints: &Hints<'g>,
+        done: &mut usize,
+    ) -> Result<()> {
+        loop {
+            self.run_reads(guard, data, statements, hints, done)?;
+            let (Some(statement), Some(Some(hint))) = (statements.get_mut(*done), hints.get(*done)) else { break };
+            let (PointAction::Update(words) | PointAction::Upsert(words)) = statement.action else { break };
+            if !self.update_point(guard, data, hint.point(), statement.access, words)? {
+                break;
+            }
+            statement.is_found = true;
+            *done += 1;
+        }
+        Ok(())
+    }
+
+    /// Runs the reads that come next, up to one that is not common.
+    #[inline(never)]
+    fn run_reads(
+        &self,
+        guard: &Guard,
+        data: &Arc<TableData>,
+        statements: &mut [PointStatement<'_>],
+        hints: &Hints<'_>,
         done: &mut usize,
     ) -> Result<()> {
         // What such a transaction reads is known beforehand, and nobody asks what it was.
         let is_plain = self.options.isolation != Isolation::ReadCommitted && self.seen.is_none();
-        let snapshot = Snapshot::of_transaction(self.at, self.id());
-        for (at, statement) in statements.iter_mut().enumerate() {
-            let (Some(point), Some(hint)) = (points[at % AT_ONCE], &hints[at % AT_ONCE]) else { break };
+        let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
+        for (statement, hint) in statements[*done..].iter_mut().zip(&hints[*done..]) {
+            let (PointAction::Read(out), Some(hint)) = (&mut statement.action, hint) else { break };
             let access = statement.access;
-            match &mut statement.action {
-                PointAction::Read(out) => {
-                    let nulls = if is_plain {
-                        point.read(guard, &self.transactions().view(snapshot), hint, &access.columns, out)?
-                    } else {
-                        self.read_point(guard, data, point, hint, access, out)?
-                    };
-                    let Some(nulls) = nulls else { break };
-                    // The row has the key by which it was found.
-                    if let Some(place) = access.key_place {
-                        out[place] = statement.key as u64;
-                    }
-                    statement.nulls = nulls;
-                }
-                PointAction::Update(words) | PointAction::Upsert(words) => {
-                    if !self.update_point(guard, data, point, access, words)? {
-                        break;
-                    }
-                }
-                PointAction::Insert(_) | PointAction::Delete => break,
+            let nulls = match is_plain {
+                true => hint.read(guard, &view, &access.columns, out)?,
+                false => self.read_point(guard, data, hint, access, out)?,
+            };
+            let Some(nulls) = nulls else { break };
+            // The row has the key by which it was found.
+            if let Some(place) = access.key_place {
+                out[place] = statement.key as u64;
             }
-            statement.is_found = true;
-            *done = at + 1;
+            (statement.nulls, statement.is_found) = (nulls, true);
+            *done += 1;
         }
         Ok(())
     }
@@ -292,7 +278,6 @@ impl Transaction {
         &self,
         guard: &Guard,
         data: &Arc<TableData>,
-        point: Point<'_>,
         hint: &PointHint<'_>,
         access: &PointAccess,
         out: &mut [u64],
@@ -303,15 +288,15 @@ impl Transaction {
             return Ok(None);
         }
         let view = self.transactions().view(glance.snapshot);
-        let nulls = point.read(guard, &view, hint, &access.columns, out)?;
+        let nulls = hint.read(guard, &view, &access.columns, out)?;
         if nulls.is_some() {
-            self.saw_version(data, point.rid(), glance.snapshot.at);
+            self.saw_version(data, hint.point().rid(), glance.snapshot.at);
         }
         Ok(nulls)
     }
 
     /// Appends a version if nobody is in the way and nothing but the row is concerned.
-    #[inline]
+    #[inline(never)]
     fn update_point(
         &mut self,
         guard: &Guard,
@@ -388,5 +373,44 @@ impl Transaction {
         access.columns().iter().zip(words).for_each(|(column, word)| cells[*column] = Cell::Word(*word));
         check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
         self.insert_cells(data, &cells, None).map(drop)
+    }
+}
+
+// The steps of a group. Each is a function of its own, so that it has the processor's registers for itself.
+
+/// Finds the newest records of the statements' keys in the index, up to a statement that is not done as words, and asks for
+/// their Indirection words.
+#[inline(never)]
+fn find<'g>(
+    guard: &'g Guard,
+    (data, index): (&'g TableData, &KissIndex),
+    statements: &[PointStatement<'_>],
+) -> [Option<Point<'g>>; AT_ONCE] {
+    let (mut keys, mut count) = ([0; AT_ONCE], 0);
+    for (key, statement) in keys.iter_mut().zip(statements).take_while(|(_, statement)| statement.is_of_words()) {
+        *key = ordered_integer(statement.key);
+        count += 1;
+    }
+    let (places, mut points) = (data.storage.points(guard), [None; AT_ONCE]);
+    index.newest_few(&keys[..count], guard, |at, rid| {
+        let point = places.at(rid);
+        point.prefetch();
+        points[at] = Some(point);
+    });
+    points
+}
+
+/// Looks at the Indirection words of the records, and asks for what these lead to.
+#[inline(never)]
+fn look<'g>(
+    guard: &'g Guard,
+    statements: &[PointStatement<'_>],
+    points: &[Option<Point<'g>>; AT_ONCE],
+    hints: &mut Hints<'g>,
+) {
+    for ((statement, point), hint) in statements.iter().zip(points).zip(hints) {
+        if let Some(point) = point {
+            *hint = Some(point.look(guard, &statement.access.columns, !statement.is_read()));
+        }
     }
 }

@@ -17,7 +17,10 @@
 //! has ended. With keys at random the memory gives no more than its two lines a lookup, and both do the same.
 //!
 //! Keys that live in the trie go down one level each in turn.
+use std::sync::atomic::Ordering;
+
 use sync::Guard;
+use sync::zeroed::AtomicU64;
 
 use super::Shared;
 use super::blocks::Pointer;
@@ -79,24 +82,26 @@ impl<S: Slot> Shared<S> {
             let found = values.iter().take(keys.len()).enumerate();
             return found.for_each(|(index, value)| value.iter().for_each(|value| tell(index, *value)));
         }
-        let (mut nodes, mut full_bits) = ([None::<Node<'_>>; GROUP], 0_u32);
-        for (index, key) in keys.iter().enumerate() {
+        // Where a node is full, the place of the value; any other node is asked once it is here.
+        let mut values = [None::<&AtomicU64>; GROUP];
+        for (value, key) in values.iter_mut().zip(keys) {
             let pointer = self.level_two.pointer(*key);
             // SAFETY: the pointer comes from a slot of this tree, read under the guard.
-            let Some(node) = (unsafe { self.arena.node(pointer, guard) }) else { continue };
-            if pointer.is_full() {
-                full_bits |= 1 << index;
-                node.prefetch_full(*key);
-            } else {
-                node.prefetch();
+            match unsafe { self.arena.node(pointer, guard) } {
+                Some(node) if pointer.is_full() => {
+                    node.prefetch_full(*key);
+                    *value = Some(node.full_value(*key));
+                }
+                Some(node) => node.prefetch(),
+                None => {}
             }
-            nodes[index] = Some(node);
         }
-        for (index, key) in keys.iter().enumerate() {
-            let Some(node) = nodes[index] else { continue };
-            if full_bits >> index & 1 != 0 {
-                tell(index, node.get_full(*key));
-            } else if let Some(value) = node.get(*key) {
+        for (index, (value, key)) in values.iter().zip(keys).enumerate() {
+            let value = match value {
+                Some(value) => Some(value.load(Ordering::Acquire)),
+                None => self.get_in_page(*key, guard),
+            };
+            if let Some(value) = value {
                 tell(index, value);
             }
         }

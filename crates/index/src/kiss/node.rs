@@ -78,10 +78,16 @@ impl<'g> Node<'g> {
         self.place(key).map(|place| self.value(place))
     }
 
-    /// The value of `key` in a node known to be full, without a look at its bitmap.
+    /// Where the value of `key` is in a node known to be full, without a look at its bitmap.
+    #[inline]
+    pub(super) fn full_value(self, key: u64) -> &'g AtomicU64 {
+        self.word(1 + (key & FRAGMENT) as usize)
+    }
+
+    /// That value.
     #[inline]
     pub(super) fn get_full(self, key: u64) -> u64 {
-        self.value((key & FRAGMENT) as usize)
+        self.full_value(key).load(Ordering::Acquire)
     }
 
     /// Writes a value in place. Only for a holder of the pointer's latch; see [`super::level_two::Versioned`].

@@ -19,7 +19,7 @@
 //! memory as long as the guard. Pages that were evicted since are read back like any other.
 use smallvec::SmallVec;
 use sync::Guard;
-use sync::atomic::Ordering;
+use sync::atomic::{AtomicU64, Ordering};
 use types::{Rid, Schema, Timestamp, TxnId};
 
 use crate::memory::source::PageError;
@@ -35,8 +35,6 @@ mod append;
 /// The most columns of a table that is read and written as words: as many as a word has bits.
 const COLUMNS_MAX: usize = 64;
 
-const FEW_SOUGHT: usize = 12;
-
 /// Columns of a table that are read or written together. All of them are stored as words.
 #[derive(Clone, Debug)]
 pub struct PointColumns {
@@ -44,9 +42,10 @@ pub struct PointColumns {
     mask: u64,
     /// a bit for each of `sought`
     sought_mask: u64,
-    /// those that a common read looks for, their places among the positions first: in here where they are few, so that they
-    /// are in the cache line that says which they are
-    sought: SmallVec<[(u8, u8); FEW_SOUGHT]>,
+    /// those that a common read looks for, their places among the positions first: in here, so that a few of them are in the
+    /// cache line that says which they are
+    sought: [(u8, u8); COLUMNS_MAX],
+    sought_count: usize,
     /// the greatest position
     last: usize,
     positions: Box<[usize]>,
@@ -67,14 +66,22 @@ impl PointColumns {
             mask |= 1 << position;
         }
         let last = positions.iter().copied().max().unwrap_or(0);
-        let sought = positions.iter().enumerate().map(|(place, position)| (place as u8, *position as u8)).collect();
-        Some(PointColumns { mask, sought_mask: mask, sought, last, positions: positions.into() })
+        let mut sought = [(0, 0); COLUMNS_MAX];
+        for (place, (sought, position)) in sought.iter_mut().zip(positions).enumerate() {
+            *sought = (place as u8, *position as u8);
+        }
+        let (sought_count, positions) = (positions.len(), positions.into());
+        Some(PointColumns { mask, sought_mask: mask, sought, sought_count, last, positions })
     }
 
     /// Leaves it to the caller of [`Point::read`] to put the words of this column, which are known beforehand.
     pub fn knowing(mut self, column: usize) -> PointColumns {
-        self.sought.retain(|(_, position)| usize::from(*position) != column);
-        self.sought_mask &= !(1_u64.checked_shl(column as u32).unwrap_or(0));
+        let known = self.sought().position(|(_, position)| position == column);
+        if let Some(known) = known {
+            self.sought.copy_within(known + 1.., known);
+            self.sought_count -= 1;
+            self.sought_mask &= !(1 << column);
+        }
         self
     }
 
@@ -87,7 +94,21 @@ impl PointColumns {
     /// The places and positions of those that are looked for.
     #[inline]
     pub(crate) fn sought(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.sought.iter().map(|(place, position)| (usize::from(*place), usize::from(*position)))
+        let sought = &self.sought[..self.sought_count];
+        sought.iter().map(|(place, position)| (usize::from(*place), usize::from(*position)))
+    }
+
+    /// Puts the words of those that are looked for into their places, of which there are as many as positions. False where one is
+    /// not found.
+    #[inline(always)]
+    fn put_words(&self, out: &mut [u64], word: impl Fn(usize) -> Option<u64>) -> bool {
+        assert!(out.len() >= self.positions.len());
+        for (place, column) in self.sought() {
+            let Some(word) = word(column) else { return false };
+            // SAFETY: the places are those of the positions, and there are no fewer words.
+            unsafe { *out.get_unchecked_mut(place) = word };
+        }
+        true
     }
 }
 
@@ -101,9 +122,12 @@ pub struct Point<'t> {
 /// What was found when a record's memory was asked for.
 #[derive(Clone, Copy)]
 pub struct PointHint<'g> {
+    point: Point<'g>,
+    /// the record's Indirection word
+    indirection: &'g AtomicU64,
     pages: &'g Pages,
     newest: u64,
-    /// The newest version, where it is in the tail.
+    /// the newest version, where it is in the tail
     record: Option<Place<'g>>,
 }
 
@@ -154,12 +178,39 @@ impl<'t> Point<'t> {
 
     /// Asks for what the Indirection word leads to: the newest version, or the base values of these columns; with
     /// `for_update` also for what a writer looks at.
-    #[inline]
+    #[inline(always)]
     pub fn look<'g>(self, guard: &'g Guard, columns: &PointColumns, for_update: bool) -> PointHint<'g>
     where
         't: 'g,
     {
-        self.range.look(guard, self.slot(), columns, for_update)
+        let (range, slot) = (self.range, self.slot());
+        let (pages, indirection) = (range.pages.load(guard), &range.indirection[slot]);
+        let part = range.part_of(slot);
+        let newest = indirection.load(Ordering::Acquire) & !LATCH;
+        if newest > pages.floor[part] {
+            let record = range.parts[part].tails.place_of(guard, newest);
+            if let Some(record) = record {
+                record.prefetch();
+                if !record.has(columns.last) {
+                    range.prefetch_values(guard, slot, &columns.positions);
+                }
+            }
+            return PointHint { point: self, indirection, pages, newest, record };
+        }
+        // A writer needs the old values of columns that nobody has updated yet.
+        columns.sought().for_each(|(_, column)| pages.prefetch(guard, column, slot));
+        if for_update && let MetaPage::Base(meta) = &pages.meta {
+            meta.prefetch_updates(guard, slot);
+        }
+        PointHint { point: self, indirection, pages, newest, record: None }
+    }
+}
+
+impl<'g> PointHint<'g> {
+    /// Where the record is.
+    #[inline]
+    pub fn point(&self) -> Point<'g> {
+        self.point
     }
 
     /// Puts the words of `columns` of the version that `view` sees into `out`, in their order. Tells which of them are NULL, a bit
@@ -170,68 +221,31 @@ impl<'t> Point<'t> {
     /// [`PageError`] if an evicted page that it takes cannot be read back.
     #[inline(always)]
     pub fn read<O: Outcomes>(
-        self,
+        &self,
         guard: &Guard,
         view: &View<'_, O>,
-        hint: &PointHint<'_>,
         columns: &PointColumns,
         out: &mut [u64],
     ) -> Result<Option<u64>, PageError> {
-        match self.range.read_plain(guard, view, self.slot(), hint, columns, out) {
+        match self.read_plain(guard, view, columns, out) {
             true => Ok(Some(0)),
-            false => self.read_otherwise(guard, *view, hint, columns, out),
+            false => self.read_otherwise(guard, *view, columns, out),
         }
     }
 
     #[inline(never)]
     fn read_otherwise<O: Outcomes>(
-        self,
+        &self,
         guard: &Guard,
         view: View<'_, O>,
-        hint: &PointHint<'_>,
         columns: &PointColumns,
         out: &mut [u64],
     ) -> Result<Option<u64>, PageError> {
-        match self.range.read_words(guard, view, self.slot(), hint, columns, out)? {
+        let Point { range, rid } = self.point;
+        match range.read_words(guard, view, rid.slot(), self, columns, out)? {
             Some(nulls) => Ok(Some(nulls)),
-            None => self.range.read_words_otherwise(guard, view, self.slot(), columns, out),
+            None => range.read_words_otherwise(guard, view, rid.slot(), columns, out),
         }
-    }
-}
-
-impl Range {
-    #[inline(always)]
-    fn look<'g>(&'g self, guard: &'g Guard, slot: usize, columns: &PointColumns, for_update: bool) -> PointHint<'g> {
-        let pages = self.pages.load(guard);
-        let part = self.part_of(slot);
-        let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
-        if newest > pages.floor[part] {
-            let record = self.parts[part].tails.place_of(guard, newest);
-            if let Some(record) = record {
-                record.prefetch();
-                if !record.has(columns.last) {
-                    self.prefetch_values(guard, slot, &columns.positions);
-                }
-            }
-            return PointHint { pages, newest, record };
-        }
-        // A writer needs the old values of columns that nobody has updated yet.
-        columns.sought().for_each(|(_, column)| pages.prefetch(guard, column, slot));
-        if for_update && let MetaPage::Base(meta) = &pages.meta {
-            meta.prefetch_updates(guard, slot);
-        }
-        PointHint { pages, newest, record: None }
-    }
-
-    fn is_untouched_since(&self, guard: &Guard, slot: usize, from: Timestamp) -> bool {
-        let (pages, part) = (self.pages.load(guard), self.part_of(slot));
-        let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
-        let MetaPage::Base(meta) = &pages.meta else { return false };
-        if newest <= meta.lineage[part] {
-            return meta.newest <= from;
-        }
-        let Some(record) = self.parts[part].tails.place_of(guard, newest) else { return false };
-        (1..=from.0).contains(&record.start().load(Ordering::Acquire))
     }
 
     /// The most common cases, in which no value is NULL and each is found at once. False where there is more to it; some of
@@ -241,45 +255,56 @@ impl Range {
         &self,
         guard: &Guard,
         view: &View<'_, O>,
-        slot: usize,
-        hint: &PointHint<'_>,
         columns: &PointColumns,
         out: &mut [u64],
     ) -> bool {
-        if self.indirection[slot].load(Ordering::Acquire) & !LATCH != hint.newest || out.len() < columns.positions.len()
-        {
+        let newest = self.indirection.load(Ordering::Acquire) & !LATCH;
+        if newest != self.newest || out.len() < columns.positions.len() {
             return false;
         }
-        let pages = hint.pages;
-        let Some(record) = hint.record else {
+        let (pages, Point { range, rid }) = (self.pages, self.point);
+        let in_base = |column| pages.flat_word(guard, column, rid.slot());
+        let Some(record) = self.record else {
             let MetaPage::Base(meta) = &pages.meta else { return false };
-            if hint.newest > pages.floor[self.part_of(slot)] || !meta.is_all_visible_at(view.snapshot.at) {
-                return false;
-            }
-            return read_base(guard, pages, slot, columns, (columns.sought_mask, None), out);
+            return newest <= pages.floor[range.part_of(rid.slot())]
+                && meta.is_all_visible_at(view.snapshot.at)
+                && columns.put_words(out, in_base);
         };
         let start = record.start().load(Ordering::Acquire);
         let is_seen = view.is_in_time(start) || view.snapshot.sees_own(start);
         if !is_seen || !record.is_update() || !record.has(columns.last) {
             return false;
         }
+        // SAFETY: the record has the last of the columns, so it has all of them.
+        let in_record = |column| unsafe { record.word_unchecked(column) };
         let (explicit, ever, nulls) = record.sets();
-        let in_base = columns.sought_mask & !explicit;
+        let left = columns.sought_mask & !explicit;
         if columns.sought_mask & nulls != 0 {
             return false;
         }
-        if in_base == 0 {
-            for (place, column) in columns.sought() {
-                // SAFETY: the places are those of as many positions, and there are as many words; the record has the last of the
-                // columns, so it has all of them.
-                unsafe { *out.get_unchecked_mut(place) = record.word_unchecked(column) };
-            }
-            return true;
+        if left == 0 {
+            return columns.put_words(out, |column| Some(in_record(column)));
         }
-        if in_base & ever != 0 && pages.floor[self.part_of(slot)] < record.reset() {
+        if left & ever != 0 && pages.floor[range.part_of(rid.slot())] < record.reset() {
             return false;
         }
-        read_base(guard, pages, slot, columns, (in_base, Some(record)), out)
+        columns.put_words(out, |column| match left >> column & 1 {
+            0 => Some(in_record(column)),
+            _ => in_base(column),
+        })
+    }
+}
+
+impl Range {
+    fn is_untouched_since(&self, guard: &Guard, slot: usize, from: Timestamp) -> bool {
+        let (pages, part) = (self.pages.load(guard), self.part_of(slot));
+        let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        let MetaPage::Base(meta) = &pages.meta else { return false };
+        if newest <= meta.lineage[part] {
+            return meta.newest <= from;
+        }
+        let Some(record) = self.parts[part].tails.place_of(guard, newest) else { return false };
+        (1..=from.0).contains(&record.start().load(Ordering::Acquire))
     }
 
     /// The common cases; `None` where there is more to it.
@@ -292,7 +317,7 @@ impl Range {
         columns: &PointColumns,
         out: &mut [u64],
     ) -> Result<Option<u64>, PageError> {
-        let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
+        let newest = hint.indirection.load(Ordering::Acquire) & !LATCH;
         if newest != hint.newest {
             return Ok(None);
         }
@@ -386,26 +411,6 @@ impl Range {
         }
         Ok(Some(is_null))
     }
-}
-
-/// Puts the words of a row of which some columns, a bit each, are in base pages, and the others in a record. False where one is
-/// not found at once.
-#[inline(always)]
-fn read_base(
-    guard: &Guard,
-    pages: &Pages,
-    slot: usize,
-    columns: &PointColumns,
-    (in_base, record): (u64, Option<Place<'_>>),
-    out: &mut [u64],
-) -> bool {
-    let in_record = |column: usize| record.filter(|_| in_base >> column & 1 == 0);
-    for (place, column) in columns.sought() {
-        let word = in_record(column).map(|record| record.word(column));
-        let Some(word) = word.or_else(|| pages.flat_word(guard, column, slot)) else { return false };
-        out[place] = word;
-    }
-    true
 }
 
 #[inline]

@@ -37,6 +37,8 @@ pub(crate) const LATCH: u64 = 1 << 63;
 pub(crate) struct Range {
     pub(crate) types: Arc<[DataType]>,
     pub(crate) options: TableOptions,
+    /// log2 of the slots in an update range
+    part_bits: u32,
     /// Slots handed out; may run past `limit` when the range is full or closed.
     next_slot: AtomicUsize,
     /// Slots that this range will ever have: its capacity, or fewer once it is closed.
@@ -95,6 +97,7 @@ impl Range {
         Range {
             types,
             options,
+            part_bits: options.update_range_records.trailing_zeros(),
             next_slot: AtomicUsize::new(0),
             limit: AtomicUsize::new(capacity),
             indirection: zeroed_atomics(capacity),
@@ -121,7 +124,7 @@ impl Range {
     /// The index of the update range of a slot.
     #[inline]
     pub(crate) fn part_of(&self, slot: usize) -> usize {
-        slot >> self.options.update_range_records.trailing_zeros()
+        slot >> self.part_bits
     }
 
     /// The update range of a slot.

@@ -73,7 +73,7 @@ impl World {
         let hint = point.look(guard, &columns, false);
         for hint in [hint, hint.of_another_version()] {
             let mut words = [7, 7];
-            let nulls = point.read(guard, &view, &hint, &columns, &mut words).unwrap();
+            let nulls = hint.read(guard, &view, &columns, &mut words).unwrap();
             let found = nulls.map(|nulls| [0, 1].map(|i| (nulls >> i & 1 == 0).then(|| words[i])));
             let word = |number: usize| (number > 0).then(|| (number as i64 * 100 - 250) as u64);
             assert_eq!(found, row.map(|row| [word(row[1]), word(row[0])]), "words of {rid:?} at {:?}", view.snapshot);

@@ -14,9 +14,9 @@ fn hints<'g>(world: &'g World, guard: &'g Guard) -> [PointHint<'g>; 2] {
 }
 
 impl Transaction<'_> {
-    fn words(&self, guard: &Guard, rid: Rid, hint: &PointHint<'_>) -> Row {
+    fn words(&self, guard: &Guard, hint: &PointHint<'_>) -> Row {
         let mut words = [0; 2];
-        let nulls = self.world.table.point(rid).read(guard, &self.view(), hint, &columns(self.world), &mut words);
+        let nulls = hint.read(guard, &self.view(), &columns(self.world), &mut words);
         nulls.unwrap().map(|nulls| {
             assert_eq!(nulls, 0, "no value is null");
             words
@@ -27,7 +27,7 @@ impl Transaction<'_> {
     fn look_by(&self, guard: &Guard, hints: &[PointHint<'_>; 2]) {
         for (slot, hint) in hints.iter().enumerate() {
             let rid = record(slot);
-            let row = self.words(guard, rid, hint);
+            let row = self.words(guard, hint);
             self.world.seen.lock().unwrap().push(Seen::Row { at: self.snapshot.at, rid, row });
         }
     }
@@ -63,7 +63,7 @@ fn writer(world: &World) {
         let hints = hints(world, guard);
         let mut txn = world.begin();
         if txn.update_words(guard, record(slot), column, value) {
-            let row = txn.words(guard, record(slot), &hints[slot]);
+            let row = txn.words(guard, &hints[slot]);
             assert_eq!(row, txn.own[&record(slot)], "its own write");
             txn.commit();
         }
