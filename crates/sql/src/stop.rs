@@ -3,15 +3,16 @@
 //! A task is aborted where it yields, but a join can compute for minutes without doing so: it pairs the rows of two batches,
 //! of which none may pass, or hands many batches to an operator that only counts them. An aggregate over sets of columns puts
 //! each row into a group of each set: of a batch it may make as many groups as a table has rows, and with hundreds of keys it
-//! has as many values to compare. So the plan of a query that is about to run gets a look at a flag in three places:
+//! has as many values to compare. An expression of thousands of parts, as `a IN (b + 1, b + 2, ...)`, is worked out for all
+//! rows of a batch. So the plan of a query that is about to run gets a look at a flag in three places:
 //!
 //! ```text
 //! above each join                   every batch that it hands on                 (StoppableExec)
-//! below an aggregate of many keys   every few rows, which it gets by themselves  (StoppableExec)
+//! below what takes long for a row   every few rows, which it gets by themselves  (StoppableExec)
 //! in a join's condition             every few thousand pairs that it tries       (StoppableCondition)
 //! ```
 //!
-//! Such an aggregate also asks for memory after each of its few rows, and not when it has taken far too much. Plans without
+//! An aggregate of many keys also asks for memory after each of its few rows, and not when it has taken far too much. Plans without
 //! these stay as they are: their operators yield after some batches of a table.
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -25,9 +26,12 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{InListExpr, Literal};
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{NestedLoopJoinExec, NestedLoopJoinExecBuilder};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
@@ -42,6 +46,10 @@ const BATCH_ROWS: usize = 8_192;
 
 /// How many values of keys an aggregate may look up between two looks: its rows times its sets times their columns.
 const KEYS_BETWEEN_LOOKS: usize = 1 << 20;
+
+/// How many values the expressions of a filter, projection or aggregate may work out between two looks: rows times the
+/// parts of the expressions.
+const VALUES_BETWEEN_LOOKS: usize = 8 << 20;
 
 /// Whether a query is to stop.
 #[derive(Clone, Default, Debug)]
@@ -63,18 +71,14 @@ impl StopFlag {
 /// Makes a plan fail soon after the flag is raised.
 pub(crate) fn stoppable(plan: Arc<dyn ExecutionPlan>, flag: &StopFlag) -> Result<Arc<dyn ExecutionPlan>> {
     let with_looks = |node: Arc<dyn ExecutionPlan>| {
-        if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
-            let input = aggregate.input().clone();
-            let keys = aggregate.group_expr();
-            let rows = KEYS_BETWEEN_LOOKS / (keys.groups().len() * keys.expr().len()).max(1);
-            return match rows < BATCH_ROWS {
-                true => {
-                    let input = Arc::new(StoppableExec { input, flag: flag.clone(), rows: rows.max(1) });
-                    let keep = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
-                    node.replace_children(vec![input], keep).map(Transformed::yes)
-                }
-                false => Ok(Transformed::no(node)),
+        let rows = rows_between_looks(&node)?;
+        if rows < BATCH_ROWS {
+            let input = |input: &Arc<dyn ExecutionPlan>| {
+                Arc::new(StoppableExec { input: input.clone(), flag: flag.clone(), rows: rows.max(1) }) as _
             };
+            let inputs = node.children().into_iter().map(input).collect();
+            let keep = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
+            return node.replace_children(inputs, keep).map(Transformed::yes);
         }
         if !node.name().ends_with("JoinExec") {
             return Ok(Transformed::no(node));
@@ -86,6 +90,30 @@ pub(crate) fn stoppable(plan: Arc<dyn ExecutionPlan>, flag: &StopFlag) -> Result
         Ok(Transformed::yes(Arc::new(StoppableExec { input: join, flag: flag.clone(), rows: usize::MAX }) as _))
     };
     plan.change_up(with_looks).map(|transformed| transformed.data)
+}
+
+/// How many rows an operator may take at once.
+fn rows_between_looks(node: &Arc<dyn ExecutionPlan>) -> Result<usize> {
+    let mut keys = 1;
+    if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+        keys = aggregate.group_expr().groups().len() * aggregate.group_expr().expr().len();
+    } else if !node.is::<FilterExec>() && !node.is::<ProjectionExec>() {
+        return Ok(usize::MAX);
+    }
+    let mut values = 0;
+    let _ = node.apply_expressions(&mut |expr| {
+        values += parts_of(expr);
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok((KEYS_BETWEEN_LOOKS / keys.max(1)).min(VALUES_BETWEEN_LOOKS / values.max(1)))
+}
+
+/// How many expressions one is made of. A list of constants is a set, in which a value is found at once.
+fn parts_of(expr: &Arc<dyn PhysicalExpr>) -> usize {
+    match expr.downcast_ref::<InListExpr>() {
+        Some(list) if list.list().iter().all(|item| item.is::<Literal>()) => 1 + parts_of(list.expr()),
+        _ => expr.children().into_iter().fold(1, |sum, part| sum + parts_of(part)),
+    }
 }
 
 fn with_stoppable_condition(join: &NestedLoopJoinExec, flag: &StopFlag) -> Result<Arc<dyn ExecutionPlan>> {
@@ -248,33 +276,40 @@ mod tests {
         assert_eq!(concat_batches(&batch.schema(), &all).unwrap(), batch);
     }
 
-    #[test]
-    fn a_cube_looks_at_the_flag_and_answers_as_without() {
+    /// How many rows come at once to operators that get few of them, after a look whether that changes the answer, and
+    /// whether the flag ends it.
+    fn rows_at_once(query: &str) -> Vec<usize> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let context = SessionContext::new_with_state(plain_state());
-        let numbers = (0..100).map(|number| format!("({number})")).collect::<Vec<_>>().join(", ");
-        let columns = (0..10).map(|at| format!("a % {}", at + 2)).collect::<Vec<_>>().join(", ");
-        let query =
-            format!("SELECT count(*) AS n FROM (VALUES {numbers}) AS v(a) GROUP BY CUBE ({columns}) ORDER BY n");
         runtime.block_on(async {
-            let plan = context.sql(&query).await.unwrap().create_physical_plan().await.unwrap();
+            let plan = context.sql(query).await.unwrap().create_physical_plan().await.unwrap();
             let flag = StopFlag::default();
             let looking = stoppable(plan.clone(), &flag).unwrap();
-            let rows_at_once = |plan: &Arc<dyn ExecutionPlan>| {
-                let input = plan.downcast_ref::<AggregateExec>()?.input();
-                input.downcast_ref::<StoppableExec>().map(|input| input.rows)
-            };
-            let mut found = None;
+            let mut found = Vec::new();
             let _ = looking.look(|node| {
-                found = found.or(rows_at_once(node));
+                found.extend(node.downcast_ref::<StoppableExec>().map(|input| input.rows));
                 Ok(TreeNodeRecursion::Continue)
             });
-            assert_eq!(found, Some(KEYS_BETWEEN_LOOKS / (1 << 10) / 10));
             let whole = collect(plan, context.task_ctx()).await.unwrap();
             assert_eq!(collect(looking.clone(), context.task_ctx()).await.unwrap(), whole);
             flag.raise();
-            assert!(collect(looking, context.task_ctx()).await.is_err());
-        });
+            assert_eq!(collect(looking, context.task_ctx()).await.is_err(), !found.is_empty());
+            found
+        })
+    }
+
+    #[test]
+    fn operators_that_take_long_for_a_row_look_at_the_flag_and_answer_as_without() {
+        let row = |item: &dyn Fn(usize) -> String, count| (0..count).map(item).collect::<Vec<_>>().join(", ");
+        let numbers = format!("(VALUES {}) AS v(a)", row(&|at| format!("({at})"), 100));
+        let columns = row(&|at| format!("a % {}", at + 2), 10);
+        let cube = format!("SELECT count(*) AS n FROM {numbers} GROUP BY CUBE ({columns}) ORDER BY n");
+        assert_eq!(rows_at_once(&cube), [KEYS_BETWEEN_LOOKS / (1 << 10) / 10]);
+        let few = |condition: &str| rows_at_once(&format!("SELECT a FROM {numbers} WHERE a IN ({condition})"));
+        let rows = few(&row(&|at| format!("a % {} + 7", at + 2), 2_000));
+        assert!(rows.len() == 1 && (500..BATCH_ROWS).contains(&rows[0]), "{rows:?}");
+        assert_eq!(few(&row(&|at| at.to_string(), 2_000)), [0; 0], "constants are a set");
+        assert_eq!(few("a % 2 + 7, a % 3"), [0; 0]);
     }
 
     #[test]
