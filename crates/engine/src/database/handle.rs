@@ -39,8 +39,8 @@ pub(crate) struct Anchors(Arc<[Arc<CachePadded<Root>>]>);
 
 /// The data that an anchor holds on to.
 pub(crate) struct Root {
-    /// The table that a transaction of the threads wrote to last.
-    kept: AtomicCell<Option<Arc<TableData>>>,
+    /// The table that a transaction of the threads wrote to last; beside the line from which all threads may read the others.
+    kept: CachePadded<AtomicCell<Option<Arc<TableData>>>>,
     shared: Arc<Shared>,
     /// The anchors of the database's handles, for an anchor that needs a handle.
     all: Arc<Mutex<AllAnchors>>,
@@ -59,7 +59,7 @@ impl Anchors {
     }
 
     fn of(shared: &Arc<Shared>, all: &Arc<Mutex<AllAnchors>>) -> Anchors {
-        let root = || Root { kept: AtomicCell::new(None), shared: shared.clone(), all: all.clone() };
+        let root = || Root { kept: CachePadded::default(), shared: shared.clone(), all: all.clone() };
         let anchors: Arc<[_]> = (0..ANCHORS).map(|_| Arc::new(CachePadded::new(root()))).collect();
         *all.lock() = Arc::downgrade(&anchors);
         Anchors(anchors)
