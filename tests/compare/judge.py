@@ -4,7 +4,7 @@ import decimal
 import math
 import re
 
-NUMBER = re.compile(r"-?\d+\.\d{10,}|-?\d+")
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
 NUMERIC, FLOATS, INTEGERS, BLANK_PADDED = 1700, {700, 701}, {20, 21, 23}, 1042
 TYPE_NAMES = {16: "boolean", 17: "bytea", 20: "bigint", 21: "smallint", 23: "int", 25: "text", 701: "float8", 1007: "int[]",
               1009: "text[]", 1042: "char", 1043: "varchar", 1082: "date", 1114: "timestamp", 1184: "timestamptz", 1186: "interval",

@@ -176,7 +176,7 @@ impl Planner {
     /// the functions that it calls.
     fn spelled_out(&self, statement: &mut Statement, view: &mut View, source: &Source) -> Result<SessionState> {
         past::resolve(statement, view, source, &|query, view| self.plan(query, view, source)?.collect())?;
-        argument_orders::number(statement);
+        argument_orders::number(statement, source)?;
         quantified::spell_out(statement)?;
         interrupt::check()?;
         let is_about_catalog = pg_catalog::rewrite(statement, &view.tables, source)?;

@@ -98,7 +98,9 @@ impl ScalarUDFImpl for Part {
                 let field = args.scalar_arguments.first().copied().flatten();
                 let name = field.and_then(|value| value.try_as_str().flatten()).map(str::to_ascii_lowercase);
                 let kind = args.arg_fields.get(1).and_then(|field| Kind::of(field.data_type()));
-                DataType::Decimal128(38, name.map_or(6, |name| decimals(&name, kind)))
+                let scale = name.map_or(6, |name| decimals(&name, kind));
+                // No field has more than eighteen digits before its point.
+                DataType::Decimal128(18 + scale.unsigned_abs(), scale)
             }
             false => DataType::Float64,
         };

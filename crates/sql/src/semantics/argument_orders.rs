@@ -6,18 +6,28 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DuplicateTreatment, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Statement,
-    Value, VisitorMut,
+    DuplicateTreatment, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Spanned,
+    Statement, Value, VisitorMut,
 };
 
+use crate::error::{Result, SqlError};
+use crate::source::Source;
 use crate::walk::WalkMut;
 
 /// How the text begins that stands for an argument.
 const MARK: &str = "\0argument\0";
 
-/// Writes numbers for the arguments in the orders of a statement's aggregates.
-pub(crate) fn number(statement: &mut Statement) {
-    let _ = statement.walk_mut(&mut Orders);
+/// Writes numbers for the arguments in the orders of a statement's aggregates; an error for an order by a literal without a type.
+pub(crate) fn number(statement: &mut Statement, source: &Source) -> Result<()> {
+    match statement.walk_mut(&mut Orders { source }) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+/// The error for an order by anything but an argument.
+pub(super) fn not_an_argument() -> SqlError {
+    SqlError::new("42P10", "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list")
 }
 
 /// Which argument a text stands for, counted from 0.
@@ -25,12 +35,14 @@ pub(super) fn argument(text: &str) -> Option<usize> {
     text.strip_prefix(MARK)?.parse().ok()
 }
 
-struct Orders;
+struct Orders<'a> {
+    source: &'a Source<'a>,
+}
 
-impl VisitorMut for Orders {
-    type Break = ();
+impl VisitorMut for Orders<'_> {
+    type Break = SqlError;
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
         let FunctionArguments::List(list) = &mut call.args else { return ControlFlow::Continue(()) };
         if list.duplicate_treatment != Some(DuplicateTreatment::Distinct) {
@@ -43,9 +55,10 @@ impl VisitorMut for Orders {
                     FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => bare(arg) == bare(&key.expr),
                     _ => false,
                 };
-                if has_type(&key.expr)
-                    && let Some(at) = list.args.iter().position(is_key)
-                {
+                if !has_type(&key.expr) {
+                    return ControlFlow::Break(not_an_argument().at(self.source.start(key.expr.span())));
+                }
+                if let Some(at) = list.args.iter().position(is_key) {
                     key.expr = Expr::value(Value::SingleQuotedString(format!("{MARK}{at}")));
                 }
             }
@@ -64,5 +77,6 @@ fn bare(mut expr: &Expr) -> &Expr {
 
 /// A text and NULL have the type of the argument there, and none in the order, so that PostgreSQL finds them different.
 fn has_type(expr: &Expr) -> bool {
-    !matches!(bare(expr), Expr::Value(value) if !matches!(value.value, Value::Number(..) | Value::Boolean(_)))
+    use Value::{Null, SingleQuotedString};
+    !matches!(bare(expr), Expr::Value(value) if matches!(&value.value, Null | SingleQuotedString(_)))
 }

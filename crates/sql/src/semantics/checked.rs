@@ -9,7 +9,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::adapt::visible;
@@ -70,6 +70,7 @@ fn is_arithmetic(op: Operator) -> bool {
 fn operator(binary: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
     let BinaryExpr { left, op, right } = binary;
     let function = match (number(&left, schema), number(&right, schema)) {
+        _ if op == Operator::Modulo && are_decimals(&left, &right, schema) => remainder(&left, &right, schema),
         (Some(left), Some(right)) if left == right && (op != Operator::Modulo || left.is_integer()) => {
             Some(Checked::function(op, left))
         }
@@ -82,6 +83,17 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
         }
         None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
     }
+}
+
+fn are_decimals(left: &Expr, right: &Expr, schema: &DFSchema) -> bool {
+    [left, right].iter().all(|side| side.get_type(schema).is_ok_and(|found| found.is_decimal()))
+}
+
+/// The function for `%` of decimals, of which the library takes any number divided by one to leave nothing.
+fn remainder(left: &Expr, right: &Expr, schema: &DFSchema) -> Option<ScalarUDF> {
+    let remainder = BinaryExpr::new(Box::new(left.clone()), Operator::Modulo, Box::new(right.clone()));
+    let of = Expr::BinaryExpr(remainder).get_type(schema).ok()?;
+    Some(Checked::function(Operator::Modulo, of))
 }
 
 /// The type of an expression that is an integer or a float. DataFusion finds a type by going through the whole tree

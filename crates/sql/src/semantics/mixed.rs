@@ -121,6 +121,12 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
             unify(&mut [&mut *left, &mut *right], schema, true);
             Expr::BinaryExpr(BinaryExpr { left, op, right })
         }
+        Expr::BinaryExpr(BinaryExpr { left, op, right })
+            if matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Modulo) =>
+        {
+            let (left, right) = of_one_width(left, right, schema);
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+        }
         Expr::Between(Between { mut expr, negated, mut low, mut high }) => {
             unify(&mut [&mut *expr, &mut *low, &mut *high], schema, true);
             Expr::Between(Between { expr, negated, low, high })
@@ -164,6 +170,20 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
         }
         other => other,
     })
+}
+
+/// Operands as numerics of 256 bits, if one of them is one: the library has no operators for two widths.
+fn of_one_width(left: Box<Expr>, right: Box<Expr>, schema: &DFSchema) -> (Box<Expr>, Box<Expr>) {
+    let is_wide = |found: &ArrowType| matches!(found, ArrowType::Decimal256(..));
+    let widened = |expr: Box<Expr>, found: &ArrowType| match decimals::digits(found) {
+        Some((_, scale)) => Box::new(cast(*expr, ArrowType::Decimal256(DECIMAL256_MAX_PRECISION, scale))),
+        None => expr,
+    };
+    match (left.get_type(schema), right.get_type(schema)) {
+        (Ok(first), Ok(second)) if is_wide(&first) && !is_wide(&second) => (left, widened(right, &second)),
+        (Ok(first), Ok(second)) if is_wide(&second) && !is_wide(&first) => (widened(left, &first), right),
+        _ => (left, right),
+    }
 }
 
 /// `nullif` of floats as a comparison, to which zero and minus zero are equal.

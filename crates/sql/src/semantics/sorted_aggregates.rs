@@ -32,9 +32,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use super::argument_orders::argument;
+use super::argument_orders::{argument, not_an_argument};
 use super::inputs::inputs;
-use crate::error::SqlError;
 use crate::walk::WalkTree;
 
 /// Converts the calls of statements without subqueries; those of others are when their subqueries are.
@@ -108,7 +107,7 @@ fn sorted(mut call: AggregateFunction) -> Result<AggregateFunction> {
         let is_same = |arg: &Expr| (*arg == key.expr || *without_cast(arg) == key.expr) && !is_untyped(&key.expr);
         let column = match numbered(&key.expr).or_else(|| known.iter().position(is_same)) {
             Some(column) => column,
-            None if params.distinct => return Err(not_among_arguments()),
+            None if params.distinct => return Err(DataFusionError::External(Box::new(not_an_argument()))),
             None => {
                 params.args.push(key.expr.clone());
                 params.args.len() - 1
@@ -165,11 +164,6 @@ fn without_cast(expr: &Expr) -> &Expr {
 /// A text without a type has none yet where an order names it, and the argument has one.
 fn is_untyped(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value, _) if value.data_type().is_string())
-}
-
-fn not_among_arguments() -> DataFusionError {
-    let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
-    DataFusionError::External(Box::new(SqlError::new("42P10", message)))
 }
 
 /// A column by which rows are sorted.
