@@ -45,6 +45,8 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::GtEq => {
                 let (left, right) = (adapt(left, &right, schema)?, right);
                 let right = adapt(right, &left, schema)?;
+                let (left, right) = mixed::of_one_width(Box::new(left), Box::new(right), schema);
+                let (left, right) = (*left, *right);
                 match lists::order(&op) {
                     Some(order) if is_array(&left, schema) && is_array(&right, schema) => {
                         return Ok(PlannerResult::Planned(order.call(vec![left, right])));
@@ -170,6 +172,21 @@ fn on_what_is_compared(mut node: LogicalPlan) -> LogicalPlan {
 }
 
 fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(adapt_parts(expr, schema)?.update_data(one_of_one))
+}
+
+/// `x IN (y)` as `x = y`: below a join that stands for a subquery, the library takes it for true of a NULL.
+fn one_of_one(expr: Expr) -> Expr {
+    match expr {
+        Expr::InList(InList { expr, mut list, negated }) if list.len() == 1 => {
+            let op = if negated { Operator::NotEq } else { Operator::Eq };
+            Expr::BinaryExpr(BinaryExpr { left: expr, op, right: Box::new(list.swap_remove(0)) })
+        }
+        other => other,
+    }
+}
+
+fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match spans::adapt(mixed::adapt(chars::adapt(expr, schema)?, schema)?, schema) {
         Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| untyped(item).is_some()) => {
             let list: Result<Vec<Expr>> = list.into_iter().map(|item| adapt(item, &expr, schema)).collect();

@@ -188,10 +188,15 @@ impl VisitorMut for Rename {
                 SelectItem::UnnamedExpr(expr) => {
                     let heading = heading(expr);
                     let planned = without_casts(expr).unwrap_or_default().to_lowercase();
-                    let names = [heading.clone().unwrap_or_default(), planned];
+                    // A column behind a sign or a cast that changes nothing is the column to the planner.
+                    let is_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '.' | '"');
+                    let column = planned.rsplit('.').next().filter(|_| planned.chars().all(is_name));
+                    let names = [heading.clone().unwrap_or_default(), column.unwrap_or_default().to_owned(), planned];
                     (heading.unwrap_or_else(|| "?column?".to_owned()), names, expr, false)
                 }
-                SelectItem::ExprWithAlias { expr, alias } => (fold(alias), [fold(alias), String::new()], expr, true),
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    (fold(alias), [fold(alias), String::new(), String::new()], expr, true)
+                }
                 _ => continue,
             };
             let is_column = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));

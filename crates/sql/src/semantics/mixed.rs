@@ -173,7 +173,7 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 }
 
 /// Operands as numerics of 256 bits, if one of them is one: the library has no operators for two widths.
-fn of_one_width(left: Box<Expr>, right: Box<Expr>, schema: &DFSchema) -> (Box<Expr>, Box<Expr>) {
+pub(super) fn of_one_width(left: Box<Expr>, right: Box<Expr>, schema: &DFSchema) -> (Box<Expr>, Box<Expr>) {
     let is_wide = |found: &ArrowType| matches!(found, ArrowType::Decimal256(..));
     let widened = |expr: Box<Expr>, found: &ArrowType| match decimals::digits(found) {
         Some((_, scale)) => Box::new(cast(*expr, ArrowType::Decimal256(DECIMAL256_MAX_PRECISION, scale))),

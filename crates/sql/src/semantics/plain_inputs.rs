@@ -8,7 +8,9 @@
 //! - a column that is constant in each part of a union differs from part to part,
 //! - a window whose partition is by such a column finds no order for it, and fails,
 //! - a window above a limit of rows in an order has its own order put into the sort below the limit, where the streams are
-//!   then merged by the order of the limit alone.
+//!   then merged by the order of the limit alone,
+//! - a maximum over a growing frame grows, but not from its NULLs on: a sort by it is no less needed. So is a window that parts
+//!   or orders its rows by it.
 //!
 //! Between such an operator and its input comes one that passes rows on and knows of their order only. It asks for that order,
 //! so that sorts below it stay, and none is moved through it.
@@ -20,12 +22,15 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::union::UnionExec;
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowExpr};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, replace_children_if_necessary,
 };
@@ -39,6 +44,10 @@ pub(super) struct PlainInputs;
 impl PhysicalOptimizerRule for PlainInputs {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         plan.change_up(|node| {
+            if goes_by_window(&node) {
+                let unordered = PlainExec::above(Arc::clone(node.children()[0]), None);
+                return replace_children_if_necessary(node, vec![Arc::new(unordered)]).map(Transformed::yes);
+            }
             let inputs = node.children();
             let has_constants = inputs.iter().any(|input| !input.equivalence_properties().eq_group().is_empty());
             if !(is_one(&node) && has_constants || is_window(&node) && inputs.iter().any(|input| is_cut(input))) {
@@ -67,6 +76,47 @@ fn is_one(node: &Arc<dyn ExecutionPlan>) -> bool {
         || node.downcast_ref::<NestedLoopJoinExec>().is_some_and(|join| is_outer(join.join_type()))
         || node.downcast_ref::<UnionExec>().is_some()
         || is_window(node)
+}
+
+/// Whether a sort or a window goes by the result of a window below it.
+fn goes_by_window(node: &Arc<dyn ExecutionPlan>) -> bool {
+    let keys: Vec<&Arc<dyn PhysicalExpr>> = match node.downcast_ref::<SortExec>() {
+        Some(sort) => sort.expr().iter().map(|key| &key.expr).collect(),
+        None => windows(node).iter().flat_map(|window| keys_of(window)).collect(),
+    };
+    match node.children()[..] {
+        [input] => keys.into_iter().any(|key| names_window(key, input)),
+        _ => false,
+    }
+}
+
+fn keys_of(window: &Arc<dyn WindowExpr>) -> impl Iterator<Item = &Arc<dyn PhysicalExpr>> {
+    window.partition_by().iter().chain(window.order_by().iter().map(|key| &key.expr))
+}
+
+/// The functions of a node that is a window.
+fn windows(node: &Arc<dyn ExecutionPlan>) -> &[Arc<dyn WindowExpr>] {
+    if let Some(window) = node.downcast_ref::<WindowAggExec>() {
+        return window.window_expr();
+    }
+    node.downcast_ref::<BoundedWindowAggExec>().map_or(&[], |window| window.window_expr())
+}
+
+/// Whether an expression over the rows of a plan is about a column that a window gives, whatever stands between.
+fn names_window(expr: &Arc<dyn PhysicalExpr>, plan: &Arc<dyn ExecutionPlan>) -> bool {
+    collect_columns(expr).iter().any(|column| {
+        if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+            let inner = projection.expr().get(column.index());
+            return inner.is_some_and(|inner| names_window(&inner.expr, projection.input()));
+        }
+        match plan.children()[..] {
+            [input] if is_window(plan) => {
+                column.index() >= input.schema().fields().len() || names_window(&(Arc::new(column.clone()) as _), input)
+            }
+            [input] if input.schema() == plan.schema() => names_window(&(Arc::new(column.clone()) as _), input),
+            _ => false,
+        }
+    })
 }
 
 fn is_window(node: &Arc<dyn ExecutionPlan>) -> bool {

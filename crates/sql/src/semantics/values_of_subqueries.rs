@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Value, Values,
-    Visitor, VisitorMut,
+    CastKind, DataType, Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, UnaryOperator,
+    Value, Values, Visitor, VisitorMut,
 };
 
 use crate::chains;
@@ -91,21 +91,35 @@ impl Visitor for AnyQuery {
     }
 }
 
-/// Gives NULLs the type of a float in their column: a NULL alone has none that the next row could join.
+/// Gives NULLs the type of a number in their column, a float before others: a NULL alone has none that the next row could join.
 fn type_nulls(values: &mut Values, width: usize) {
     for at in 0..width {
-        let is_float = |data_type: &&DataType| {
-            use DataType::{Double, DoublePrecision, Float, Float4, Float8, Real};
-            matches!(data_type, Float(_) | Real | Float4 | Float8 | Double(_) | DoublePrecision)
-        };
-        let mut told = values.rows.iter().filter_map(|row| told_type(row.content.get(at)?));
-        let Some(float) = told.rfind(is_float).cloned() else { continue };
+        let cells = || values.rows.iter().filter_map(|row| row.content.get(at));
+        let float = cells().filter_map(told_type).filter(is_float).last().cloned();
+        let Some(number) = float.or_else(|| cells().find_map(type_of_integer)) else { continue };
         for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(at)) {
             if matches!(expr, Expr::Value(value) if matches!(value.value, Value::Null)) {
                 let (kind, null) = (CastKind::Cast, Box::new(expr.clone()));
-                *expr = Expr::Cast { kind, expr: null, data_type: float.clone(), array: false, format: None };
+                *expr = Expr::Cast { kind, expr: null, data_type: number.clone(), array: false, format: None };
             }
         }
+    }
+}
+
+fn is_float(data_type: &&DataType) -> bool {
+    use DataType::{Double, DoublePrecision, Float, Float4, Float8, Real};
+    matches!(data_type, Float(_) | Real | Float4 | Float8 | Double(_) | DoublePrecision)
+}
+
+/// The type of an integer that is spelled out.
+fn type_of_integer(expr: &Expr) -> Option<DataType> {
+    match expr {
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => type_of_integer(inner),
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) if digits.parse::<i32>().is_ok() => Some(DataType::Int(None)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
