@@ -82,7 +82,7 @@ fn is_one(node: &Arc<dyn ExecutionPlan>) -> bool {
 fn goes_by_window(node: &Arc<dyn ExecutionPlan>) -> bool {
     let keys: Vec<&Arc<dyn PhysicalExpr>> = match node.downcast_ref::<SortExec>() {
         Some(sort) => sort.expr().iter().map(|key| &key.expr).collect(),
-        None => windows(node).iter().flat_map(|window| keys_of(window)).collect(),
+        None => windows(node).iter().flat_map(keys_of).collect(),
     };
     match node.children()[..] {
         [input] => keys.into_iter().any(|key| names_window(key, input)),

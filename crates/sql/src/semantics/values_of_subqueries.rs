@@ -95,7 +95,7 @@ impl Visitor for AnyQuery {
 fn type_nulls(values: &mut Values, width: usize) {
     for at in 0..width {
         let cells = || values.rows.iter().filter_map(|row| row.content.get(at));
-        let float = cells().filter_map(told_type).filter(is_float).last().cloned();
+        let float = cells().filter_map(told_type).rfind(is_float).cloned();
         let Some(number) = float.or_else(|| cells().find_map(type_of_integer)) else { continue };
         for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(at)) {
             if matches!(expr, Expr::Value(value) if matches!(value.value, Value::Null)) {
