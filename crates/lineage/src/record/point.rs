@@ -74,7 +74,7 @@ impl PointColumns {
         Some(PointColumns { mask, sought_mask: mask, sought, sought_count, last, positions })
     }
 
-    /// Leaves it to the caller of [`Point::read`] to put the words of this column, which are known beforehand.
+    /// Leaves it to the caller of [`PointHint::read`] to put the words of this column, which are known beforehand.
     pub fn knowing(mut self, column: usize) -> PointColumns {
         let known = self.sought().position(|(_, position)| position == column);
         if let Some(known) = known {
