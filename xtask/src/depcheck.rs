@@ -4,9 +4,9 @@
 //! types <- sync <- { index, lineage, txn, durability } <- engine <- sql <- server
 //! ```
 //!
-//! Three rules: the edges between our own crates are those of [`ROOMS`]; the storage crates never link
-//! DataFusion, however indirectly; unsafe code stays inside [`UNSAFE_FENCE`], every other crate root
-//! forbids it.
+//! Four rules: the edges between our own crates are those of [`ROOMS`]; the storage crates never link
+//! DataFusion, however indirectly; the database never links the crates of [`FIGURES`]; unsafe code stays inside
+//! [`UNSAFE_FENCE`], every other crate root forbids it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -29,10 +29,11 @@ const fn room(name: &'static str, may_use: &'static [&'static str], tests_may_us
 }
 
 /// The allowed edges. Whatever is not here is forbidden.
-const ROOMS: [Room; 17] = [
+const ROOMS: [Room; 18] = [
     room("types", &[], &[]),
     room("sync", &["types"], &[]),
-    room("index", &["types", "sync"], &[]),
+    room("latches", &["sync"], &[]),
+    room("index", &["types", "sync"], &["latches"]),
     room("lineage", &["types", "sync"], &[]),
     room("txn", &["types", "sync"], &[]),
     room("durability", &["types", "sync"], &[]),
@@ -41,7 +42,7 @@ const ROOMS: [Room; 17] = [
     room("gpu", &[], &[]),
     room("server", &["types", "sql"], &["engine"]),
     room("sim", &["types"], &[]),
-    room("lab", &["types", "sync", "index", "sql", "sim"], &["engine"]),
+    room("lab", &["types", "sync", "latches", "index", "sql", "sim"], &["engine"]),
     room("cli", &["types", "engine", "sql", "server", "durability", "lab", "gpu"], &[]),
     room("lstore", &["engine", "sql", "server", "cli"], &[]),
     room("python", &["types", "engine", "sql"], &[]),
@@ -55,11 +56,17 @@ const TEST_ONLY: &str = "testkit";
 /// The crates that must stay free of [`HEAVY`].
 const STORAGE: [&str; 7] = ["types", "sync", "index", "lineage", "txn", "durability", "engine"];
 
+/// The crates that only figures and tests use.
+const FIGURES: [&str; 2] = ["latches", "lab"];
+
+/// What an application links that embeds the database: these crates and whatever they link stay free of [`FIGURES`].
+const DATABASE: [&str; 3] = ["engine", "sql", "server"];
+
 /// DataFusion and the crates that it is made of.
 const HEAVY: &str = "datafusion";
 
 /// The crates that may contain unsafe code; all others forbid it in their root.
-const UNSAFE_FENCE: [&str; 6] = ["sync", "index", "lineage", "durability", "gpu", "python"];
+const UNSAFE_FENCE: [&str; 7] = ["sync", "latches", "index", "lineage", "durability", "gpu", "python"];
 
 const LIST: &str = "xtask/src/depcheck.rs";
 
@@ -70,6 +77,7 @@ pub fn run(root: &Path) -> Result<Verdict, String> {
     let mut offences = check_edges(&manifests);
     let (reach, walked_count) = check_reach(&manifests, &lock);
     offences.extend(reach);
+    offences.extend(check_figures(&manifests));
     let (fence, root_count) = check_fence(&manifests, &files);
     offences.extend(fence);
     let ours: BTreeSet<&str> = manifests.iter().map(|manifest| manifest.name.as_str()).collect();
@@ -223,6 +231,32 @@ fn reach_offence(manifest: &Manifest, found: &str, came_from: &BTreeMap<String, 
         what,
         "keep DataFusion in `sql`: cut the first edge that is not needed for storage",
     )
+}
+
+/// Walks down from the crates of the database, tests left out, and names each edge that leads to a crate of the figures.
+fn check_figures(manifests: &[Manifest]) -> Vec<Offence> {
+    let by_name: BTreeMap<&str, &Manifest> = manifests.iter().map(|m| (m.name.as_str(), m)).collect();
+    let starts = DATABASE.iter().filter_map(|name| by_name.get(name));
+    let mut queue: VecDeque<(&Manifest, String)> = starts.map(|start| (*start, start.name.clone())).collect();
+    let mut seen = BTreeSet::new();
+    let mut offences = Vec::new();
+    while let Some((manifest, way)) = queue.pop_front() {
+        if !seen.insert(&manifest.name) {
+            continue;
+        }
+        for dependency in manifest.dependencies.iter().filter(|dependency| dependency.kind != Kind::Dev) {
+            let target = dependency.package.as_str();
+            let way = format!("{way} -> {target}");
+            if FIGURES.contains(&target) {
+                let what = format!("the database links `{target}`, which is for figures alone: {way}");
+                let remedy = format!("move what the database needs of `{target}` down, or the use of it to `lab`");
+                offences.push(Offence::new(&manifest.path, dependency.line, what, remedy));
+            } else if let Some(next) = by_name.get(target) {
+                queue.push_back((next, way));
+            }
+        }
+    }
+    offences
 }
 
 /// Also gives the number of crate roots looked at.

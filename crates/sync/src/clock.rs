@@ -1,4 +1,4 @@
-//! Time as the throttling and the biased latch see it: nanoseconds from a clock that tests can move by hand.
+//! Time as transactions and latches see it: nanoseconds from a clock that tests can move by hand.
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -61,16 +61,17 @@ impl Counter {
     }
 }
 
-/// Twice the cores, so that threads beside the workers seldom share a line.
+/// How many lines a structure has that gives each thread one: twice the cores, rounded up to a power of two, so that threads
+/// beside the workers seldom share a line.
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) fn line_count() -> usize {
+pub fn line_count() -> usize {
     static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     let cores = *CORES.get_or_init(|| std::thread::available_parallelism().map_or(8, usize::from));
     (2 * cores).clamp(4, 256).next_power_of_two()
 }
 
-/// A model has few threads, and every line costs it time.
+/// How many lines a structure has that gives each thread one. A model has few threads, and every line costs it time.
 #[cfg(any(loom, shuttle))]
-pub(crate) fn line_count() -> usize {
+pub fn line_count() -> usize {
     2
 }

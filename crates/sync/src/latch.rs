@@ -4,29 +4,18 @@
 //! |---|---|---|---|
 //! | [`SpinLatch`] | no | on the latch word, with backoff | short sections, few cores; the latch to elide |
 //! | [`RwSpinLatch`] | yes | on the latch word, writers first | readers in the majority |
-//! | [`QueueLatch`] | no | each on its own line, in order of arrival | many cores, much contention |
-//! | [`SocketQueueLatch`] | no | as above, those of the owner's socket first | several sockets |
 //! | [`VersionLatch`] | yes | readers need not wait nor write | nodes of an index |
-//! | [`Biased`] | yes | readers write a line of their own | a latch that is seldom written |
-//! | [`Elided`](crate::Elided) | yes | not at all where the transaction commits | coarse latches (tsx-index, section 4) |
-//! | [`Throttled`](crate::Throttled) | as the latch inside | by socket | several sockets (tle-multisocket, section 4) |
+//!
+//! Crate `latches` adds those that only figures use: queues, biased, elided and throttled latches.
 //!
 //! The index of tsx-index, section 2.1.1, uses the first two, one latch for the whole tree.
-mod biased;
 mod latched;
-mod place;
-mod queue;
 mod rw;
-mod socket_queue;
 mod spin;
 mod version;
 
-pub use biased::{Biased, BiasedShared, VisibleReaders};
 pub use latched::Latched;
-pub use place::QueuePlace;
-pub use queue::QueueLatch;
 pub use rw::RwSpinLatch;
-pub use socket_queue::{HAND_OVERS, SocketQueueLatch};
 pub use spin::SpinLatch;
 pub use version::{Version, VersionLatch};
 
@@ -114,8 +103,8 @@ pub unsafe trait Latch: Default + Send + Sync {
     }
 }
 
-/// Runs `body` under a latch that is held.
-pub(crate) fn body_until_done<R>(body: &mut impl FnMut(&Reading<'_>) -> Result<R, Restart>) -> R {
+/// Runs `body` under a latch that is held, until it returns a result.
+pub fn body_until_done<R>(body: &mut impl FnMut(&Reading<'_>) -> Result<R, Restart>) -> R {
     loop {
         if let Ok(result) = body(&Reading::undisturbed()) {
             return result;
@@ -156,7 +145,7 @@ impl<'a> Reading<'a> {
 
     /// A read that stays valid while `word`, without the bits outside `mask`, is `expected`.
     #[inline]
-    pub(crate) fn watching(word: &'a AtomicU64, expected: u64, mask: u64) -> Self {
+    pub fn watching(word: &'a AtomicU64, expected: u64, mask: u64) -> Self {
         Reading { watched: Some((word, expected, mask)) }
     }
 

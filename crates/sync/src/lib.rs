@@ -1,6 +1,6 @@
 //! The building blocks of the concurrent parts of lstore: cells that swap under epochs, directories that only grow,
-//! zeroed arrays of atomics, a small number for each thread, counters, and latches with their elision and
-//! throttling.
+//! zeroed arrays of atomics, a small number for each thread, counters, and latches. Latches that only figures use are in
+//! crate `latches`.
 //!
 //! Nothing here knows what a page or a transaction is. Readers of the cells and directories take no latch and write no
 //! cache line that another thread reads, but for pinning their own epoch.
@@ -14,7 +14,6 @@ pub mod cell;
 mod clock;
 mod counter;
 mod directory;
-pub mod elision;
 mod epoch;
 pub mod hint;
 pub mod latch;
@@ -22,21 +21,18 @@ mod prefetch;
 pub mod thread;
 #[cfg(not(any(loom, shuttle)))]
 mod thread_slot;
-pub mod throttle;
 pub mod zeroed;
 
 pub use clock::{Clock, SystemClock, VirtualClock};
-pub use counter::{Counter, Counters};
+pub use counter::{Counter, Counters, line_count};
 pub use crossbeam_utils::atomic::AtomicCell;
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use directory::Directory;
-pub use elision::Elided;
 pub use epoch::{EpochCell, Guard, pin};
-pub use latch::{Biased, Elidable, Latch, Latched, QueueLatch, RwSpinLatch, SocketQueueLatch, SpinLatch, VersionLatch};
+pub use latch::{Elidable, Latch, Latched, RwSpinLatch, SpinLatch, VersionLatch};
 pub use prefetch::prefetch;
 #[cfg(any(loom, shuttle))]
 pub use thread::number as thread_slot;
 #[cfg(not(any(loom, shuttle)))]
 pub use thread_slot::thread_slot;
-pub use throttle::Throttled;
 pub use zeroed::zeroed_atomics;

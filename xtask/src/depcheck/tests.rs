@@ -1,4 +1,4 @@
-//! The three rules of the dependency check on small houses, right ones and wrong ones.
+//! The four rules of the dependency check on small houses, right ones and wrong ones.
 
 use super::*;
 use crate::manifest::Renames;
@@ -111,6 +111,33 @@ fn sql_may_link_datafusion() {
     let manifests = house(&[("sql", "[dependencies]\ndatafusion='1'")]);
     let lock = lock_of(&[("sql", &["datafusion"]), ("datafusion", &[])]);
     assert_eq!(check_reach(&manifests, &lock), (vec![], 0));
+}
+
+#[test]
+fn the_database_links_nothing_that_only_figures_use() {
+    let manifests = house(&[
+        ("latches", ""),
+        ("lab", "[dependencies]\nlatches.path='a'"),
+        ("index", "[dependencies]\nlatches.path='a'"),
+        ("engine", "[dependencies]\nindex.path='a'"),
+        ("sql", "[dependencies]\nengine.path='a'\n[build-dependencies]\nlab.path='b'"),
+    ]);
+    let offences = check_figures(&manifests);
+    let places: Vec<(&str, usize)> = offences.iter().map(|offence| (offence.path.as_str(), offence.line)).collect();
+    assert_eq!(places, [("crates/sql/Cargo.toml", 6), ("crates/index/Cargo.toml", 4)]);
+    assert!(offences[0].what.contains("sql -> lab"), "{}", offences[0]);
+    assert!(offences[1].what.contains("engine -> index -> latches"), "{}", offences[1]);
+}
+
+#[test]
+fn tests_of_the_database_may_use_what_figures_use() {
+    let manifests = house(&[
+        ("latches", ""),
+        ("index", "[dev-dependencies]\nlatches.path='a'"),
+        ("engine", "[dependencies]\nindex.path='a'"),
+    ]);
+    assert_eq!(check_figures(&manifests), []);
+    assert_eq!(check_edges(&manifests), []);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use sync::{Elided, RwSpinLatch, SpinLatch};
+use latches::Elided;
+use sync::{RwSpinLatch, SpinLatch};
 use types::Rid;
 
 use super::*;

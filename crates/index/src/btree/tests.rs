@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use latches::Elided;
 use proptest::prelude::*;
-use sync::{Elided, RwSpinLatch, SpinLatch};
+use sync::{RwSpinLatch, SpinLatch};
 use types::Rid;
 
 use super::*;

@@ -2,8 +2,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use sync::elision::{AbortCause, Adaptivity, Begin, InjectedBackend, RetryPolicy};
-use sync::{Biased, Elided, QueueLatch, SpinLatch, VersionLatch};
+use latches::elision::{AbortCause, Adaptivity, Begin, InjectedBackend, RetryPolicy};
+use latches::{Biased, Elided, QueueLatch};
+use sync::{SpinLatch, VersionLatch};
 
 use super::*;
 

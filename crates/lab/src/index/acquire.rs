@@ -6,10 +6,9 @@
 //! counts acquisitions by mode.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sync::throttle::{ThrottleDomain, ThrottleSettings, VirtualTopology};
-use sync::{
-    Biased, Elided, Latch, QueueLatch, RwSpinLatch, SocketQueueLatch, SpinLatch, SystemClock, Throttled, VersionLatch,
-};
+use latches::throttle::{ThrottleDomain, ThrottleSettings, VirtualTopology};
+use latches::{Biased, Elided, QueueLatch, SocketQueueLatch, Throttled};
+use sync::{Latch, RwSpinLatch, SpinLatch, SystemClock, VersionLatch};
 
 use super::{Bench, threads_name};
 use crate::LabError;

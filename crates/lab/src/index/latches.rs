@@ -8,8 +8,8 @@
 //! Without the processor's transactions an elided latch lets readers look optimistically and writers acquire. The paper's
 //! bound without any latch is not here: inserts without a latch would be undefined behaviour, not a slower answer.
 use index::{DeltaForm, DeltaIndex, NodeLatches, TreeLatch};
-use sync::latch::Latch;
-use sync::{Biased, Elided, QueueLatch, RwSpinLatch, SpinLatch, VersionLatch};
+use latches::{Biased, Elided, QueueLatch};
+use sync::{Latch, RwSpinLatch, SpinLatch, VersionLatch};
 
 use super::{Bench, check, count_name, rate, threads_name};
 use crate::LabError;

@@ -14,12 +14,10 @@
 //! bias comes back only after a pause of [`PAUSE_FACTOR`] times as long as the writer took: writers lose a bounded
 //! share of their time. BRAVO hashes latch and thread into one flat table; here each thread has a line, since two
 //! neighbours in a flat table would share one.
-use super::Latch;
-use crate::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, total_order};
-use crate::clock::{Clock, SystemClock};
-use crate::hint::SpinWait;
-use crate::{CachePadded, counter};
 use std::sync::Arc;
+use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, total_order};
+use sync::hint::SpinWait;
+use sync::{CachePadded, Clock, Latch, SystemClock, line_count};
 
 /// How much longer than the revocation the bias stays away: writers lose one part in ten at most.
 const PAUSE_FACTOR: u64 = 9;
@@ -54,18 +52,18 @@ impl VisibleReaders {
     #[cfg(not(any(loom, shuttle)))]
     fn shared_by_default() -> Arc<Self> {
         static TABLE: std::sync::OnceLock<Arc<VisibleReaders>> = std::sync::OnceLock::new();
-        TABLE.get_or_init(|| Arc::new(VisibleReaders::with_lines(counter::line_count()))).clone()
+        TABLE.get_or_init(|| Arc::new(VisibleReaders::with_lines(line_count()))).clone()
     }
 
     /// A table that outlived the run of a model would make the next run differ.
     #[cfg(any(loom, shuttle))]
     fn shared_by_default() -> Arc<Self> {
-        Arc::new(VisibleReaders::with_lines(counter::line_count()))
+        Arc::new(VisibleReaders::with_lines(line_count()))
     }
 
     #[inline]
     fn slot(&self, latch: usize) -> &AtomicUsize {
-        let line = crate::thread::number() & (self.lines.len() - 1);
+        let line = sync::thread::number() & (self.lines.len() - 1);
         &self.lines[line][slot_in_line(latch)]
     }
 

@@ -1,11 +1,12 @@
 //! Transactional lock elision, with transactions in software that abort as told.
 #![cfg(not(any(loom, shuttle)))]
 
+use latches::elision::{AbortCause, Adaptivity, Backend, Begin, ElisionCounts, InjectedBackend, RetryPolicy};
+use latches::{Elided, QueueLatch};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sync::elision::{AbortCause, Adaptivity, Backend, Begin, ElisionCounts, InjectedBackend, RetryPolicy};
-use sync::{Elidable, Elided, Latch, Latched, QueueLatch, RwSpinLatch, SpinLatch, VersionLatch};
+use sync::{Elidable, Latch, Latched, RwSpinLatch, SpinLatch, VersionLatch};
 
 const COUNTED: [AbortCause; 4] = [AbortCause::Conflict, AbortCause::Overflow, AbortCause::Explicit, AbortCause::Other];
 
@@ -313,6 +314,6 @@ fn the_processor_elides_where_it_can_and_acquires_where_it_cannot() {
     assert_eq!(data.read(|number| *number), 10_000);
     let counts = data.latch().counts();
     let sections = counts.commits + counts.fall_backs + counts.paused;
-    let has_transactions = sync::elision::Rtm::default().is_available();
+    let has_transactions = latches::elision::Rtm::default().is_available();
     assert_eq!(sections, if has_transactions { 10_001 } else { 0 });
 }

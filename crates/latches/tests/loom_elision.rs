@@ -1,14 +1,15 @@
 //! Models of the elided latch over transactions in software: sections that run as transactions, that fall back to the
 //! latch, and readers that only look.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p sync --release --test loom_elision`
+//! `RUSTFLAGS="--cfg loom" cargo test -p latches --release --test loom_elision`
 #![cfg(loom)]
 
+use latches::Elided;
+use latches::elision::{AbortCause, Adaptivity, InjectedBackend, RetryPolicy};
 use loom::sync::Arc;
 use loom::thread;
 use sync::atomic::{AtomicU64, Ordering};
-use sync::elision::{AbortCause, Adaptivity, InjectedBackend, RetryPolicy};
-use sync::{Elided, Latch, Latched, RwSpinLatch, SpinLatch};
+use sync::{Latch, Latched, RwSpinLatch, SpinLatch};
 
 fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();

@@ -18,12 +18,12 @@
 //!
 //! A thread asks for its socket only when it has to wait. On a machine with one socket no waiter is ever passed
 //! over.
-use super::place::{Place, QueuePlace, SOCKET_UNKNOWN};
-use super::queue::try_acquire;
-use super::{Elidable, Latch};
-use crate::atomic::{AtomicPtr, Ordering};
+use crate::place::{Place, QueuePlace, SOCKET_UNKNOWN};
+use crate::queue::try_acquire;
 use crate::throttle::{MachineTopology, Topology};
 use std::ptr;
+use sync::atomic::{AtomicPtr, Ordering};
+use sync::latch::{Elidable, Latch};
 
 /// The paper's threshold: one hand-over in so many goes to another socket.
 pub const HAND_OVERS: u32 = 1 << 16;

@@ -33,10 +33,10 @@ pub use injected::InjectedBackend;
 pub use policy::{Adaptivity, RetryPolicy};
 pub use rtm::{Rtm, RtmPermission};
 
-use crate::Counters;
-use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-use crate::hint::SpinWait;
-use crate::latch::{Elidable, Latch, Reading, Restart, body_until_done, is_unchanged};
+use sync::Counters;
+use sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use sync::hint::SpinWait;
+use sync::latch::{Elidable, Latch, Reading, Restart, body_until_done};
 
 /// Counter behind those of the causes.
 const COMMITS: usize = AbortCause::COUNT;
@@ -215,8 +215,8 @@ impl<L: Elidable, B: Backend> Elided<L, B> {
         }
     }
 
-    /// Tells optimistic readers that a writer is at work. The fence stands before its first store, see
-    /// [`is_unchanged`].
+    /// Tells optimistic readers that a writer is at work. The fence stands before its first store, and
+    /// pairs with that of [`Reading::check`].
     #[inline]
     fn begin_write(&self) {
         if self.has_transactions {
@@ -255,9 +255,10 @@ impl<L: Elidable, B: Backend> Elided<L, B> {
         let mut wait = SpinWait::new();
         for _ in 0..OPTIMISTIC_ATTEMPTS {
             let version = self.version.load(Ordering::Acquire);
+            let reading = Reading::watching(&self.version, version, u64::MAX);
             if version & 1 == 0
-                && let Ok(result) = body(&Reading::watching(&self.version, version, u64::MAX))
-                && is_unchanged(&self.version, version, u64::MAX)
+                && let Ok(result) = body(&reading)
+                && reading.check().is_ok()
             {
                 return Some(result);
             }

@@ -2,10 +2,10 @@
 //!
 //! A place stays where it is while its thread is in the queue. It comes from a small pool of the thread, since a latch
 //! may be held while others are acquired.
-use crate::CachePadded;
-use crate::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use crate::hint::SpinWait;
 use std::ptr::{self, NonNull};
+use sync::CachePadded;
+use sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use sync::hint::SpinWait;
 
 /// The state of a thread in the queue that other threads need; in a cache line of its own.
 pub(super) struct Place {

@@ -9,9 +9,9 @@
 //! A thread that acquires a latch moves the session along: the first to see that its time is over evaluates it.
 use super::profile::Profile;
 use super::topology::{MachineTopology, Topology};
-use crate::atomic::{AtomicU64, Ordering};
-use crate::clock::{Clock, SystemClock};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use sync::atomic::{AtomicU64, Ordering};
+use sync::{Clock, SystemClock};
 
 /// The use that a latch makes of the result of profiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

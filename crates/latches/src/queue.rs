@@ -7,10 +7,10 @@
 //!                                                v
 //! | place of the owner | --next--> | waits | --next--> | waits | --next--> null
 //! ```
-use super::place::{Place, QueuePlace};
-use super::{Elidable, Latch};
-use crate::atomic::{AtomicPtr, Ordering};
+use crate::place::{Place, QueuePlace};
 use std::ptr;
+use sync::atomic::{AtomicPtr, Ordering};
+use sync::latch::{Elidable, Latch};
 
 /// Lets threads in one by one, in the order in which they came. Readers exclude each other too.
 #[derive(Debug)]

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sync::throttle::{OsTopology, Strategy, Throttle, ThrottleDomain, ThrottleSettings, Topology, VirtualTopology};
-use sync::{Latch, RwSpinLatch, SystemClock, Throttled, VirtualClock};
+use latches::Throttled;
+use latches::throttle::{OsTopology, Strategy, Throttle, ThrottleDomain, ThrottleSettings, Topology, VirtualTopology};
+use sync::{Latch, RwSpinLatch, SystemClock, VirtualClock};
 
 const MS: u64 = 1_000_000;
 

@@ -4,10 +4,10 @@
 //! and a thread that takes an elided latch waits for it to end. It cannot be rolled back, so it aborts at its
 //! beginning or when it finds the latch held, and never later. Users of the latch cannot tell the difference.
 use super::backend::{AbortCause, Backend, Begin};
-use crate::atomic::{AtomicUsize, Ordering, fence};
-use crate::hint::SpinWait;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
+use sync::atomic::{AtomicUsize, Ordering, fence};
+use sync::hint::SpinWait;
 
 /// A backend with a script of what happens to the next transactions; when it has ended, they start.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ unsafe impl Backend for InjectedBackend {
     }
 
     fn is_active(&self) -> bool {
-        self.running.load(Ordering::Relaxed) == crate::thread::number() + 1
+        self.running.load(Ordering::Relaxed) == sync::thread::number() + 1
     }
 
     unsafe fn begin(&self) -> Begin {
@@ -63,7 +63,7 @@ unsafe impl Backend for InjectedBackend {
         if let Some(Begin::Aborted(cause)) = next {
             return Begin::Aborted(cause);
         }
-        let me = crate::thread::number() + 1;
+        let me = sync::thread::number() + 1;
         if self.running.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return Begin::Aborted(AbortCause::Conflict);
         }

@@ -8,8 +8,8 @@
 //! The pass is the answer of `getMode` and `getSocket` that a thread keeps for a number of acquisitions (section 4, "as an
 //! optimization"). Threads beyond the records share one: they may then lose a count or use up a pass of the wrong
 //! socket, which affects decisions only.
-use crate::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::{CachePadded, counter};
+use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sync::{CachePadded, line_count};
 
 const LINE_WORDS: usize = 16;
 
@@ -58,7 +58,7 @@ impl Profile {
         let line = |_| CachePadded::new(std::array::from_fn(|_| AtomicU64::new(0)));
         let all = mode_count - 1;
         let slice = |_| Slice { mode: AtomicUsize::new(all), end_ns: AtomicU64::new(u64::MAX) };
-        let thread_count = counter::line_count();
+        let thread_count = line_count();
         Profile {
             mode_count,
             thread_count,
@@ -72,7 +72,7 @@ impl Profile {
     #[inline]
     pub fn record_of_this_thread(&self) -> Record<'_> {
         // The number of lines is a power of two.
-        self.record(crate::thread::number() & (self.thread_count - 1))
+        self.record(sync::thread::number() & (self.thread_count - 1))
     }
 
     #[inline]

@@ -25,10 +25,10 @@ mod topology;
 pub use domain::{Strategy, ThrottleDomain, ThrottleSettings};
 pub use topology::{MachineTopology, OsTopology, Topology, VirtualTopology};
 
-use crate::hint::SpinWait;
-use crate::latch::{Latch, Reading, Restart};
 use profile::{Pass, Profile};
 use std::sync::{Arc, OnceLock};
+use sync::hint::SpinWait;
+use sync::latch::{Latch, Reading, Restart};
 
 /// Decides which threads may acquire one latch at the moment.
 pub struct Throttle {
