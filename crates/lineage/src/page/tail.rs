@@ -77,7 +77,8 @@ struct PageTable {
 /// The place of a page in the table.
 #[derive(Default)]
 struct PageSlot {
-    /// The first word of its records once it is there, so that they are found without a look at the page.
+    /// The first word of its records, so that they are found without a look at the page. It follows the page, which alone says
+    /// whether the records are there: while this is null, the page is to be asked.
     records: AtomicPtr<AtomicU64>,
     page: OnceLock<Arc<TailPage>>,
 }
@@ -92,6 +93,13 @@ impl PageSlot {
         let page = self.page.get_or_init(make);
         self.records.store(page.records.first_word().cast_mut(), Ordering::Release);
         page
+    }
+
+    /// The first word of the records, null where there is no page. Other threads use a page before the one that made it has noted
+    /// its records.
+    #[cold]
+    fn records_of_page(&self) -> *const AtomicU64 {
+        self.page.get().map_or(std::ptr::null(), |page| page.records.first_word())
     }
 }
 
@@ -523,8 +531,9 @@ impl PageTable {
     /// The first word of the records of a page, if it is there.
     #[inline]
     fn records(&self, index: usize) -> *const AtomicU64 {
-        let slot = self.pages.get(index.wrapping_sub(self.first));
-        slot.map_or(std::ptr::null(), |slot| slot.records.load(Ordering::Acquire).cast_const())
+        let Some(slot) = self.pages.get(index.wrapping_sub(self.first)) else { return std::ptr::null() };
+        let records = slot.records.load(Ordering::Acquire);
+        if records.is_null() { slot.records_of_page() } else { records.cast_const() }
     }
 
     /// The pages from number `first` on, with room for `len`.

@@ -51,11 +51,15 @@ struct Tail {
 
 impl Tail {
     fn new() -> Tail {
+        Tail::with_workers(2)
+    }
+
+    fn with_workers(workers: usize) -> Tail {
         let columns = vec![Column::new("k", DataType::BigInt)];
         let schema = Schema::new(columns, &["k"]).unwrap();
         let meter = Meter::new(Arc::default());
         // Pages of two records.
-        let options = TableOptions { workers: 2, ..TableOptions::with_range(32) };
+        let options = TableOptions { workers, ..TableOptions::with_range(32) };
         Tail {
             pages: TailPages::new(&schema, &options, &meter),
             newest: sync::blocking::Mutex::new(0),
@@ -161,4 +165,29 @@ fn pages_grow_and_go_under_readers() {
         }
     };
     explore(move || run([appends, appends_and_archives, reads]));
+}
+
+/// A page is made by one of the writers that need it first. The others find their records in it again as soon as they have
+/// written them, for the outcome of their transactions.
+#[test]
+fn writers_find_their_records_in_a_page_that_another_is_making() {
+    explore(|| {
+        let tail = Arc::new(Tail::with_workers(1));
+        let threads = [(); 3].map(|()| {
+            let tail = tail.clone();
+            shuttle::thread::spawn(move || {
+                let guard = &pin();
+                let number = tail.pages.allocate(guard, 1, 0);
+                let (values, ever) = ([(0, Cell::Word(number * 3))], &ColumnSet::EMPTY);
+                let (prev, slot, kind, start, values) = (0, 7, Kind::Update, 1 << 63, values.as_slice());
+                let record = NewRecord { prev, slot, kind, start, reset: 0, ever, values, carried: None };
+                tail.pages.write(guard, number, &record);
+                let place = tail.pages.place_of(guard, number).expect("it was written");
+                place.start().store(2, Ordering::Release);
+                let record = tail.pages.get(guard, number).expect("it was written");
+                assert_eq!((record.start().load(Ordering::Acquire), record.cell(0)), (2, Cell::Word(number * 3)));
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
 }
