@@ -20,8 +20,11 @@ mod source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use proc_macro2::TokenStream;
+
 use crate::files::{self, TextFile};
 use crate::offence::{Offence, Verdict};
+use crate::tokens;
 
 use resolve::Arrows;
 
@@ -64,6 +67,23 @@ const LAYERS: [(&str, &[&[&str]]); 1] = [(
 
 /// Imports that point from a layer to a higher one, by their files.
 const UPWARD: [(&str, &str); 0] = [];
+
+/// The code of the crate in the folder `name`, file by file, without what is there for tests and models only.
+///
+/// # Errors
+/// Where a file is no Rust.
+pub fn product_code(files: &[TextFile], name: &str) -> Result<Vec<TokenStream>, String> {
+    let crates = crates_of(files);
+    let Some(sources) = crates.get(name) else { return Err(format!("there is no crate `{name}`")) };
+    let paths = resolve::arrows(sources)?;
+    let product = sources.iter().filter(|file| paths.contains_key(&file.path));
+    product
+        .map(|file| {
+            let tokens = tokens::parse(&file.text).map_err(|(line, why)| format!("{}:{line}: {why}", file.path))?;
+            Ok(source::product(tokens))
+        })
+        .collect()
+}
 
 /// Checks all crates, and shows what ties the circles of the crate `shown` together.
 pub fn run(root: &Path, shown: Option<&str>) -> Result<Verdict, String> {

@@ -3,6 +3,7 @@
 //! Each module below holds the rules of one kind of text; this one chooses the rules for a file by its
 //! kind and adds up what was looked at.
 
+mod assertions;
 mod links;
 mod rust;
 mod text;
@@ -46,8 +47,11 @@ pub fn run(root: &Path) -> Result<Verdict, String> {
         offences.extend(check(root, file, &mut counts));
     }
     offences.extend(words::check(&files));
+    let (assertions, too_few) = assertions::check(&files)?;
+    offences.extend(too_few);
     let checked = format!(
-        "{} Rust files with {} functions and {} unsafe sites, {} documents with {} links, {} other files, {} lines",
+        "{} Rust files with {} functions and {} unsafe sites, {} documents with {} links, {} other files, {} lines; \
+         assertions by function: {assertions}",
         counts.rust, counts.functions, counts.unsafe_sites, counts.markdown, counts.links, counts.others, counts.lines
     );
     Ok(Verdict { checked, offences })

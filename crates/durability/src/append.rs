@@ -160,6 +160,7 @@ impl Append {
     /// Goes on in a segment after the end of its frames, `end`.
     pub(crate) fn resume(&mut self, segment: &Segment, end: u64, options: &LogOptions) {
         assert!(self.buffer.is_empty() && self.reserved == 0, "frames belong to the segment before");
+        debug_assert!(end >= segment.header.frames_start(), "frames would go over the header");
         self.salt = Salt::new(segment.header.salt);
         self.buffer_start = end;
         self.allocated_end = segment.allocated_bytes;
@@ -175,6 +176,10 @@ impl Append {
         let start = segment.header.frames_start();
         self.resume(segment, start, options);
         let (number, sequence) = (segment.header.number, segment.header.link.sequence);
+        debug_assert!(
+            self.segments.back().is_none_or(|last| last.sequence + 1 == sequence && last.end >= last.start),
+            "invariant 8: a segment of the partition is left out before {sequence}"
+        );
         self.segments.push_back(SegmentInfo { number, sequence, lsn_max: 0, start, end: 0 });
     }
 
@@ -238,6 +243,7 @@ impl Append {
     }
 
     pub(crate) fn extended_to(&mut self, allocated_end: u64) {
+        debug_assert!(allocated_end >= self.allocated_end, "room was given back that frames may stand in");
         self.allocated_end = allocated_end;
     }
 
@@ -246,6 +252,7 @@ impl Append {
     }
 
     pub(crate) fn release(&mut self, need: u64) {
+        debug_assert!(self.reserved >= need, "{need} bytes are given back of {}", self.reserved);
         self.reserved -= need;
     }
 
@@ -253,6 +260,7 @@ impl Append {
     pub(crate) fn resolved<'a>(&mut self, entry: Entry<'a>, stable: Lsn) -> Entry<'a> {
         let Some(on) = entry.dependencies else { return entry };
         let depends_on = self.recent.resolve(on, stable);
+        debug_assert!(depends_on < entry.lsn, "invariant 8: {} waits for {depends_on}", entry.lsn);
         self.recent.note(entry.lsn, depends_on, stable);
         let end = (entry.payload.len(), entry.payload_checksum);
         let (tag, payload_checksum) = match depends_on {
@@ -292,6 +300,10 @@ impl Append {
             self.lsn_max = self.lsn_max.max(entry.lsn);
         }
         self.put(entry, data_frames);
+        debug_assert!(
+            self.end() + self.reserved <= self.allocated_end,
+            "invariant 8: a full disk would stop the flush of what was accepted"
+        );
         self.frames += 1;
         self.is_settled = entry.tag == Tag::Mark;
         self.taken + 1
@@ -319,6 +331,11 @@ impl Append {
             _ => (None, frame::padding(entry.payload.len())),
         };
         let dependency: &[u8] = dependency.as_ref().map_or(&[], |lsn| lsn);
+        debug_assert!(
+            u32::try_from(distance).is_ok() && u32::try_from(entry.payload.len() + dependency.len()).is_ok(),
+            "invariant 8: a frame of {} bytes, {distance} from the beginning of its flush",
+            entry.payload.len()
+        );
         // Neither cast cuts: payloads end at 1 GiB and flushes at 1 GiB or one frame and its reservations.
         let header = Header {
             tag: entry.tag,
@@ -333,6 +350,7 @@ impl Append {
         self.buffer.extend_from_slice(entry.payload);
         self.buffer.extend_from_slice(dependency);
         self.buffer.extend_from_slice(padding);
+        debug_assert!(self.buffer.len().is_multiple_of(frame::ALIGN_BYTES), "the next frame would not be aligned");
         self.appended += (self.buffer.len() - distance) as u64;
     }
 
@@ -386,6 +404,12 @@ impl Append {
         debug_assert!(spare.is_empty() && spare_lsns.is_empty());
         let mut bytes = std::mem::replace(&mut self.buffer, std::mem::take(spare));
         let lsns = std::mem::replace(&mut self.lsns, std::mem::take(spare_lsns));
+        debug_assert_eq!(
+            lsns.iter().copied().min().unwrap_or(NO_LSN),
+            self.buffered_first,
+            "invariant 8: a commit would be waited for in vain, or not at all"
+        );
+        debug_assert_eq!(self.taken_first, NO_LSN, "a flush begins once the one before is on disk");
         let start = self.buffer_start;
         let place = Place { salt: self.salt.salt, offset: start };
         // It was put there by `push_first`.
@@ -423,6 +447,11 @@ impl Append {
         while self.segments.front().is_some_and(is_free) {
             freed.extend(self.segments.pop_front());
         }
+        debug_assert_eq!(self.sequence(), last, "the segment that takes the frames stays");
+        debug_assert!(
+            freed.iter().all(|segment| segment.lsn_max < below),
+            "invariant 8: {freed:?} is needed from {below} on"
+        );
         freed
     }
 }

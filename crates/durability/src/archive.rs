@@ -62,6 +62,7 @@ pub struct Archived {
 impl OldSegment {
     pub(crate) fn new(log: u64, partition: u64, segment: SegmentInfo) -> OldSegment {
         let SegmentInfo { number, sequence, lsn_max, start, end } = segment;
+        debug_assert!(start <= end, "it is known where the frames of a segment end that is handed over: {segment:?}");
         OldSegment { file: file_name(number), log, partition, sequence, bytes: end, lsn_max, number, start }
     }
 

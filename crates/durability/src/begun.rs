@@ -114,6 +114,7 @@ pub(crate) fn prepare(device: &dyn Device, partition: u64) -> Result<Box<dyn Dev
 
 /// Notes durably that a segment was begun.
 pub(crate) fn note(file: &dyn DeviceFile, device: &dyn Device, segment: &Header) -> Result<()> {
+    debug_assert!(segment.has_witnesses(), "a segment that is noted has witnesses: {segment:?}");
     let offset = offset_of(segment.link.partition, segment.link.sequence);
     let written = file.write_durably(&encode(segment), offset);
     written.map_err(|source| failed("write", device, source))
@@ -134,6 +135,7 @@ fn encode(segment: &Header) -> [u8; NOTE_STEP] {
     }
     let checksum = checksum(&bytes);
     bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+    debug_assert_eq!(u64_at(&bytes, 24), segment.link.partition, "invariant 8: the note would be taken for damage");
     bytes
 }
 

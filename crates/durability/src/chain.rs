@@ -118,11 +118,16 @@ impl Chain {
         trimmed: Lsn,
         is_live: bool,
     ) -> Result<(Chain, Vec<u64>)> {
+        debug_assert!(!segments.is_empty(), "a partition without segments has no chain");
         let link = |at: usize| segments[at].header.link;
         let is_broken = |at: &usize| link(at - 1).sequence + 1 != link(*at).sequence;
         let first = (1..segments.len()).rev().find(is_broken).unwrap_or(0);
         let chain = segments.split_off(first);
         let spare = segments.iter().map(|segment| segment.header.number).collect();
+        debug_assert!(
+            chain.windows(2).all(|pair| pair[0].header.link.sequence + 1 == pair[1].header.link.sequence),
+            "invariant 8: a segment is left out of the chain"
+        );
         let before = chain[0].header.link;
         if before.sequence > 1 && before.lsn_before >= trimmed {
             let detail = format!(
@@ -181,6 +186,7 @@ impl Chain {
             let depends_on = if header.tag == Tag::DependentCommit { frame::dependency(payload) } else { Some(0) };
             let offset = self.offset + frame::HEADER_BYTES as u64;
             let payload = PayloadRef { segment: self.current, offset, bytes: header.payload_bytes };
+            debug_assert!(u64::from(header.flush_distance) <= self.offset, "a flush begins before its segment");
             self.last_flush = self.offset - u64::from(header.flush_distance);
             self.offset += header.frame_bytes();
             self.is_settled = header.tag == Tag::Mark;
@@ -219,6 +225,7 @@ impl Chain {
             return Err(corrupt(&self.segments[self.current].reader.name, offset, &detail));
         };
         if tag == Tag::DependentCommit {
+            debug_assert!(payload.bytes as usize >= frame::DEPENDENCY_BYTES, "LSN {lsn} names what it depends on");
             payload.bytes -= frame::DEPENDENCY_BYTES as u32;
         }
         let data = self.open.remove(&txn).unwrap_or_default();
@@ -317,6 +324,7 @@ impl Chain {
             }
             self.dirty_end = offset + frame::HEADER_BYTES as u64;
         }
+        debug_assert!(self.dirty_end >= end, "zeros would go over valid frames");
         Ok(())
     }
 
@@ -366,6 +374,7 @@ impl Chain {
     /// new frames happened to end just there, the next recovery would take it for their successor.
     pub(crate) fn mend(&mut self) -> Result<()> {
         let (start, end) = (self.last_flush, self.offset);
+        debug_assert!(start <= end && self.is_at_end, "what is mended was read to its end");
         let (has_witness, witness) = self.witness_for(end);
         let is_whole = self.is_settled && self.torn_bytes() == 0 && has_witness;
         let SegmentFile { header, reader } = &mut self.segments[self.current];
@@ -396,6 +405,7 @@ impl Chain {
 
     /// The parts with which the partition goes on: its segments, the last one with the end of its frames.
     pub(crate) fn into_parts(mut self) -> (VecDeque<SegmentInfo>, (Segment, u64)) {
+        debug_assert!(self.is_at_end, "invariant 8: frames that were not read would be written over");
         // Mending has seen to it that there is one.
         let witness = self.witness_for(self.offset).1 + 1;
         let SegmentFile { header, reader } = self.segments.pop().expect("a chain has a segment");
@@ -447,6 +457,7 @@ impl Reader {
             self.read_into(&mut window, offset)?;
             (self.window, self.window_start) = (window, offset);
         }
+        debug_assert!(self.is_in_window(offset, bytes), "{bytes} bytes at {offset} were not read");
         let from = (offset - self.window_start) as usize;
         Ok(Some(&self.window[from..from + bytes as usize]))
     }
@@ -460,6 +471,7 @@ impl Reader {
         if self.is_in_window(offset, bytes) {
             return Ok(self.view(offset, bytes)?.unwrap_or_default());
         }
+        debug_assert!(offset + bytes <= self.size, "what was read before is beyond the end of the file");
         let mut again = std::mem::take(&mut self.again);
         again.resize(bytes as usize, 0);
         self.read_into(&mut again, offset)?;
@@ -492,6 +504,7 @@ impl Reader {
 
     /// Takes the copy of a flush in place of what the file holds there.
     fn put_over(&mut self, witness: &Witness) {
+        debug_assert_eq!(witness.copy.len() as u64, witness.end - witness.start, "a copy of the whole flush");
         self.patch = Some((witness.start, witness.copy.clone()));
         self.size = self.size.max(witness.end);
         self.window.clear();

@@ -189,6 +189,10 @@ impl Checkpoints {
             Kept { number: manifest.number, low: manifest.low, files }
         };
         let kept: Vec<Kept> = found.manifests.iter().map(keep).collect();
+        debug_assert!(
+            kept.len() <= KEPT && kept.is_sorted_by(|left, right| left.number > right.number),
+            "the newest checkpoint comes first: {kept:?}"
+        );
         let named = kept.iter().flat_map(|kept| &kept.files).map(|file| file.number);
         let last_file = names.blobs.iter().copied().chain(named).max().unwrap_or(0);
         let next_manifest = names.manifests.last().map_or(1, |last| last.saturating_add(1));
@@ -281,6 +285,7 @@ impl Checkpoints {
 
     fn take_file_number(&self) -> u64 {
         let mut state = self.state.write();
+        debug_assert!(state.file(state.next_file).is_none(), "a file would be written over that a checkpoint needs");
         state.next_file += 1;
         state.next_file - 1
     }
@@ -295,9 +300,17 @@ impl Checkpoints {
             state.kept.truncate(KEPT);
             state.kept.clone()
         };
+        debug_assert!(
+            kept.is_sorted_by(|left, right| left.number > right.number),
+            "invariant 8: an older checkpoint would be taken for the newest: {kept:?}"
+        );
         let has_two = kept.len() == KEPT;
         let trim_below =
             if has_two { kept.iter().map(|kept| kept.low.saturating_add(1)).min().unwrap_or(0) } else { 0 };
+        debug_assert!(
+            kept.iter().all(|kept| trim_below <= kept.low.saturating_add(1)),
+            "invariant 8: the log is trimmed below {trim_below}, and a checkpoint needs it"
+        );
         let needed: BTreeMap<u64, FileUse> =
             kept.iter().flat_map(|kept| &kept.files).map(|file| (file.number, *file)).collect();
         let held = self.holds.files();

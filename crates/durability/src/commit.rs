@@ -42,6 +42,8 @@ pub struct Appended {
 impl Appended {
     pub(crate) fn new(partition: usize, mode: CommitMode, pushed: &Pushed) -> Appended {
         let Pushed { lsn, flush, depends_on, .. } = *pushed;
+        debug_assert!(lsn > 0 && flush > 0, "no commit has the number 0, nor a flush");
+        debug_assert!(depends_on == 0 || mode == CommitMode::Partition, "{mode:?} waits for all before it anyway");
         Appended { lsn, partition, flush, mode, depends_on }
     }
 }

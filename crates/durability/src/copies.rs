@@ -90,6 +90,7 @@ impl SegmentArchive {
         {
             return Err(io::Error::other(format!("{} is not the segment that the log knows", segment.file)));
         }
+        debug_assert!(segment.bytes >= header.frames_start(), "a copy would end within its header: {segment:?}");
         let place = place_of(segment.log, segment.partition, segment.sequence);
         let name = copy_name(&place, header.salt);
         let mut known = self.known.lock();
@@ -171,6 +172,10 @@ impl SegmentArchive {
         let missing = self.known.lock().missing;
         let from = before.map_or(from, |before| before.from.max(missing + 1));
         let until = before.map_or(until, |before| before.until.max(until));
+        debug_assert!(
+            before.is_none_or(|before| before.from <= from && before.until <= until),
+            "invariant 8: the archive would claim what it does not have, or forget what it has: {before:?}"
+        );
         let extent = Extent { log, from, until, micros };
         let name = extent_name(log);
         let fail = |source| device_error(format!("write {name}"), self.archive.location(), source);
@@ -212,6 +217,10 @@ impl Extent {
         }
         let checksum = checksum(&bytes);
         bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+        debug_assert!(
+            Extent::decode(&bytes, "").is_ok_and(|extent| extent == *self),
+            "invariant 8: {self:?} would be taken for damage"
+        );
         bytes
     }
 
@@ -330,6 +339,7 @@ fn for_each_chunk(
         apply(from, &chunk)?;
         from += chunk.len() as u64;
     }
+    debug_assert!(from >= range.end, "invariant 8: {range:?} is read up to {from}");
     Ok(())
 }
 

@@ -62,6 +62,7 @@ impl RecentCommits {
             self.0.pop_first();
         }
         self.0.insert(lsn, depends_on);
+        debug_assert!(self.0.len() <= RECENT_MAX, "{} commits are remembered", self.0.len());
     }
 }
 

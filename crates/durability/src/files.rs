@@ -53,6 +53,7 @@ impl Files {
             self.device.sync_dir()?;
             file.size()
         });
+        debug_assert!(header.takes_frames() && header.has_witnesses(), "a segment of the newest format: {header:?}");
         let allocated_bytes = begun.map_err(|source| {
             // The next attempt goes on with the same file.
             self.stock.lock().spare.push(number);
@@ -76,6 +77,7 @@ impl Files {
                 }
             }
         };
+        debug_assert!(number < self.stock.lock().next_number, "a new file would get the number {number}, too");
         let name = file_name(number);
         let file = if is_new { self.device.create(&name) } else { self.device.open(&name, Access::Write) };
         let fail = |source| device_error(format!("create {name}"), self.device.location(), source);
@@ -87,6 +89,8 @@ impl Files {
         let mut stock = self.stock.lock();
         let mut removed = false;
         for &SegmentInfo { number, start, end, .. } in segments {
+            debug_assert!(start <= end, "the frames of a segment that is given up have ended");
+            debug_assert!(!stock.spare.contains(&number), "invariant 8: two segments would begin in file {number}");
             let is_longer = end - start > options.segment_bytes - HEADER_BYTES as u64;
             if stock.spare.len() < options.spare_segments && !is_longer {
                 stock.spare.push(number);

@@ -169,6 +169,8 @@ impl Header {
 
     pub(crate) fn encode_at(&self, salt: Salt, offset: u64) -> [u8; HEADER_BYTES] {
         assert_eq!(offset % ALIGN_BYTES as u64, 0, "frames are aligned");
+        debug_assert!(self.payload_bytes as usize <= MAX_PAYLOAD_BYTES, "invariant 8: the frame would be refused");
+        debug_assert!(u64::from(self.flush_distance) <= offset, "a flush begins within its segment");
         // The offset stands in front of what is to be checked, where the checksum goes afterwards: one run over both.
         let mut room = [0; HEADER_BYTES + 4];
         room[..8].copy_from_slice(&offset.to_le_bytes());

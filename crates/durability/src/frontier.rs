@@ -63,6 +63,12 @@ impl Frontier {
         let mut ahead = self.ahead.lock();
         lsns.iter().for_each(|&lsn| ahead.mark(lsn));
         ahead.advance();
+        debug_assert!(ahead.next > self.stable(), "invariant 8: what was on disk is not any more");
+        debug_assert!(
+            ahead.words.front().is_none_or(|word| word >> (ahead.next % 64) & 1 == 0),
+            "{} is on disk, and is told to be missing",
+            ahead.next
+        );
         self.stable.store(ahead.next - 1, Ordering::Release);
     }
 }

@@ -203,6 +203,10 @@ fn chain_of(partition: Partition) -> Result<Vec<Found>> {
         chain.extend(here);
     }
     chain.reverse();
+    debug_assert!(
+        chain.windows(2).all(|pair| pair[0].header.link.sequence + 1 == pair[1].header.link.sequence),
+        "invariant 8: a segment is left out of the chain"
+    );
     Ok(chain)
 }
 
@@ -249,6 +253,7 @@ fn copy(gathered: &GatheredLog, found: &Found, target: &dyn Device, number: u64)
         copy.write_at(&chunk, from).map_err(fail_to_write)?;
         from += chunk.len() as u64;
     }
+    debug_assert_eq!(from, found.end, "invariant 8: {name} is copied in part");
     copy.sync().map_err(fail_to_write)
 }
 

@@ -400,6 +400,7 @@ impl Log {
         if let Some(hole) = trim.holes.iter().find(|hole| hole.from < below && below < hole.to) {
             below = hole.from;
         }
+        debug_assert!(below <= self.stable_lsn() + 1, "invariant 8: {below} is given up, and is not on disk");
         common.poison.watch(|| {
             if below > trim.below {
                 trim::write(&*common.files.device, common.files.log, below, trim.proven)?;
@@ -434,6 +435,7 @@ impl Log {
         let Shared { common, partitions, trim, .. } = &*self.shared;
         let mut trim = trim.lock();
         let archived = Archived { log: common.files.log, from: trim.below.max(1), until: self.stable_lsn() };
+        debug_assert!(archived.from <= archived.until + 1, "{archived:?} ends before it begins");
         trim.outgoing.offer_all()?;
         for (number, partition) in (0..).zip(partitions) {
             let segments = partition.on_disk().into_iter();
@@ -550,6 +552,12 @@ impl Reservation<'_> {
     fn append(mut self, entry: Entry<'_>, mode: CommitMode) -> Appended {
         self.log.checked(entry.lsn);
         let entry = Entry { is_unawaited: mode == CommitMode::Async, ..entry };
+        debug_assert!(
+            self.reserved >= Append::need(entry.payload_bytes_max()),
+            "invariant 8: {} bytes were reserved for {}",
+            self.reserved,
+            entry.payload_bytes_max()
+        );
         let (reserved, shared) = (std::mem::take(&mut self.reserved), &self.log.shared);
         let pushed = shared.partitions[self.partition].append_reserved(&shared.common, entry, reserved);
         self.log.ring(&pushed);

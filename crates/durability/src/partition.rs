@@ -258,11 +258,16 @@ impl Partition {
             return Ok(());
         };
         let segment = writer.segment.as_mut().expect("frames are appended to a segment");
+        debug_assert!(
+            taken.start + taken.bytes.len() as u64 <= segment.allocated_bytes,
+            "invariant 8: a full disk would stop the flush of what was accepted"
+        );
         segment.write_flush(&taken.bytes, taken.start, !taken.lsns.is_empty())?;
         // Another partition may have failed meanwhile; nothing is acknowledged after that.
         common.poison.check()?;
         common.frontier.complete(&taken.lsns);
         let flush = taken.flush;
+        debug_assert_eq!(self.written.load(Ordering::Relaxed) + 1, flush, "invariant 8: a flush was passed over");
         writer.recycle(&common.options);
         {
             let mut append = self.append.lock();
@@ -285,6 +290,7 @@ impl Partition {
                 Extension::Grow(size) => {
                     let segment = writer.segment.as_mut().expect("a segment that is not full");
                     segment.grow(size)?;
+                    debug_assert!(segment.allocated_bytes >= size, "{} bytes of {size}", segment.allocated_bytes);
                     self.append.lock().extended_to(segment.allocated_bytes);
                     break;
                 }
@@ -309,6 +315,7 @@ impl Partition {
         let options = &common.options;
         let link = {
             let append = self.append.lock();
+            debug_assert!(!append.has_buffered(), "frames belong to the segment before");
             let previous = writer.segment.as_ref().map(|segment| segment.header.salt);
             Link {
                 partition: self.number,
@@ -319,6 +326,7 @@ impl Partition {
             }
         };
         let segment = common.files.begin(link, need, options)?;
+        debug_assert!(segment.allocated_bytes >= segment.header.frames_start() + need, "there is room for the frame");
         self.append.lock().enter(&segment, options);
         writer.segment = Some(segment);
         Ok(())
@@ -348,6 +356,7 @@ impl Partition {
         if let Some(last) = segments.last_mut() {
             last.end = writer.taken.as_ref().map_or(append.flushed_end(), |taken| taken.start);
         }
+        debug_assert!(segments.iter().all(|segment| segment.start <= segment.end), "{segments:?}");
         segments
     }
 

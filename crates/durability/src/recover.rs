@@ -128,6 +128,8 @@ pub(crate) fn recover<E>(
     merge.up_to_gap()?;
     let hole = merge.beyond_gap()?;
     let Merge { mut chains, mut recovered, mut holes, .. } = merge;
+    debug_assert!(hole.from <= hole.to && hole.to > 0, "{hole:?}");
+    debug_assert!(hole.to >= stock.trim.below, "invariant 8: the log ends with {hole:?}, and was trimmed after it");
     recovered.last_lsn = hole.to - 1;
     for chain in &chains {
         recovered.segments += chain.segment_count();
@@ -359,6 +361,10 @@ impl<E> Merge<'_, '_, E> {
                     }
                 }
             } else if let Some((at, numbered)) = self.pending.remove(&self.next) {
+                debug_assert_eq!(
+                    numbered.lsn, self.next,
+                    "invariant 8: commits are replayed in the order of their numbers"
+                );
                 self.next += 1;
                 self.hand_over(at, &numbered)?;
             } else if let Some(at) = self.behind() {
@@ -396,8 +402,10 @@ impl<E> Merge<'_, '_, E> {
         }
         let highest = self.chains.iter().map(|chain| chain.lsn_max).max().unwrap_or(0);
         let hole = Hole { from: self.next, to: self.next.max(highest + 1) };
+        debug_assert!(hole.to > highest, "invariant 8: the number of a commit that was dropped would be given again");
         let before = self.recovered.commits;
         self.partition_commits(hole)?;
+        debug_assert!(self.pending.is_empty(), "invariant 8: a commit was read and not looked at");
         self.recovered.commits_beyond_gap = self.recovered.commits - before;
         Ok(hole)
     }
@@ -446,6 +454,7 @@ impl<E> Merge<'_, '_, E> {
     fn partition_commits(&mut self, hole: Hole) -> std::result::Result<(), OpenError<E>> {
         let rest = self.pending.split_off(&hole.to);
         for (at, numbered) in std::mem::replace(&mut self.pending, rest).into_values() {
+            debug_assert!((hole.from..hole.to).contains(&numbered.lsn), "{} is not within {hole:?}", numbered.lsn);
             match numbered.tag {
                 Tag::PartitionCommit | Tag::DependentCommit if numbered.depends_on < hole.from => {
                     self.hand_over(at, &numbered)?;
@@ -467,6 +476,7 @@ impl<E> Merge<'_, '_, E> {
         }
         self.hand_over_frame(at, numbered, FrameKind::Commit, numbered.payload)?;
         self.recovered.commits += 1;
+        debug_assert!(self.recovered.frames >= self.recovered.commits, "each commit has a frame: {:?}", self.recovered);
         Ok(())
     }
 

@@ -92,7 +92,9 @@ pub(crate) struct Header {
 /// The size of the slots for witnesses in segments that begin with room for so many bytes.
 pub(crate) fn slot_bytes(options: &LogOptions) -> u64 {
     let part = options.growth_bytes.min(options.segment_bytes) / SLOT_PART;
-    part.next_multiple_of(SLOT_BYTES_MIN).clamp(SLOT_BYTES_MIN, SLOT_BYTES_MAX)
+    let slot_bytes = part.next_multiple_of(SLOT_BYTES_MIN).clamp(SLOT_BYTES_MIN, SLOT_BYTES_MAX);
+    debug_assert!(slot_bytes.is_multiple_of(SLOT_BYTES_MIN), "a slot has its sectors to itself: {slot_bytes}");
+    slot_bytes
 }
 
 /// The place of a segment in its chain.
@@ -109,7 +111,12 @@ pub(crate) struct Link {
 impl Header {
     /// Of a segment that is begun now.
     pub(crate) fn new(number: u64, log: u64, salt: u64, link: Link, slot_bytes: u64) -> Header {
-        Header { version: FORMAT_VERSION, number, log, salt, link, copy_end: 0, slot_bytes }
+        let header = Header { version: FORMAT_VERSION, number, log, salt, link, copy_end: 0, slot_bytes };
+        debug_assert!(
+            Header::decode(&header.encode(), number).is_ok_and(|read| read == header),
+            "invariant 8: {header:?} would be refused"
+        );
+        header
     }
 
     /// Whether the segment may take more frames. One of an older version keeps to what that version knows.
@@ -223,6 +230,7 @@ impl Segment {
     /// Writes a flush that starts at `start`, with its witness. `claims` says whether it holds something that may be
     /// acknowledged. After a failure the same flush is written again, or none.
     pub(crate) fn write_flush(&mut self, frames: &[u8], start: u64, claims: bool) -> Result<()> {
+        debug_assert!(start >= self.header.frames_start(), "a flush at {start} would go over the witnesses");
         let flush = Flush { frames, zeros: 0, start, witness: self.witness };
         let written = flush.write(&*self.file, &self.header, claims);
         self.witness += u64::from(written.map_err(|source| self.failed("write", source))?);

@@ -75,7 +75,8 @@ impl Sleepers {
             // An error says that the word has changed, or that a signal came: the caller looks again in any case.
             let _ = futex::wait(&self.word, futex::Flags::PRIVATE, seen, None);
         }
-        self.count.fetch_sub(1, Ordering::Relaxed);
+        let before = self.count.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(before > 0, "a sleeper was not counted and would not be woken");
     }
 
     fn wake(&self, most: u32) {
@@ -120,6 +121,7 @@ impl Turn {
 
     /// Gives up the lead; wakes one thread to lead next, and all that waited for what is done.
     fn give_up(&self, next_room: Room) {
+        debug_assert!(self.is_led.load(Ordering::Relaxed), "two threads would lead");
         self.is_led.store(false, Ordering::SeqCst);
         self.rooms[next_room as usize].wake(1);
         let others = [Room::Even, Room::Odd, Room::Others].into_iter().filter(|room| *room != next_room);

@@ -84,6 +84,7 @@ impl Flush<'_> {
             0 => Cow::Borrowed(self.frames),
             zeros => Cow::Owned([self.frames, &vec![0; zeros]].concat()),
         };
+        debug_assert!(self.start >= header.frames_start(), "a flush at {} goes over the witnesses", self.start);
         let slot = header.slot_of(self.witness);
         let copy = if self.frames.len() <= header.slot_bytes as usize - HEADER_BYTES { self.frames } else { &[] };
         let end = self.start + self.frames.len() as u64;
@@ -109,6 +110,11 @@ pub(crate) fn begin(file: &dyn DeviceFile, header: &Header) -> io::Result<()> {
 }
 
 fn encode(header: &Header, number: u64, (start, end): (u64, u64), copy: &[u8]) -> Vec<u8> {
+    debug_assert!(start <= end && (copy.is_empty() || copy.len() as u64 == end - start), "a copy of the whole flush");
+    debug_assert!(
+        header.slot_bytes as usize >= HEADER_BYTES + copy.len(),
+        "invariant 8: the witness would go over the other one, or over frames"
+    );
     let mut bytes = vec![0; HEADER_BYTES];
     bytes[4..8].copy_from_slice(&(copy.len() as u32).to_le_bytes());
     bytes[8..16].copy_from_slice(&number.to_le_bytes());
@@ -176,6 +182,10 @@ impl Witnesses {
         found.sort_by_key(|witness| witness.number);
         let newest = found.pop();
         let before = newest.as_ref().and_then(|newest| newest.number.checked_sub(1));
+        debug_assert!(
+            newest.as_ref().is_none_or(|newest| found.iter().all(|other| other.number < newest.number)),
+            "the two slots hold different witnesses"
+        );
         let has_previous = found.pop().is_some_and(|other| Some(other.number) == before);
         Ok(Witnesses { newest, has_previous })
     }

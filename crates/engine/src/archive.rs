@@ -110,6 +110,7 @@ fn remember(device: &dyn Device, archive: Option<PathBuf>) -> Result<()> {
     let written = file.and_then(|file| {
         let size = bytes.len().max(SETTING_BYTES).max(file.size()? as usize);
         bytes.resize(size, b' ');
+        debug_assert!(serde_json::from_slice::<Remembered>(&bytes).is_ok(), "the padding spoils the setting");
         // A disk that is full must not leave a part of it.
         file.preallocate(size as u64)?;
         file.write_durably(&bytes, 0)?;
@@ -224,6 +225,11 @@ impl State {
         let mut status = self.status.lock();
         match &outcome {
             Ok(Extent { from, until, micros, .. }) => {
+                debug_assert!(
+                    *from <= until.saturating_add(1),
+                    "the archive ends with {until}, before it begins, {from}"
+                );
+                debug_assert!(archived_bytes.is_none_or(|before| before <= bytes), "invariant 8: the log has shrunk");
                 *archived_bytes = Some(bytes);
                 (status.commits, status.micros, status.failure) = (Some((*from, *until)), *micros, None);
             }

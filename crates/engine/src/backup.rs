@@ -125,13 +125,19 @@ fn copy_checkpoint(taking: &Taking, report: &CheckpointReport, to: &Arc<dyn Devi
     let mut needed = taking.checkpoints.files()?;
     needed.retain(|file| file.needed_by.contains(&report.number));
     needed.sort_by_key(|file| file.kind == CheckpointFileKind::Manifest);
+    debug_assert!(
+        needed.last().is_some_and(|file| file.kind == CheckpointFileKind::Manifest),
+        "invariant 8: a checkpoint is named in the copy once its blobs are there"
+    );
     copy::begin(&**to)?;
     let (micros, until) = taking.put_on_disk()?;
+    debug_assert!(until >= report.from.0, "invariant 8: the log ends with {until}, before the checkpoint {report:?}");
     let mut copied = LogCopy::begin(to, report.from.0, until)?;
     let read: std::result::Result<(), OpenError<Error>> =
         read_log(&*taking.device, report.from.0 + 1, until, &mut |frame| copied.take(frame));
     read?;
     let commits = copied.finish()?;
+    debug_assert!(commits <= until - report.from.0, "{commits} commits between {:?} and {until}", report.from);
     let mut bytes = 0;
     for file in &needed {
         bytes += copy::file(&*taking.device, &**to, &file.name)?;

@@ -76,7 +76,11 @@ impl BareStatements<'_> {
             match data.storage.append(view, self.at.0, rid, Change::Update(&cells)) {
                 Ok(appended) => break appended,
                 // Versions of a record are in the order of their timestamps, also where another thread was faster.
-                Err(WriteError::Changed(_)) => self.at = shared.core.transactions.0.next_timestamp(),
+                Err(WriteError::Changed(_)) => {
+                    let next = shared.core.transactions.0.next_timestamp();
+                    debug_assert!(next > self.at, "invariant 4: the clock went back from {:?} to {next:?}", self.at);
+                    self.at = next;
+                }
                 Err(WriteError::Page(error)) => return Err(error.into()),
                 Err(_) => return Ok(false),
             }

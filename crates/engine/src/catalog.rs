@@ -128,6 +128,15 @@ impl Catalog {
     pub(crate) fn new(meanings: Meanings, next_table: TableId) -> Catalog {
         let Meanings { newest, former, given_up } = meanings;
         let former = Former::new(former, given_up);
+        let is_older = |table: &Arc<TableData>| table.id < next_table;
+        debug_assert!(
+            newest.values().all(|named| is_older(&named.table)),
+            "a new table would get another one's number"
+        );
+        debug_assert!(
+            former.all().all(|(_, meaning)| is_older(&meaning.table)),
+            "a new table would get a gone one's number"
+        );
         Catalog {
             names: RwLock::new(Names { newest, former, claims: BTreeMap::new() }),
             next_table: AtomicU32::new(next_table),
@@ -143,7 +152,9 @@ impl Catalog {
 
     /// The number of a new table.
     pub(crate) fn next_id(&self) -> TableId {
-        self.next_table.fetch_add(1, Ordering::Relaxed)
+        let id = self.next_table.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(id != NO_TABLE && id < TableId::MAX, "there is no number left for a table");
+        id
     }
 
     /// The tables that are published, and those that are gone and kept for the sake of their past.
@@ -152,6 +163,7 @@ impl Catalog {
         let mut tables: Vec<Arc<TableData>> = names.newest.values().map(|named| named.table.clone()).collect();
         if !names.former.is_empty() {
             let known: BTreeSet<TableId> = tables.iter().map(|table| table.id).collect();
+            debug_assert_eq!(known.len(), tables.len(), "invariant 4: a table has two names at one moment");
             tables.extend(names.former.tables().into_iter().filter(|table| !known.contains(&table.id)));
         }
         tables
@@ -189,7 +201,8 @@ impl Catalog {
                 meanings.former.push((name.into(), meaning.clone()));
             } else if meaning.from <= at {
                 let named = Named { table: meaning.table.clone(), from: meaning.from };
-                meanings.newest.insert(name.into(), named);
+                let other = meanings.newest.insert(name.into(), named);
+                debug_assert!(other.is_none(), "invariant 4: \"{name}\" means two tables as of {at:?}");
             }
         }
         meanings
@@ -236,6 +249,7 @@ impl Catalog {
                     found.push(name.clone());
                 }
             }
+            debug_assert!(found.is_sorted(), "names are listed in their order: {found:?}");
             Ok(found)
         })
     }
@@ -278,7 +292,8 @@ impl Catalog {
 
     /// Gives a claim up, and its intent.
     pub(crate) fn unclaim(&self, name: &str) {
-        self.names.write().claims.remove(name);
+        let claim = self.names.write().claims.remove(name);
+        debug_assert!(claim.is_some(), "invariant 4: others could change \"{name}\" before its claim was given up");
     }
 
     /// Makes the intents of a transaction that has committed at `at` the meanings of its names, and gives the claims up.
@@ -286,6 +301,10 @@ impl Catalog {
         let mut names = self.names.write();
         self.newest_change.fetch_max(at.0, Ordering::AcqRel);
         for name in claimed {
+            debug_assert!(
+                names.claims.contains_key(name),
+                "invariant 4: the claim of \"{name}\" was gone before its commit"
+            );
             let Some(claim) = names.claims.remove(name) else { continue };
             let table = match claim.intent {
                 Intent::Same => continue,
@@ -293,12 +312,14 @@ impl Catalog {
                 Intent::Table(table) => Some(table),
             };
             if let Some(Named { table, from }) = names.newest.remove(name) {
+                debug_assert!(from < at, "invariant 4: \"{name}\" is changed by {at:?}, and was by {from:?}");
                 names.former.add(name, Meaning { table, from, to: at });
             }
             if let Some(table) = table {
                 names.newest.insert(name.into(), Named { table, from: at });
             }
         }
+        debug_assert!(self.newest_change() >= at, "writers would not see the change by {at:?}");
     }
 
     /// Has the tables that are gone and had the name of this one keep their past as it does.
@@ -327,6 +348,10 @@ impl Catalog {
         let mut names = self.names.write();
         let oldest = transactions.0.oldest_snapshot();
         let gone = names.former.give_up(oldest, kept_from);
+        debug_assert!(
+            gone.iter().all(|(_, meaning)| meaning.to <= oldest),
+            "invariant 3: a snapshot from {oldest:?} on sees a table that goes"
+        );
         drop(names);
         // The storage of a table may take a while to be freed.
         drop(gone);
@@ -387,6 +412,8 @@ impl Names {
             let follows = before.filter(|before| before.to == from || as_other.is_none());
             match (follows, as_other) {
                 (Some(follows), _) => {
+                    debug_assert!(to.is_none_or(|to| from < to), "a chapter ends by {to:?} and begins by {from:?}");
+                    debug_assert!(follows.to <= from, "chapters of \"{name}\" overlap");
                     tables.push(Chapter { table, from, came_with_rows: as_other.is_some(), to });
                     (table, from, to) = (follows.table.clone(), follows.from, Some(follows.to));
                 }
@@ -440,6 +467,7 @@ pub(crate) fn has_gone_between(
     to: Timestamp,
     own: TxnId,
 ) -> bool {
+    debug_assert!(from <= to, "asked for what went after {from:?} and up to {to:?}");
     loop {
         match table.lock.standing() {
             Standing::Open => return false,
@@ -466,6 +494,7 @@ pub(crate) fn row_of_name(name: &str) -> RowName {
 
 /// The row for which a transaction waits that wants a table for itself, or wants to write where another one has.
 pub(crate) fn row_of_table(table: &TableData) -> RowName {
+    debug_assert_ne!(table.id, NO_TABLE, "it would be taken for a name");
     RowName { table: table.id, rid: u64::MAX }
 }
 

@@ -45,6 +45,7 @@ pub struct RowChange {
 
 /// Puts the changes of each commit in order; those of one commit follow one another.
 pub(crate) fn in_order(table: &Table, changes: Vec<RowChange>) -> Vec<RowChange> {
+    debug_assert!(changes.is_sorted_by_key(|change| change.at), "changes come commit by commit");
     let mut ordered = Vec::with_capacity(changes.len());
     let mut changes = changes.into_iter().peekable();
     while let Some(first) = changes.next() {
@@ -71,6 +72,8 @@ struct Commit {
 
 impl Commit {
     fn take(&mut self, table: &Table, change: RowChange) {
+        debug_assert_eq!(change.old.is_some(), change.kind != ChangeKind::Insert, "{change:?}");
+        debug_assert_eq!(change.new.is_some(), change.kind != ChangeKind::Delete, "{change:?}");
         let key = table.schema().primary_key();
         let is_moved = |(old, new): (&Vec<Value>, &Vec<Value>)| key.iter().any(|at| old[*at] != new[*at]);
         let list = match change.kind {
@@ -116,6 +119,7 @@ impl Commit {
             }
             ordered.extend(row.into_iter().rev().filter_map(|at| moves[at].take()));
         }
+        debug_assert!(moves.iter().all(Option::is_none), "invariant 3: a change of a key is not told");
         ordered
     }
 }

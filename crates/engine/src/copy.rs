@@ -47,6 +47,7 @@ pub(crate) fn file(from: &dyn Device, to: &dyn Device, name: &str) -> Result<u64
         target.write_at(&chunk, at).map_err(failed(to))?;
         at += chunk.len() as u64;
     }
+    debug_assert_eq!(at, size, "invariant 8: {name} is copied in part");
     target.sync().map_err(failed(to))?;
     Ok(size)
 }
@@ -80,6 +81,7 @@ pub(crate) struct LogCopy {
 impl LogCopy {
     /// A log for the commits after `after` up to `until`.
     pub(crate) fn begin(to: &Arc<dyn Device>, after: Lsn, until: Lsn) -> Result<LogCopy> {
+        debug_assert!(after <= until, "a log of the commits after {after} up to {until}");
         begin_log_at(&**to, after + 1)?;
         let nothing = &mut |_: Frame<'_>| Ok::<(), Error>(());
         let options = LogOptions { partitions: 1, growth_bytes: GROWTH_BYTES, ..LogOptions::default() };
@@ -96,6 +98,7 @@ impl LogCopy {
         if frame.kind == FrameKind::Data {
             return Ok(self.log.append_data(0, frame.txn, frame.payload)?);
         }
+        debug_assert!(frame.lsn >= self.next, "invariant 8: {} comes after {}", frame.lsn, self.next);
         self.void_below(frame.lsn)?;
         self.log.append_commit(0, frame.txn, frame.payload, CommitMode::Async, || frame.lsn)?;
         (self.next, self.commits) = (frame.lsn + 1, self.commits + 1);
@@ -105,6 +108,7 @@ impl LogCopy {
     /// Puts all on disk. Returns how many commits there are.
     pub(crate) fn finish(mut self) -> Result<u64> {
         self.void_below(self.until + 1)?;
+        debug_assert_eq!(self.next, self.until + 1, "invariant 8: the log would have a gap, or commits beyond it");
         self.log.close()?;
         Ok(self.commits)
     }

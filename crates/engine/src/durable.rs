@@ -16,7 +16,9 @@ impl Database {
 
     /// The commit up to which all are on disk; in memory the newest.
     pub fn newest_durable_commit(&self) -> Timestamp {
-        self.shared.log.as_ref().map_or_else(|| self.newest_commit(), |log| Timestamp(log.stable_lsn()))
+        let durable = self.shared.log.as_ref().map_or_else(|| self.newest_commit(), |log| Timestamp(log.stable_lsn()));
+        debug_assert!(durable <= self.newest_commit(), "invariant 8: {durable:?} is on disk, and no commit");
+        durable
     }
 
     /// Whether a commit, and every one before it, is on disk; true of every commit of a database in memory. Tells of commits
@@ -52,7 +54,11 @@ impl Database {
                 Err(LogError::NotAppended { lsn, .. }) => {
                     return Err(Error::Log(LogError::NotAppended { lsn, last: newest.0 }));
                 }
-                outcome => return Ok(outcome?),
+                outcome => {
+                    let is_durable = outcome?;
+                    debug_assert!(!is_durable || log.is_stable(at.0), "invariant 8: {at:?} is told to be on disk");
+                    return Ok(is_durable);
+                }
             }
         }
     }

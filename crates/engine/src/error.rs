@@ -16,6 +16,7 @@ pub struct ExpressionError {
 impl ExpressionError {
     /// An error of this kind.
     pub fn new(sqlstate: &'static str, message: impl Into<String>) -> ExpressionError {
+        debug_assert_eq!(sqlstate.len(), 5, "{sqlstate} is no SQLSTATE");
         ExpressionError { sqlstate, message: message.into() }
     }
 }

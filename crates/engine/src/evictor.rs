@@ -109,6 +109,7 @@ impl Shared {
         if tries {
             *in_vain = Some(Instant::now());
         }
+        debug_assert!(budget.limit_bytes() < u64::MAX, "invariant 9: without a limit nothing fails for memory");
         Err(Error::OutOfMemory { used: budget.used_bytes(), limit: budget.limit_bytes() })
     }
 
@@ -140,6 +141,7 @@ impl Shared {
 
     fn checkpoint_and_evict(&self) -> bool {
         // Where no checkpoint can be taken, memory is short as before, and that is what the statement is told.
+        debug_assert!(self.log.is_some() || self.checkpointer.is_none(), "there is nothing to take checkpoints of");
         let taken = self.checkpointer.as_ref().map(|checkpointer| checkpointer.with_checkpoint(|_, _| Ok(())));
         matches!(taken, Some(Ok(()))) && self.evict()
     }

@@ -63,6 +63,8 @@ impl GivenUp {
             self.before = self.before.max(times[NAMES_MAX / 2]);
             self.names.retain(|_, to| *to > self.before);
         }
+        debug_assert!(self.names.len() <= NAMES_MAX, "{} names are noted", self.names.len());
+        debug_assert!(self.known_from(name) >= to, "invariant 3: the past of \"{name}\" would seem to be known");
     }
 
     /// The commit from which on it is known what a name meant.
@@ -87,6 +89,10 @@ impl<T: Numbered> Former<T> {
             };
             let at = meanings.partition_point(|known| known.from < meaning.from);
             meanings.insert(at, meaning);
+            debug_assert!(
+                meanings.windows(2).all(|pair| pair[0].to <= pair[1].from),
+                "invariant 4: \"{name}\" had two meanings at one moment"
+            );
         }
     }
 
@@ -102,6 +108,7 @@ impl<T: Numbered> Former<T> {
     /// The last of what a name meant before a commit.
     pub(crate) fn before(&self, name: &str, at: Timestamp) -> Option<&Meaning<T>> {
         let meanings = self.by_name.get(name)?;
+        debug_assert!(meanings.is_sorted_by_key(|meaning| meaning.from), "the meanings of \"{name}\" are out of order");
         meanings[..meanings.partition_point(|meaning| meaning.from < at)].last()
     }
 
@@ -147,6 +154,10 @@ impl<T: Numbered> Former<T> {
             gone.extend(meanings.extract_if(.., may_go).map(|meaning| (name.clone(), meaning)));
             !meanings.is_empty()
         });
+        debug_assert!(
+            gone.iter().all(|(_, meaning)| meaning.to <= oldest),
+            "invariant 3: a snapshot from {oldest:?} on sees what is given up"
+        );
         gone.iter().for_each(|(name, meaning)| self.given_up.note(name, meaning.to));
         gone
     }

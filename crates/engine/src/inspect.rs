@@ -115,6 +115,11 @@ impl Database {
             segments: found.segments,
             bytes: found.bytes,
         };
-        Ok(archived_logs(&device)?.into_iter().map(life).collect())
+        let lives: Vec<ArchivedLife> = archived_logs(&device)?.into_iter().map(life).collect();
+        debug_assert!(
+            lives.iter().enumerate().all(|(at, life)| lives[..at].iter().all(|other| other.log != life.log)),
+            "a life is told twice: {lives:?}"
+        );
+        Ok(lives)
     }
 }

@@ -67,6 +67,7 @@ impl MergePool {
     pub(crate) fn is_crowded(&self, table: &Arc<TableData>, range: usize) -> bool {
         let unmerged = table.storage.unmerged(range);
         let bound = table.storage.options().merge_tail_records;
+        debug_assert!(bound > 0, "every write would be crowded");
         // Without threads it would stay in the queue, which would keep a dropped table's memory.
         if unmerged >= bound && !self.threads.is_empty() && table.storage.claim_merge(range) {
             self.queue.state.lock().due.push_back((table.clone(), range));
@@ -149,6 +150,7 @@ fn sweep_indexes(core: &Core, queue: &Queue) {
     };
     for table in tables(core) {
         let (outdated, before) = (table.outdated_entries.sum(), table.outdated_when_swept.load(Ordering::Relaxed));
+        debug_assert!(outdated >= before, "{outdated} entries are outdated, and {before} were");
         let enough = OUTDATED_MIN.max(table.storage.stats().records / OUTDATED_SHARE);
         // As long as everything is kept nothing can go.
         if outdated - before >= enough && table.storage.horizon() > Timestamp::ZERO {

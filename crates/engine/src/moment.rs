@@ -114,9 +114,11 @@ pub(crate) fn restore(
     let origin = Origin::find(from, archive)?;
     let plan = origin.plan(to, progress)?;
     copy::begin(&**target)?;
+    debug_assert!(plan.low <= plan.until, "invariant 8: the checkpoint has {}, and {} is wanted", plan.low, plan.until);
     let mut log = LogCopy::begin(target, plan.low, plan.until)?;
     plan.history.read(plan.until, &mut |frame| log.take(frame), progress)?;
     let commits = log.finish()?;
+    debug_assert!(commits <= plan.until - plan.low, "{commits} commits between {} and {}", plan.low, plan.until);
     let mut files = origin.checkpoints.files()?;
     files.retain(|file| plan.checkpoint.is_some_and(|number| file.needed_by.contains(&number)));
     files.sort_by_key(|file| file.kind == CheckpointFileKind::Manifest);
@@ -317,6 +319,10 @@ impl Origin {
                 stretches.push(stretch);
             }
         }
+        debug_assert!(
+            stretches.windows(2).all(|pair| pair[1].from <= pair[0].until.saturating_add(1)),
+            "invariant 8: commits are missing between two logs"
+        );
         Ok(History { low, stretches })
     }
 }
@@ -362,6 +368,7 @@ impl History {
                 other => other.into(),
             })?;
         }
+        debug_assert!(last >= self.low && last <= until.max(self.low), "invariant 8: {last} was read, up to {until}");
         Ok(last)
     }
 }

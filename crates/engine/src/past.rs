@@ -62,6 +62,7 @@ impl Table {
         for at in times {
             push_version(&mut versions, at, row(at)?);
         }
+        debug_assert!(follow_one_another(&versions), "invariant 3: {versions:?}");
         Ok(versions)
     }
 
@@ -86,6 +87,10 @@ impl Table {
             changed.extend(storage.changed(range, from, to, transactions)?);
         }
         changed.sort_unstable();
+        debug_assert!(
+            changed.iter().all(|changed| from < changed.at && changed.at <= to),
+            "invariant 4: changes outside of {from:?} and {to:?}"
+        );
         let change = |changed: lineage::Changed| {
             let (at, rid) = (changed.at, changed.rid);
             let (old, new) = (self.row_at(rid, Timestamp(at.0 - 1))?, self.row_at(rid, at)?);
@@ -113,6 +118,7 @@ impl Table {
             let slots = (0..self.data.storage.range_records()).map(|slot| Rid::base(range, slot));
             for rid in slots.take_while(|rid| self.data.storage.contains(*rid)) {
                 let Some(row) = self.row_at(rid, seen)? else { continue };
+                debug_assert_ne!(kind, ChangeKind::Update, "rows come or go together");
                 let (old, new) = match kind {
                     ChangeKind::Delete => (Some(row), None),
                     ChangeKind::Insert | ChangeKind::Update => (None, Some(row)),
@@ -142,6 +148,12 @@ impl Chapter {
 
     /// Adds what commits after `from` and not after `to` did to the table under the name.
     fn changes(&self, table: &Table, from: Timestamp, to: Timestamp, changes: &mut Vec<RowChange>) -> Result<()> {
+        debug_assert!(
+            self.to.is_none_or(|to| self.from < to),
+            "a chapter ends by {:?}, begins by {:?}",
+            self.to,
+            self.from
+        );
         let first = from.max(self.begin());
         let last = self.to.map_or(to, |end| to.min(Timestamp(end.0 - 1)));
         let needed = if self.came_with_rows { first.min(self.from) } else { first };
@@ -195,6 +207,10 @@ impl Database {
             chapter.changes(&rows, from, to, &mut changes)?;
         }
         changes.sort_by_key(|change| change.at);
+        debug_assert!(
+            changes.iter().all(|change| from < change.at && change.at <= to),
+            "invariant 4: changes outside of {from:?} and {to:?}"
+        );
         Ok(in_order(table, changes))
     }
 
@@ -236,8 +252,14 @@ impl Database {
             }
             chapter.to.into_iter().for_each(|end| push_version(&mut versions, end, None));
         }
+        debug_assert!(follow_one_another(&versions), "invariant 3: {versions:?}");
         Ok(versions)
     }
+}
+
+/// Whether each version begins where the one before it ends.
+fn follow_one_another(versions: &[RecordVersion]) -> bool {
+    versions.windows(2).all(|pair| pair[0].from < pair[1].from && pair[0].to == Some(pair[1].from))
 }
 
 /// Adds a version to those before it.
@@ -247,6 +269,7 @@ fn push_version(versions: &mut Vec<RecordVersion>, from: Timestamp, row: Option<
         return;
     }
     if let Some(last) = last {
+        debug_assert!(last.from <= from, "invariant 3: {from:?} comes after {:?}", last.from);
         last.to = Some(from);
         if last.from == from {
             versions.pop();

@@ -40,6 +40,8 @@ impl Table {
         if bounds.iter().all(|bounds| *bounds == ANY) {
             bounds = Box::default();
         }
+        debug_assert!(bounds.is_empty() || bounds.len() == columns.len(), "bounds for all words or none");
+        debug_assert_eq!(prepared.positions(), columns, "words come in the order that was asked for");
         let key = primary_key.columns[0];
         let key_place = columns.iter().position(|column| *column == key);
         Ok(Some(PointAccess { table: self.clone(), columns: prepared.knowing(key), key_place, bounds }))

@@ -36,6 +36,7 @@ impl PrimaryKey {
             [column] if is_integer(schema, *column) => made(IndexMethod::Kiss).or_else(|_| made(IndexMethod::Btree))?,
             _ => made(IndexMethod::Btree)?,
         };
+        debug_assert!(index.entries.is_ordered(), "ranges of a primary key are read in order");
         Ok(Some(PrimaryKey { columns: columns.into(), index: Arc::new(index) }))
     }
 
@@ -64,6 +65,7 @@ impl PrimaryKey {
     /// The key of a whole row.
     pub(crate) fn key_of_row(&self, row: &[Cell<'_>]) -> IndexKey {
         let cells: SmallVec<[Cell<'_>; 4]> = self.columns.iter().map(|column| row[*column]).collect();
+        debug_assert!(!cells.contains(&Cell::Null), "invariant 7: a key without a value");
         self.key(&cells)
     }
 

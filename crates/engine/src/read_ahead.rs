@@ -40,6 +40,7 @@ impl ReadAhead {
         // Where the system has no thread left the scan reads for itself.
         let thread = std::thread::Builder::new().name("lstore-ahead".into()).spawn(read);
         underway.extend(thread.ok().map(|thread| (range, thread)));
+        debug_assert!(underway.len() <= UNDERWAY_MAX, "invariant 9: {} ranges are read ahead", underway.len());
     }
 
     /// The pages that were read for a range, once all of them are there.

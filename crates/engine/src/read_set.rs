@@ -72,12 +72,14 @@ impl ReadSet {
 
     /// Notes that a record was read.
     pub(crate) fn note_record(&self, table: &Arc<TableData>, rid: Rid) {
+        debug_assert!(table.storage.contains(rid), "invariant 4: {rid:?} was read and is no record");
         self.note(table, What::Record(rid));
     }
 
     /// Notes that records were read together.
     pub(crate) fn note_records(&self, table: &Arc<TableData>, rids: impl Iterator<Item = Rid>) {
         let rids: SmallVec<[Rid; 8]> = rids.collect();
+        debug_assert!(rids.iter().all(|rid| table.storage.contains(*rid)), "invariant 4: what is no record was read");
         if !rids.is_empty() {
             self.note(table, What::Records(rids));
         }
@@ -103,6 +105,7 @@ impl ReadSet {
         if reads.first().is_none_or(|first| !first.what.is_everything()) || !reads.iter().take(8).any(is_covered) {
             reads.push(Read { table: table.clone(), what });
         }
+        debug_assert!(reads.len() <= RECORDS_MAX, "{} reads are noted", reads.len());
     }
 
     /// Notes what the name of a table meant.
@@ -124,6 +127,7 @@ impl ReadSet {
     /// [`Error::ReadChanged`] if it would not.
     pub(crate) fn validate(&self, core: &Core, from: Timestamp, at: Timestamp, own: TxnId) -> Result<()> {
         let transactions = &core.transactions;
+        debug_assert!(from < at, "invariant 4: a commit at {at:?} of a transaction that reads {from:?}");
         let to = Timestamp(at.0 - 1);
         if to <= from {
             return Ok(());
@@ -207,10 +211,15 @@ impl What {
 /// Puts "any row" in place of all reads, for each of their tables.
 fn coarsen(reads: &mut Vec<Read>) {
     let mut tables: Vec<Arc<TableData>> = Vec::new();
+    let read_count = reads.len();
     for read in reads.drain(..) {
         if !tables.iter().any(|known| Arc::ptr_eq(known, &read.table)) {
             tables.push(read.table);
         }
     }
     reads.extend(tables.into_iter().map(|table| Read { table, what: What::Rows { tests: Vec::new(), columns: None } }));
+    debug_assert!(
+        reads.len() <= read_count && reads.iter().all(|read| read.what.is_everything()),
+        "invariant 4: a read would be forgotten"
+    );
 }

@@ -36,6 +36,10 @@ impl ReadView {
     pub(crate) fn now(anchor: Anchor) -> Result<ReadView> {
         let begun = anchor.core.transactions.0.begin();
         let (handle, at) = begun.map_err(|error| Error::TooManyTransactions(error.limit))?;
+        debug_assert!(
+            at <= anchor.core.transactions.0.now(),
+            "invariant 4: the view sees {at:?}, which is still to come"
+        );
         Ok(ReadView::new(Snapshot::at(at), Some(Held { anchor, handle: Some(handle) })))
     }
 
@@ -59,6 +63,7 @@ impl ReadView {
     /// The view as a transaction sees it: with its own writes so far.
     pub(crate) fn within(mut self, snapshot: Snapshot, open: Arc<()>, reads: Option<Arc<ReadSet>>) -> ReadView {
         self.snapshot = Snapshot { at: self.snapshot.at, ..snapshot };
+        debug_assert_eq!(self.snapshot.at, snapshot.at, "invariant 4: the view would not be the one that is held");
         (self._open, self.reads) = (Some(open), reads);
         self
     }

@@ -86,8 +86,10 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
     }
     build_all(&tables, &replay.transactions)?;
     drop(tables);
+    debug_assert!(replay.tables.keys().all(|id| *id < replay.next_table), "a new table would get another one's number");
     let meanings = replay.names.meanings(replay.tables);
     let newest = Timestamp(recovered.last_lsn.max(replay.base.low.0));
+    debug_assert!(newest >= replay.base.catalog_at, "invariant 8: the catalog is of a commit after {newest:?}");
     replay.clock.finish_recovery(newest);
     let core = Core::new(newest, meanings, replay.next_table, table_options, replay.budget, replay.clock);
     Ok(Recovered { core, device, log, checkpoints, replayed_bytes: replay.bytes })
@@ -129,15 +131,21 @@ impl Names {
     fn of(base: &mut Base) -> Names {
         let former = std::mem::take(&mut base.former);
         let newest = std::mem::take(&mut base.names);
+        let mut gone: HashMap<TableId, &Meaning<Arc<TableData>>> = HashMap::new();
         for (_, meaning) in former.iter().filter(|(_, meaning)| !newest.contains_key(&meaning.table.id)) {
-            // The transaction that ended it is over; no snapshot from before is in use.
-            meaning.table.lock.retire(meaning.to);
+            let last = gone.entry(meaning.table.id).or_insert(meaning);
+            if last.to < meaning.to {
+                *last = meaning;
+            }
         }
+        // The transactions that ended them are over; no snapshot from before is in use.
+        gone.values().for_each(|last| last.table.lock.retire(last.to));
         Names { newest, former: Former::new(former, std::mem::take(&mut base.given_up)) }
     }
 
     fn begin(&mut self, table: TableId, name: String, at: Timestamp) {
-        self.newest.insert(table, (name, at));
+        let other = self.newest.insert(table, (name, at));
+        debug_assert!(other.is_none(), "invariant 4: table {table} has two names, one of them {other:?}");
     }
 
     fn end(&mut self, table: &Arc<TableData>, at: Timestamp) {
@@ -161,6 +169,10 @@ impl Names {
     }
 
     fn meanings(self, tables: HashMap<TableId, Arc<TableData>>) -> Meanings {
+        debug_assert!(
+            self.newest.keys().all(|id| tables.contains_key(id)),
+            "invariant 3: a name means a table that was given up"
+        );
         let named = |(id, (name, from))| Some((name, Named { table: tables.get(&id).cloned()?, from }));
         let newest = self.newest.into_iter().filter_map(named).collect();
         let former = self.former.all().map(|(name, meaning)| (name.to_owned(), meaning.clone())).collect();
@@ -270,6 +282,7 @@ impl Replay {
         if let Some(data) = self.tables.get(&table) {
             data.lock.retire(at);
             self.names.end(data, at);
+            debug_assert!(!self.names.newest.contains_key(&table), "invariant 4: a table that is gone has a name");
             for gone in self.names.give_up(at, &self.clock) {
                 self.tables.remove(&gone);
             }
@@ -293,6 +306,7 @@ impl Replay {
             && primary_key.is_among(values.iter().map(|(column, _)| *column))
         {
             table.note_changed_key();
+            debug_assert!(table.has_changed_keys(), "invariant 7: lookups would trust the keys of inserts");
             let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells))?;
             key.into_iter().for_each(|key| self.keys.enter(table, primary_key, key, rid));
         }
@@ -309,6 +323,7 @@ fn insert(table: &TableData, keys: &KeysToOrder, at: Timestamp, rid: Rid, cells:
         return Err(Error::RangesTooSmall { table: table.name.to_string(), range_records });
     }
     table.storage.insert_at(rid, cells, at.0);
+    debug_assert!(table.storage.contains(rid), "invariant 8: {rid:?} was replayed and is not there");
     if let Some(primary_key) = &table.primary_key {
         keys.enter(table, primary_key, primary_key.key_of_row(cells), rid);
     }

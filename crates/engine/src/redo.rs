@@ -88,6 +88,7 @@ pub(crate) fn give_back(mut redo: Vec<u8>) {
 /// Appends the first `len` bytes of a few. All are copied, as a copy of a fixed size takes one instruction.
 #[inline]
 fn put_some(out: &mut Vec<u8>, bytes: &[u8; 16], len: usize) {
+    debug_assert!(len <= bytes.len(), "{len} of a few bytes");
     let end = out.len() + len;
     out.extend_from_slice(bytes);
     out.truncate(end);
@@ -99,6 +100,7 @@ fn put_head(out: &mut Vec<u8>, operation: u8, table: TableId, rid: Rid, count: O
     if out.capacity() == 0 {
         make_room(out);
     }
+    debug_assert!(count.is_none_or(|count| u16::try_from(count).is_ok()), "invariant 8: {count:?} cells are too many");
     let mut head = [operation; 16];
     head[1..5].copy_from_slice(&table.to_le_bytes());
     head[5..13].copy_from_slice(&rid.word().to_le_bytes());
@@ -125,6 +127,7 @@ fn put_cell(out: &mut Vec<u8>, mut bytes: [u8; 16], mut len: usize, cell: &Cell<
             put_some(out, &bytes, len + 1);
         }
         Cell::Bytes(value) => {
+            debug_assert!(u32::try_from(value.len()).is_ok(), "invariant 8: a value of {} bytes", value.len());
             bytes[len] = 2;
             bytes[len + 1..len + 5].copy_from_slice(&(value.len() as u32).to_le_bytes());
             put_some(out, &bytes, len + 5);
@@ -143,6 +146,7 @@ pub(crate) fn put_insert(out: &mut Vec<u8>, table: TableId, rid: Rid, cells: &[C
 pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[(usize, Cell<'_>)]) {
     put_head(out, UPDATE, table, rid, Some(values.len()));
     for (column, cell) in values {
+        debug_assert!(u16::try_from(*column).is_ok(), "invariant 8: column {column} would be another one");
         let mut bytes = [0; 16];
         bytes[..2].copy_from_slice(&(*column as u16).to_le_bytes());
         put_cell(out, bytes, 2, cell);
@@ -152,6 +156,7 @@ pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[
 /// Appends an update by words.
 #[inline]
 pub(crate) fn put_words(out: &mut Vec<u8>, table: TableId, rid: Rid, columns: &[usize], words: &[u64]) {
+    debug_assert_eq!(columns.len(), words.len(), "invariant 8: a word for each column");
     put_head(out, UPDATE, table, rid, Some(words.len()));
     for (column, word) in columns.iter().zip(words) {
         let mut bytes = [0; 16];
@@ -192,10 +197,15 @@ pub(crate) fn put_drop_index(out: &mut Vec<u8>, table: TableId, name: &str) {
 
 fn put_json(out: &mut Vec<u8>, operation: u8, table: TableId, content: &impl Serialize) {
     let json = serde_json::to_vec(content).expect("names, schemas and settings are plain data");
+    let start = out.len();
     out.push(operation);
     out.extend(table.to_le_bytes());
     out.extend((json.len() as u32).to_le_bytes());
     out.extend(json);
+    debug_assert!(
+        (Reader { rest: &out[start..] }).operation().is_ok(),
+        "invariant 8: recovery would refuse what is written"
+    );
 }
 
 /// Appends the time of the commit.
@@ -232,6 +242,10 @@ pub(crate) fn held(redo: &[u8]) -> Result<Vec<&[u8]>> {
         }
     }
     held.push(start..redo.len());
+    debug_assert!(
+        held.iter().all(|part| part.start <= part.end) && held.is_sorted_by_key(|part| part.start),
+        "parts of the redo are out of order: {held:?}"
+    );
     Ok(held.into_iter().map(|part| &redo[part]).collect())
 }
 

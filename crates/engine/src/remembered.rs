@@ -87,6 +87,7 @@ impl Database {
 }
 
 fn pairs(batch: &RecordBatch) -> impl Iterator<Item = (String, String)> {
+    debug_assert_eq!(batch.num_columns(), COLUMNS.len(), "a name and a text");
     let texts = |column: usize| batch.column(column).as_any().downcast_ref::<StringViewArray>();
     let (names, texts) = (texts(0).expect("text is read as views"), texts(1).expect("text is read as views"));
     names.iter().zip(texts).filter_map(|(name, text)| Some((name?.to_owned(), text?.to_owned())))

@@ -45,6 +45,7 @@ impl Database {
         let (mut started, mut tries, mut lost) = (None, 0, None);
         loop {
             let Attempt { result, is_retryable, lost: lost_now } = self.attempt(options, lost, &mut work);
+            debug_assert!(result.is_err() || lost_now.is_none(), "a commit has lost no row");
             if result.is_ok() || !is_retryable {
                 return result;
             }

@@ -83,7 +83,7 @@ fn widen(value: &Value, data_type: DataType) -> Option<Value> {
         Value::BigInt(value) => *value,
         _ => return None,
     };
-    match data_type {
+    let widened = match data_type {
         DataType::SmallInt => i16::try_from(integer).ok().map(Value::SmallInt),
         DataType::Integer => i32::try_from(integer).ok().map(Value::Integer),
         DataType::BigInt => Some(Value::BigInt(integer)),
@@ -92,7 +92,9 @@ fn widen(value: &Value, data_type: DataType) -> Option<Value> {
             Some(Value::decimal(unscaled, scale)).filter(|value| value.fits(data_type))
         }
         _ => None,
-    }
+    };
+    debug_assert!(widened.as_ref().is_none_or(|value| value.fits(data_type)), "{widened:?} is no {data_type}");
+    widened
 }
 
 /// A value as it may stand in a message.
@@ -118,6 +120,11 @@ pub(crate) fn check_cells<'a>(
 ) -> Result<()> {
     for (column, cell) in cells {
         let column = &schema.columns()[column];
+        debug_assert!(
+            !matches!(cell, Cell::Word(_)) || !lineage::is_wide(column.data_type),
+            "{cell:?} is no {}",
+            column.data_type
+        );
         match cell {
             Cell::Null if !column.nullable => {
                 return Err(Error::NullInColumn { table: table.to_string(), column: column.name.clone() });

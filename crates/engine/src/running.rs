@@ -75,7 +75,9 @@ pub(crate) fn description(options: &TransactionOptions) -> u64 {
         Isolation::Snapshot => 2,
         Isolation::Serializable => 3,
     };
-    session << SESSION_SHIFT | isolation << 1 | u64::from(options.read_only)
+    let description = session << SESSION_SHIFT | isolation << 1 | u64::from(options.read_only);
+    debug_assert_eq!(isolation_of(description), Some(options.isolation), "it would be told as another level");
+    description
 }
 
 fn isolation_of(description: u64) -> Option<Isolation> {

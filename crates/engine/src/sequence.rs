@@ -164,6 +164,10 @@ impl Sequence {
         };
         let numbers = (1..=count).rev().map(|left| take(left as i64)).collect::<Result<_>>()?;
         self.wait_kept(newest)?;
+        debug_assert!(
+            self.table.database.is_durable(newest),
+            "invariant 8: numbers are given out that a crash would give out again"
+        );
         Ok(numbers)
     }
 
@@ -244,6 +248,7 @@ impl Sequence {
             if state.ahead < 0 {
                 state.ahead = self.options.following(state.last, wanted.max(STEP) - 1);
             }
+            debug_assert!(state.ahead >= 0, "invariant 8: {} is given out, and the row is behind it", state.last);
             Ok(row_cells(state.last + state.ahead * self.options.increment, true))
         })?;
         given.map(|given| (given, kept_by)).ok_or_else(|| Error::NoSuchTable(self.name().into()))
@@ -254,6 +259,7 @@ impl Sequence {
         if !(min..=max).contains(&value) {
             return Err(Error::SequenceBounds { sequence: self.name().into(), value, min, max });
         }
+        debug_assert!(min < max, "a sequence between {min} and {max}");
         let set = |state: &mut NumbersState, ahead| *state = NumbersState { last: value, is_called, ahead, ..*state };
         if self.is_made_by_own() {
             return self.with_state(|state| {
@@ -282,6 +288,11 @@ impl Sequence {
             let next = self.options.after(state.last).ok_or_else(end)?;
             state.last = next;
         }
+        debug_assert!(
+            (self.options.min..=self.options.max).contains(&state.last),
+            "{} is beyond the bounds of the sequence",
+            state.last
+        );
         state.is_called = true;
         state.ahead -= 1;
         Ok(())
@@ -300,6 +311,12 @@ impl Sequence {
             let row = change(&mut changed)?;
             transaction.write_sequence(&self.table.data, &row)?;
             changed.at = transaction.commit()?;
+            debug_assert!(
+                changed.at > state.at,
+                "invariant 4: the row of {:?} follows that of {:?}",
+                changed.at,
+                state.at
+            );
             *state = changed;
             Ok(changed.at)
         })

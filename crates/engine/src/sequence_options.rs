@@ -82,13 +82,22 @@ impl SequenceOptions {
     pub(crate) fn after(&self, last: i64) -> Option<i64> {
         let next = last.checked_add(self.increment).filter(|next| (self.min..=self.max).contains(next));
         let other_bound = if self.increment > 0 { self.min } else { self.max };
-        next.or(self.cycle.then_some(other_bound))
+        let after = next.or(self.cycle.then_some(other_bound));
+        debug_assert!(after.is_none_or(|after| (self.min..=self.max).contains(&after)), "{after:?} after {last}");
+        after
     }
 
     /// How many numbers follow this one without reaching a bound, at most as many as are wanted.
     pub(crate) fn following(&self, last: i64, wanted: i64) -> i64 {
         let bound = if self.increment > 0 { self.max } else { self.min };
         let room = (i128::from(bound) - i128::from(last)) / i128::from(self.increment);
-        room.clamp(0, wanted.into()) as i64
+        let following = room.clamp(0, wanted.into()) as i64;
+        debug_assert!(
+            following == 0
+                || (i128::from(self.min)..=i128::from(self.max))
+                    .contains(&(i128::from(last) + i128::from(following) * i128::from(self.increment))),
+            "{following} numbers after {last} are too many"
+        );
+        following
     }
 }

@@ -73,6 +73,7 @@ impl TableSettings {
             None => defaults,
         };
         let range_records = defaults.range_records;
+        debug_assert!(range_records.is_power_of_two(), "ranges of {range_records} records");
         let update_range_records = self.update_range_records.unwrap_or(defaults.update_range_records);
         TableOptions {
             layout: match self.layout {

@@ -49,6 +49,7 @@ impl ShareLocks {
         }
         sharers.push((sharer, strength));
         self.count.fetch_add(1, Ordering::AcqRel);
+        debug_assert!(self.are_any(), "writers would not look for sharers");
         true
     }
 
@@ -58,7 +59,8 @@ impl ShareLocks {
         let Some(sharers) = shard.get_mut(&rid) else { return };
         if let Some(at) = sharers.iter().position(|known| *known == (sharer, strength)) {
             sharers.swap_remove(at);
-            self.count.fetch_sub(1, Ordering::AcqRel);
+            let before = self.count.fetch_sub(1, Ordering::AcqRel);
+            debug_assert!(before > 0, "writers would look for sharers for ever");
         }
         if sharers.is_empty() {
             shard.remove(&rid);

@@ -55,16 +55,20 @@ impl TableLock {
 
     /// Lets others in again. To be called by the owner.
     pub(crate) fn unlock(&self) {
+        debug_assert!(matches!(self.standing(), Standing::Locked(_)), "only the owner lets others in");
         self.0.store(0, Ordering::SeqCst);
     }
 
     /// Ends all writing, as a commit has taken the table away. To be called by the owner.
     pub(crate) fn retire(&self, at: Timestamp) {
+        debug_assert!(at > Timestamp::ZERO && at < Timestamp::MAX, "no commit has the number {at:?}");
+        debug_assert!(!matches!(self.standing(), Standing::Gone(_)), "invariant 4: a table goes twice, now by {at:?}");
         self.0.store(at.0, Ordering::SeqCst);
     }
 
     /// Ends all writing, as the making of the table was taken back. To be called by the owner.
     pub(crate) fn never_was(&self) {
+        debug_assert!(matches!(self.standing(), Standing::Locked(_)), "only the maker takes the making back");
         self.0.store(Self::NEVER_WAS, Ordering::SeqCst);
     }
 }

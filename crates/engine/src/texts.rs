@@ -26,6 +26,8 @@ const PLACES: [usize; 6] = [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16];
 /// Places for values of one hash.
 const WAYS: usize = 2;
 
+const _: () = assert!(WAYS.is_power_of_two() && WAYS <= PLACES[0], "the places of a value lie in every table");
+
 /// Its hash function.
 const HASH: FixedState = FixedState::with_seed(0x7e87);
 
@@ -75,6 +77,7 @@ fn new_dictionary(writers: usize) -> Box<dyn TextDictionary> {
 /// The places of a value in a table.
 #[inline]
 fn places_in<'a>(table: &'a [AtomicU32], value: &[u8]) -> &'a [AtomicU32] {
+    debug_assert!(table.len().is_power_of_two(), "a table of {} places", table.len());
     let first = (HASH.hash_one(value) >> 32) as usize & (table.len() - WAYS);
     &table[first..first + WAYS]
 }
@@ -128,6 +131,7 @@ impl TextDictionary for DeltaTexts {
             }
         }
         let (id, is_new) = self.index.enter_unseen(value).ok()?;
+        debug_assert_eq!(self.index.value(id), Some(value), "invariant 1: an id keeps the value that it was given for");
         remember(places, id.word());
         if is_new {
             self.has_entered();

@@ -70,6 +70,7 @@ impl Table {
         if ranges < 2 * RANGES_A_THREAD {
             return work();
         }
+        debug_assert!(ranges / RANGES_A_THREAD >= 2, "a thread more would take longer than its ranges");
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(ranges / RANGES_A_THREAD);
         std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();

@@ -65,6 +65,7 @@ impl WallClock {
 
     /// The marks that a checkpoint has; what the log has after it comes later.
     pub(crate) fn restore(&self, marks: Vec<(Micros, Timestamp)>) {
+        debug_assert!(marks.is_sorted(), "marks go forward");
         *self.marks.lock() = marks;
     }
 
@@ -78,6 +79,7 @@ impl WallClock {
     pub(crate) fn newest_at(&self, time: Micros) -> Option<Timestamp> {
         let marks = self.marks.lock();
         let after = marks.partition_point(|(marked, _)| *marked <= time);
+        debug_assert!(after == marks.len() || marks[after].0 > time, "marks are out of order");
         after.checked_sub(1).map(|at| marks[at].1)
     }
 
@@ -100,6 +102,7 @@ fn fill_gap(marks: &mut Vec<(Micros, Timestamp)>, now: Micros, newest: Timestamp
 fn push(marks: &mut Vec<(Micros, Timestamp)>, time: Micros, newest: Timestamp) {
     // The time on the wall may be set back; marks go forward all the same.
     let time = marks.last().map_or(time, |(last, _)| time.max(*last));
+    debug_assert!(marks.last().is_none_or(|(_, last)| *last < newest), "invariant 4: {newest:?} is marked twice");
     marks.push((time, newest));
     if marks.len() >= MARKS_MAX {
         let half = marks.len() / 2;
@@ -108,6 +111,8 @@ fn push(marks: &mut Vec<(Micros, Timestamp)>, time: Micros, newest: Timestamp) {
             at += 1;
             at > half || at % 2 == 0
         });
+        debug_assert!(marks.len() < MARKS_MAX, "{} marks are left", marks.len());
+        debug_assert_eq!(marks.last(), Some(&(time, newest)), "the newest mark stays");
     }
 }
 

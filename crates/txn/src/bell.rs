@@ -70,6 +70,7 @@ impl Bell {
                 None => self.sleepers.wait(listeners).unwrap_or_else(PoisonError::into_inner),
                 Some(left) => self.sleepers.wait_timeout(listeners, left).unwrap_or_else(PoisonError::into_inner).0,
             };
+            debug_assert!(listeners.sleeping > 0, "a sleeper is not counted");
             listeners.sleeping -= 1;
         }
     }
@@ -90,7 +91,12 @@ impl Bell {
     /// Rings for the last time for this transaction, so that every waiter looks again. Returns the transactions
     /// that depend on it.
     pub fn ring_out(&self, is_watched: &AtomicU64) -> Vec<TxnId> {
-        self.ring_with(is_watched, |listeners| std::mem::take(&mut listeners.dependents))
+        let dependents = self.ring_with(is_watched, |listeners| std::mem::take(&mut listeners.dependents));
+        debug_assert!(
+            dependents.iter().enumerate().all(|(at, txn)| !dependents[..at].contains(txn)),
+            "each dependent counts one decision: {dependents:?}"
+        );
+        dependents
     }
 
     fn ring_with<R>(&self, is_watched: &AtomicU64, take: impl FnOnce(&mut Listeners) -> R) -> R {

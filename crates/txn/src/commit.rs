@@ -24,7 +24,7 @@ use sync::atomic::{AtomicU64, Ordering, total_order};
 use types::{Timestamp, TxnId};
 
 use crate::list::Count;
-use crate::table::{Handle, State, TransactionTable, phase, use_of};
+use crate::table::{Handle, State, TIMESTAMP_MAX, TransactionTable, phase, use_of};
 use crate::waits::Patience;
 
 /// A transaction on which this one depends has rolled back: it has read what never was, and must roll back too.
@@ -47,14 +47,22 @@ impl Dependencies {
     /// One more, for a transaction that runs. The first one takes the word over from the slot's former transaction.
     fn add(&self, txn: TxnId) {
         let none = use_of(txn) << Self::USE_SHIFT;
-        let add = |word| Some(Self::of(txn, word).map_or(none, |_| word) + 1);
+        let add = |word| {
+            let counted = Self::of(txn, word).unwrap_or(0) & (Self::DOOMED - 1);
+            debug_assert!(counted + 1 < Self::DOOMED, "the count of dependencies runs into the flag");
+            Some(Self::of(txn, word).map_or(none, |_| word) + 1)
+        };
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
     }
 
     /// One less; whether the word is still that of `txn`.
     fn settle(&self, txn: TxnId, is_aborted: bool) -> bool {
         let flag = if is_aborted { Self::DOOMED } else { 0 };
-        let settle = |word| Self::of(txn, word).map(|_| (word - 1) | flag);
+        let settle = |word| {
+            let counted = Self::of(txn, word)?;
+            debug_assert!(counted & (Self::DOOMED - 1) > 0, "a decision is told to {txn:?} twice");
+            Some((word - 1) | flag)
+        };
         self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, settle).is_ok()
     }
 
@@ -73,29 +81,43 @@ impl TransactionTable {
     /// First step of a commit: from here on, a transaction that asks for the state waits for the timestamp.
     #[inline]
     pub fn start_commit(&self, handle: &Handle) {
+        debug_assert!(self.is_in(handle, &[phase::ACTIVE]), "{handle:?} commits, and has begun to end before");
         self.slots[handle.slot].state.store(phase::COMMITTING, Ordering::Release);
     }
 
     /// Second step: takes the next commit timestamp. The transaction's state must be committing.
     #[inline]
     pub fn next_timestamp(&self) -> Timestamp {
-        Timestamp(self.clock.fetch_add(1, Ordering::AcqRel) + 1)
+        let at = Timestamp(self.clock.fetch_add(1, Ordering::AcqRel) + 1);
+        debug_assert!(at.0 <= TIMESTAMP_MAX, "{at:?} does not fit a state word");
+        at
     }
 
     /// Third step, of commits that may still fail: from here on readers take what it wrote for committed at `at`, if they
     /// depend on it.
     pub fn prepare(&self, handle: &Handle, at: Timestamp) {
+        debug_assert!(self.is_in(handle, &[phase::COMMITTING]), "{handle:?} is prepared, and has not begun to commit");
+        debug_assert!(self.is_past(at), "invariant 4: a snapshot taken before the commit would see it at {at:?}");
         self.slots[handle.slot].state.store(at.0 << phase::BITS | phase::PREPARED, Ordering::Release);
     }
 
     /// Last step: the transaction is visible to snapshots from `at` on, and its waiters go on.
     #[inline]
     pub fn finish_commit(&self, handle: &Handle, at: Timestamp) {
+        debug_assert!(
+            self.is_in(handle, &[phase::COMMITTING, phase::PREPARED]),
+            "{handle:?} ends its commit, and has not begun it or has ended before"
+        );
+        debug_assert!(self.is_past(at), "invariant 4: a snapshot taken before the commit would see it at {at:?}");
         self.decide(handle, at.0 << phase::BITS | phase::COMMITTED);
     }
 
     /// Rolls the transaction back, at any step before the last. Its waiters go on, its dependents are doomed.
     pub fn abort(&self, handle: &Handle) {
+        debug_assert!(
+            !self.is_in(handle, &[phase::COMMITTED]) || cfg!(any(loom, shuttle)),
+            "invariant 8: {handle:?} is rolled back after its commit"
+        );
         self.decide(handle, phase::ABORTED);
     }
 
@@ -112,6 +134,7 @@ impl TransactionTable {
     #[cold]
     fn tell_all(&self, handle: &Handle, is_aborted: bool) {
         let dependents = self.waits[handle.slot].bell.ring_out(&self.slots[handle.slot].is_watched);
+        debug_assert!(!dependents.contains(&handle.id), "{handle:?} depends on itself");
         for dependent in dependents {
             if self.slot(dependent).dependencies.settle(dependent, is_aborted) {
                 self.waits(dependent).bell.wake();

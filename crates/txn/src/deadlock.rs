@@ -69,6 +69,7 @@ impl TransactionTable {
         own.row_rid.store(row.rid, Release);
         own.since.store(since, Release);
         let version = own.version.load(SeqCst) + 1;
+        debug_assert!(version % 2 == 1, "{:?} waits for two transactions at once", wait.waiter);
         own.version.swap(version, SeqCst);
         total_order();
         Edge { version, waiter: wait.waiter, owner, rings, row, since }
@@ -105,6 +106,7 @@ impl TransactionTable {
     pub(crate) fn break_circle(&self, edge: &Edge) {
         let Some(circle) = self.circle_of(edge) else { return };
         let victim = circle.iter().max_by_key(|edge| self.seniority(edge.waiter)).unwrap_or(edge);
+        debug_assert!(victim.version % 2 == 1, "the victim of a circle waits: {victim:?}");
         self.waits(victim.waiter).doomed.fetch_max(victim.version, SeqCst);
         total_order();
         self.waits(victim.owner).bell.wake();
@@ -117,7 +119,12 @@ impl TransactionTable {
         let circle: Vec<Edge> = iter::successors(Some(*edge), next).take(SLOTS).collect();
         let is_closed = circle.last().is_some_and(|last| last.owner == edge.waiter);
         let still_stands = |edge: &Edge| self.edge_in_force(edge.waiter) == Some(*edge);
-        (is_closed && circle.iter().all(still_stands)).then_some(circle)
+        let is_circle = is_closed && circle.iter().all(still_stands);
+        debug_assert!(
+            !is_circle || circle.windows(2).all(|pair| pair[0].owner == pair[1].waiter),
+            "each edge of a circle leads to the next one's waiter: {circle:?}"
+        );
+        is_circle.then_some(circle)
     }
 
     /// The edges that stand and are in force at one moment of the call, each as the waiter and the owner. Of others there

@@ -103,7 +103,10 @@ impl Place<'_> {
 
     fn take(&mut self) {
         if !self.is_taken {
-            self.table.queues.shard(&self.row).entry(self.row).or_default().push(self.waiter);
+            let mut queues = self.table.queues.shard(&self.row);
+            let queue = queues.entry(self.row).or_default();
+            debug_assert!(!queue.contains(&self.waiter), "{:?} has two places for {:?}", self.waiter, self.row);
+            queue.push(self.waiter);
             self.is_taken = true;
         }
     }
@@ -125,6 +128,7 @@ impl Drop for Place<'_> {
         let mut has_next = false;
         if let Entry::Occupied(mut queue) = self.table.queues.shard(&self.row).entry(self.row) {
             let position = queue.get().iter().position(|txn| *txn == self.waiter);
+            debug_assert!(position.is_some(), "{:?} has lost its place for {:?}", self.waiter, self.row);
             if let Some(position) = position {
                 queue.get_mut().remove(position);
                 has_next = position < queue.get().len();

@@ -76,6 +76,7 @@ impl TransactionTable {
             if now == announced {
                 return now;
             }
+            debug_assert!(now > announced, "invariant 4: the clock went back from {announced:?} to {now:?}");
             announced = now;
         }
     }
@@ -92,7 +93,9 @@ impl TransactionTable {
     /// A time that no snapshot in use, nor any that a transaction will take later, is older than.
     pub fn oldest_snapshot(&self) -> Timestamp {
         let (now, announced) = self.announced();
-        announced.fold(now, Timestamp::min)
+        let oldest = announced.fold(now, Timestamp::min);
+        debug_assert!(oldest <= now, "invariant 3: a snapshot taken from now on would be older than {oldest:?}");
+        oldest
     }
 
     /// The snapshots in use, in order and without repeats, and as the last one the clock: every other snapshot, of now
@@ -103,6 +106,11 @@ impl TransactionTable {
         snapshots.push(now);
         snapshots.sort_unstable();
         snapshots.dedup();
+        debug_assert_eq!(
+            snapshots.last(),
+            Some(&now),
+            "invariant 3: later snapshots are at or after the last one told"
+        );
         snapshots
     }
 

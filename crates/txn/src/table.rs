@@ -32,6 +32,7 @@ const IN_USE: u64 = 1 << 63;
 
 /// The phase of a transaction: the low bits of its state word, below a timestamp.
 pub(crate) mod phase {
+    /// The width of a phase.
     pub const BITS: u32 = 3;
     pub const ACTIVE: u64 = 0;
     pub const COMMITTING: u64 = 1;
@@ -43,6 +44,9 @@ pub(crate) mod phase {
         state & ((1 << BITS) - 1)
     }
 }
+
+/// The greatest timestamp that a state word holds above the phase.
+pub(crate) const TIMESTAMP_MAX: u64 = u64::MAX >> phase::BITS;
 
 /// All transactions of a database.
 pub struct TransactionTable {
@@ -164,6 +168,7 @@ impl Default for TransactionTable {
 impl TransactionTable {
     /// Creates a table that continues after a newest commit at `newest`.
     pub fn starting_at(newest: Timestamp) -> Self {
+        debug_assert!(newest.0 <= TIMESTAMP_MAX, "a commit after {newest:?} does not fit a state word");
         TransactionTable {
             clock: CachePadded::new(AtomicU64::new(newest.0)),
             slots: (0..SLOTS).map(|index| CachePadded::new(Slot::new(index))).collect(),
@@ -202,6 +207,12 @@ impl TransactionTable {
             if slot.id.compare_exchange(former, id.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 // A caller that asks for the slot's former id and sees this state also sees the id gone. So with
                 // the others.
+                debug_assert_eq!(slot_of(id), index, "an id names its slot");
+                debug_assert_ne!(
+                    id.word() & !IN_USE,
+                    former,
+                    "invariant 4: no running transaction has a former one's id"
+                );
                 slot.state.store(phase::ACTIVE, Ordering::Release);
                 slot.born.store(born.0, Ordering::Release);
                 slot.begun.store(0, Ordering::Release);
@@ -218,7 +229,13 @@ impl TransactionTable {
     #[inline]
     pub fn release(&self, handle: Handle) {
         let slot = &self.slots[handle.slot];
-        if phase::of(slot.state.load(Ordering::Relaxed)) == phase::ACTIVE {
+        debug_assert_eq!(slot_of(handle.id), handle.slot, "an id names its slot");
+        let phase = phase::of(slot.state.load(Ordering::Relaxed));
+        debug_assert!(
+            phase != phase::COMMITTING && phase != phase::PREPARED,
+            "invariant 4: readers wait for the outcome of a commit, and it is given up in phase {phase}"
+        );
+        if phase == phase::ACTIVE {
             self.abort(&handle);
         }
         if handle.tables > 0 {
@@ -244,6 +261,16 @@ impl TransactionTable {
         }
     }
 
+    /// Whether the phase of the caller's own transaction is one of these. Models do not look: each look is a step of theirs.
+    pub(crate) fn is_in(&self, handle: &Handle, phases: &[u64]) -> bool {
+        cfg!(any(loom, shuttle)) || phases.contains(&phase::of(self.slots[handle.slot].state.load(Ordering::Relaxed)))
+    }
+
+    /// Whether the clock has shown a time. Models do not look.
+    pub(crate) fn is_past(&self, at: Timestamp) -> bool {
+        cfg!(any(loom, shuttle)) || at <= self.now()
+    }
+
     /// How many transactions run now.
     pub fn running(&self) -> usize {
         self.slots.iter().filter(|slot| slot.running(Ordering::Relaxed).is_some()).count()
@@ -254,6 +281,7 @@ impl TransactionTable {
 /// timestamp.
 pub(crate) fn state_of_word(state: u64) -> State {
     let at = Timestamp(state >> phase::BITS);
+    debug_assert!(phase::of(state) <= phase::COMMITTED, "a state word of no phase: {state:#x}");
     match phase::of(state) {
         phase::PREPARED => State::Prepared(at),
         phase::COMMITTED => State::Committed(at),

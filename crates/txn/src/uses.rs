@@ -42,6 +42,10 @@ impl TransactionTable {
     pub fn enter_table(&self, handle: &mut Handle, table: u32) {
         debug_assert!(table != NONE && table != ANY);
         let (uses, count) = (&self.uses[handle.slot].0, usize::from(handle.tables));
+        debug_assert!(
+            count >= TABLES || cfg!(any(loom, shuttle)) || uses[count].load(Ordering::Relaxed) == NONE,
+            "table {table} takes the place of another's note"
+        );
         match count < TABLES {
             true => {
                 uses[count].swap(table, Ordering::SeqCst);
@@ -91,8 +95,13 @@ impl TransactionTable {
     /// Forgets what a transaction has noted, as it is over.
     #[inline]
     pub(crate) fn forget_tables(&self, handle: &Handle) {
-        self.uses[handle.slot].0[..usize::from(handle.tables)]
-            .iter()
-            .for_each(|noted| noted.store(NONE, Ordering::Release));
+        let uses = &self.uses[handle.slot].0;
+        for noted in &uses[..usize::from(handle.tables)] {
+            noted.store(NONE, Ordering::Release);
+        }
+        debug_assert!(
+            cfg!(any(loom, shuttle)) || uses.iter().all(|noted| noted.load(Ordering::Relaxed) == NONE),
+            "the slot's next transaction would use the tables of {handle:?}"
+        );
     }
 }

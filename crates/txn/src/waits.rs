@@ -232,6 +232,7 @@ impl TransactionTable {
                 return Ok(());
             }
             let edge = self.publish(wait, rings, since);
+            debug_assert!(edge.waiter == wait.waiter && edge.owner == wait.owner, "{edge:?} is another wait's");
             if let Some(result) = self.verdict(wait, &edge, goes_on) {
                 return result;
             }

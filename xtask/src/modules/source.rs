@@ -56,6 +56,11 @@ pub fn read(tokens: TokenStream) -> Source {
     source
 }
 
+/// The tokens without the items that only tests and model checkers see.
+pub fn product(tokens: TokenStream) -> TokenStream {
+    without_tests(tokens, &mut BTreeSet::new()).into_iter().collect()
+}
+
 /// The tokens without the items that only tests and model checkers see; names of their modules go to `test_children`.
 fn without_tests(tokens: TokenStream, test_children: &mut BTreeSet<String>) -> Vec<TokenTree> {
     let list: Vec<TokenTree> = tokens.into_iter().collect();

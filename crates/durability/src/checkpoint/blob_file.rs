@@ -139,6 +139,7 @@ pub(super) fn read(device: &dyn Device, file: &dyn DeviceFile, blob: BlobRef) ->
         }
     } else {
         read_into(device, file, blob, &mut whole)?;
+        debug_assert_eq!(whole.len(), blob.len as usize, "a whole blob");
     }
     Ok(whole)
 }
@@ -295,11 +296,14 @@ impl BlobWriter {
             list.extend(piece.len.to_le_bytes());
             list.extend(piece.checksum.to_le_bytes());
         }
+        let whole = BlobRef { file: self.number, offset: 0, len: LONG, checksum: 0 };
+        debug_assert_eq!(list_of(&list, whole).as_ref(), Some(&pieces), "invariant 8: the pieces would not be found");
         let list = self.put_piece(&list)?;
         Ok((BlobRef { len: list.len | LONG, ..list }, pieces))
     }
 
     fn put_piece(&mut self, bytes: &[u8]) -> Result<BlobRef> {
+        debug_assert!(bytes.len() <= PIECE_BYTES_MAX, "a piece of {} bytes would be taken for a list", bytes.len());
         let (len, checksum) = (bytes.len() as u32, crc32c::crc32c(bytes));
         let offset = self.bytes() + PREFIX_BYTES;
         let words = [len, checksum, seal(self.salt, offset, len, checksum)].map(u32::to_le_bytes);
@@ -324,6 +328,7 @@ impl BlobWriter {
                 self.write_buffer()?;
             }
         }
+        debug_assert!(self.buffer.len() < self.buffer_bytes, "a full buffer is written");
         Ok(())
     }
 
@@ -336,6 +341,12 @@ impl BlobWriter {
     }
 
     fn write_through(&mut self, bytes: &[u8]) -> Result<()> {
+        debug_assert!(
+            self.written.is_multiple_of(self.buffer_bytes as u64),
+            "writes begin at multiples of {} bytes, not at {}",
+            self.buffer_bytes,
+            self.written
+        );
         self.file.write_at(bytes, self.written).map_err(|source| self.failed("write", source))?;
         self.written += bytes.len() as u64;
         Ok(())
@@ -344,6 +355,7 @@ impl BlobWriter {
     /// Writes what is left and makes all of it durable. Returns the file, and the memory of the buffer.
     pub(super) fn finish(mut self) -> Result<(FileUse, Vec<u8>)> {
         self.write_buffer()?;
+        debug_assert!(self.buffer.is_empty(), "invariant 8: the end of the file is not synced");
         self.file.sync().map_err(|source| self.failed("sync", source))?;
         let file = FileUse { number: self.number, salt: self.salt, bytes: self.written, live_blobs: 0, live_bytes: 0 };
         Ok((file, self.buffer))

@@ -34,6 +34,7 @@ impl Handles {
             if open.len() > self.limit {
                 open.pop_front();
             }
+            debug_assert!(open.len() <= self.limit, "{} files are open", open.len());
         }
         Ok(handle)
     }

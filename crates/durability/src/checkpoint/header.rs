@@ -53,6 +53,7 @@ impl Kind {
 
     /// A header with these words.
     pub(super) fn encode(self, words: &[u64]) -> [u8; HEADER_BYTES] {
+        debug_assert!(words.len() <= (HEADER_BYTES - WORDS_OFFSET) / 8, "{} words in a header", words.len());
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&self.magic);
         bytes[8..CHECKSUM_OFFSET].copy_from_slice(&self.version.to_le_bytes());

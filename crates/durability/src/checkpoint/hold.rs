@@ -55,6 +55,7 @@ impl Checkpoints {
     pub fn hold(&self, blob: BlobRef) -> Result<Arc<BlobHold>> {
         let state = self.state.read();
         let hold = self.holds.get(blob.file, || state.file(blob.file)).ok_or(CheckpointError::NotThere { blob })?;
+        debug_assert_eq!(hold.file.number, blob.file, "invariant 6: another file is held than the blob's");
         hold.file.check_place(blob)?;
         Ok(hold)
     }

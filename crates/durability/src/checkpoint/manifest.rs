@@ -66,6 +66,7 @@ impl Manifest {
                 bytes.extend_from_slice(&word.to_le_bytes());
             }
         }
+        debug_assert_eq!(bytes.len() as u64, self.files.len() as u64 * FILE_BYTES, "the payload comes after the files");
         bytes.extend_from_slice(&self.payload);
         bytes
     }
@@ -80,6 +81,11 @@ impl Manifest {
     pub(super) fn write<'a>(&self, device: &'a dyn Device) -> Result<Unpublished<'a>> {
         let name = MANIFEST.file_name(self.number);
         let fail = |source| device_error(format!("write {name}"), device, source);
+        debug_assert!(
+            self.files.is_sorted_by(|left, right| left.number < right.number),
+            "files are looked up by their numbers: {:?}",
+            self.files
+        );
         let body = self.body();
         let file = device.create(&name).map_err(fail)?;
         let zeros_and_body = [&[0; HEADER_BYTES][..], &body].concat();

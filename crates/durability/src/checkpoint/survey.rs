@@ -156,6 +156,7 @@ impl Checkpoints {
             done += file.bytes;
             progress(done, total);
         }
+        debug_assert_eq!(done, total, "every file is looked at");
         damages
     }
 

@@ -130,6 +130,7 @@ impl<'a> CheckpointWriter<'a> {
             self.uses.entry(blob.file).or_insert_with(|| file.unused()).count(blob, &pieces);
             blob
         };
+        debug_assert!(!self.emptied.contains(&now.file), "invariant 3: {now} is kept in a file that is about to go");
         self.kept.insert(blob, now);
         Ok(now)
     }
@@ -185,6 +186,7 @@ impl<'a> CheckpointWriter<'a> {
         let written = self.write(bytes);
         let (blob, pieces) = written.map_err(|error| self.give_up(error))?;
         let file = FileUse { number: blob.file, salt: 0, bytes: 0, live_blobs: 0, live_bytes: 0 };
+        debug_assert!(self.created.contains(&blob.file), "{blob} was put into another checkpoint's file");
         self.uses.entry(blob.file).or_insert(file).count(blob, &pieces);
         Ok(blob)
     }
@@ -221,6 +223,8 @@ impl<'a> CheckpointWriter<'a> {
         self.buffer = buffer;
         let counted = self.uses.entry(file.number).or_insert(file);
         *counted = FileUse { live_blobs: counted.live_blobs, live_bytes: counted.live_bytes, ..file };
+        let (all, live) = counted.share();
+        debug_assert!(live <= all, "{live} bytes live of {all}");
         Ok(())
     }
 
@@ -232,6 +236,11 @@ impl<'a> CheckpointWriter<'a> {
             state.next_manifest - 1
         };
         self.manifest = Some(number);
+        debug_assert!(self.current.is_none(), "invariant 8: a file is not on disk that the manifest names");
+        debug_assert!(
+            self.uses.keys().all(|file| !self.emptied.contains(file)),
+            "invariant 3: the checkpoint needs a file that was emptied"
+        );
         let files = self.uses.values().copied().collect();
         let manifest = Manifest { number, low, payload: payload.to_vec(), files };
         manifest.write(&*self.owner.device)?.publish()?;

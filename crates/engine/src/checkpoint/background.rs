@@ -82,6 +82,7 @@ impl State {
     fn with_checkpoint<T>(&self, work: impl FnOnce(&Taking, CheckpointReport) -> Result<T>) -> Result<T> {
         let _one_at_a_time = self.one_at_a_time.lock();
         let bytes = self.log_bytes();
+        debug_assert!(bytes >= self.covered_bytes.load(Ordering::Acquire), "invariant 8: the log has shrunk");
         let report = self.taking.checkpoint()?;
         self.covered_bytes.fetch_max(bytes, Ordering::AcqRel);
         work(&self.taking, report)

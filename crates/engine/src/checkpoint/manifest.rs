@@ -69,7 +69,9 @@ pub(crate) struct GivenUpContents {
 impl GivenUpContents {
     pub(crate) fn new(given_up: &GivenUp) -> GivenUpContents {
         let names = given_up.names.iter().map(|(name, to)| (name.clone(), to.0)).collect();
-        GivenUpContents { names, before: given_up.before.0 }
+        let contents = GivenUpContents { names, before: given_up.before.0 };
+        debug_assert_eq!(contents.given_up(), *given_up, "invariant 3: what is not kept is forgotten");
+        contents
     }
 
     pub(crate) fn given_up(&self) -> GivenUp {
@@ -106,7 +108,9 @@ pub(crate) struct RangeContents {
 impl RangeContents {
     pub(crate) fn new(at: Timestamp, blob: BlobRef) -> RangeContents {
         let BlobRef { file, offset, len, checksum } = blob;
-        RangeContents { at: at.0, blob: (file, offset, len, checksum) }
+        let contents = RangeContents { at: at.0, blob: (file, offset, len, checksum) };
+        debug_assert_eq!(contents.blob(), blob, "invariant 8: the image would not be found");
+        contents
     }
 
     pub(crate) fn blob(&self) -> BlobRef {
@@ -126,6 +130,11 @@ impl TableContents {
         ranges: Vec<RangeContents>,
     ) -> TableContents {
         let TableOptions { range_records, update_range_records, .. } = *data.storage.options();
+        debug_assert!(ranges.len() <= data.storage.range_count(), "\"{name}\" has fewer ranges than images");
+        debug_assert!(
+            range_records.is_power_of_two() && update_range_records <= range_records,
+            "ranges of {range_records} records, update ranges of {update_range_records}"
+        );
         TableContents {
             id: data.id,
             name,
@@ -176,6 +185,16 @@ impl Contents {
         meanings: &Meanings,
         clock: Vec<(Micros, Timestamp)>,
     ) -> Contents {
+        let all = || tables.iter().chain(&gone);
+        debug_assert!(all().all(|table| table.id < next_table), "a new table would get another one's number");
+        debug_assert!(
+            all().flat_map(|table| &table.ranges).all(|range| range.at >= catalog_at.0),
+            "invariant 3: an image is from before the catalog, of {catalog_at:?}"
+        );
+        debug_assert!(
+            gone.iter().all(|gone| tables.iter().all(|table| table.id != gone.id)),
+            "a table that has a name is gone"
+        );
         let clock = clock.into_iter().map(|(time, at)| (time, at.0)).collect();
         let former = |(name, former): &(String, Meaning<Arc<TableData>>)| {
             let (name, table) = (name.clone(), former.table.id);
@@ -198,7 +217,9 @@ impl Contents {
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("names, numbers and settings are plain data")
+        let bytes = serde_json::to_vec(self).expect("names, numbers and settings are plain data");
+        debug_assert!(Contents::from_bytes(&bytes).is_ok(), "invariant 8: the checkpoint would be refused");
+        bytes
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Contents> {
@@ -226,8 +247,8 @@ mod tests {
             Contents::new(Timestamp(7), 3, Default::default(), &Meanings::default(), vec![(5, Timestamp(6))]);
         let again = Contents::from_bytes(&contents.to_bytes()).unwrap();
         assert_eq!((again.catalog_at, again.next_table, again.clock), (7, 3, vec![(5, 6)]));
-        let newer = Contents { version: 9, ..contents };
-        let error = Contents::from_bytes(&newer.to_bytes()).err().unwrap();
+        let newer = String::from_utf8(contents.to_bytes()).unwrap().replacen("\"version\":1", "\"version\":9", 1);
+        let error = Contents::from_bytes(newer.as_bytes()).err().unwrap();
         assert!(error.to_string().contains("version 9"), "{error}");
         assert!(Contents::from_bytes(b"{\"version\":1}").is_err());
         assert!(Contents::from_bytes(b"").is_err());

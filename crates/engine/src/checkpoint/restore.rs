@@ -176,7 +176,9 @@ fn restore_pieces(
             tell(next.load(Ordering::Relaxed).min(pieces.len()));
         }
     });
-    failed.into_inner().map_or(Ok(()), Err)
+    let failed = failed.into_inner();
+    debug_assert!(failed.is_some() || next.into_inner() >= pieces.len(), "invariant 3: a range was left out");
+    failed.map_or(Ok(()), Err)
 }
 
 impl Piece {
@@ -186,6 +188,7 @@ impl Piece {
             RestoreError::Source { error, .. } => Error::Checkpoint(error),
             other => Error::BadCheckpoint(format!("range {range} of \"{}\": {other}", data.name)),
         })?;
+        debug_assert!(data.storage.range_count() > *range, "range {range} was restored and is not there");
         if let Some(primary_key) = &data.primary_key {
             data.storage.for_each_version_of_columns(*range, &primary_key.columns, |rid, cells| {
                 keys.enter(data, primary_key, primary_key.key(cells), rid);

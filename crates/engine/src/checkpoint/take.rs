@@ -77,6 +77,12 @@ impl Taking {
         // Until here nothing that the snapshot sees was given up, dropped tables included.
         transactions.release(handle);
         let (published, Taken { images, low, .. }) = written?;
+        debug_assert!(images.iter().all(|image| low <= image.at), "invariant 3: an image is from before {low:?}");
+        debug_assert!(
+            published.trim_below <= low.0 + 1,
+            "invariant 8: the log is trimmed below {}, and needed from {low:?} on",
+            published.trim_below
+        );
         let ranges = images.len() as u64;
         let unchanged_ranges = images.iter().filter(|image| image.is_unchanged).count() as u64;
         images.into_iter().for_each(RangeImage::published);
@@ -118,7 +124,9 @@ impl Taking {
         let contents = Contents::new(at, core.catalog.next_table(), (tables, gone), &meanings, clock);
         // Not only up to the newest commit in an image: numbers that an image has passed must never be given again to
         // commits, which would be taken for a part of it.
+        debug_assert_eq!(taken.low, at, "invariant 3: an image is from before the catalog");
         self.log.wait_stable(taken.high.0)?;
+        debug_assert!(self.log.is_stable(taken.high.0), "invariant 8: the log goes to disk before the checkpoint");
         let published = writer.commit(taken.low.0, &contents.to_bytes())?;
         Ok((published, taken))
     }
@@ -135,7 +143,9 @@ pub(crate) fn put_on_disk(core: &Core, log: &Log) -> Result<(Micros, Lsn)> {
             outcome => break outcome?,
         }
     }
-    Ok((time, log.stable_lsn()))
+    let stable = log.stable_lsn();
+    debug_assert!(stable >= newest.0, "invariant 8: {newest:?} is not on disk, only {stable} is");
+    Ok((time, stable))
 }
 
 /// A table with what is to be told of it as of the checkpoint's commit.

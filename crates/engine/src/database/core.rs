@@ -32,6 +32,11 @@ impl Core {
         budget: Arc<MemoryBudget>,
         clock: WallClock,
     ) -> Arc<Core> {
+        let TableOptions { range_records, update_range_records, .. } = table_options;
+        debug_assert!(
+            range_records.is_power_of_two() && update_range_records <= range_records,
+            "ranges of {range_records} records, update ranges of {update_range_records}"
+        );
         Arc::new(Core {
             transactions: Transactions(TransactionTable::starting_at(newest)),
             catalog: Catalog::new(meanings, next_table),

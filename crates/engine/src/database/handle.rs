@@ -95,6 +95,7 @@ impl Anchor {
     pub(crate) fn database(&self) -> Database {
         let known = self.0.all.lock().upgrade();
         let shared = known.map_or_else(|| Anchors::of(&self.0.shared, &self.0.all), Anchors);
+        debug_assert!(self.is_of(&shared), "the handle is another database's");
         Database { shared }
     }
 

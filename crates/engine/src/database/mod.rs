@@ -86,6 +86,12 @@ impl Database {
     fn on_disk(recovered: Recovered, options: &OpenOptions) -> Result<Database> {
         let Recovered { core, device, log, checkpoints, replayed_bytes } = recovered;
         let log = Arc::new(log);
+        debug_assert!(
+            log.stable_lsn() <= core.transactions.0.now().0,
+            "invariant 8: the log has {}, and the database {:?}",
+            log.stable_lsn(),
+            core.transactions.0.now()
+        );
         let place = if log.is_read_only() { None } else { archive::place(&*device, options)? };
         let start =
             |place| Archiver::start(core.clone(), (device.clone(), log.clone()), place, options.archive_interval);
@@ -146,7 +152,9 @@ impl Database {
     pub fn default_isolation(&self) -> Isolation {
         let level = self.shared.default_isolation.load(Ordering::Relaxed);
         let levels = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
-        levels.into_iter().find(|known| *known as u8 == level).unwrap_or_default()
+        let known = levels.into_iter().find(|known| *known as u8 == level);
+        debug_assert!(known.is_some(), "{level} is no isolation level");
+        known.unwrap_or_default()
     }
 
     /// Sets that level, for transactions that begin from here on.

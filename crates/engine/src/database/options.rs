@@ -74,6 +74,7 @@ impl OpenOptions {
         let update_range_records = self.update_range_records.unwrap_or(defaults.update_range_records);
         let update_range_records = update_range_records.next_power_of_two().clamp(range_records / 16, range_records);
         let options = TableOptions { merge_tail_records, update_range_records, ..defaults };
+        debug_assert!(range_records.is_multiple_of(update_range_records), "a range is made of whole update ranges");
         self.text_dictionaries.options(options)
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn enter_committed(
 ) -> Result<HashSet<Rid>> {
     // Nothing is given up meanwhile: a version that was in the tail a moment ago is in the history then.
     let (all, failing) = (table.storage.keep_all(), Mutex::new(HashSet::new()));
+    debug_assert!(table.storage.keeps(all.from()), "invariant 3: versions of {:?} may go meanwhile", all.from());
     index.serve_from(all.from());
     share_out(table.storage.range_count(), |range| {
         let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| match keyed {
@@ -81,6 +82,7 @@ pub(crate) fn order(
         order_holders(table, &mut rids, transactions)?;
         rids.iter().for_each(|rid| index.entries.remove(&key, *rid));
         rids.iter().for_each(|rid| index.entries.insert(&key, *rid));
+        debug_assert_eq!(index.entries.rids(&key).len(), rids.len(), "invariant 7: {key:?} has lost an entry");
     }
     Ok(())
 }
@@ -97,6 +99,7 @@ fn order_holders(table: &TableData, rids: &mut [Rid], transactions: &Transaction
         };
         holders.push(((inserted_at, lived), *rid));
     }
+    debug_assert_eq!(holders.len(), rids.len(), "invariant 7: a record would lose its place");
     holders.sort_by_key(|(order, _)| *order);
     rids.iter_mut().zip(holders).for_each(|(rid, (_, holder))| *rid = holder);
     Ok(())
@@ -122,5 +125,7 @@ fn share_out(pieces: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result
         }
         while step() {}
     });
-    failed.into_inner().map_or(Ok(()), Err)
+    let failed = failed.into_inner();
+    debug_assert!(failed.is_some() || next.into_inner() >= pieces, "invariant 7: a range has not entered the index");
+    failed.map_or(Ok(()), Err)
 }

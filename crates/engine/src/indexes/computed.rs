@@ -84,6 +84,10 @@ impl Computed {
         reads: &[usize],
         compiler: &dyn ExpressionCompiler,
     ) -> Result<Computed, ExpressionError> {
+        debug_assert!(
+            definition.reads().iter().all(|column| reads.contains(column)),
+            "{definition:?} reads more columns than {reads:?}"
+        );
         let columns: Vec<Column> = reads.iter().map(|column| table[*column].clone()).collect();
         let field = |column: &Column| Field::new(&column.name, column.data_type.to_arrow(), true);
         let place = |column: usize| reads.iter().position(|read| *read == column).unwrap_or(0);
@@ -168,6 +172,11 @@ impl Computed {
             take(Some(&cells));
             next += 1;
         }
+        debug_assert_eq!(
+            next,
+            passing.map_or(rows.num_rows(), |passing| passing.true_count()),
+            "invariant 7: a row within the predicate has no key"
+        );
         Ok(())
     }
 }
@@ -206,6 +215,7 @@ impl IndexData {
     fn keys_of(&self, computed: &Computed, rows: &RecordBatch) -> Result<Vec<Option<Keyed>>, ExpressionError> {
         let mut keys = Vec::with_capacity(rows.num_rows());
         computed.for_each(rows, |parts| keys.push(parts.map(|parts| self.keyed_of_parts(parts))))?;
+        debug_assert_eq!(keys.len(), rows.num_rows(), "invariant 7: each row is told its key, or that it has none");
         Ok(keys)
     }
 
@@ -217,6 +227,7 @@ impl IndexData {
         cells: &[Cell<'_>],
         mut of_parts: impl FnMut(&[Cell<'_>]) -> T,
     ) -> Result<Option<T>, ExpressionError> {
+        debug_assert_eq!(cells.len(), self.columns().len(), "a cell for each column that the index reads");
         let mut builders = computed.builders(1);
         builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
         let (batch, mut found) = (computed.batch(&mut builders, 1)?, None);
@@ -282,7 +293,13 @@ impl KeysOfBatch {
     /// The key in an index of the row at this place of the batch, which has these cells.
     pub(crate) fn keyed(&self, index: &Arc<IndexData>, at: usize, row: &[Cell<'_>]) -> Result<Option<Keyed>> {
         match self.0.iter().find(|(of, _)| Arc::ptr_eq(of, index)) {
-            Some((_, keys)) => Ok(keys[at].clone()),
+            Some((_, keys)) => {
+                debug_assert!(
+                    at > 0 || index.keyed_row(row).is_ok_and(|alone| alone == keys[0]),
+                    "invariant 7: a row has one key by itself and another one in its batch"
+                );
+                Ok(keys[at].clone())
+            }
             None => index.keyed_row(row),
         }
     }
@@ -310,6 +327,7 @@ impl<'i, T, F: FnMut(T, Result<Option<Keyed>>)> KeysOfRows<'i, T, F> {
         if self.index.computed().is_none() {
             return (self.take)(row, Ok(Some(self.index.keyed_of_parts(cells))));
         }
+        debug_assert_eq!(cells.len(), self.builders.len(), "a cell for each column that the index reads");
         self.builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
         self.rows.push(row);
         if self.rows.len() == ROWS_AT_ONCE {

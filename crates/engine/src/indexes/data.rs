@@ -98,6 +98,7 @@ impl IndexData {
         if definition.method == IndexMethod::Kiss && !shape.is_word() {
             return Err(bad("access method \"kiss\" takes one column whose values have 64 bits at most".into()));
         }
+        debug_assert_eq!(key_columns.len(), definition.parts.len(), "a key has a part for each of the definition");
         let entries =
             Entries::new(definition.method, definition.unique, &shape).map_err(|error| bad(error.to_string()))?;
         Ok(IndexData {
@@ -138,6 +139,7 @@ impl IndexData {
 
     /// Opens the index for all, as a commit has made it.
     pub(crate) fn publish(&self, at: Timestamp) {
+        debug_assert!(matches!(self.standing.standing(), Standing::Locked(_)), "only its maker opens an index");
         self.made_at.store(at.0, Ordering::Relaxed);
         self.standing.unlock();
     }
@@ -155,6 +157,11 @@ impl IndexData {
     /// Whether one of these columns is one that it reads.
     pub(crate) fn is_among(&self, mut columns: impl Iterator<Item = usize> + Clone) -> bool {
         let bits = columns.clone().fold(0, |bits, column| bits | 1 << (column % 64));
+        debug_assert!(
+            self.bits & bits != 0 || !columns.clone().any(|column| self.columns().contains(&column)),
+            "invariant 7: the bits of {:?} leave out a column",
+            self.columns
+        );
         self.bits & bits != 0 && columns.any(|column| self.columns().contains(&column))
     }
 
@@ -183,6 +190,7 @@ impl IndexData {
 
     /// Notes the oldest snapshot that it serves, before another transaction may use it.
     pub(super) fn serve_from(&self, from: Timestamp) {
+        debug_assert!(!matches!(self.standing.standing(), Standing::Gone(_)), "an index that is gone serves nothing");
         self.from.store(from.0, Ordering::Relaxed);
     }
 
@@ -257,11 +265,20 @@ impl IndexList {
     }
 
     pub(crate) fn add(&self, index: Arc<IndexData>) {
-        self.change(|list| list.push(index));
+        self.change(|list| {
+            debug_assert!(!list.iter().any(|known| Arc::ptr_eq(known, &index)), "an index is kept twice");
+            list.push(index);
+        });
     }
 
     pub(crate) fn remove(&self, index: &Arc<IndexData>) {
-        self.change(|list| list.retain(|known| !Arc::ptr_eq(known, index)));
+        self.change(|list| {
+            debug_assert!(
+                list.iter().any(|known| Arc::ptr_eq(known, index)),
+                "invariant 7: writers had left the index out"
+            );
+            list.retain(|known| !Arc::ptr_eq(known, index));
+        });
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<IndexData>>)) {

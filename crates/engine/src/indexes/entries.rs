@@ -7,7 +7,7 @@
 //! | `hash` | words, bytes | a hash table of keys with their Rids |
 //!
 //! In an index with keys that are words, rows with NULL stand in a tree of their own, behind all others.
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 
 use index::{
     AddressSpaceError, BPlusTree, Bytes, Change, HashIndex, Holder, Key, KeyRids, KissIndex, UniqueTree, WordIndex,
@@ -156,6 +156,7 @@ impl Entries {
         let words: SmallVec<[u64; 16]> = keys.iter().map(word_of).collect();
         let mut newest = Vec::with_capacity(keys.len());
         tree.newest_batch(&words, &mut newest);
+        debug_assert_eq!(newest.len(), keys.len(), "invariant 7: each key has an answer of its own");
         newest
     }
 
@@ -180,7 +181,7 @@ impl Entries {
             out.extend(self.rids(key).into_iter().map(|rid| (key.clone(), rid)));
             return false;
         }
-        let full = out.len() + count;
+        let (start, full) = (out.len(), out.len() + count);
         if direction == Direction::Upward {
             self.next_keys(bounds, direction, full, out);
         }
@@ -190,6 +191,17 @@ impl Entries {
         if direction == Direction::Downward && out.len() < full {
             self.next_keys(bounds, direction, full, out);
         }
+        debug_assert!(
+            out[start..].iter().all(|entry| bounds.contains(entry)),
+            "invariant 7: an entry is outside of {bounds:?}"
+        );
+        debug_assert!(
+            out[start..].is_sorted_by(|left, right| match direction {
+                Direction::Upward => left.0 <= right.0,
+                Direction::Downward => left.0 >= right.0,
+            }),
+            "invariant 7: entries come out of order"
+        );
         out.len() >= full
     }
 

@@ -77,7 +77,10 @@ impl KeyShape {
         match *cells {
             [Cell::Word(word)] => IndexKey::Word(ordered(word, self.types[0])),
             [Cell::Null] if self.is_word() => IndexKey::Null,
-            _ => IndexKey::Bytes(self.bytes(cells).into()),
+            _ => {
+                debug_assert!(!self.is_word(), "{cells:?} is no word");
+                IndexKey::Bytes(self.bytes(cells).into())
+            }
         }
     }
 
@@ -124,12 +127,14 @@ impl KeyShape {
                 }
             }
         }
+        debug_assert!(bytes.first().is_none_or(|first| *first <= NULL), "a key begins with {bytes:?}");
         bytes
     }
 
     /// The entries of rows that have these values in the first columns and lie between the bounds in the next
     /// column, if there is one. A bound leaves out NULL.
     pub(crate) fn bounds(&self, equal: &[Cell<'_>], low: Bound<Cell<'_>>, high: Bound<Cell<'_>>) -> Bounds {
+        debug_assert!(equal.len() <= self.types.len(), "{} values of {} columns", equal.len(), self.types.len());
         if self.is_word() {
             return self.word_bounds(equal, low, high);
         }
@@ -205,6 +210,7 @@ fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
             break;
         }
     }
+    debug_assert!(!bytes.is_empty(), "invariant 7: nothing is behind all keys");
     bytes
 }
 

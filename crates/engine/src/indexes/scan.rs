@@ -37,6 +37,7 @@ impl Cursor {
         self.entries.clear();
         let Some(mut bounds) = self.bounds.take() else { return false };
         let has_more = index.entries.next(&bounds, self.direction, self.count, &mut self.entries);
+        debug_assert!(!has_more || !self.entries.is_empty(), "a walk that goes on has found something");
         self.count = (self.count * 2).min(ENTRIES_MAX);
         if has_more && let Some(last) = self.entries.last() {
             match self.direction {
@@ -105,6 +106,7 @@ impl TableData {
             for (key, rid) in entries {
                 self.storage.read_pinned(guard, view, *rid, &all, |cells| {
                     let (cells, key_cells) = cells.split_at(columns.len());
+                    debug_assert_eq!(key_cells.len(), index.columns().len(), "a cell for each column of the key");
                     if index.plain_key(key_cells) == *key {
                         take(*rid, cells);
                     }
@@ -139,6 +141,7 @@ impl TableData {
             }
         }
         keys.finish();
+        debug_assert!(found.len() <= entries.len(), "invariant 7: a record comes twice");
         for rid in found {
             self.storage.read(view, rid, columns, |cells| take(rid, cells))?;
         }

@@ -99,6 +99,7 @@ fn has_version_with(
     let mut asked = Validation { from: all.from(), to: Timestamp::MAX, own: TxnId::new(0), outcomes: transactions };
     loop {
         let at = table.storage.newest_change(rid, asked)?.max(all.from());
+        debug_assert!(at <= asked.to, "invariant 3: {at:?} was looked at before, with all after {:?}", asked.to);
         if has_key(at)? {
             return Ok(true);
         }

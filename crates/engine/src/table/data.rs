@@ -68,6 +68,7 @@ impl TableData {
         budget: &Arc<MemoryBudget>,
     ) -> Result<TableData> {
         let primary_key = PrimaryKey::new(name, &schema)?;
+        debug_assert!(id > 0, "no table has the number 0, which stands for a name");
         let storage = lineage::Table::new(schema.clone(), settings.options(defaults), budget.clone());
         Ok(TableData {
             id,
@@ -112,7 +113,12 @@ impl TableData {
     }
 
     pub(crate) fn set_settings(&self, settings: TableSettings) {
-        *self.settings.write() = settings;
+        let mut known = self.settings.write();
+        debug_assert_eq!(
+            known.sequence, settings.sequence,
+            "a table stays a table, a sequence the sequence that it is"
+        );
+        *known = settings;
     }
 
     pub(crate) fn schema(&self) -> &Schema {
@@ -161,6 +167,7 @@ impl TableData {
         let found = primary_key.find(guard, key, |rid| {
             let passed = self.storage.read_pinned(guard, view, rid, &all, |cells| {
                 let (cells, key_cells) = cells.split_at(columns.len());
+                debug_assert_eq!(key_cells.len(), primary_key.columns.len(), "a cell for each column of the key");
                 let has_key = primary_key.key(key_cells) == *key;
                 take.take_if(|_| has_key).map(|take| take(rid, cells))
             });
@@ -185,6 +192,7 @@ impl TableData {
             keys.push(key);
             columns_of.push(columns);
         }
+        debug_assert_eq!(keys.len(), columns_of.len(), "columns for each key");
         let mut found = SmallVec::<[(Rid, &[usize]); ROWS_AT_ONCE]>::new();
         for (newest, columns) in primary_key.newest(guard, &keys).into_iter().zip(columns_of) {
             if let Some(rid) = newest {

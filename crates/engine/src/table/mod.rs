@@ -98,6 +98,7 @@ impl Table {
 
     /// Values of some columns.
     pub(crate) fn values_of(&self, columns: &[usize], cells: &[Cell<'_>]) -> Vec<Value> {
+        debug_assert_eq!(columns.len(), cells.len(), "a cell for each column");
         let data_type = |column: &usize| self.schema().columns()[*column].data_type;
         cells.iter().zip(columns).map(|(cell, column)| value_of_cell(*cell, data_type(column))).collect()
     }
@@ -134,6 +135,7 @@ impl Table {
         // First held, then looked at: versions that are found now stay.
         let view = ReadView::of(&self.database, snapshot)?;
         self.check_history(snapshot)?;
+        debug_assert_eq!(view.at(), snapshot.at, "invariant 4: another snapshot is held than the one that is read");
         Ok(view)
     }
 
@@ -229,6 +231,7 @@ impl<'a> Rows<'a> {
 
     /// Takes a row if it passes the tests.
     pub(crate) fn push(&mut self, rid: Rid, cells: &[Cell<'_>]) {
+        debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column that is read");
         let (cells, tested) = cells.split_at(self.options.columns.len());
         let type_of = |column: &usize| self.table.schema().columns()[*column].data_type;
         let mut tests = self.options.tests.iter().zip(tested);
@@ -245,6 +248,7 @@ impl<'a> Rows<'a> {
     pub(crate) fn finish(mut self, schema: SchemaRef) -> RecordBatch {
         let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rids.len()));
         let mut arrays: Vec<_> = self.builders.iter_mut().map(ColumnBuilder::finish).collect();
+        debug_assert!(arrays.iter().all(|array| array.len() == self.rids.len()), "columns of one length");
         if self.options.with_rid {
             arrays.push(Arc::new(arrow_array::UInt64Array::from(self.rids)));
         }
@@ -291,6 +295,13 @@ impl TableScan {
             Some(ahead) => storage.scan_range_after(range, view, &self.projection, ahead),
             None => storage.scan_range(range, view, &self.projection),
         };
+        debug_assert!(
+            batches
+                .iter()
+                .flatten()
+                .all(|batch| batch.num_rows() <= 8192 && batch.schema_ref() == &self.projection.schema),
+            "a batch is larger than readers expect, or of other columns"
+        );
         Some(batches.map_err(Error::from))
     }
 

@@ -54,6 +54,7 @@ impl Numbers {
 
     /// Notes which transaction has made this sequence, and from which one.
     pub(crate) fn note_origin(&self, maker: TxnId, id: u32, before: Option<&TableData>) {
+        debug_assert!(self.origin.get().is_none(), "a sequence is made once");
         let first =
             before.map_or(id, |before| before.numbers.as_ref().map_or(before.id, |numbers| numbers.first(before.id)));
         self.origin.get_or_init(|| Origin { maker, first });
@@ -61,6 +62,7 @@ impl Numbers {
 
     /// Notes what the sequence becomes, should its changer commit.
     pub(crate) fn note_successor(&self, successor: &Arc<TableData>) {
+        debug_assert!(successor.is_sequence(), "callers would find no numbers there");
         *self.successor.lock() = Some(successor.clone());
     }
 

@@ -71,6 +71,7 @@ impl Transaction {
         self.check_writable(table)?;
         let data = &table.data;
         let values = &with_views(values);
+        debug_assert_eq!(rids.len(), values.num_rows(), "values for each row");
         let arrays = batch_columns(data, columns.iter().copied(), values)?;
         self.whole(|transaction| {
             let mut changed = Changed::default();
@@ -134,7 +135,9 @@ fn with_views(batch: &RecordBatch) -> RecordBatch {
     let fields = fields.map(|(field, array)| Field::new(field.name(), array.data_type().clone(), true));
     let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema, columns, &options).unwrap_or_else(|_| batch.clone())
+    let batch_of_views = RecordBatch::try_new_with_options(schema, columns, &options);
+    debug_assert!(batch_of_views.is_ok(), "views are as long as what they are of: {batch_of_views:?}");
+    batch_of_views.unwrap_or_else(|_| batch.clone())
 }
 
 fn with_view(array: &ArrayRef) -> ArrayRef {

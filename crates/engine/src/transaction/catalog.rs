@@ -28,6 +28,7 @@
 //! Settings take effect for the background work at the commit; they keep no writer out.
 use std::sync::Arc;
 
+use txn::State;
 use types::{Schema, Snapshot, Timestamp};
 
 use super::Transaction;
@@ -35,13 +36,11 @@ use super::indexes::publish_indexes;
 use super::notes::Step;
 use crate::catalog::{Intent, row_of_name};
 use crate::database::Anchor;
-use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::isolation::{Isolation, TransactionOptions};
 use crate::redo;
 use crate::settings::{Retention, TableSettings};
 use crate::table::{Table, TableData};
-use crate::table_lock::TableLock;
+use crate::table_lock::{Standing, TableLock};
 use crate::table_name::is_hidden;
 
 /// The table that a name means now and in the transaction's snapshot.
@@ -242,7 +241,10 @@ impl Transaction {
         let Meanings { now, seen } = self.meanings(name);
         let seen = seen.ok_or_else(|| Error::NoSuchTable(name.into()))?;
         match now {
-            Some(now) if Arc::ptr_eq(&now, &seen) => Ok(now),
+            Some(now) if Arc::ptr_eq(&now, &seen) => {
+                debug_assert!(!self.has_dropped(&now), "\"{name}\" means what the transaction has dropped");
+                Ok(now)
+            }
             _ => Err(self.lose(Error::TableChanged(name.into()))),
         }
     }
@@ -257,7 +259,9 @@ impl Transaction {
                 Ok(false) => {}
             }
             Ok(None)
-        })
+        })?;
+        debug_assert!(self.anchor.core.catalog.is_claimed_by(name, self.id()), "\"{name}\" is another transaction's");
+        Ok(())
     }
 
     fn meanings(&self, name: &str) -> Meanings {
@@ -300,17 +304,28 @@ impl Transaction {
         let data = Arc::new(data);
         self.note_step(Step::Made(data.clone()));
         self.intend(name, Intent::Table(data.clone()));
+        debug_assert_eq!(
+            data.lock.standing(),
+            Standing::Locked(self.id()),
+            "invariant 4: others could write to the table"
+        );
         self.log_catalog(|redo| redo::put_create(redo, data.id, name, data.schema(), &settings))?;
         Ok(data)
     }
 
     pub(super) fn remove(&mut self, data: Arc<TableData>) -> Result<()> {
+        debug_assert_eq!(
+            data.lock.standing(),
+            Standing::Locked(self.id()),
+            "invariant 3: others could write to what goes"
+        );
         self.log_catalog(|redo| redo::put_drop(redo, data.id))?;
         self.note_step(Step::Dropped(data));
         Ok(())
     }
 
     fn intend(&mut self, name: &str, intent: Intent) {
+        debug_assert!(self.anchor.core.catalog.is_claimed_by(name, self.id()), "\"{name}\" was not claimed");
         let before = self.anchor.core.catalog.intend(name, intent);
         self.note_step(Step::Intended(name.into(), before));
     }
@@ -334,6 +349,7 @@ impl Transaction {
     /// Undoes what was done to the catalog from this step on, newest first.
     pub(super) fn take_catalog_back(&mut self, from: usize) {
         let Some(changes) = &mut self.catalog else { return };
+        debug_assert!(from <= changes.steps.len(), "{from} steps of {} were taken", changes.steps.len());
         let catalog = &self.anchor.core.catalog;
         for step in changes.steps.drain(from..).rev() {
             match step {
@@ -363,6 +379,11 @@ impl Transaction {
     #[cold]
     fn publish_steps(&mut self, at: Timestamp) {
         let core = &self.anchor.core;
+        debug_assert_eq!(
+            core.transactions.0.state(self.id()),
+            State::Committed(at),
+            "invariant 4: names change for others by the commit alone"
+        );
         for step in self.steps() {
             match step {
                 Step::Set(table, settings) => {
@@ -389,92 +410,15 @@ impl Transaction {
                 _ => {}
             }
         }
+        debug_assert!(
+            self.steps().iter().all(|step| match step {
+                Step::Locked(table) | Step::Made(table) => table.lock.standing() != Standing::Locked(self.id()),
+                _ => true,
+            }),
+            "a lock of a table outlives its transaction"
+        );
         core.catalog.forget_past(&core.transactions, &core.clock);
         self.catalog = None;
-    }
-}
-
-/// One statement each, in a transaction of its own that has committed when the call returns. It waits without a limit for the
-/// transactions that are in its way, also for those of the thread that calls; the rest is as in [`Transaction`].
-impl Database {
-    /// Makes a table.
-    ///
-    /// # Errors
-    /// As [`Transaction::create_table_with`] and [`Transaction::commit`].
-    pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
-        self.create_table_with(name, schema, TableSettings::default())
-    }
-
-    /// Makes a table with settings of its own.
-    ///
-    /// # Errors
-    /// As [`Transaction::create_table_with`] and [`Transaction::commit`].
-    pub fn create_table_with(&self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
-        self.alone(|transaction| transaction.create_table_with(name, schema, settings))
-    }
-
-    /// Removes a table, once the transactions that have written to it are over. Those that read it go on with what
-    /// they see, and so do snapshots from before as long as its retention keeps them; it can no longer be written
-    /// to.
-    ///
-    /// # Errors
-    /// As [`Transaction::drop_table`] and [`Transaction::commit`].
-    pub fn drop_table(&self, name: &str) -> Result<()> {
-        self.alone(|transaction| transaction.drop_table(name))
-    }
-
-    /// Removes all rows of a table at once, by putting an empty table in its place; waits as [`Database::drop_table`] does.
-    /// Handles of the old table can still read it, but not write to it.
-    ///
-    /// # Errors
-    /// As [`Transaction::truncate_table`] and [`Transaction::commit`].
-    pub fn truncate_table(&self, name: &str) -> Result<()> {
-        self.alone(|transaction| transaction.truncate_table(name))
-    }
-
-    /// Gives a table another name; waits as [`Database::drop_table`] does.
-    ///
-    /// # Errors
-    /// As [`Transaction::rename_table`] and [`Transaction::commit`].
-    pub fn rename_table(&self, name: &str, to: &str) -> Result<()> {
-        self.alone(|transaction| transaction.rename_table(name, to))
-    }
-
-    /// Changes how long the old versions of a table are kept, and of those that are gone and had its name. Versions
-    /// that a shorter retention gives up are gone for good.
-    ///
-    /// # Errors
-    /// As [`Transaction::set_retention`] and [`Transaction::commit`].
-    pub fn set_retention(&self, name: &str, retention: Retention) -> Result<()> {
-        self.alone(|transaction| transaction.set_retention(name, retention))
-    }
-
-    /// The table of this name.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchTable`] if there is no such table.
-    pub fn table(&self, name: &str) -> Result<Table> {
-        let core = &self.shared.core;
-        let found = core.catalog.find(&core.transactions, Snapshot::at(Timestamp::MAX), name);
-        let handle = |data| Table { database: self.clone(), data };
-        found.map(handle).ok_or_else(|| Error::NoSuchTable(name.into()))
-    }
-
-    /// The names of all tables, sorted.
-    pub fn table_names(&self) -> Vec<String> {
-        self.names(TableData::is_plain)
-    }
-
-    pub(super) fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {
-        let core = &self.shared.core;
-        core.catalog.names(&core.transactions, Snapshot::at(Timestamp::MAX), of)
-    }
-
-    pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
-        let mut transaction = self.begin_with(TransactionOptions::at(Isolation::ReadCommitted))?;
-        let done = work(&mut transaction)?;
-        transaction.commit()?;
-        Ok(done)
     }
 }
 
@@ -560,7 +504,8 @@ mod tests {
             assert_eq!((id(early.table("u")), id(late.table("u"))), (None, Some(new.data.id)));
             assert!(id(early.table("t")) != id(late.table("t")) && id(late.table("t")) == id(db.table("t")));
         });
-        changer.publish_catalog(at);
+        changer.stamp(at);
+        changer.leave();
         assert_eq!((early.table_names().len(), db.table_names().len()), (1, 2));
     }
 

@@ -40,10 +40,17 @@ impl Transaction {
     pub(crate) fn finish(&mut self) -> Result<Timestamp> {
         self.transactions().0.await_dependencies(self.handle()).map_err(|_| Error::DependencyFailed)?;
         if self.written.is_empty() && self.catalog.is_none() {
+            debug_assert_eq!(self.redo_in_log, 0, "invariant 8: the log has redo of a transaction that wrote nothing");
             return Ok(self.at);
         }
         self.complete_redo()?;
         let committed = self.decide()?;
+        debug_assert!(
+            committed.at > self.at,
+            "invariant 4: {:?} is not after the snapshot {:?}",
+            committed.at,
+            self.at
+        );
         self.stamp(committed.at);
         self.leave();
         self.merge_what_is_crowded();
@@ -115,11 +122,15 @@ impl Transaction {
             CommitMode::Partition => room.partition_commit(txn, at.0, &self.redo, on),
             mode => room.commit(txn, at.0, &self.redo, mode),
         });
+        debug_assert!(
+            appended.as_ref().is_none_or(|appended| appended.lsn == at.0),
+            "invariant 8: the log has another number than {at:?}"
+        );
         Ok(Committed { at, appended })
     }
 
     /// Gives its locks free, and writes the commit timestamp to what it wrote.
-    fn stamp(&mut self, at: Timestamp) {
+    pub(super) fn stamp(&mut self, at: Timestamp) {
         self.unlock(0, 0);
         self.stamp_versions(at.0);
         self.publish_catalog(at);
@@ -127,6 +138,10 @@ impl Transaction {
 
     /// Writes the outcome to the Start Times of all that it wrote.
     fn stamp_versions(&self, stamp: u64) {
+        debug_assert!(
+            matches!(StartTime::from_word(stamp), StartTime::Committed(_) | StartTime::Tombstone),
+            "invariant 1: {stamp:#x} is no outcome"
+        );
         let (id, guard) = (self.id(), sync::pin());
         for written in &self.written {
             written.stamp(&guard, &self.tables, id, stamp);
@@ -134,7 +149,12 @@ impl Transaction {
     }
 
     /// Gives its place in the transaction table up, and keeps its hold on the table that it wrote to for the next transaction.
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
+        debug_assert!(
+            self.locked.is_empty() && self.shared.is_empty(),
+            "rows stay locked by a transaction that is gone"
+        );
+        debug_assert!(self.catalog.is_none(), "names stay claimed by a transaction that is gone");
         if let Some(handle) = self.handle.take() {
             if self.tables.len() == 1 && self.crowded.is_none() && self.tables[0].lock.standing() == Standing::Open {
                 self.tables.pop().into_iter().for_each(|table| self.anchor.keep(table));
@@ -153,7 +173,15 @@ impl Transaction {
     /// Waits for what was promised of the commit.
     fn wait_durable(&self, committed: &Committed) -> Result<()> {
         match (&self.anchor.log, &committed.appended) {
-            (Some(log), Some(appended)) => Ok(log.wait(appended)?),
+            (Some(log), Some(appended)) => {
+                log.wait(appended)?;
+                debug_assert!(
+                    self.options.durability != Durability::Sync || log.is_stable(committed.at.0),
+                    "invariant 8: {:?} is acknowledged and not on disk",
+                    committed.at
+                );
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -263,6 +291,13 @@ mod tests {
         at
     }
 
+    /// Commits a transaction that was taken there.
+    fn commit(transaction: &mut Transaction, at: types::Timestamp) {
+        transaction.transactions().0.finish_commit(transaction.handle(), at);
+        transaction.stamp(at);
+        transaction.leave();
+    }
+
     /// Three transactions, each of which has read what the one before wrote and was about to commit. When the first can't,
     /// all of them can't; when it can, they can.
     #[test]
@@ -282,14 +317,13 @@ mod tests {
             let bystander = db.begin().unwrap();
             assert_eq!(n(&bystander, &tables[2]), Value::from(0i64));
             if commits {
-                first.transactions().0.finish_commit(first.handle(), at);
+                commit(&mut first, at);
             } else {
-                first.transactions().0.abort(first.handle());
+                first.rollback();
             }
-            let transactions = &second.transactions().0;
-            assert_eq!(transactions.await_dependencies(second.handle()).is_ok(), commits);
+            assert_eq!(second.transactions().0.await_dependencies(second.handle()).is_ok(), commits);
             if commits {
-                transactions.finish_commit(second.handle(), second_at);
+                commit(&mut second, second_at);
                 third.commit().unwrap();
             } else {
                 second.rollback();
@@ -314,7 +348,7 @@ mod tests {
             let reading = scope.spawn(|| table.aggregate(&view, &[], &[1]).unwrap().columns[0].sum);
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!reading.is_finished());
-            writer.transactions().0.finish_commit(writer.handle(), at);
+            commit(&mut writer, at);
             assert_eq!(reading.join().unwrap(), crate::Sum::Integer(1));
         });
     }

@@ -63,6 +63,7 @@ impl Transaction {
             let asked = Validation { from: Timestamp(stable), to, own: self.id(), outcomes: self.transactions() };
             // Where it can't be told it is as new as it may be.
             let newest = data.storage.newest_change(rid, asked).unwrap_or(to);
+            debug_assert!(newest <= to, "invariant 4: {newest:?} was seen by a reader of {to:?}");
             seen.note(Some(newest.0).filter(|at| *at > stable).unwrap_or(0));
         }
     }

@@ -55,6 +55,11 @@ impl Transaction {
             if index.definition.unique {
                 transaction.check_unique(&data, &index)?;
             }
+            debug_assert_eq!(
+                index.standing.standing(),
+                Standing::Locked(transaction.id()),
+                "invariant 7: others may use the index before it has all entries"
+            );
             Ok(Index { data: index })
         })
     }
@@ -152,6 +157,7 @@ impl Transaction {
         index.compile(data.schema(), self.anchor.core.expressions())?;
         self.note_step(Step::IndexMade(data.clone(), index.clone()));
         data.indexes.add(index.clone());
+        debug_assert_eq!(index.kept(), kept, "invariant 8: the index would be another one after a crash");
         self.log_catalog(|redo| redo::put_create_index(redo, data.id, &kept))?;
         Ok(index)
     }

@@ -81,7 +81,12 @@ impl Transaction {
             None => index.keyed_row(row),
         };
         if let Some(primary_key) = &data.primary_key {
-            self.enter_key(data, primary_key, &primary_key.key_of_row(row), rid)?;
+            let key = primary_key.key_of_row(row);
+            self.enter_key(data, primary_key, &key, rid)?;
+            debug_assert!(
+                primary_key.find(&sync::pin(), &key, |known| (known == rid).then_some(())).is_some(),
+                "invariant 7: {rid:?} is not found by its key"
+            );
         }
         let indexes = data.indexes.all();
         for (i, index) in indexes.iter().enumerate() {
@@ -173,6 +178,7 @@ impl Transaction {
             }
             holder
         });
+        debug_assert_ne!(claimed, Err(rid), "a record does not keep itself from its key");
         claimed.map_err(|other| taken.unwrap_or(Taken::By(other)))
     }
 

@@ -71,6 +71,7 @@ impl Transaction {
 
     /// Waits for a row that another transaction has written under READ COMMITTED; loses it at higher levels.
     pub(super) fn wait_or_lose<T>(&mut self, data: &Arc<TableData>, rid: Rid, owner: TxnId) -> Result<Tried<T>> {
+        debug_assert_ne!(owner, self.id(), "a transaction is not in its own way");
         if self.options.isolation == Isolation::ReadCommitted {
             return Ok(Tried::Held(rid, owner, Obstacle::Version));
         }
@@ -139,7 +140,9 @@ impl Transaction {
         let is_held = || is_held(&self.anchor, &lost.data, (lost.rid, lost.owner, Obstacle::Version));
         place.wait(lost.owner, &is_held, self.lock_deadline()).map_err(|error| self.wait_failed(error))?;
         if self.options.isolation != Isolation::ReadCommitted {
-            self.at = self.transactions().0.renew_snapshot(self.handle());
+            let renewed = self.transactions().0.renew_snapshot(self.handle());
+            debug_assert!(renewed >= self.at, "invariant 4: the snapshot goes back from {:?} to {renewed:?}", self.at);
+            self.at = renewed;
         }
         Ok(())
     }
@@ -258,6 +261,7 @@ impl Transaction {
         wait: LockWait,
         seen: Timestamp,
     ) -> Result<RowLock> {
+        debug_assert!(self.has_entered(data), "the table could go while a row of it is locked");
         self.anchor.check_memory_of(data)?;
         let start = self.start()?;
         let strength = strength_of(hold);
@@ -320,6 +324,7 @@ impl Transaction {
         wait: LockWait,
         seen: Timestamp,
     ) -> Result<RowLock> {
+        debug_assert!(self.has_entered(data), "the table could go while a row of it is locked");
         if data.share_locks.has(rid, self.id(), strength) {
             return self.look_again(data, rid, seen);
         }
@@ -345,6 +350,7 @@ impl Transaction {
             Self::held(data, (rid, owner, by), wait)
         });
         if let Ok(Ok(RowLock::Locked | RowLock::Stale)) = shared {
+            debug_assert!(data.share_locks.has(rid, self.id(), strength), "the row is told to be shared, and is not");
             let table = self.position(data);
             self.shared.push((table, rid, strength));
         } else {

@@ -14,6 +14,7 @@
 //! | `point` | rows by key, several together, as words |
 //! | `tables` | the tables that it writes to, and those that it has for itself |
 //! | `catalog` | making, dropping and changing tables |
+//! | `alone` | statements of the catalog in transactions of their own |
 //! | `indexes` | making and dropping indexes, reading through them |
 //! | `sequences` | making, changing and dropping sequences |
 //! | `locks` | waiting for other transactions, and locking rows without a change |
@@ -41,6 +42,7 @@ use crate::read_view::ReadView;
 use crate::running::description;
 use crate::table::{ScanOptions, Table, TableData, TableScan};
 
+mod alone;
 mod batch;
 mod catalog;
 mod commit;
@@ -257,6 +259,7 @@ impl Transaction {
             Isolation::ReadCommitted => ReadView::now(self.anchor.clone())?,
             _ => ReadView::of_transaction(Snapshot::at(self.at)),
         };
+        debug_assert!(view.at() >= self.at, "invariant 4: a later view sees less, {:?} after {:?}", view.at(), self.at);
         self.saw_up_to(view.at());
         let snapshot = Snapshot { before, ..Snapshot::of_transaction(view.at(), self.id()) };
         Ok(view.within(snapshot, open, self.reads.clone()))
@@ -268,6 +271,7 @@ impl Transaction {
             Isolation::ReadCommitted => self.transactions().0.renew_snapshot(self.handle()),
             _ => self.at,
         };
+        debug_assert!(at >= self.at, "invariant 4: a later read sees less, {at:?} after {:?}", self.at);
         Glance { transaction: self, snapshot: Snapshot::of_transaction(at, self.id()) }
     }
 
@@ -386,7 +390,11 @@ impl Transaction {
     /// transaction that has the table for itself.
     #[inline]
     fn check_writable(&mut self, table: &Table) -> Result<()> {
-        if self.writable == Arc::as_ptr(&table.data).addr() { Ok(()) } else { self.begin_to_write(table) }
+        if self.writable == Arc::as_ptr(&table.data).addr() {
+            debug_assert!(self.has_entered(&table.data), "the table could go while it is written to");
+            return Ok(());
+        }
+        self.begin_to_write(table)
     }
 
     /// The position of a table in the transaction's list.

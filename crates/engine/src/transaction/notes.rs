@@ -35,6 +35,7 @@ impl Written {
 
 /// The Rids of `count` neighbouring slots.
 pub(super) fn neighbours(first: Rid, count: u32) -> impl Iterator<Item = Rid> {
+    debug_assert!(count > 0, "inserts of no record");
     (0..count as usize).map(move |i| Rid::base(first.range(), first.slot() + i))
 }
 

@@ -177,6 +177,7 @@ impl Transaction {
     /// Statements on one table, at most as many as go together.
     fn run_group(&mut self, table: &Table, statements: &mut [PointStatement<'_>]) -> Result<()> {
         self.check_readable(table)?;
+        debug_assert!(statements.len() <= AT_ONCE, "{} statements go together", statements.len());
         let mut is_writing = false;
         for statement in &*statements {
             statement.check()?;
@@ -197,6 +198,7 @@ impl Transaction {
                 done += 1;
             }
         }
+        debug_assert_eq!(done, statements.len(), "each statement is done once");
         Ok(())
     }
 
@@ -257,6 +259,7 @@ impl Transaction {
         for (statement, hint) in statements[*done..].iter_mut().zip(&hints[*done..]) {
             let (PointAction::Read(out), Some(hint)) = (&mut statement.action, hint) else { break };
             let access = statement.access;
+            debug_assert_eq!(out.len(), access.columns().len(), "room for a word of each column");
             let nulls = match is_plain {
                 true => hint.read(guard, &view, &access.columns, out)?,
                 false => self.read_point(guard, data, hint, access, out)?,
@@ -305,6 +308,7 @@ impl Transaction {
         access: &PointAccess,
         words: &[u64],
     ) -> Result<bool> {
+        debug_assert!(access.key_place.is_none(), "invariant 7: the key would change, and its entry would not");
         if data.share_locks.are_any() || data.indexes.has_among(guard, access.columns()) {
             return Ok(false);
         }

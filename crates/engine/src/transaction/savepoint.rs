@@ -15,6 +15,10 @@ impl Transaction {
     pub fn savepoint(&mut self) -> Savepoint {
         let savepoint = Savepoint(self.savepoints_made);
         self.savepoints_made += 1;
+        debug_assert!(
+            self.savepoints.last().is_none_or(|(last, _)| last.0 < savepoint.0),
+            "savepoints are numbered in the order in which they were made"
+        );
         self.savepoints.push((savepoint, self.marks()));
         savepoint
     }
@@ -75,6 +79,11 @@ impl Transaction {
             || self.locked.len() > marks.locked
             || self.shared.len() > marks.shared
             || self.steps().len() > marks.catalog;
+        debug_assert!(self.written.len() >= marks.written, "what was written before the savepoint is gone");
+        debug_assert!(
+            self.redo_in_log + self.redo.len() as u64 >= marks.redo,
+            "invariant 8: redo from before the savepoint is gone"
+        );
         if !has_anything {
             return;
         }
@@ -91,6 +100,12 @@ impl Transaction {
             self.redo.clear();
             redo::put_taken_back(&mut self.redo, marks.redo);
         }
+        debug_assert_eq!(self.written.len(), marks.written, "invariant 4: what is taken back would be committed");
+        debug_assert_eq!(
+            (self.locked.len(), self.shared.len(), self.steps().len()),
+            (marks.locked, marks.shared, marks.catalog),
+            "locks and changes of the catalog outlive what they were for"
+        );
         self.wake_waiters();
     }
 

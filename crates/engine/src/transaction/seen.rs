@@ -38,6 +38,7 @@ impl Seen {
             return self.note_up_to(newest);
         }
         commits.push(at);
+        debug_assert!(commits.len() <= COMMITS_MAX, "{} commits are noted", commits.len());
     }
 
     pub(super) fn depend<T>(&self, work: impl FnOnce(Dependencies<'_>) -> T) -> T {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lineage::Change;
 use types::{Rid, Timestamp, TxnId};
 
+use super::write::Done;
 use super::{Step, Transaction};
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -126,7 +127,10 @@ impl Transaction {
     pub(crate) fn write_sequence(&mut self, data: &Arc<TableData>, row: &RowCells) -> Result<()> {
         let values = [0, 1, 2].map(|column| (column, row[column]));
         let row: Rid = sequence::row();
-        self.change(data, row, Timestamp::MAX, Change::Update(&values)).map(drop)
+        debug_assert!(self.has_entered(data), "the sequence could go while its row is written");
+        let done = self.change(data, row, Timestamp::MAX, Change::Update(&values))?;
+        debug_assert_eq!(done, Done::Changed, "invariant 8: the row stays, and its numbers would come again");
+        Ok(())
     }
 
     /// Writes the rows of the sequences that the transaction has made, as it commits.

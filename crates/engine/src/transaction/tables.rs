@@ -59,11 +59,13 @@ impl Transaction {
             }
         }
         self.tables.push(self.anchor.hold(data));
+        debug_assert!(self.has_entered(data), "another table is held than the one that is written to");
         Ok(())
     }
 
+    /// Whether the transaction has noted a table as one that it writes to.
     #[inline]
-    fn has_entered(&self, data: &Arc<TableData>) -> bool {
+    pub(super) fn has_entered(&self, data: &Arc<TableData>) -> bool {
         self.tables.iter().any(|known| Arc::ptr_eq(known, data))
     }
 
@@ -120,6 +122,11 @@ impl Transaction {
             let waited = transactions.wait_for(self.handle(), user, row_of_table(data), &is_used, deadline);
             waited.map_err(|error| self.wait_failed(error))?;
         }
+        debug_assert_eq!(
+            data.lock.standing(),
+            Standing::Locked(self.id()),
+            "invariant 4: others could write to the table"
+        );
         Ok(())
     }
 

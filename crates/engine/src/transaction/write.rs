@@ -54,8 +54,11 @@ impl Transaction {
         cells: &[Cell<'_>],
         keys: Option<(&KeysOfBatch, usize)>,
     ) -> Result<Rid> {
+        debug_assert!(self.has_entered(data), "the table could go while it is written to");
+        debug_assert_eq!(cells.len(), data.schema.columns().len(), "a cell for each column");
         self.anchor.check_memory_of(data)?;
         let rid = data.storage.insert(cells, self.start()?);
+        debug_assert!(data.storage.contains(rid), "invariant 3: {rid:?} is out of reach");
         if let Err(error) = self.enter_keys(data, cells, keys, rid) {
             data.storage.stamp_insert(&sync::pin(), rid, self.id(), StartTime::TOMBSTONE);
             self.wake_waiters();
@@ -90,7 +93,12 @@ impl Transaction {
             }
             (self.command, self.open) = (next, Default::default());
         }
-        Ok(self.id().word_of(self.command))
+        let start = self.id().word_of(self.command);
+        debug_assert!(
+            matches!(StartTime::from_word(start), StartTime::Pending(txn) if txn == self.id()),
+            "invariant 4: {start:#x} is not hidden from others"
+        );
+        Ok(start)
     }
 
     /// The newest commit that may have written the rows this transaction changes: under READ COMMITTED any.
@@ -256,6 +264,7 @@ impl Transaction {
         at: Timestamp,
         change: Change<'_>,
     ) -> Result<Done> {
+        debug_assert!(self.has_entered(data), "the table could go while it is written to");
         // A delete may always go ahead: it is how room is made.
         if let Change::Update(_) = change {
             self.anchor.check_memory_of(data)?;
@@ -402,6 +411,10 @@ impl Transaction {
     }
 
     fn note_change(&mut self, data: &Arc<TableData>, rid: Rid, appended: Appended, change: Change<'_>) -> Result<()> {
+        debug_assert!(
+            appended.first > 0,
+            "invariant 3: sequence numbers begin with 1, and {rid:?} would seem never updated"
+        );
         if matches!(change, Change::Delete) {
             data.outdated_entries.add(1);
         }
@@ -432,6 +445,10 @@ impl Transaction {
             && self.redo.len() >= REDO_BYTES_MAX
         {
             let partition = self.log_place().partition;
+            debug_assert!(
+                self.log_partition.is_none_or(|known| known == partition),
+                "invariant 8: redo of a transaction is in two partitions"
+            );
             log.append_data(partition, self.id().number(), &self.redo)?;
             (self.log_partition, self.redo_in_log) = (Some(partition), self.redo_in_log + self.redo.len() as u64);
             self.redo.clear();

@@ -120,6 +120,7 @@ fn compare<I: CheckedIndex>(
     ranges: std::ops::Range<usize>,
     faults: &mut Vec<String>,
 ) -> Result<()> {
+    debug_assert!(ranges.end <= table.storage.range_count(), "{ranges:?} is more than there is");
     let (name, mut had) = (index.name(), HashSet::new());
     for range in ranges.clone() {
         let mut keys = KeysOfRows::new(index.index(), |rid: Rid, keyed: Result<Option<Keyed>>| {
@@ -228,6 +229,7 @@ fn check_holders<I: CheckedIndex>(
 ) -> Result<Option<String>> {
     let name = index.name();
     standings.sort_by_key(|standing| standing.since);
+    debug_assert!(standings.iter().all(|standing| standing.record < rids.len()), "a record that is not listed");
     // In the order in which the index lists them.
     let mut holders: BTreeMap<usize, bool> = BTreeMap::new();
     let moments = standings.chunk_by(|left, right| left.since == right.since).count();

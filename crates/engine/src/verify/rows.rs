@@ -46,5 +46,6 @@ pub(super) fn check_versions(
             },
         )?;
     }
+    debug_assert!(verification.rows <= verification.versions, "rows are newest versions: {verification:?}");
     Ok(())
 }
