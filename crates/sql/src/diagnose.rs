@@ -204,6 +204,11 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     if text.contains("Aggregate functions are not allowed in the WHERE clause") {
         return Some(SqlError::new("42803", "aggregate functions are not allowed in WHERE"));
     }
+    if let Some(column) = between(text, "column \"", "\" must appear in the GROUP BY") {
+        let message =
+            format!("column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function");
+        return Some(SqlError::new("42803", message).at(source.find_word(column.rsplit('.').next().unwrap_or(column))));
+    }
     if text.contains("must be in the GROUP BY") || text.contains("must appear in the GROUP BY") {
         return Some(SqlError::new("42803", clean(text)));
     }

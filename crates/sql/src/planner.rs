@@ -29,10 +29,11 @@ use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, Described, FailingConstants, Frames, GroupedExpressions, LiteralPlanner, Multisets,
-    NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans, Unnested, UsingTypes,
-    ValueTables, WithNames, argument_orders, cast_names, duplicates, optimizer_rules, physical_rules, quantified,
-    recursion, references, row_values, rows, spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
+    AdaptLiterals, CheckedIntegers, DerivedTables, Described, FailingConstants, Frames, GroupedExpressions,
+    LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans,
+    Unnested, UsingTypes, ValueTables, WithNames, WorkedOutLists, argument_orders, cast_names, duplicates,
+    optimizer_rules, physical_rules, quantified, recursion, references, row_values, rows, spell_out, using,
+    values_of_subqueries, whole_rows, windows, with_names,
 };
 use crate::stop::{self, StopFlag};
 use crate::tables::{CATALOG, SCHEMA};
@@ -128,6 +129,7 @@ fn build_template(partitions: usize) -> SessionState {
     ];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(CheckedIntegers));
+    rules.push(Arc::new(WorkedOutLists));
     rules.push(Arc::new(NamedUnions));
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
@@ -136,6 +138,7 @@ fn build_template(partitions: usize) -> SessionState {
         .with_file_formats(Vec::new())
         .with_type_planner(Arc::new(CastTypes))
         .with_expr_planners(expr_planners)
+        .with_relation_planners(vec![Arc::new(DerivedTables)])
         .with_analyzer_rules(interrupt::analyzer_rules(rules))
         .with_optimizer_rules(interrupt::optimizer_rules(optimizer_rules()))
         .with_physical_optimizer_rules(interrupt::physical_rules(physical_rules()));

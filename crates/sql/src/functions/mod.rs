@@ -30,6 +30,7 @@ pub(crate) mod set_returning;
 mod shapes;
 mod templates;
 pub(crate) mod typed;
+mod zeros;
 pub(crate) mod zones;
 
 use std::ops::ControlFlow;
@@ -48,6 +49,7 @@ use crate::walk::WalkMut;
 use crate::{advisory, sequences};
 
 pub(crate) use in_from::{is_set_returning, spell_out as spell_out_in_from};
+pub(crate) use zeros::of_one_zero;
 
 /// The functions that need nothing of a statement.
 pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {

@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use super::zeros::of_one_zero;
 use crate::error::SqlError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -147,12 +148,12 @@ impl Rounding {
     fn floats(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let values = cast(values, &DataType::Float64)?;
         let values = values.as_primitive::<Float64Type>();
-        Ok(Arc::new(match self.does {
+        Ok(of_one_zero(Arc::new(match self.does {
             Does::Ceil => values.unary::<_, Float64Type>(f64::ceil),
             Does::Floor => values.unary::<_, Float64Type>(f64::floor),
             Does::Trunc => values.unary::<_, Float64Type>(f64::trunc),
             Does::Round => values.unary::<_, Float64Type>(f64::round_ties_even),
-        }))
+        })))
     }
 
     fn decimals(&self, arrays: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {

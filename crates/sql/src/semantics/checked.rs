@@ -37,8 +37,8 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let checked = |expr: Expr| match expr {
         Expr::BinaryExpr(binary) if is_arithmetic(binary.op) => operator(binary, &schema),
         Expr::Negative(inner) => match number(&inner, &schema) {
-            Some(of) if of.is_integer() => Transformed::yes(Checked::negated(*inner, of)),
-            _ => Transformed::no(Expr::Negative(inner)),
+            Some(of) => Transformed::yes(Checked::negated(*inner, of)),
+            None => Transformed::no(Expr::Negative(inner)),
         },
         Expr::AggregateFunction(mut call) if is_of_floats(&call.params.args, &schema) => {
             match float_sums::watched(&call.func) {

@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr_common::datum::apply;
 
 use crate::error::SqlError;
+use crate::functions::of_one_zero;
 
 /// The action of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +74,8 @@ pub(super) fn compute(
         ArrowType::Float32 => check_floats::<Float32Type>(op, left, right, &result)?,
         _ => {}
     }
-    Ok(result)
+    // A sum has a negative zero of two of them only.
+    Ok(if matches!(op, Operator::Plus | Operator::Minus) { result } else { of_one_zero(result) })
 }
 
 impl ScalarUDFImpl for Checked {
@@ -115,7 +117,7 @@ impl ScalarUDFImpl for Checked {
 
 impl Checked {
     fn negate(&self, array: &ArrayRef) -> Result<ArrayRef> {
-        Ok(neg(array.as_ref()).map_err(|error| out_of_range(error, &self.of))?)
+        Ok(of_one_zero(neg(array.as_ref()).map_err(|error| out_of_range(error, &self.of))?))
     }
 }
 

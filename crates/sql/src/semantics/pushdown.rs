@@ -7,6 +7,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
+use datafusion::optimizer::eliminate_join::EliminateJoin;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -14,6 +15,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::careful::OpenRowsOnly;
 use super::cross_joins::FewCrossJoins;
+use super::dependencies::{CarefulJoins, TrueDependencies};
 use super::distinct_windows::DistinctWindows;
 use super::lists::VaryingLists;
 use super::offsets::OffsetsInOrder;
@@ -22,17 +24,22 @@ use super::whole_filters::WholeFilters;
 use super::whole_orders::WholeOrders;
 use crate::totals::AggregateScans;
 
-/// The library's rules, in which some have another in their place, and two of our own.
+/// The library's rules, in which some have another in their place, and some of our own.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let careful = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
         "push_down_filter" => Arc::new(CarefulPushDown(PushDownFilter::new())) as Arc<dyn OptimizerRule + Send + Sync>,
         "eliminate_cross_join" => Arc::new(FewCrossJoins(EliminateCrossJoin::new())),
+        "eliminate_join" => Arc::new(CarefulJoins(EliminateJoin::new())),
         _ => rule,
     };
     let last = Arc::new(VaryingLists) as Arc<_>;
     let mut rules: Vec<Arc<_>> = Optimizer::new().rules.into_iter().map(careful).chain([last]).collect();
     let of_common = rules.iter().position(|rule| rule.name() == "common_sub_expression_eliminate");
     rules.insert(of_common.unwrap_or_default(), Arc::new(DistinctWindows));
+    for name in ["replace_distinct_aggregate", "eliminate_duplicated_expr", "optimize_projections"] {
+        let by_dependencies = rules.iter().position(|rule| rule.name() == name);
+        rules.insert(by_dependencies.unwrap_or_default(), Arc::new(TrueDependencies));
+    }
     rules
 }
 

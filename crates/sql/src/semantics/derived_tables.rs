@@ -1,0 +1,79 @@
+//! Subqueries in FROM, of which nothing is known to be determined while a statement is read.
+//!
+//! `SELECT name FROM t GROUP BY id` is right where `id` is the primary key of `t`: what a table's key determines is added to
+//! GROUP BY. PostgreSQL does so for tables, and not for what subqueries give. The library does it for both, and would take
+//! columns into groups that nothing determines (see [`super::dependencies`]).
+use std::cell::Cell;
+use std::sync::Arc;
+
+use datafusion::common::FunctionalDependencies;
+use datafusion::error::Result;
+use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
+use datafusion::logical_expr::{Distinct, LogicalPlan};
+use datafusion::sql::sqlparser::ast::TableFactor;
+
+use super::dependencies::with_dependencies;
+
+thread_local! {
+    /// Set while the library is asked for its plan of a table, which asks here first.
+    static IS_ASKED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Plans tables and subqueries as the library does, the latter without dependencies.
+#[derive(Debug)]
+pub(crate) struct DerivedTables;
+
+impl RelationPlanner for DerivedTables {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let is_meant = matches!(relation, TableFactor::Derived { .. } | TableFactor::Table { args: None, .. });
+        if IS_ASKED.take() || !is_meant {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        }
+        IS_ASKED.set(true);
+        let planned = context.plan(relation);
+        IS_ASKED.set(false);
+        let plan = planned?;
+        let plan = if is_table(&plan) { plan } else { without_dependencies(plan)? };
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
+    }
+}
+
+fn is_table(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(_) => true,
+        LogicalPlan::SubqueryAlias(alias) => is_table(&alias.input),
+        LogicalPlan::Projection(projection) => is_table(&projection.input),
+        _ => false,
+    }
+}
+
+fn without_dependencies(plan: LogicalPlan) -> Result<LogicalPlan> {
+    if plan.schema().functional_dependencies().is_empty() {
+        return Ok(plan);
+    }
+    // These have the schema of their input.
+    match plan {
+        LogicalPlan::Sort(mut sort) => {
+            sort.input = below(sort.input)?;
+            Ok(LogicalPlan::Sort(sort))
+        }
+        LogicalPlan::Limit(mut limit) => {
+            limit.input = below(limit.input)?;
+            Ok(LogicalPlan::Limit(limit))
+        }
+        LogicalPlan::Filter(mut filter) => {
+            filter.input = below(filter.input)?;
+            Ok(LogicalPlan::Filter(filter))
+        }
+        LogicalPlan::Distinct(Distinct::All(input)) => Ok(LogicalPlan::Distinct(Distinct::All(below(input)?))),
+        other => with_dependencies(other, FunctionalDependencies::empty()),
+    }
+}
+
+fn below(input: Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
+    without_dependencies(Arc::unwrap_or_clone(input)).map(Arc::new)
+}
