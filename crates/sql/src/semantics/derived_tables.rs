@@ -1,5 +1,9 @@
-//! Subqueries in FROM, of which nothing is known to be determined while a statement is read.
+//! Subqueries in FROM, as they are known while the statement around them is read.
 //!
+//! **Types.** What an operator does depends on the types of its operands: a quotient of integers, numerics or floats. The columns of
+//! a `VALUES` or a `UNION` get the types that their numbers have in common at once, not only once the whole statement is read.
+//!
+//! **Dependencies.** Nothing is known to be determined.
 //! `SELECT name FROM t GROUP BY id` is right where `id` is the primary key of `t`: what a table's key determines is added to
 //! GROUP BY. PostgreSQL does so for tables, and not for what subqueries give. The library does it for both, and would take
 //! columns into groups that nothing determines (see [`super::dependencies`]).
@@ -7,12 +11,15 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use datafusion::common::FunctionalDependencies;
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Distinct, LogicalPlan};
 use datafusion::sql::sqlparser::ast::TableFactor;
 
 use super::dependencies::with_dependencies;
+use super::mixed::unite;
+use crate::walk::WalkTree;
 
 thread_local! {
     /// Set while the library is asked for its plan of a table, which asks here first.
@@ -37,7 +44,7 @@ impl RelationPlanner for DerivedTables {
         let planned = context.plan(relation);
         IS_ASKED.set(false);
         let plan = planned?;
-        let plan = if is_table(&plan) { plan } else { without_dependencies(plan)? };
+        let plan = if is_table(&plan) { plan } else { without_dependencies(with_united_types(plan)?)? };
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
     }
 }
@@ -49,6 +56,18 @@ fn is_table(plan: &LogicalPlan) -> bool {
         LogicalPlan::Projection(projection) => is_table(&projection.input),
         _ => false,
     }
+}
+
+fn with_united_types(plan: LogicalPlan) -> Result<LogicalPlan> {
+    if !plan.has(|node| Ok(matches!(node, LogicalPlan::Union(_))))? {
+        return Ok(plan);
+    }
+    let united = plan.change_up(|node| match node {
+        LogicalPlan::Union(union) => Ok(Transformed::yes(unite(union)?)),
+        LogicalPlan::RecursiveQuery(_) => Ok(Transformed::no(node)),
+        other => Ok(Transformed::yes(other.recompute_schema()?)),
+    })?;
+    Ok(united.data)
 }
 
 fn without_dependencies(plan: LogicalPlan) -> Result<LogicalPlan> {

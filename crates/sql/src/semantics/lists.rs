@@ -54,7 +54,7 @@ impl OptimizerRule for VaryingLists {
 }
 
 /// Wraps items in the lists of a node.
-fn wrap_in(plan: LogicalPlan, wrap: fn(&mut Vec<Expr>) -> bool) -> Result<Transformed<LogicalPlan>> {
+fn wrap_in(plan: LogicalPlan, wrap: fn(&mut [Expr]) -> bool) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
     plan.change_expressions(|expr| {
         let name = names.save(&expr);
@@ -70,13 +70,13 @@ fn wrap_in(plan: LogicalPlan, wrap: fn(&mut Vec<Expr>) -> bool) -> Result<Transf
 }
 
 /// Wraps all items that are not written as constants: some of them become constants before the list is looked at.
-fn wrap_worked_out(items: &mut Vec<Expr>) -> bool {
+fn wrap_worked_out(items: &mut [Expr]) -> bool {
     let worked_out = items.iter_mut().filter(|item| is_worked_out(item));
     worked_out.map(wrap_item).count() > 0
 }
 
 /// Wraps an item that depends on the row. One is enough for the list to be none of constants.
-fn wrap_varying(items: &mut Vec<Expr>) -> bool {
+fn wrap_varying(items: &mut [Expr]) -> bool {
     let is_known = items.iter().any(|item| matches!(item, Expr::Column(_)) || is_wrapped(item));
     let varying = items.iter_mut().find(|item| !is_known && !matches!(item, Expr::Literal(..)) && varies(item));
     varying.map(wrap_item).is_some()

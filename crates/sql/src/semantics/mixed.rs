@@ -260,7 +260,8 @@ pub(super) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
     }
 }
 
-fn unite(union: Union) -> Result<LogicalPlan> {
+/// A union whose columns have the types that their numbers have in common.
+pub(super) fn unite(union: Union) -> Result<LogicalPlan> {
     let width = union.schema.fields().len();
     let at =
         |input: &Arc<LogicalPlan>, at: usize| input.schema().fields().get(at).map(|field| field.data_type().clone());
