@@ -3,6 +3,8 @@
 //! **Types.** What an operator does depends on the types of its operands: a quotient of integers, numerics or floats. The columns of
 //! a `VALUES` or a `UNION` get the types that their numbers have in common at once, not only once the whole statement is read.
 //!
+//! **Names.** An alias may name the first columns only.
+//!
 //! **Dependencies.** Nothing is known to be determined.
 //! `SELECT name FROM t GROUP BY id` is right where `id` is the primary key of `t`: what a table's key determines is added to
 //! GROUP BY. PostgreSQL does so for tables, and not for what subqueries give. The library does it for both, and would take
@@ -10,15 +12,17 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use arrow_schema::FieldRef;
 use datafusion::common::FunctionalDependencies;
 use datafusion::common::tree_node::Transformed;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Distinct, LogicalPlan};
-use datafusion::sql::sqlparser::ast::TableFactor;
+use datafusion::sql::sqlparser::ast::{Ident, TableAlias, TableAliasColumnDef, TableFactor};
 
 use super::dependencies::with_dependencies;
 use super::mixed::unite;
+use crate::error::SqlError;
 use crate::walk::WalkTree;
 
 thread_local! {
@@ -40,13 +44,38 @@ impl RelationPlanner for DerivedTables {
         if IS_ASKED.take() || !is_meant {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         }
+        let mut relation = relation;
+        let alias = match &mut relation {
+            TableFactor::Derived { alias, .. } | TableFactor::Table { alias, .. } => alias.take(),
+            _ => None,
+        };
         IS_ASKED.set(true);
         let planned = context.plan(relation);
         IS_ASKED.set(false);
         let plan = planned?;
         let plan = if is_table(&plan) { plan } else { without_dependencies(with_united_types(plan)?)? };
-        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
+        let alias = alias.map(|alias| with_all_columns(alias, &plan)).transpose()?;
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias))))
     }
+}
+
+/// An alias with names for all columns, of which the last may be left out and keep theirs.
+fn with_all_columns(mut alias: TableAlias, plan: &LogicalPlan) -> Result<TableAlias> {
+    let (named, fields) = (alias.columns.len(), plan.schema().fields());
+    if named > fields.len() {
+        let message = format!(
+            "table \"{}\" has {} columns available but {named} columns specified",
+            alias.name.value,
+            fields.len()
+        );
+        return Err(DataFusionError::External(Box::new(SqlError::new("42P10", message))));
+    }
+    if named > 0 {
+        let name =
+            |field: &FieldRef| TableAliasColumnDef { name: Ident::with_quote('"', field.name()), data_type: None };
+        alias.columns.extend(fields[named..].iter().map(name));
+    }
+    Ok(alias)
 }
 
 fn is_table(plan: &LogicalPlan) -> bool {

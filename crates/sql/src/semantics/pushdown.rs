@@ -2,6 +2,7 @@
 //! joins of columns with the same name.
 use std::sync::Arc;
 
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
@@ -12,6 +13,7 @@ use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
 
 use super::careful::OpenRowsOnly;
 use super::cross_joins::FewCrossJoins;
@@ -57,11 +59,40 @@ pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     for at in (0..rules.len()).rev().filter(|at| moving(&rules[*at])).collect::<Vec<_>>() {
         rules.insert(at, Arc::new(WholeFilters));
     }
+    let ensuring = rules.iter().find(|rule| rule.name() == "EnsureRequirements").cloned();
+    if let (Some(ensuring), Some(check)) = (ensuring, rules.iter_mut().find(|rule| rule.name() == "SanityCheckPlan")) {
+        *check = Arc::new(EnsuredAgain { ensuring, check: check.clone() });
+    }
     rules.push(Arc::new(WholeOrders));
     // First of all, while a scan stands directly below its aggregate.
     rules.insert(0, Arc::new(AggregateScans));
     rules.push(Arc::new(OpenRowsOnly));
     rules
+}
+
+/// The library's last check, and the rule that sees to what it checks once more where it fails: where a sort below a join is
+/// left out, what is above it was laid out for one partition and gets several.
+#[derive(Debug)]
+struct EnsuredAgain {
+    ensuring: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+    check: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+}
+
+impl PhysicalOptimizerRule for EnsuredAgain {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        match self.check.optimize(plan.clone(), config) {
+            Ok(plan) => Ok(plan),
+            Err(_) => self.check.optimize(self.ensuring.optimize(plan, config)?, config),
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.check.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.check.schema_check()
+    }
 }
 
 /// Pushes filters down as the library does, but for `HAVING (SELECT false)` and its like: below the aggregate it would
