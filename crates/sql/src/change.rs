@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{Changed, Table};
 
+use crate::constants;
 use crate::error::{Result, SqlError};
 use crate::literals::is_untyped;
 use crate::names::{column_name, find_column, fold, position};
@@ -49,11 +50,21 @@ pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) ->
         let table = write.table(found.name, source)?;
         let sets = read_assignments(&table, &update.assignments, source)?;
         let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).collect();
-        change(write, |write, rids| {
+        let updated = change(write, |write, rids| {
             let target = RowTarget { table: table.clone(), moment: write.moment()?, rids };
             let rows = found.rows(session, target, &exprs, source)?;
             update_rows(write, &table, &sets, &rows)
-        })
+        })?;
+        if updated == 0 {
+            let columns = table.schema().columns();
+            constants::check(
+                session,
+                write,
+                sets.iter().map(|set| (&set.expr, &columns[set.column], set.texts)),
+                source,
+            )?;
+        }
+        Ok(updated)
     })?;
     Ok(Command::new(format!("UPDATE {updated}")))
 }

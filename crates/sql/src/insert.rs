@@ -1,8 +1,9 @@
 //! `INSERT`: a list of values, or a query's rows as they come.
 use datafusion::sql::sqlparser::ast::{
-    Expr, Insert, ObjectName, Query, SelectItem, SetExpr, Spanned, Statement, TableObject,
+    Insert, ObjectName, Query, SelectItem, SetExpr, Spanned, Statement, TableObject,
 };
 
+use crate::constants;
 use crate::error::{Result, SqlError};
 use crate::literals::is_untyped_literal;
 use crate::names::{column_name, position};
@@ -10,9 +11,8 @@ use crate::outcome::Command;
 use crate::parse::Source;
 use crate::session::Session;
 use crate::target::Target;
-use crate::template::template;
 use crate::transactions::Write;
-use crate::values::assign::{Texts, assign, is_assignable};
+use crate::values::assign::{Texts, is_assignable};
 use crate::values_list;
 
 /// Runs an `INSERT`.
@@ -122,8 +122,7 @@ fn insert_query(
     Ok(inserted)
 }
 
-/// Assigns the constants of a query that gave no rows, as PostgreSQL does before it runs one: that they do not fit is an error
-/// whether or not there are rows.
+/// The constants of a query that is inserted, each with the column that it goes to.
 fn check_constants(
     session: &Session,
     write: &mut Write<'_>,
@@ -133,41 +132,12 @@ fn check_constants(
     source: &Source,
 ) -> Result<()> {
     let SetExpr::Select(select) = query.body.as_ref() else { return Ok(()) };
-    let mut constants = template("SELECT 1")?;
-    let SetExpr::Select(only) = constants.body.as_mut() else { return Ok(()) };
-    only.projection.clear();
-    let mut columns = Vec::new();
-    for ((item, column), texts) in select.projection.iter().zip(target.columns()).zip(texts) {
-        if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
-            && is_constant(expr)
-        {
-            only.projection.push(SelectItem::UnnamedExpr(expr.clone()));
-            columns.push((column, *texts));
-        }
-    }
-    if columns.is_empty() {
-        return Ok(());
-    }
-    let view = session.view(write.moment()?, Vec::new());
-    for batch in session.planner.plan(Statement::Query(constants), view, source)?.start()? {
-        let batch = batch?;
-        for ((array, field), (column, texts)) in batch.columns().iter().zip(batch.schema().fields()).zip(&columns) {
-            assign(array, field, &column.name, column.data_type, *texts)?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether an expression is made of literals, operators and casts alone.
-fn is_constant(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(_) | Expr::TypedString(_) => true,
-        Expr::Cast { expr, .. } | Expr::Nested(expr) | Expr::UnaryOp { expr, .. } | Expr::Extract { expr, .. } => {
-            is_constant(expr)
-        }
-        Expr::BinaryOp { left, right, .. } => is_constant(left) && is_constant(right),
-        _ => false,
-    }
+    let columns = select.projection.iter().zip(target.columns()).zip(texts);
+    let assigned = columns.filter_map(|((item, column), texts)| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some((expr, column, *texts)),
+        _ => None,
+    });
+    constants::check(session, write, assigned, source)
 }
 
 /// Which columns of a query are untyped literals, which take the type of the column that they go to.

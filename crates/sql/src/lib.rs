@@ -18,6 +18,7 @@ mod change;
 mod check;
 mod computed;
 mod conditions;
+mod constants;
 mod control;
 mod copy;
 mod create_as;

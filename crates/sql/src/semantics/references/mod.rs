@@ -407,15 +407,16 @@ impl Resolver<'_> {
     fn column(&mut self, expr: &mut Expr) -> Flow {
         let Expr::Identifier(ident) = &*expr else { return ControlFlow::Continue(()) };
         let name = fold(ident);
+        // A table of that name is meant where no query has such a column.
+        let mut table_at = None;
         for (at, level) in self.levels.iter().enumerate().rev() {
             let Some(outputs) = &level.outputs else { break };
             let mut meant = outputs.iter().filter(|output| shown(&output.name) == name);
             match (meant.next(), meant.next()) {
-                (None, _) if level.items.iter().any(|item| item.label == name) => {
-                    self.calls.see(at);
-                    return ControlFlow::Continue(());
+                (None, _) => {
+                    let is_here = level.items.iter().any(|item| item.label == name);
+                    table_at = table_at.or(is_here.then_some(at));
                 }
-                (None, _) => {}
                 (Some(output), None) => {
                     self.calls.see(at);
                     // Of the queries around the planner does not tell apart which is nearer, and of merged columns it
@@ -429,7 +430,10 @@ impl Resolver<'_> {
                 (Some(_), Some(_)) => return self.ambiguous(ident, &name),
             }
         }
-        self.calls.see_unknown();
+        match table_at {
+            Some(at) => self.calls.see(at),
+            None => self.calls.see_unknown(),
+        }
         ControlFlow::Continue(())
     }
 
