@@ -41,6 +41,7 @@
 mod blob_file;
 mod emptying;
 mod error;
+pub(crate) mod fuzzing;
 mod handles;
 mod header;
 mod hold;

@@ -107,7 +107,7 @@ impl Tag {
         Tag::DependentCommit,
     ];
 
-    fn from_byte(byte: u8) -> Option<Tag> {
+    pub(crate) fn from_byte(byte: u8) -> Option<Tag> {
         Tag::ALL.into_iter().find(|&tag| tag as u8 == byte)
     }
 

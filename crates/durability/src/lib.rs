@@ -68,6 +68,8 @@ mod flusher;
 mod frame;
 mod frontier;
 mod fs;
+#[doc(hidden)]
+pub mod fuzzing;
 mod gather;
 pub mod heap;
 mod lock;

@@ -161,7 +161,8 @@ impl Log {
                 let partition = match chains.next_if(|chain| chain.partition == number) {
                     None => Partition::new(number, Append::new(Default::default(), 0, true, hole), None, &options),
                     Some(chain) => {
-                        let (lsn_max, is_settled) = (chain.lsn_max, chain.is_settled);
+                        // A hole is in an opening frame before the log is closed again, also where all before it was closed.
+                        let (lsn_max, is_settled) = (chain.lsn_max, chain.is_settled && hole.is_empty());
                         let (segments, end) = chain.into_parts();
                         Partition::new(number, Append::new(segments, lsn_max, is_settled, hole), Some(end), &options)
                     }

@@ -71,6 +71,8 @@ mod durable;
 mod error;
 mod evictor;
 mod former;
+#[doc(hidden)]
+pub mod fuzzing;
 mod indexes;
 mod inspect;
 mod isolation;

@@ -30,6 +30,8 @@
 mod codec;
 mod content;
 mod encoding;
+#[doc(hidden)]
+pub mod fuzzing;
 mod history;
 mod image;
 mod memory;

@@ -18,6 +18,8 @@
 mod connection;
 mod copy_in;
 mod extended;
+#[doc(hidden)]
+pub mod fuzzing;
 mod listener;
 mod portals;
 mod registry;

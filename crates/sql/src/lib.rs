@@ -31,6 +31,8 @@ mod dispatch;
 mod error;
 mod explain;
 mod functions;
+#[doc(hidden)]
+pub mod fuzzing;
 mod headings;
 mod identifiers;
 mod implicit;

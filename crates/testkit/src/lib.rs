@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod device;
+pub mod fuzz;
 pub mod history;
 mod image;
 

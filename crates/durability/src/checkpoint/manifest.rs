@@ -30,7 +30,8 @@ use crate::device::{Access, Device, DeviceFile};
 use crate::frame::u64_at;
 
 const WORDS: usize = 5;
-const FILE_BYTES: u64 = 40;
+/// What the manifest says of one file.
+pub(super) const FILE_BYTES: u64 = 40;
 
 /// A published checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]

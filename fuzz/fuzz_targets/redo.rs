@@ -1,0 +1,4 @@
+//! The redo of a transaction.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| engine::fuzzing::redo(data));
