@@ -32,8 +32,8 @@ use crate::semantics::{
     AdaptLiterals, CheckedIntegers, DerivedTables, Described, FailingConstants, Frames, GroupedExpressions,
     LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans,
     Unnested, UsingTypes, ValueTables, WithNames, WorkedOutLists, argument_orders, cast_names, duplicates,
-    optimizer_rules, physical_rules, quantified, recursion, references, row_values, rows, spell_out, using,
-    values_of_subqueries, whole_rows, windows, with_names,
+    optimizer_rules, physical_rules, quantified, recursion, references, row_values, rows, spell_out, unused_with,
+    using, values_of_subqueries, whole_rows, windows, with_names,
 };
 use crate::stop::{self, StopFlag};
 use crate::tables::{CATALOG, SCHEMA};
@@ -179,7 +179,6 @@ impl Planner {
     /// the functions that it calls.
     fn spelled_out(&self, statement: &mut Statement, view: &mut View, source: &Source) -> Result<SessionState> {
         past::resolve(statement, view, source, &|query, view| self.plan(query, view, source)?.collect())?;
-        argument_orders::number(statement, source)?;
         quantified::spell_out(statement)?;
         interrupt::check()?;
         let is_about_catalog = pg_catalog::rewrite(statement, &view.tables, source)?;
@@ -191,6 +190,7 @@ impl Planner {
         interrupt::check()?;
         check::query(statement, source)?;
         recursion::check(statement, source, &|name| self.is_aggregate(name))?;
+        argument_orders::number(statement, source)?;
         let mut state = self.template.clone();
         state.mark_start_execution();
         state.execution_props_mut().query_execution_start_time = DateTime::from_timestamp_micros(view.now);
@@ -254,6 +254,7 @@ async fn plan_with_names(
     state: &SessionState,
     mut statement: Statement,
 ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    unused_with::check(state, &statement).await?;
     match plan(state, statement.clone()).await {
         Err(error) if duplicates::are_refused(&error.to_string()) => {
             duplicates::rename_all(&mut statement);

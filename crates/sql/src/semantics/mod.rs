@@ -62,6 +62,7 @@ mod sum;
 mod temporal;
 mod unions;
 mod unnested;
+pub(crate) mod unused_with;
 pub(crate) mod using;
 mod using_types;
 mod value_tables;
