@@ -7,11 +7,11 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr, Statement,
-    TableFactor, TableWithJoins, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SetExpr,
+    Statement, TableFactor, TableWithJoins, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
-use super::columns::{Output, Scope, merges, merges_from_the_right};
+use super::columns::{Output, Scope, constraint_mut, merges, merges_from_the_right};
 use super::visit::own_after;
 use crate::error::{Result, SqlError};
 use crate::identifiers::fold;
@@ -109,6 +109,9 @@ impl Joins<'_> {
             if !is_from_the_right {
                 return ControlFlow::Continue(());
             }
+            if let Some(error) = select.from.iter_mut().find_map(|table| self.missing(table)) {
+                return ControlFlow::Break(Box::new(error));
+            }
             let error = SqlError::unsupported("this form of RIGHT or FULL JOIN with USING or NATURAL");
             let hint = "Write ON, and COALESCE for the column of both tables.";
             return ControlFlow::Break(Box::new(error.hint(hint)));
@@ -118,6 +121,26 @@ impl Joins<'_> {
         }
         write_out(select, &outputs);
         ControlFlow::Continue(())
+    }
+
+    /// The first column in `USING` that one of the sides is known not to have.
+    fn missing(&mut self, table: &mut TableWithJoins) -> Option<SqlError> {
+        for at in 0..table.joins.len() {
+            let Some(JoinConstraint::Using(names)) = constraint_mut(&mut table.joins[at].join_operator) else {
+                continue;
+            };
+            let names = names.clone();
+            let left = TableWithJoins { relation: table.relation.clone(), joins: table.joins[..at].to_vec() };
+            let sides = [("left", self.scope.joined(&left)), ("right", self.scope.factor(&table.joins[at].relation))];
+            for (name, (side, columns)) in names.iter().flat_map(|name| sides.iter().map(move |side| (name, side))) {
+                let Some(name) = name.0.last().and_then(ObjectNamePart::as_ident).map(fold) else { continue };
+                if columns.as_ref().is_some_and(|columns| columns.iter().all(|column| column.name != name)) {
+                    let message = format!("column \"{name}\" specified in USING clause does not exist in {side} table");
+                    return Some(SqlError::new("42703", message));
+                }
+            }
+        }
+        None
     }
 }
 
