@@ -1,5 +1,5 @@
 //! The house rules as checks: `cargo xtask depcheck` holds the architecture between crates, `cargo xtask modules` the one
-//! inside them, `cargo xtask tidy` the style.
+//! inside them, `cargo xtask tidy` the style. `cargo xtask miri` runs tests under an interpreter.
 //!
 //! All read the working tree, print what they looked at and every offence as
 //! `path:line: what; remedy`, and end with a status other than 0 when there was one. STYLE.md says
@@ -10,6 +10,7 @@
 mod depcheck;
 mod files;
 mod manifest;
+mod miri;
 mod modules;
 mod offence;
 mod tidy;
@@ -25,7 +26,8 @@ usage: cargo xtask <check>
 
   depcheck   which crate may depend on which, which may reach DataFusion, which may have unsafe code
   modules    circles of modules inside each crate, imports between its layers; with a crate's name, what ties its circles
-  tidy       lengths, headers, leftovers, SAFETY comments, words of comments, machine paths, links between documents";
+  tidy       lengths, headers, leftovers, SAFETY comments, words of comments, machine paths, links between documents
+  miri       some tests under the interpreter; needs a nightly compiler and some minutes";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["modules"] => modules::run(&root, None),
         ["modules", shown] => modules::run(&root, Some(shown)),
         ["tidy"] => tidy::run(&root),
+        ["miri"] => miri::run(&root),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
