@@ -5,13 +5,16 @@
 //! blocks reserved by `fallocate` still cost a metadata update when they are first written.
 //!
 //! A durable write is one system call (`pwritev2` with `RWF_DSYNC`), which the kernel finishes a little sooner than a
-//! write and an `fdatasync`; where the kernel or the file system does not know it, it is these two.
+//! write and an `fdatasync`; where the kernel or the file system does not know it, and on other systems, it is these two.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, IoSlice};
+use std::io;
+#[cfg(target_os = "linux")]
+use std::io::IoSlice;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+#[cfg(target_os = "linux")]
 use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::device::{Access, Device, DeviceFile, DirectoryLock};
@@ -136,6 +139,13 @@ impl DeviceFile for FsFile {
         self.file.write_all_at(bytes, offset)
     }
 
+    #[cfg(not(target_os = "linux"))]
+    fn write_durably(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_at(bytes, offset)?;
+        self.sync()
+    }
+
+    #[cfg(target_os = "linux")]
     fn write_durably(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {

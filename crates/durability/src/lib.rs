@@ -30,6 +30,7 @@
 //! | `dependency` | [`Dependencies`]: what a partition commit must not survive without |
 //! | `frontier` | up to which LSN everything is on disk |
 //! | `turn`, `pause`, `poison` | which thread flushes and which wait (group commit); short waits; what follows a failure |
+//! | `futex` | sleeping until a word changes, on each system |
 //! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
 //! | `archive` | handing segments over before the log gives them up, and all that is on disk when asked to |
 //! | `copies` | [`SegmentArchive`]: copies of segments in another place, and from where to where they go |
@@ -68,6 +69,7 @@ mod flusher;
 mod frame;
 mod frontier;
 mod fs;
+mod futex;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gather;

@@ -25,8 +25,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use rustix::thread::futex;
 use sync::CachePadded;
+
+use crate::futex;
 
 /// All sleepers of a room.
 const ALL: u32 = i32::MAX as u32;
@@ -72,8 +73,7 @@ impl Sleepers {
         self.count.fetch_add(1, Ordering::SeqCst);
         let seen = self.word.load(Ordering::SeqCst);
         if reason() {
-            // An error says that the word has changed, or that a signal came: the caller looks again in any case.
-            let _ = futex::wait(&self.word, futex::Flags::PRIVATE, seen, None);
+            futex::wait(&self.word, seen);
         }
         let before = self.count.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "a sleeper was not counted and would not be woken");
@@ -82,8 +82,7 @@ impl Sleepers {
     fn wake(&self, most: u32) {
         self.word.fetch_add(1, Ordering::SeqCst);
         if self.count.load(Ordering::SeqCst) > 0 {
-            // It fails for bad addresses only.
-            let _ = futex::wake(&self.word, futex::Flags::PRIVATE, most);
+            futex::wake(&self.word, most);
         }
     }
 }

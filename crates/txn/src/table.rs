@@ -79,7 +79,7 @@ pub(crate) struct Slot {
     pub description: AtomicU64,
 }
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
 const _: () = assert!(size_of::<Slot>() == 64 && size_of::<Waits>() <= 128, "one cache line, and two beside it");
 
 impl Slot {

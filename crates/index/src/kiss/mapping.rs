@@ -59,6 +59,14 @@ pub enum Pages {
     Small,
 }
 
+/// What is wished for a span.
+enum Advice {
+    /// Large pages for memory to come.
+    Huge,
+    /// Large pages for memory that is there.
+    Collapse,
+}
+
 /// A span of zeroed address space, given back when dropped.
 pub(super) struct Mapping {
     start: NonNull<u8>,
@@ -102,19 +110,29 @@ impl Mapping {
         self.start
     }
 
-    /// Asks for large pages wherever the span gets memory from now on.
+    /// Asks for large pages wherever the span gets memory from now on. Linux knows such a wish.
     pub(super) fn prefer_huge(&self, span_bytes: Range<usize>) {
-        self.advise(span_bytes, libc::MADV_HUGEPAGE);
+        self.advise(span_bytes, Advice::Huge);
     }
 
     /// Asks for large pages where the span has memory as well: the system copies what is there, at once.
     pub(super) fn make_huge(&self, span_bytes: Range<usize>) {
-        self.advise(span_bytes.clone(), libc::MADV_HUGEPAGE);
-        self.advise(span_bytes, libc::MADV_COLLAPSE);
+        self.advise(span_bytes.clone(), Advice::Huge);
+        self.advise(span_bytes, Advice::Collapse);
     }
 
-    fn advise(&self, span_bytes: Range<usize>, advice: i32) {
+    #[cfg(not(target_os = "linux"))]
+    fn advise(&self, span_bytes: Range<usize>, _: Advice) {
         assert!(span_bytes.start <= span_bytes.end && span_bytes.end <= self.len_bytes);
+    }
+
+    #[cfg(target_os = "linux")]
+    fn advise(&self, span_bytes: Range<usize>, advice: Advice) {
+        assert!(span_bytes.start <= span_bytes.end && span_bytes.end <= self.len_bytes);
+        let advice = match advice {
+            Advice::Huge => libc::MADV_HUGEPAGE,
+            Advice::Collapse => libc::MADV_COLLAPSE,
+        };
         // SAFETY: the start lies within the mapping or at its end.
         let start = unsafe { self.start.add(span_bytes.start) };
         // SAFETY: the span is ours, and neither advice changes what can be read there. Errors say that there are no large

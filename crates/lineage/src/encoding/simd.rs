@@ -32,7 +32,7 @@ pub(crate) struct Avx512(());
 
 /// The instructions that a kernel may use.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other processors have the scalar twin only"))]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "other processors have the scalar twin only"))]
 pub(crate) enum Simd {
     Scalar,
     Avx2(Avx2),
