@@ -90,7 +90,8 @@ impl<S: Slot> Shared<S> {
             match unsafe { self.arena.node(pointer, guard) } {
                 Some(node) if pointer.is_full() => {
                     node.prefetch_full(*key);
-                    *value = Some(node.full_value(*key));
+                    // SAFETY: the pointer says that the node is full.
+                    *value = Some(unsafe { node.full_value(*key) });
                 }
                 Some(node) => node.prefetch(),
                 None => {}
@@ -164,7 +165,8 @@ impl<S: Slot> Shared<S> {
 
     #[inline]
     fn take_values(&self, keys: &[u64], group: &Group<'_>, guard: &Guard, tell: &mut impl FnMut(Option<u64>)) {
-        let value = |place: Option<(Node<'_>, usize)>| place.map(|(node, at)| node.value(at));
+        // SAFETY: a group has the places of keys that their nodes have.
+        let value = |place: Option<(Node<'_>, usize)>| place.map(|(node, at)| unsafe { node.value(at) });
         if group.sparse_bits == 0 {
             keys.iter().zip(group.places).for_each(|(_, place)| tell(value(place)));
             return;

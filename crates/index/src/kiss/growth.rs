@@ -74,9 +74,12 @@ impl<S: Slot> Shared<S> {
         let guard = &sync::pin();
         let subtree = self.at_subtree(key, guard, |place, _| place.swap(super::link::Link::EMPTY));
         if let Some(subtree) = subtree {
-            leaves(subtree, guard).for_each(|leaf| leaf.retire(guard));
-            inner_children(subtree, guard).for_each(|inner| inner.retire(guard));
-            subtree.retire(guard);
+            // SAFETY: this thread has taken the subtree out of its link, and with it all that is below; each node is below one.
+            unsafe {
+                leaves(subtree, guard).for_each(|leaf| leaf.retire(guard));
+                inner_children(subtree, guard).for_each(|inner| inner.retire(guard));
+                subtree.retire(guard);
+            }
         }
         self.trie.prune(key, guard);
     }

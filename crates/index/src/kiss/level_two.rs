@@ -285,7 +285,8 @@ impl<S: Slot> LevelTwo<S> {
                 && let Some(node) = old
                 && let Some((place, value)) = edit.in_place(node)
             {
-                if slot.update(seen, || node.overwrite(place, value)) {
+                // SAFETY: an edit names the place of a key that the node has.
+                if slot.update(seen, || unsafe { node.overwrite(place, value) }) {
                     return Ok(());
                 }
                 continue;

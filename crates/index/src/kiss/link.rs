@@ -46,9 +46,12 @@ fn allocate(words: usize) -> NonNull<u64> {
 }
 
 /// Frees memory of [`allocate`] once no reader can hold it.
-fn retire(memory: NonNull<u64>, words: usize, guard: &Guard) {
-    // SAFETY: the caller took the node out of the trie, once; a thread that pins from now on cannot reach it, and
-    // the memory is from `allocate` with this many words.
+///
+/// # Safety
+/// The memory is from [`allocate`] with this many words, and the caller has taken it out of the trie: no thread that pins from now
+/// on finds it, and no other retires it.
+unsafe fn retire(memory: NonNull<u64>, words: usize, guard: &Guard) {
+    // SAFETY: the caller's promise.
     unsafe { guard.defer_unchecked(move || give_back(memory, words)) };
 }
 
@@ -206,9 +209,13 @@ impl<'g> Leaf<'g> {
         8 * self.words_len() as u64
     }
 
-    /// Frees the leaf, which the caller has taken out of the trie, after its readers have gone.
-    pub(super) fn retire(self, guard: &Guard) {
-        retire(self.words, self.words_len(), guard);
+    /// Frees the leaf after its readers have gone.
+    ///
+    /// # Safety
+    /// The caller has taken the leaf out of the trie, or the node above it, and retires it once.
+    pub(super) unsafe fn retire(self, guard: &Guard) {
+        // SAFETY: a leaf is from `allocate` with the words that its bitmap tells; the rest is the caller's promise.
+        unsafe { retire(self.words, self.words_len(), guard) };
     }
 }
 
@@ -274,26 +281,27 @@ impl<'g> Inner<'g> {
         }
     }
 
+    /// The head: prefix, bitmap and shift.
     #[inline]
-    fn word(self, index: usize) -> u64 {
-        // SAFETY: callers pass an index of the head, which never changes and lives for `'g`.
-        unsafe { self.words.add(index).read() }
+    fn head(self) -> [u64; INNER_HEAD] {
+        // SAFETY: a node begins with its head, which never changes and lives for `'g`.
+        unsafe { self.words.cast::<[u64; INNER_HEAD]>().read() }
     }
 
     /// The first key that can be below the node.
     #[inline]
     pub(super) fn prefix(self) -> u64 {
-        self.word(0)
+        self.head()[0]
     }
 
     #[inline]
     fn bitmap(self) -> u64 {
-        self.word(1)
+        self.head()[1]
     }
 
     #[inline]
     pub(super) fn shift(self) -> u32 {
-        self.word(2) as u32
+        self.head()[2] as u32
     }
 
     /// The last key that can be below the node.
@@ -312,12 +320,17 @@ impl<'g> Inner<'g> {
     #[inline]
     pub(super) fn slot(self, key: u64) -> Option<&'g AtomicPtr<u8>> {
         let (bitmap, bit) = (self.bitmap(), fragment_bit(key, self.shift()));
-        (bitmap & bit != 0).then(|| self.link_at((bitmap & (bit - 1)).count_ones() as usize))
+        // SAFETY: fewer bits are set below one that is set than are set in all.
+        (bitmap & bit != 0).then(|| unsafe { self.link_at((bitmap & (bit - 1)).count_ones() as usize) })
     }
 
+    /// The link at a place.
+    ///
+    /// # Safety
+    /// The place is below the number of set bits.
     #[inline]
-    fn link_at(self, place: usize) -> &'g AtomicPtr<u8> {
-        // SAFETY: callers pass a place below the number of set bits; the links follow the head and live for `'g`.
+    unsafe fn link_at(self, place: usize) -> &'g AtomicPtr<u8> {
+        // SAFETY: as many links as bits follow the head, and live for `'g`; the place is one of them by the caller's promise.
         unsafe { self.words.add(INNER_HEAD + place).cast::<AtomicPtr<u8>>().as_ref() }
     }
 
@@ -343,13 +356,15 @@ impl<'g> Inner<'g> {
 
     /// The links in key order.
     pub(super) fn links(self) -> impl DoubleEndedIterator<Item = Link> + ExactSizeIterator + use<'g> {
-        (0..self.len()).map(move |place| Link::load(self.link_at(place)))
+        // SAFETY: the places are below the number of set bits.
+        (0..self.len()).map(move |place| Link::load(unsafe { self.link_at(place) }))
     }
 
     /// Makes the links unchangeable: every compare-and-swap on them fails from now on.
     pub(super) fn freeze(self) {
         for place in 0..self.len() {
-            self.link_at(place).fetch_or(FROZEN, Ordering::AcqRel);
+            // SAFETY: the places are below the number of set bits.
+            unsafe { self.link_at(place) }.fetch_or(FROZEN, Ordering::AcqRel);
         }
     }
 
@@ -361,9 +376,13 @@ impl<'g> Inner<'g> {
         8 * self.words_len() as u64
     }
 
-    /// Frees the node, which the caller has taken out of the trie, after its readers have gone.
-    pub(super) fn retire(self, guard: &Guard) {
-        retire(self.words, self.words_len(), guard);
+    /// Frees the node after its readers have gone.
+    ///
+    /// # Safety
+    /// The caller has taken the node out of the trie, or one above it, and retires it once.
+    pub(super) unsafe fn retire(self, guard: &Guard) {
+        // SAFETY: a node is from `allocate` with the words that its bitmap tells; the rest is the caller's promise.
+        unsafe { retire(self.words, self.words_len(), guard) };
     }
 }
 

@@ -301,7 +301,8 @@ impl<S: Slot> Shared<S> {
         let pointer = self.level_two.pointer(key);
         // SAFETY: the pointer comes from a slot of this tree, read under the guard.
         let node = unsafe { self.arena.node(pointer, guard) }?;
-        if pointer.is_full() { Some(node.get_full(key)) } else { node.get(key) }
+        // SAFETY: the pointer says whether the node is full.
+        if pointer.is_full() { Some(unsafe { node.get_full(key) }) } else { node.get(key) }
     }
 
     /// Applies an edit where its keys live.

@@ -49,15 +49,20 @@ impl<'g> Node<'g> {
         Node { words, lifetime: PhantomData }
     }
 
+    /// The word at an index.
+    ///
+    /// # Safety
+    /// The index is 0, or 1 + a place below the number of set bits.
     #[inline]
-    fn word(self, index: usize) -> &'g AtomicU64 {
-        // SAFETY: callers pass 0 or 1 + a place below the number of set bits; see `Node::at`.
+    unsafe fn word(self, index: usize) -> &'g AtomicU64 {
+        // SAFETY: the bitmap and as many values as it has bits are there for `'g`, as the caller of `Node::at` has promised.
         unsafe { self.words.add(index).as_ref() }
     }
 
     #[inline]
     pub(super) fn bitmap(self) -> u64 {
-        self.word(0).load(Ordering::Relaxed)
+        // SAFETY: the bitmap is word 0.
+        unsafe { self.word(0) }.load(Ordering::Relaxed)
     }
 
     /// The place of the value of `key`, if the node has one.
@@ -67,32 +72,49 @@ impl<'g> Node<'g> {
         (bitmap & bit != 0).then(|| (bitmap & (bit - 1)).count_ones() as usize)
     }
 
-    /// The value at a place below the number of set bits.
+    /// The value at a place.
+    ///
+    /// # Safety
+    /// The place is below the number of set bits.
     #[inline]
-    pub(super) fn value(self, place: usize) -> u64 {
-        self.word(1 + place).load(Ordering::Acquire)
+    pub(super) unsafe fn value(self, place: usize) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { self.word(1 + place) }.load(Ordering::Acquire)
     }
 
     #[inline]
     pub(super) fn get(self, key: u64) -> Option<u64> {
-        self.place(key).map(|place| self.value(place))
+        // SAFETY: the place is that of a key that the node has.
+        self.place(key).map(|place| unsafe { self.value(place) })
     }
 
-    /// Where the value of `key` is in a node known to be full, without a look at its bitmap.
+    /// Where the value of `key` is in a full node, without a look at its bitmap.
+    ///
+    /// # Safety
+    /// The node is full.
     #[inline]
-    pub(super) fn full_value(self, key: u64) -> &'g AtomicU64 {
-        self.word(1 + (key & FRAGMENT) as usize)
+    pub(super) unsafe fn full_value(self, key: u64) -> &'g AtomicU64 {
+        // SAFETY: a full node has a value for every fragment.
+        unsafe { self.word(1 + (key & FRAGMENT) as usize) }
     }
 
     /// That value.
+    ///
+    /// # Safety
+    /// The node is full.
     #[inline]
-    pub(super) fn get_full(self, key: u64) -> u64 {
-        self.full_value(key).load(Ordering::Acquire)
+    pub(super) unsafe fn get_full(self, key: u64) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { self.full_value(key) }.load(Ordering::Acquire)
     }
 
     /// Writes a value in place. Only for a holder of the pointer's latch; see [`super::level_two::Versioned`].
-    pub(super) fn overwrite(self, place: usize, value: u64) {
-        self.word(1 + place).store(value, Ordering::Release);
+    ///
+    /// # Safety
+    /// The place is below the number of set bits.
+    pub(super) unsafe fn overwrite(self, place: usize, value: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { self.word(1 + place) }.store(value, Ordering::Release);
     }
 
     /// Asks the processor for the cache line of the bitmap.
@@ -119,7 +141,8 @@ impl<'g> Node<'g> {
         (0..left.count_ones() as usize).map(move |place| {
             let key = base | u64::from(left.trailing_zeros());
             left &= left - 1;
-            (key, self.value(place))
+            // SAFETY: there are as many places as set bits.
+            (key, unsafe { self.value(place) })
         })
     }
 

@@ -122,7 +122,8 @@ impl Trie {
         if bitmap == 0 {
             let leaf = old?;
             place.swap(Link::EMPTY)?;
-            leaf.retire(guard);
+            // SAFETY: this thread has taken the leaf out of its link.
+            unsafe { leaf.retire(guard) };
             self.prune(base, guard);
             return Some(Outcome::Done);
         }
@@ -154,8 +155,10 @@ impl Trie {
             return None;
         }
         match child {
-            Child::Leaf(leaf) if old.is_some() => leaf.retire(guard),
-            Child::Inner(inner) if inner.covers(base) => inner.retire(guard),
+            // SAFETY: this thread has put another leaf into the link.
+            Child::Leaf(leaf) if old.is_some() => unsafe { leaf.retire(guard) },
+            // SAFETY: this thread has put another node into the link.
+            Child::Inner(inner) if inner.covers(base) => unsafe { inner.retire(guard) },
             _ => {}
         }
         Some(outcome)
@@ -211,7 +214,8 @@ impl Place<'_> {
         inner.freeze();
         let (new, len) = inner.copy(None);
         if link.swap(slot, new) {
-            inner.retire(guard);
+            // SAFETY: this thread has put the copy into the link.
+            unsafe { inner.retire(guard) };
         } else if len > 1 {
             // SAFETY: the copy was not published.
             unsafe { new.free() };
