@@ -1,15 +1,14 @@
 //! The benchmark of the durable heap: what durability costs a transactional heap, and what the ways to commit cost (the
-//! paper's figures 4(a) and 4(b); Hathi, section 5). The workloads are `durability::heap::workload`'s.
+//! paper's figures 4(a) and 4(b); Hathi, section 5). The workloads are `lab::heap`'s.
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use durability::heap::HeapError;
-use durability::heap::workload::{self, FigureOptions, VacationOptions};
 use durability::{Device, FsDevice};
 use lab::figures::{Line, grouped_signed};
+use lab::heap::{self as workload, FigureOptions, VacationOptions};
 
 use crate::bench::{BenchError, Scratch};
 use crate::output::table::Table;
@@ -97,13 +96,13 @@ pub fn bench(args: &HeapArgs) -> Result<(), BenchError> {
         }
         figures.push(figure.clone());
     };
-    let failed = |error: HeapError| BenchError::Failed(error.to_string());
+    let failed = |error: &dyn std::error::Error| BenchError::Failed(error.to_string());
     let options = args.options();
     if args.figure != Some(PaperFigure::CommitModes) {
-        workload::durability_costs(&options, &mut make_device, &mut each).map_err(failed)?;
+        workload::durability_costs(&options, &mut make_device, &mut each).map_err(|error| failed(&error))?;
     }
     if args.figure != Some(PaperFigure::DurabilityCosts) {
-        workload::commit_modes(&options, &mut make_device, &mut each).map_err(failed)?;
+        workload::commit_modes(&options, &mut make_device, &mut each).map_err(|error| failed(&error))?;
     }
     written?;
     if !args.json {

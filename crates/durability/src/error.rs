@@ -128,7 +128,6 @@ pub enum LogError {
 
 /// Why a log could not be opened.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum OpenError<E> {
     /// The log itself.
     #[error(transparent)]
@@ -147,7 +146,7 @@ pub enum OpenError<E> {
 }
 
 /// Puts a device's failure into words: what was being done, where.
-pub(crate) fn device_error(action: String, directory: String, source: io::Error) -> LogError {
+pub fn device_error(action: String, directory: String, source: io::Error) -> LogError {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match source.kind() {
         StorageFull | QuotaExceeded => LogError::DiskFull { action, directory, source },

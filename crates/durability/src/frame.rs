@@ -270,13 +270,21 @@ pub(crate) fn dependency_and_padding(payload_bytes: usize, depends_on: u64) -> (
     (depends_on.to_le_bytes(), padding(payload_bytes + DEPENDENCY_BYTES))
 }
 
-pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+/// The number in the four bytes from `offset` on, the lowest first.
+///
+/// # Panics
+/// If the bytes end before.
+pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[offset..offset + 4]);
     u32::from_le_bytes(word)
 }
 
-pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+/// The number in the eight bytes from `offset` on, the lowest first.
+///
+/// # Panics
+/// If the bytes end before.
+pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[offset..offset + 8]);
     u64::from_le_bytes(word)

@@ -29,7 +29,7 @@
 //! | `append`, `partition` | one partition: room, buffer, flush, files |
 //! | `dependency` | [`Dependencies`]: what a partition commit must not survive without |
 //! | `frontier` | up to which LSN everything is on disk |
-//! | `turn`, `pause`, `poison` | which thread flushes and which wait (group commit); short waits; what follows a failure |
+//! | `turn`, `poison` | which thread flushes and which wait (group commit); what follows a failure |
 //! | `futex` | sleeping until a word changes, on each system |
 //! | `log`, `flusher` | [`Log`]: append, acknowledge, trim; the thread that bounds how long an async commit waits |
 //! | `archive` | handing segments over before the log gives them up, and all that is on disk when asked to |
@@ -39,7 +39,6 @@
 //! | `log_files` | what the headers of the files say, for inspection |
 //! | `chain`, `recover` | what a crash left: read, merge, tell a torn tail from corruption, mend |
 //! | `checkpoint` | [`Checkpoints`]: blobs and manifests, from which recovery starts |
-//! | [`heap`] | the durable transactional heap, a library of its own on top of the log |
 //!
 //! The promises, and the tests that check them:
 //! 1. An acknowledged commit survives power loss (`tests/crash.rs`).
@@ -73,14 +72,12 @@ mod futex;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gather;
-pub mod heap;
 mod lock;
 mod log;
 mod log_files;
 mod lsn;
 mod options;
 mod partition;
-mod pause;
 mod poison;
 mod recover;
 mod segment;
@@ -97,8 +94,8 @@ pub use commit::{Appended, CommitMode};
 pub use copies::{ArchivedLog, Extent, SegmentArchive, archived_logs};
 pub use dependency::Dependencies;
 pub use device::{Access, Device, DeviceFile, DirectoryLock};
-pub use error::{LogError, OpenError, Result};
-pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES};
+pub use error::{LogError, OpenError, Result, device_error};
+pub use frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES, u32_at, u64_at};
 pub use fs::FsDevice;
 pub use gather::{GatheredLog, gather_log};
 pub use lock::{lock_directory, lock_to_read};

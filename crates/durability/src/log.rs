@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use sync::Pause;
 
 use crate::Lsn;
 use crate::append::{Append, Entry, NO_LSN};
@@ -48,7 +49,6 @@ use crate::frontier::{AHEAD_MAX, Frontier};
 use crate::lock::lock_directory;
 use crate::options::LogOptions;
 use crate::partition::{Common, Partition, Pushed};
-use crate::pause::Pause;
 use crate::poison::Poison;
 use crate::recover::{self, Recovered, Resume};
 use crate::segment::HEADER_BYTES;

@@ -28,7 +28,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
-use sync::CachePadded;
+use sync::{CachePadded, Pause};
 
 use crate::Lsn;
 use crate::append::{Append, Entry, Extension, NO_LSN, Room, Taken};
@@ -37,7 +37,6 @@ use crate::files::Files;
 use crate::frame::{DEPENDENCY_BYTES, MAX_PAYLOAD_BYTES, Tag};
 use crate::frontier::Frontier;
 use crate::options::LogOptions;
-use crate::pause::Pause;
 use crate::poison::Poison;
 use crate::segment::SegmentInfo;
 use crate::segment::{Link, Segment};

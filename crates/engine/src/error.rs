@@ -284,7 +284,6 @@ impl From<OpenError<Error>> for Error {
         match error {
             OpenError::Apply { error, .. } => error,
             OpenError::Log(error) => Error::Log(error),
-            other => Error::BadRedo(other.to_string()),
         }
     }
 }

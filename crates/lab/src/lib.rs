@@ -5,6 +5,7 @@
 //! where it is told to, and [`Progress`] hears how far a measurement has come.
 //!
 //! - [`figures`]: what is compared takes turns; medians beside what ran with them, as a table or as JSON lines.
+//! - [`heap`]: the workloads and figures of the durable heap.
 //! - [`index`]: the benchmark of the indexes, `lstore bench index`.
 //! - [`baselines`]: unpublished structures that the papers measured against.
 #![forbid(unsafe_code)]
@@ -12,6 +13,7 @@
 pub mod baselines;
 mod error;
 pub mod figures;
+pub mod heap;
 pub mod index;
 pub mod peers;
 mod progress;

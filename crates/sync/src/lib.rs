@@ -17,6 +17,7 @@ mod directory;
 mod epoch;
 pub mod hint;
 pub mod latch;
+mod pause;
 mod prefetch;
 pub mod thread;
 #[cfg(not(any(loom, shuttle)))]
@@ -30,6 +31,7 @@ pub use crossbeam_utils::{Backoff, CachePadded};
 pub use directory::Directory;
 pub use epoch::{EpochCell, Guard, pin};
 pub use latch::{Elidable, Latch, Latched, RwSpinLatch, SpinLatch, VersionLatch};
+pub use pause::Pause;
 pub use prefetch::prefetch;
 #[cfg(any(loom, shuttle))]
 pub use thread::number as thread_slot;
