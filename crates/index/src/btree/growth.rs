@@ -62,13 +62,15 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
     ) -> Restart {
         let split = || {
             let Some((parent, child_index)) = parent else {
-                split_root(&*node.upgrade()?, index, guard);
+                split_root(&node.upgrade()?, index, guard);
                 return Ok(());
             };
             let (parent, node) = (parent.upgrade()?, node.upgrade()?);
             let right = Node::new(node.shape().level);
-            let separator = node.split(split_point(node.shape(), index), &right, guard);
-            parent.insert(child_index + 1, K::of(&separator), into_word(right));
+            // SAFETY: the node is held, and no other thread knows the right one; a full node has at least four entries.
+            let separator = unsafe { node.split(split_point(node.shape(), index), &right, guard) };
+            // SAFETY: the parent is held.
+            unsafe { parent.insert(child_index + 1, K::of(&separator), into_word(right)) };
             Ok(())
         };
         split().err().unwrap_or(Restart)
@@ -105,15 +107,17 @@ fn split_point(shape: Shape, index: usize) -> usize {
 }
 
 /// Puts the contents of the root into two new nodes below it.
-fn split_root<K: Key, V: Value, L: Latching>(root: &Node<K, V, L>, index: usize, guard: &Guard) {
+fn split_root<K: Key, V: Value, L: Latching>(root: &Held<'_, K, V, L>, index: usize, guard: &Guard) {
     let shape = root.shape();
     let (left, right) = (Node::new(shape.level), Node::new(shape.level));
     left.take_over(root);
-    let separator = left.split(split_point(shape, index), &right, guard);
+    // SAFETY: no other thread knows the two, and the left one has all that the full root had: at least four entries.
+    let separator = unsafe { left.split(split_point(shape, index), &right, guard) };
     let level = shape.level + 1;
     root.set_shape(Shape { level, count: 1 });
     root.set_payload(level, 0, into_word(left));
-    root.insert(1, K::of(&separator), into_word(right));
+    // SAFETY: the root is held, and has no key that is stored.
+    unsafe { root.insert(1, K::of(&separator), into_word(right)) };
 }
 
 /// Puts the contents of the only child into the root.
@@ -135,16 +139,22 @@ fn join_neighbours<K: Key, V: Value, L: Latching>(
     if ![&left, &right].iter().any(|node| Node::<K, V, L>::is_underfull(node.shape())) {
         return Ok(());
     }
-    let separator = parent.own_key(level + 1, index);
+    // SAFETY: the parent is held, and so are both children below.
+    let separator = unsafe { parent.own_key(level + 1, index) };
     if left.shape().count + right.shape().count <= Node::<K, V, L>::merged_max(level) {
-        left.merge(&right, K::of(&separator));
-        parent.remove(index, guard);
+        // SAFETY: both are held, and together have less than one has room for.
+        unsafe { left.merge(&right, K::of(&separator)) };
+        // SAFETY: the parent is held.
+        unsafe { parent.remove(index, guard) };
         right.retire(guard);
     } else {
         let word = parent.payload_word(level + 1, index);
-        let separator = left.even_out(&right, K::of(&separator), guard);
-        parent.remove(index, guard);
-        parent.insert(index, K::of(&separator), word);
+        // SAFETY: both are held.
+        let separator = unsafe { left.even_out(&right, K::of(&separator), guard) };
+        // SAFETY: the parent is held.
+        unsafe { parent.remove(index, guard) };
+        // SAFETY: the parent is held.
+        unsafe { parent.insert(index, K::of(&separator), word) };
     }
     Ok(())
 }

@@ -209,9 +209,11 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
             let act = act.take().expect("asked once, when the leaf is held");
             match (act(found), place) {
                 (Change::Set(word), Ok(index)) => leaf.set_payload(0, index, word),
-                (Change::Set(word), Err(index)) => leaf.insert(index, key, word),
+                // SAFETY: the leaf is held.
+                (Change::Set(word), Err(index)) => unsafe { leaf.insert(index, key, word) },
                 (Change::Remove, Ok(index)) => {
-                    leaf.remove(index, guard);
+                    // SAFETY: the leaf is held.
+                    unsafe { leaf.remove(index, guard) };
                     return Ok(Node::<K, V, L>::is_underfull(leaf.shape()) && !std::ptr::eq(&*leaf, &*self.root));
                 }
                 (Change::Keep, _) | (Change::Remove, Err(_)) => {}
@@ -291,14 +293,20 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
 
 impl<K: Key, V: Value, L: Latching> Drop for BPlusTree<K, V, L> {
     fn drop(&mut self) {
-        free_below(&self.root);
+        // SAFETY: `&mut self` proves that no thread uses the tree, and nobody will.
+        unsafe { free_below(&self.root) };
     }
 }
 
 /// Frees what is below a node, and what its keys keep outside.
-fn free_below<K: Key, V: Value, L: Latching>(node: &Node<K, V, L>) {
+///
+/// # Safety
+///
+/// No thread uses the node, or will use what is below it or its keys.
+unsafe fn free_below<K: Key, V: Value, L: Latching>(node: &Node<K, V, L>) {
     let shape = node.shape();
-    node.free_keys();
+    // SAFETY: the caller's promise.
+    unsafe { node.free_keys() };
     if shape.is_leaf() {
         return;
     }
@@ -306,6 +314,7 @@ fn free_below<K: Key, V: Value, L: Latching>(node: &Node<K, V, L>) {
         let address = node.payload_word(shape.level, index) as usize;
         // SAFETY: the tree is being dropped, every child comes from a box, and each is visited once.
         let child: Box<Node<K, V, L>> = unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(address)) };
-        free_below(&child);
+        // SAFETY: the caller's promise.
+        unsafe { free_below(&child) };
     }
 }

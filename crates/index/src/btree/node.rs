@@ -19,7 +19,8 @@
 //! takes with branches, and three quarters of that with a branch-free count of all smaller keys. Vector
 //! instructions would need loads that are no atomics, and a reader that races with a writer may not have those.
 //!
-//! The methods that change a node are for the holder of its latch, and for nodes that no other thread knows yet.
+//! The methods that change a node are for the holder of its latch, and for nodes that no other thread knows yet. Those
+//! that follow what a key keeps outside of the node rest on that and are `unsafe`.
 use std::cmp::Ordering;
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
@@ -275,17 +276,27 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
         unsafe { K::load(&self.shared(), self.slot(level, index), check) }
     }
 
-    /// A copy of a key, for the holder of the latch.
-    pub(super) fn own_key(&self, level: usize, index: usize) -> K::Owned {
-        // SAFETY: only the caller changes the node, so that all of it belongs together and is not freed.
+    /// A copy of a key.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the node's latch, or no other thread knows the node; and the keys from the first that is stored
+    /// up to the node's count are stored with what the node says they share.
+    pub(super) unsafe fn own_key(&self, level: usize, index: usize) -> K::Owned {
+        // SAFETY: only the caller changes the node, so that all of it belongs together and none of it is freed.
         let key = unsafe { self.load_key(level, index, || Ok(())) };
         key.unwrap_or_else(|Restart| unreachable!("nothing was checked"))
     }
 
     /// Inserts an entry where [`Node::search_leaf`] said, or a child behind its left neighbour.
-    pub(super) fn insert(&self, index: usize, key: K::Ref<'_>, payload: u64) {
+    ///
+    /// # Safety
+    ///
+    /// As for [`Node::own_key`].
+    pub(super) unsafe fn insert(&self, index: usize, key: K::Ref<'_>, payload: u64) {
         let Shape { level, count } = self.shape();
-        let shared = self.share_with(key);
+        // SAFETY: the caller's promise.
+        let shared = unsafe { self.share_with(key) };
         self.shift(level, index..count, index + 1);
         self.set_shape(Shape { level, count: count + 1 });
         K::store(&shared, self.slot(level, index), key);
@@ -293,7 +304,11 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
     }
 
     /// Removes an entry.
-    pub(super) fn remove(&self, index: usize, guard: &Guard) {
+    ///
+    /// # Safety
+    ///
+    /// As for [`Node::own_key`].
+    pub(super) unsafe fn remove(&self, index: usize, guard: &Guard) {
         let shape = self.shape();
         if index >= shape.first_key() {
             // SAFETY: the caller holds the latch, the key is stored, and its slot is overwritten below.
@@ -304,7 +319,11 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
     }
 
     /// Makes sure that `key` has what all keys of the node share.
-    pub(super) fn share_with(&self, key: K::Ref<'_>) -> K::Shared {
+    ///
+    /// # Safety
+    ///
+    /// As for [`Node::own_key`].
+    unsafe fn share_with(&self, key: K::Ref<'_>) -> K::Shared {
         let (shape, shared) = (self.shape(), self.shared());
         if K::SHARED_WORDS == 0 {
             return shared;
@@ -317,33 +336,44 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
         match K::narrowed(&shared, key) {
             None => shared,
             Some(narrowed) => {
-                self.share(&narrowed);
+                // SAFETY: the caller's promise; what is narrowed for one more key is still what the others have.
+                unsafe { self.share(&narrowed) };
                 narrowed
             }
         }
     }
 
     /// Stores all keys with that in common, which they have.
-    pub(super) fn share(&self, shared: &K::Shared) {
+    ///
+    /// # Safety
+    ///
+    /// As for [`Node::own_key`], and the keys have that in common.
+    pub(super) unsafe fn share(&self, shared: &K::Shared) {
         let (shape, before) = (self.shape(), self.shared());
         if *shared == before {
             return;
         }
         for index in shape.first_key()..shape.count {
             let slot = self.slot(shape.level, index);
-            // SAFETY: the caller holds the latch, and the keys were stored with `before`.
+            // SAFETY: the caller has the node, its keys were stored with `before`, and they have `shared`.
             unsafe { K::carry((&before, shared), slot, slot) };
         }
         self.set_shared(shared);
     }
 
     /// Stores the keys with as much in common as they have.
-    pub(super) fn share_most(&self) {
+    ///
+    /// # Safety
+    ///
+    /// As for [`Node::own_key`].
+    pub(super) unsafe fn share_most(&self) {
         let shape = self.shape();
         if K::SHARED_WORDS > 0 && shape.count > shape.first_key() {
-            let first = self.own_key(shape.level, shape.first_key());
-            let last = self.own_key(shape.level, shape.count - 1);
-            self.share(&K::common(K::of(&first), K::of(&last)));
+            // SAFETY: the caller's promise, and both keys are stored.
+            let [first, last] =
+                [shape.first_key(), shape.count - 1].map(|index| unsafe { self.own_key(shape.level, index) });
+            // SAFETY: the caller's promise; the keys are in order, so what first and last have in common all have.
+            unsafe { self.share(&K::common(K::of(&first), K::of(&last))) };
         }
     }
 
@@ -371,10 +401,14 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
     }
 
     /// Frees what the keys keep outside of a node that goes with its tree.
-    pub(super) fn free_keys(&self) {
+    ///
+    /// # Safety
+    ///
+    /// As for [`Node::own_key`], and the keys are not used again.
+    pub(super) unsafe fn free_keys(&self) {
         let shape = self.shape();
         for index in shape.first_key()..shape.count {
-            // SAFETY: the tree is being dropped, so the key is no longer used.
+            // SAFETY: the caller's promise.
             unsafe { K::retire(self.slot(shape.level, index), None) };
         }
     }

@@ -28,7 +28,8 @@ fn check_below<K: Key, V: Value, L: Latching>(
     let shape = node.shape();
     assert_eq!(shape.level, level);
     assert!(shape.count <= Node::<K, V, L>::capacity(level));
-    let keys: Vec<_> = (shape.first_key()..shape.count).map(|index| node.own_key(level, index)).collect();
+    // SAFETY: no other thread uses the tree.
+    let keys: Vec<_> = (shape.first_key()..shape.count).map(|index| unsafe { node.own_key(level, index) }).collect();
     assert!(keys.is_sorted_by(|left, right| left < right), "{keys:?}");
     assert!(low.is_none_or(|low| keys.first().is_none_or(|first| low <= first)), "{low:?} {keys:?}");
     assert!(high.is_none_or(|high| keys.last().is_none_or(|last| last < high)), "{keys:?} {high:?}");
