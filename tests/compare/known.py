@@ -3,14 +3,15 @@ import re
 
 # A kind of difference, what it says of itself, and the statement, each as an expression, and the reason.
 KNOWN = [
-    ("accepted", r"42804 could not determine polymorphic type", r"", "an untyped text is taken for a text"),
+    ("accepted|code", r"42804 could not determine polymorphic type", r"", "an untyped text is taken for a text"),
+    ("rows", r"", r"atan2d?\(", "a float that is computed is never negative zero, whose angle is another"),
 ]
 
 # Errors of values: out of range, a division by zero, logarithms and powers, a NULL that may not be, bad arguments.
 OF_VALUES = r"(?:PostgreSQL fails with )?(22003|22004|22008|22012|22023|2201[BEFG]) "
 # PostgreSQL's manual (4.2.14) leaves open in what order the parts of an expression are worked out, and whether those are that
 # decide nothing. So what fails on one side only is no finding as long as the smallest statement that shows it has one of these.
-DECIDES = (r"\b(CASE|AND|OR|IN|ANY|ALL|SOME|EXISTS|JOIN|LATERAL|LIMIT|OFFSET|FETCH|UNION|INTERSECT|EXCEPT|OVER|HAVING|FILTER|ROW)\b"
+DECIDES = (r"\b(CASE|AND|OR|IN|ANY|ALL|SOME|EXISTS|JOIN|LATERAL|LIMIT|OFFSET|FETCH|UNION|INTERSECT|EXCEPT|OVER|HAVING|FILTER|ROW|nullif)\b"
            r"|, t\d|\((SELECT|VALUES)\b|\) [<>=]+ \(")
 LEFT_OPEN = "an operand that decides no row is worked out on one side only"
 

@@ -169,13 +169,8 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
             _ => error,
         });
     }
-    if let Some(name) = between(text, "Function '", "' failed to match any signature")
-        .or_else(|| between(text, "Function '", "' user-defined coercion failed"))
-        .or_else(|| between(text, "Failed to coerce arguments to satisfy a call to '", "' function"))
-    {
-        let message = format!("function {name} does not take arguments of these types");
-        let hint = "You might need to add explicit type casts.";
-        return Some(SqlError::new("42883", message).at(source.find_word(name)).hint(hint));
+    if let Some(error) = arguments(text, source) {
+        return Some(error);
     }
     if text.contains("Failed to coerce arguments") || text.contains("No function matches") {
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or(text);
@@ -213,6 +208,26 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
         return Some(SqlError::new("42803", clean(text)));
     }
     by_text(text)
+}
+
+/// Errors of a function's arguments.
+fn arguments(text: &str, source: &Source) -> Option<SqlError> {
+    if let Some(name) = between(text, "Function '", "' failed to match any signature")
+        .or_else(|| between(text, "Function '", "' user-defined coercion failed"))
+        .or_else(|| between(text, "Failed to coerce arguments to satisfy a call to '", "' function"))
+    {
+        let name = name.to_ascii_lowercase();
+        let message = format!("function {name} does not take arguments of these types");
+        let hint = "You might need to add explicit type casts.";
+        return Some(SqlError::new("42883", message).at(source.find_word(&name)).hint(hint));
+    }
+    if let Some((name, rest)) =
+        between(text, "Function '", " arguments but received ").and_then(|found| found.split_once("' expects "))
+    {
+        let message = format!("function {name} does not take so many arguments: it takes {rest}");
+        return Some(SqlError::new("42883", message).at(source.find_word(name)));
+    }
+    None
 }
 
 fn unknown_table(name: &str, source: &Source) -> SqlError {

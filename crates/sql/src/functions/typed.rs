@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_cast::cast;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DECIMAL256_MAX_PRECISION, DataType, Field};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::functions::core::nullif;
+use datafusion::functions::core::{greatest, least, nullif};
 use datafusion::functions::math::{gcd, lcm, signum};
 use datafusion::functions::string::{bit_length, octet_length};
 use datafusion::functions::unicode::{character_length, strpos, substr};
@@ -40,6 +40,8 @@ enum Gives {
     Same,
     /// The type of the first argument, where PostgreSQL compares it with the second as it is.
     First,
+    /// What the library says, of numerics of one width.
+    Common,
 }
 
 /// The functions under their names in SQL.
@@ -60,6 +62,8 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
         (Gives::Integer, bit_length()),
         (Gives::Same, substr()),
         (Gives::First, nullif()),
+        (Gives::Common, greatest()),
+        (Gives::Common, least()),
     ];
     named.into_iter().map(|(gives, inner)| function(gives, inner))
 }
@@ -95,6 +99,7 @@ impl Typed {
                 types.iter().map(|of| if *of == DataType::Int16 { DataType::Int64 } else { of.clone() }).collect()
             }
             Gives::First => types.to_vec(),
+            Gives::Common => of_one_width(types.to_vec()),
             _ => of_one_type(types, if self.gives == Gives::Integer { 2 } else { types.len() }),
         };
         taken(self.inner.as_ref(), types)
@@ -132,7 +137,7 @@ impl ScalarUDFImpl for Typed {
             Gives::Widest => matches!(found, DataType::Int16 | DataType::Int32),
             Gives::Sign => found.is_decimal(),
             Gives::First => matches!(types, [left, right] if are_comparable(left, right)),
-            Gives::Integer | Gives::Integers | Gives::Array | Gives::Same => false,
+            Gives::Integer | Gives::Integers | Gives::Array | Gives::Same | Gives::Common => false,
         };
         let known = typed(types);
         Ok(if known.iter().all(is_kept) { known } else { taken })
@@ -144,7 +149,9 @@ impl ScalarUDFImpl for Typed {
             Gives::Integer => DataType::Int32,
             Gives::Widest if types.iter().all(is_small) => DataType::Int32,
             Gives::First if matches!(types, [left, right] if are_comparable(left, right)) => types[0].clone(),
-            Gives::Widest | Gives::Array | Gives::Same | Gives::First => self.given(&self.taken(types)?)?,
+            Gives::Widest | Gives::Array | Gives::Same | Gives::First | Gives::Common => {
+                self.given(&self.taken(types)?)?
+            }
             Gives::Integers => DataType::List(Arc::new(Field::new_list_field(DataType::Int32, true))),
             Gives::Sign if types.iter().all(DataType::is_decimal) => DataType::Decimal128(38, 0),
             Gives::Sign => DataType::Float64,
@@ -187,6 +194,22 @@ fn typed(types: &[DataType]) -> Vec<DataType> {
     let is_untyped = |found: &DataType| found.is_null() || *found == DataType::Utf8;
     let Some(known) = types.iter().find(|found| !is_untyped(found)) else { return types.to_vec() };
     types.iter().map(|found| if is_untyped(found) { known.clone() } else { found.clone() }).collect()
+}
+
+/// Numerics, where one of them has 256 bits, with as many and the decimals of all: the library knows nothing that holds both.
+fn of_one_width(types: Vec<DataType>) -> Vec<DataType> {
+    let decimals = |found: &DataType| match found {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => Some(*scale),
+        other => other.is_integer().then_some(0),
+    };
+    let is_wide = |found: &DataType| matches!(found, DataType::Decimal256(..));
+    let all: Option<Vec<i8>> = types.iter().map(decimals).collect();
+    match all.and_then(|all| all.into_iter().max()) {
+        Some(scale) if types.iter().any(is_wide) => {
+            vec![DataType::Decimal256(DECIMAL256_MAX_PRECISION, scale); types.len()]
+        }
+        _ => types,
+    }
 }
 
 /// The types of an array and its items, of which so many arguments are, where all are numbers and become one type.

@@ -153,8 +153,9 @@ fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let is_shown = matches!(plan, LogicalPlan::Projection(_));
     plan.change_expressions(|expr| {
         let name = names.save(&expr);
-        let expr = if is_shown { chars::told_as_text(expr, &schema) } else { expr };
-        let adapted = expr.change_up(|expr| adapt_expr(expr, &schema))?;
+        // Before and after: the length that `CASE` and its kin give is known behind them.
+        let told = |expr| if is_shown { chars::told_as_text(expr, &schema) } else { expr };
+        let adapted = told(expr).change_up(|expr| adapt_expr(expr, &schema))?.update_data(told);
         Ok(adapted.update_data(|expr| name.restore(expr)))
     })?
     .map_data(|node| on_what_is_compared(node).recompute_schema())

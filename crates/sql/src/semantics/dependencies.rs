@@ -129,7 +129,9 @@ pub(super) fn with_dependencies(mut node: LogicalPlan, dependencies: FunctionalD
 /// What the columns of an aggregate's groups determine.
 fn of_groups(aggregate: &Aggregate) -> FunctionalDependencies {
     let groups = &aggregate.group_expr;
-    if groups.is_empty() || groups.iter().any(|group| matches!(group, Expr::GroupingSet(_))) {
+    // Of an expression that comes twice there is one column.
+    let are_columns = aggregate.schema.fields().len() == groups.len() + aggregate.aggr_expr.len();
+    if groups.is_empty() || !are_columns || groups.iter().any(|group| matches!(group, Expr::GroupingSet(_))) {
         return FunctionalDependencies::empty();
     }
     let (input, count) = (aggregate.input.schema(), groups.len());

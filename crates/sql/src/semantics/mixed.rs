@@ -270,7 +270,8 @@ pub(super) fn unite(union: Union) -> Result<LogicalPlan> {
         .map(|column| {
             let types: Vec<ArrowType> = union.inputs.iter().filter_map(|input| at(input, column)).collect();
             // A union around this one must find its type settled.
-            float_of(types.iter(), false).or_else(|| numeric_of(types.iter())).or_else(|| beside_null(&types))
+            let of_numbers = float_of(types.iter(), false).or_else(|| numeric_of(types.iter()));
+            of_numbers.or_else(|| widest(&types)).or_else(|| beside_null(&types))
         })
         .collect();
     if to.iter().all(Option::is_none) {
@@ -285,11 +286,29 @@ pub(super) fn unite(union: Union) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs.collect::<Result<Vec<_>>>()?)?))
 }
 
-/// The type of numbers that stand beside NULLs alone.
+/// The widest of several integers, or of dates and times, beside which there are NULLs at most.
+fn widest(types: &[ArrowType]) -> Option<ArrowType> {
+    let rank = |found: &ArrowType| match found {
+        ArrowType::Int16 => Some((0, 0)),
+        ArrowType::Int32 => Some((0, 1)),
+        ArrowType::Int64 => Some((0, 2)),
+        ArrowType::Date32 => Some((1, 0)),
+        ArrowType::Timestamp(_, None) => Some((1, 1)),
+        ArrowType::Timestamp(_, Some(_)) => Some((1, 2)),
+        _ => None,
+    };
+    let known: Vec<&ArrowType> = types.iter().filter(|found| !found.is_null()).collect();
+    let kind = rank(known.first()?)?.0;
+    let is_alike = |found: &&ArrowType| rank(found).is_some_and(|(of, _)| of == kind);
+    let greatest = known.iter().max_by_key(|found| rank(found))?;
+    (known.iter().all(is_alike) && known.iter().any(|found| found != greatest)).then(|| (*greatest).clone())
+}
+
+/// The type of values that stand beside NULLs alone; not of untyped literals.
 fn beside_null(types: &[ArrowType]) -> Option<ArrowType> {
-    let number = types.iter().find(|found| found.is_numeric())?;
-    let are_alike = types.iter().all(|found| found.is_null() || found == number);
-    (are_alike && types.iter().any(ArrowType::is_null)).then(|| number.clone())
+    let known = types.iter().find(|found| !found.is_null() && **found != ArrowType::Utf8)?;
+    let are_alike = types.iter().all(|found| found.is_null() || found == known);
+    (are_alike && types.iter().any(ArrowType::is_null)).then(|| known.clone())
 }
 
 /// A plan with some columns cast to these types.

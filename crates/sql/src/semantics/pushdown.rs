@@ -14,6 +14,7 @@ use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRul
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
 
 use super::careful::OpenRowsOnly;
 use super::cross_joins::FewCrossJoins;
@@ -25,6 +26,7 @@ use super::plain_inputs::PlainInputs;
 use super::whole_filters::WholeFilters;
 use super::whole_orders::WholeOrders;
 use crate::totals::AggregateScans;
+use crate::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
@@ -63,6 +65,9 @@ pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     if let (Some(ensuring), Some(check)) = (ensuring, rules.iter_mut().find(|rule| rule.name() == "SanityCheckPlan")) {
         *check = Arc::new(EnsuredAgain { ensuring, check: check.clone() });
     }
+    if let Some(known) = rules.iter_mut().find(|rule| rule.name() == "aggregate_statistics") {
+        *known = Arc::new(OfUnfiltered(known.clone()));
+    }
     rules.push(Arc::new(WholeOrders));
     // First of all, while a scan stands directly below its aggregate.
     rules.insert(0, Arc::new(AggregateScans));
@@ -92,6 +97,27 @@ impl PhysicalOptimizerRule for EnsuredAgain {
 
     fn schema_check(&self) -> bool {
         self.check.schema_check()
+    }
+}
+
+/// The library's replacement of aggregates by what is known of their input, but for plans with `FILTER`: it would pass by
+/// such an aggregate, and put one from below it in its place.
+#[derive(Debug)]
+struct OfUnfiltered(Arc<dyn PhysicalOptimizerRule + Send + Sync>);
+
+impl PhysicalOptimizerRule for OfUnfiltered {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let is_filtered = |node: &AggregateExec| node.filter_expr().iter().any(Option::is_some);
+        let has_filter = plan.has(|node| Ok(node.downcast_ref::<AggregateExec>().is_some_and(is_filtered)))?;
+        if has_filter { Ok(plan) } else { self.0.optimize(plan, config) }
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
     }
 }
 
