@@ -3,11 +3,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use lab::heap::HeapArgs;
 use lab::index::IndexArgs;
 
 use crate::commit::CommitArgs;
 use crate::gpu::GpuArgs;
-use crate::heap::HeapArgs;
 use crate::inspect::{CopyArgs, InspectArgs, RestoreArgs, VerifyArgs};
 use crate::memory::MemoryArgs;
 use crate::micro::MicroArgs;

@@ -1,9 +1,9 @@
-//! The common parts of all benchmarks: their errors and their files. Progress and figures are those of `lab`.
+//! The common parts of all benchmarks: their errors. Files, progress and figures are those of `lab`.
 use std::io;
-use std::path::{Path, PathBuf};
 
 use lab::figures::Measured;
 pub use lab::{Progress, Quiet};
+pub(crate) use lab::{Scratch, seconds};
 
 /// Why a benchmark did not come to its end.
 #[derive(Debug)]
@@ -61,37 +61,4 @@ pub(crate) fn in_turns(
     measure: impl FnMut(usize, u64) -> Result<Vec<f64>, BenchError>,
 ) -> Result<Measured, BenchError> {
     lab::figures::in_turns(progress, runs, case, participants, measure)
-}
-
-/// The folder of a benchmark's files, removed at the end.
-pub(crate) struct Scratch {
-    path: PathBuf,
-}
-
-impl Scratch {
-    /// A folder in `parent`, or where the program was started, for the benchmark of this name.
-    pub(crate) fn new(parent: Option<PathBuf>, bench: &str) -> Result<Scratch, BenchError> {
-        let parent = parent.unwrap_or_else(|| PathBuf::from("."));
-        let path = parent.join(format!("lstore-bench-{bench}-{}", std::process::id()));
-        let fail = |error| BenchError::Failed(format!("cannot make the folder {}: {error}", path.display()));
-        std::fs::create_dir_all(&path).map_err(fail)?;
-        Ok(Scratch { path })
-    }
-
-    /// The folder.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// A path in it.
-    pub(crate) fn sub(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A directory that can't be removed is left for people to see.
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
 }

@@ -3,8 +3,8 @@
 //! [`run`] is all of it. Below stand the rooms, of which those that tests drive are public: `args` reads the command line;
 //! `input` cuts what comes in into statements and backslash commands; [`shell`] runs them, [`output`] writes rows and
 //! `diagnostics` errors; [`interactive`] is the shell at a terminal, `serve` the server, `inspect` a look at a directory from
-//! outside; [`tpch`], `micro`, `commit`, `heap`, `index` and `gpu` are the benchmarks of those names, `bench` what they share
-//! beside `lab`.
+//! outside; [`tpch`], `micro`, `commit`, `index` and `gpu` are the benchmarks of those names, `bench` what they share
+//! beside `lab`, whose `bench heap` needs nothing here.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -14,7 +14,6 @@ mod complete;
 mod diagnostics;
 mod editor;
 mod gpu;
-mod heap;
 mod index;
 mod input;
 mod inspect;

@@ -12,7 +12,6 @@ use crate::bench::BenchError;
 use crate::commit;
 use crate::editor::TerminalEditor;
 use crate::gpu;
-use crate::heap;
 use crate::index;
 use crate::inspect;
 use crate::interactive;
@@ -38,7 +37,9 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
         Some(Task::Bench(Bench::Micro(args))) => end_of_bench(micro::bench(&args)),
         Some(Task::Bench(Bench::Commit(args))) => end_of_bench(commit::bench(&args)),
-        Some(Task::Bench(Bench::Heap(args))) => end_of_bench(heap::bench(&args)),
+        Some(Task::Bench(Bench::Heap(args))) => {
+            end_of_bench(lab::heap::bench(&args, &mut io::stdout().lock()).map_err(BenchError::from))
+        }
         Some(Task::Bench(Bench::Index(args))) => end_of_bench(index::bench(&args)),
         Some(Task::Bench(Bench::Gpu(args))) => end_of_bench(gpu::bench(&args)),
         Some(Task::Serve(args)) => told(serve::serve(&args).map(|()| true)),

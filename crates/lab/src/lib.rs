@@ -5,7 +5,7 @@
 //! where it is told to, and [`Progress`] hears how far a measurement has come.
 //!
 //! - [`figures`]: what is compared takes turns; medians beside what ran with them, as a table or as JSON lines.
-//! - [`heap`]: the workloads and figures of the durable heap.
+//! - [`heap`]: the workloads and figures of the durable heap, `lstore bench heap`.
 //! - [`index`]: the benchmark of the indexes, `lstore bench index`.
 //! - [`baselines`]: unpublished structures that the papers measured against.
 #![forbid(unsafe_code)]
@@ -17,8 +17,12 @@ pub mod heap;
 pub mod index;
 pub mod peers;
 mod progress;
+mod scratch;
+mod seconds;
 mod workload;
 
 pub use error::LabError;
 pub use progress::{Progress, Quiet};
+pub use scratch::Scratch;
+pub use seconds::seconds;
 pub use workload::{Operation, Order};

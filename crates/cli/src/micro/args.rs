@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use engine::Isolation;
 
 use super::workload::COLUMNS;
+use crate::bench::seconds;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -224,14 +225,6 @@ impl MicroArgs {
         let range = u64::from(self.range_records.unwrap_or(1 << 16).next_power_of_two());
         [64, 16, 8, 4, 2, 1].into_iter().map(|part| (range / part).max(1)).collect()
     }
-}
-
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().map_err(|_| "not a number".to_owned())?;
-    if !(0.001..=1e6).contains(&seconds) {
-        return Err("must be from 0.001 to 1000000".to_owned());
-    }
-    Ok(Duration::from_secs_f64(seconds))
 }
 
 #[cfg(test)]

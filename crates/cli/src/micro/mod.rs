@@ -25,7 +25,6 @@ mod store;
 mod workload;
 
 pub use args::MicroArgs;
-pub(crate) use args::seconds;
 pub(crate) use store::Store;
 
 use crate::bench::BenchError;

@@ -8,4 +8,5 @@ mod turns;
 pub use figure::{Better, Figure, median};
 pub use line::{Line, grouped, grouped_signed};
 pub use report::Report;
+pub(crate) use table::Table;
 pub use turns::{Measured, in_turns};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 /// A table before it is written.
-pub(super) struct Table {
+pub(crate) struct Table {
     /// Names, and whether the column holds numbers.
     columns: Vec<(&'static str, bool)>,
     rows: Vec<Vec<String>>,
@@ -11,18 +11,18 @@ pub(super) struct Table {
 
 impl Table {
     /// A table of columns given as name and whether it holds numbers.
-    pub(super) fn new(columns: Vec<(&'static str, bool)>) -> Table {
+    pub(crate) fn new(columns: Vec<(&'static str, bool)>) -> Table {
         Table { columns, rows: Vec::new() }
     }
 
     /// Adds a row.
-    pub(super) fn push(&mut self, row: Vec<String>) {
+    pub(crate) fn push(&mut self, row: Vec<String>) {
         assert_eq!(row.len(), self.columns.len(), "a row has a value for every column");
         self.rows.push(row);
     }
 
     /// Writes the table.
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut widths: Vec<usize> = self.columns.iter().map(|(name, _)| name.len()).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {

@@ -1,17 +1,18 @@
 //! The benchmark of the durable heap: what durability costs a transactional heap, and what the ways to commit cost (the
-//! paper's figures 4(a) and 4(b); Hathi, section 5). The workloads are `lab::heap`'s.
-use std::io;
+//! paper's figures 4(a) and 4(b); Hathi, section 5): its part of the command line, its files and its report.
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use durability::{Device, FsDevice};
-use lab::figures::{Line, grouped_signed};
-use lab::heap::{self as workload, FigureOptions, VacationOptions};
+use heap::HeapError;
 
-use crate::bench::{BenchError, Scratch};
-use crate::output::table::Table;
+use crate::figures::{Line, Table, grouped_signed};
+use crate::heap::figures::{self, FigureOptions};
+use crate::heap::vacation::VacationOptions;
+use crate::{LabError, Scratch};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,7 +40,7 @@ pub struct HeapArgs {
     #[arg(long)]
     pub dir: Option<PathBuf>,
     /// How long each case runs in each round
-    #[arg(long, default_value = "0.3", value_parser = crate::micro::seconds)]
+    #[arg(long, default_value = "0.3", value_parser = crate::seconds)]
     pub seconds: Duration,
     /// How often each figure is measured; the median counts
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -81,37 +82,42 @@ impl HeapArgs {
     }
 }
 
-/// Runs the benchmark and writes its report to standard output.
-pub fn bench(args: &HeapArgs) -> Result<(), BenchError> {
+/// Runs the benchmark and writes its report to `out`.
+///
+/// # Errors
+/// [`LabError::Output`] if `out` does not take more; [`LabError::Failed`] if there is no place for the files, or the heap
+/// fails.
+pub fn bench(args: &HeapArgs, out: &mut dyn Write) -> Result<(), LabError> {
     let scratch = Scratch::new(args.dir.clone(), "heap")?;
-    let (mut figures, mut made) = (Vec::new(), 0);
+    let mut reported = Vec::new();
+    let mut made = 0;
     let mut make_device = || {
         made += 1;
         FsDevice::new(scratch.sub(&made.to_string())).map(|device| Arc::new(device) as Arc<dyn Device>)
     };
     let mut written = Ok(());
-    let mut each = |figure: &workload::Figure| {
+    let mut each = |figure: &figures::Figure| {
         if args.json && written.is_ok() {
-            written = line(figure).write(&mut io::stdout().lock());
+            written = line(figure).write(out);
         }
-        figures.push(figure.clone());
+        reported.push(figure.clone());
     };
-    let failed = |error: &dyn std::error::Error| BenchError::Failed(error.to_string());
+    let failed = |error: HeapError| LabError::Failed(error.to_string());
     let options = args.options();
     if args.figure != Some(PaperFigure::CommitModes) {
-        workload::durability_costs(&options, &mut make_device, &mut each).map_err(|error| failed(&error))?;
+        figures::durability_costs(&options, &mut make_device, &mut each).map_err(failed)?;
     }
     if args.figure != Some(PaperFigure::DurabilityCosts) {
-        workload::commit_modes(&options, &mut make_device, &mut each).map_err(|error| failed(&error))?;
+        figures::commit_modes(&options, &mut make_device, &mut each).map_err(failed)?;
     }
     written?;
     if !args.json {
-        table(&figures).write(&mut io::stdout().lock(), true, false, false)?;
+        table(&reported).write(out)?;
     }
     Ok(())
 }
 
-fn line(figure: &workload::Figure) -> Line<'_> {
+fn line(figure: &figures::Figure) -> Line<'_> {
     Line {
         bench: "heap",
         case: &figure.case,
@@ -126,11 +132,11 @@ fn line(figure: &workload::Figure) -> Line<'_> {
     }
 }
 
-fn table(figures: &[workload::Figure]) -> Table {
+fn table(reported: &[figures::Figure]) -> Table {
     let head = [("case", false), ("transactions/s", true), ("min..max", true), ("beside", false), ("ratio", true)];
-    let mut table = Table::new(head);
-    for figure in figures {
-        table.push_texts([
+    let mut table = Table::new(head.to_vec());
+    for figure in reported {
+        table.push(vec![
             figure.case.clone(),
             grouped_signed(figure.per_s_median),
             format!("{}..{}", grouped_signed(figure.per_s_min), grouped_signed(figure.per_s_max)),
