@@ -61,6 +61,7 @@ mod planner;
 mod point;
 mod prepared;
 mod progress;
+mod rewrite;
 mod runtimes;
 mod scan;
 mod semantics;

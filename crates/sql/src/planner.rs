@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use chrono::DateTime;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::context::SQLOptions;
@@ -22,24 +21,23 @@ use tokio::task::JoinError;
 
 use crate::cancel::Token;
 use crate::catalog::Names;
-use crate::check;
 use crate::diagnose::diagnose;
 use crate::error::{Result, SqlError};
 use crate::outcome::{Rows, Stop};
 use crate::parse::Source;
+use crate::rewrite::{Surroundings, rewrite};
 use crate::runtimes::{Lease, processors};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, DerivedTables, Described, FailingConstants, Frames, GroupedExpressions,
     LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans,
-    Unnested, UsingTypes, ValueTables, WithNames, WorkedOutLists, argument_orders, cast_names, duplicates,
-    optimizer_rules, physical_rules, quantified, recursion, references, row_values, rows, spell_out, unused_with,
-    using, values_of_subqueries, whole_rows, windows, with_names,
+    Unnested, UsingTypes, ValueTables, WithNames, WorkedOutLists, duplicates, optimizer_rules, physical_rules,
+    unused_with,
 };
 use crate::stop::{self, StopFlag};
 use crate::tables::{CATALOG, SCHEMA};
 use crate::types::CastTypes;
 use crate::view::View;
-use crate::{functions, interrupt, limits, past, pg_catalog, semantics};
+use crate::{functions, interrupt, semantics};
 
 /// How many batches a query may be ahead of its reader.
 const BATCHES_AHEAD: usize = 2;
@@ -177,47 +175,15 @@ impl Planner {
 
     /// Brings a statement into words that the planner understands as PostgreSQL does, and makes a state that knows
     /// the functions that it calls.
-    fn spelled_out(&self, statement: &mut Statement, view: &mut View, source: &Source) -> Result<SessionState> {
-        past::resolve(statement, view, source, &|query, view| self.plan(query, view, source)?.collect())?;
-        quantified::spell_out(statement)?;
-        interrupt::check()?;
-        let is_about_catalog = pg_catalog::rewrite(statement, &view.tables, source)?;
-        limits::check(statement)?;
-        with_names::tell_apart(statement, source)?;
-        duplicates::name_columns(statement);
-        values_of_subqueries::spell_out(statement)?;
-        windows::spell_out(statement, source)?;
-        interrupt::check()?;
-        check::query(statement, source)?;
-        recursion::check(statement, source, &|name| self.is_aggregate(name))?;
-        argument_orders::number(statement, source)?;
-        let mut state = self.template.clone();
-        state.mark_start_execution();
-        state.execution_props_mut().query_execution_start_time = DateTime::from_timestamp_micros(view.now);
-        functions::register(&mut state, view).map_err(|error| diagnose(&error, source))?;
-        if is_about_catalog {
-            pg_catalog::register(&mut state, view).map_err(|error| diagnose(&error, source))?;
-        }
-        functions::spell_out_in_from(statement, &state)?;
-        spell_out(statement)?;
-        interrupt::check()?;
-        rows::spell_out(statement)?;
-        row_values::spell_out(statement)?;
-        functions::set_returning::spell_out(statement);
-        whole_rows::rewrite(statement, &view.tables)?;
-        interrupt::check()?;
-        references::resolve(statement, &view.tables, source, &|name| self.is_aggregate(name))?;
-        using::rewrite(statement, &view.tables)?;
-        interrupt::check()?;
-        cast_names::tell_apart(statement);
-        duplicates::rename(statement);
-        functions::tell_apart(statement, &mut state);
-        Ok(state)
+    fn rewritten(&self, statement: &mut Statement, view: &mut View, source: &Source) -> Result<SessionState> {
+        let run = |query: Statement, view: View| self.plan(query, view, source)?.collect();
+        let is_aggregate = |name: &str| self.is_aggregate(name);
+        rewrite(statement, Surroundings::new(view, source, self.template.clone(), &is_aggregate, &run))
     }
 
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
-        let mut state = interrupt::walking(|| self.spelled_out(&mut statement, &mut view, source))?;
+        let mut state = interrupt::walking(|| self.rewritten(&mut statement, &mut view, source))?;
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));
         let flag = StopFlag::default();
