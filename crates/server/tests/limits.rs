@@ -55,11 +55,10 @@ fn until(stream: &mut TcpStream, kind: u8) -> String {
     }
 }
 
+/// Asks in one write: the server may close the connection as soon as it has read the length.
 fn ask(stream: &mut TcpStream, text: &str) {
-    stream.write_all(b"Q").unwrap();
-    stream.write_all(&u32::try_from(text.len() + 5).unwrap().to_be_bytes()).unwrap();
-    stream.write_all(text.as_bytes()).unwrap();
-    stream.write_all(b"\0").unwrap();
+    let length = u32::try_from(text.len() + 5).unwrap().to_be_bytes();
+    stream.write_all(&[b"Q", &length[..], text.as_bytes(), b"\0"].concat()).unwrap();
 }
 
 #[test]
