@@ -17,7 +17,8 @@ use engine::DataType;
 
 use super::casts::{ReadText, Round, WriteText};
 use super::{
-    arithmetic, chars, concatenation, lengths, library, mixed, operand_types, set_operations, spans, temporal,
+    arithmetic, chars, concatenation, lengths, library, mixed, operand_types, outer_columns, set_operations, spans,
+    temporal,
 };
 use crate::error::SqlError;
 use crate::functions::{floats, intervals, lists, numerics, octets, parts, regexp, rounding, typed};
@@ -128,7 +129,7 @@ pub(crate) struct AdaptLiterals;
 
 impl AnalyzerRule for AdaptLiterals {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.change_up_with_subqueries(analyze_node).map(|transformed| transformed.data)
+        outer_columns::change_up(plan, &mut analyze_node).map(|transformed| transformed.data)
     }
 
     fn name(&self) -> &str {
@@ -391,8 +392,27 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Some(to @ DataType::Decimal { .. }) if from.data_type().is_floating() => {
             Ok(call(Round::function(to), *cast.expr))
         }
+        // The optimizer would compare what is cast here, too.
+        Some(to @ DataType::Decimal { precision, scale }) if has_more_digits(from.data_type(), precision, scale) => {
+            Ok(call(Round::function(to), *cast.expr))
+        }
         _ => Ok(Transformed::no(Expr::Cast(cast))),
     }
+}
+
+/// Whether a type of exact numbers has values that a numeric of so many digits and decimals has not.
+fn has_more_digits(from: &arrow_schema::DataType, precision: u8, scale: i8) -> bool {
+    let (from_precision, from_scale) = match from {
+        arrow_schema::DataType::Int16 => (5, 0),
+        arrow_schema::DataType::Int32 => (10, 0),
+        arrow_schema::DataType::Int64 => (19, 0),
+        arrow_schema::DataType::Decimal128(precision, scale) | arrow_schema::DataType::Decimal256(precision, scale) => {
+            (i16::from(*precision), i16::from(*scale))
+        }
+        _ => return false,
+    };
+    let (precision, scale) = (i16::from(precision), i16::from(scale));
+    from_scale > scale || from_precision - from_scale > precision - scale
 }
 
 /// Whether one type of integers has values that the other has not.

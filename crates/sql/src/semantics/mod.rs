@@ -46,6 +46,7 @@ mod ordered;
 mod ordered_sets;
 mod origins;
 mod outer_aggregates;
+mod outer_columns;
 mod plain_inputs;
 mod pushdown;
 pub(crate) mod quantified;

@@ -25,6 +25,8 @@ use crate::types::taken;
 
 /// The decimals of results, unless the numbers have more.
 const DECIMALS: i8 = 16;
+/// The decimals that numbers of 256 bits keep.
+const MOST_DECIMALS: i8 = 20;
 const WIDE: DataType = DataType::Decimal256(76, 0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,6 +107,10 @@ impl AggregateUDFImpl for Moments {
         match types {
             [one] if self.is_of_intervals(one) => Ok(vec![INTERVAL]),
             [one] if is_exact(one) => Ok(types.to_vec()),
+            // The squares of numbers of 256 bits have no room; those of as many as most columns hold are exact all the same.
+            [DataType::Decimal256(_, scale @ 0..)] if self.kind != Kind::Average => {
+                Ok(vec![DataType::Decimal128(38, (*scale).min(MOST_DECIMALS))])
+            }
             _ => taken(self.inner.as_ref(), types),
         }
     }

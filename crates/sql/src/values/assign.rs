@@ -127,6 +127,7 @@ pub(crate) fn into_numbers(array: &ArrayRef, to: DataType) -> Result<ArrayRef, M
     match to {
         DataType::Real | DataType::Double => into_floats(array, &to.to_arrow()),
         DataType::Decimal { .. } if array.data_type().is_floating() => floats_into_decimals(array, to),
+        DataType::Decimal { .. } => checked(array, &to.to_arrow()),
         _ => into_integers(array, &to.to_arrow()),
     }
 }

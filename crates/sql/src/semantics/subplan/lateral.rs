@@ -66,6 +66,6 @@ fn with_outer_columns(expr: Expr, outer: &DFSchema, inner: &DFSchema) -> Result<
 }
 
 /// Whether a plan has a node that marks a LATERAL subquery.
-fn has_wrapper(plan: &LogicalPlan) -> Result<bool> {
+pub(in crate::semantics) fn has_wrapper(plan: &LogicalPlan) -> Result<bool> {
     plan.has(|node| Ok(matches!(node, LogicalPlan::Subquery(_))))
 }

@@ -41,8 +41,9 @@ use super::adapt::visible;
 use super::{constants, ordered, sorted_aggregates};
 use crate::error::SqlError;
 use crate::walk::{WalkPlan, WalkTree};
+pub(super) use lateral::has_wrapper;
 pub(crate) use run::Statement;
-pub(super) use scope::change_subqueries;
+pub(super) use scope::{change_subqueries, replace_references};
 pub(crate) use shared::WithNames;
 
 use call::Kind;
@@ -247,7 +248,7 @@ fn subquery_of(expr: &Expr) -> Option<&Subquery> {
     }
 }
 
-fn has_subqueries(node: &LogicalPlan) -> Result<bool> {
+pub(super) fn has_subqueries(node: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     node.look_at_expressions(|expr| {
         expr.look(|expr| {
@@ -259,4 +260,4 @@ fn has_subqueries(node: &LogicalPlan) -> Result<bool> {
 }
 
 /// A column of an outer query, with its type.
-type Reference = (FieldRef, Column);
+pub(super) type Reference = (FieldRef, Column);

@@ -56,7 +56,7 @@ pub(super) fn is_open(plan: &LogicalPlan) -> Result<bool> {
 }
 
 /// Replaces columns of outer queries in a plan by what `replace` has for them.
-pub(super) fn replace_references(
+pub(in crate::semantics) fn replace_references(
     plan: LogicalPlan,
     replace: &dyn Fn(&Reference) -> Option<Expr>,
 ) -> Result<LogicalPlan> {
