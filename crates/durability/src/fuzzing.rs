@@ -10,11 +10,11 @@ use crate::Lsn;
 use crate::checkpoint::fuzzing as files;
 use crate::checkpoint::{Checkpoints, FoundCheckpoints};
 use crate::device::{Access, Device};
-use crate::frame::{self, Frame, FrameKind, Header, Hole, Place, Tag, u64_at};
-use crate::log::Log;
+use crate::format::frame::{self, Frame, FrameKind, Header, Hole, Place, Tag, u64_at};
+use crate::format::segment::{self, Link, file_name};
+use crate::format::witness;
+use crate::log::redo_log::Log;
 use crate::options::LogOptions;
-use crate::segment::{self, Link, file_name};
-use crate::witness;
 
 const SALT: u64 = 0x5a17;
 const SLOT_BYTES: u64 = 512;

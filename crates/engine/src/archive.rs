@@ -9,7 +9,7 @@
 //! The archive of a database is remembered in its directory, in `archive.setting`: the database goes on with it
 //! until told otherwise ([`ArchiveSetting`]). A copy or a backup does not take the setting along. A restored
 //! database is a life (*timeline*) of its own, its log has another number, and so it can use the archive of its
-//! origin; `durability/src/copies.rs` keeps lives apart.
+//! origin; `durability/src/archive/copies.rs` keeps lives apart.
 //!
 //! An archive that can't be written to stops nothing but the giving up of log files: they stay until it works again, and
 //! [`Database::archive_status`] tells why.

@@ -37,8 +37,8 @@ use types::BlobRef;
 use super::error::{CheckpointError, Result, corrupt, device_error};
 use super::header::{BLOBS, HEADER_BYTES};
 use crate::device::{Access, Device, DeviceFile};
-use crate::frame::{u32_at, u64_at};
-use crate::segment::random_number;
+use crate::format::frame::{u32_at, u64_at};
+use crate::format::segment::random_number;
 
 /// In the length of a reference: it leads to the list of the pieces of a longer blob.
 const LONG: u32 = 1 << 31;

@@ -14,7 +14,7 @@
 //! Names begin with `checkpoint-`, those of the log with `redo`.
 
 use super::error::{CheckpointError, Result, corrupt};
-use crate::frame::{u32_at, u64_at};
+use crate::format::frame::{u32_at, u64_at};
 
 /// Where the contents of a file start.
 pub(super) const HEADER_BYTES: usize = 512;
@@ -91,7 +91,7 @@ fn checksum(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment;
+    use crate::format::segment;
 
     #[test]
     fn names_come_back_and_clash_with_no_others() {

@@ -27,7 +27,7 @@ use super::error::{Result, corrupt, device_error};
 use super::header::{HEADER_BYTES, MANIFEST};
 use crate::Lsn;
 use crate::device::{Access, Device, DeviceFile};
-use crate::frame::u64_at;
+use crate::format::frame::u64_at;
 
 const WORDS: usize = 5;
 /// What the manifest says of one file.

@@ -18,7 +18,7 @@
 //! transaction can have seen has a lower number than the clock shows afterwards. Facts that an application learns
 //! by other ways than through the transaction, such as another transaction's result, are not noted.
 //!
-//! Commits that are on disk already are not noted at all. `durability/src/dependency.rs` tells how the log goes on
+//! Commits that are on disk already are not noted at all. `durability/src/log/dependency.rs` tells how the log goes on
 //! with the rest.
 //!
 //! Only transactions pay for this that ask for it before they begin, but for a test of a pointer. One that asks

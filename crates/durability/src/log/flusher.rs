@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use crate::log::Shared;
+use crate::log::redo_log::Shared;
 
 /// The flag between appenders and the flusher.
 #[derive(Default)]

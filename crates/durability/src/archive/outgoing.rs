@@ -25,8 +25,8 @@ use std::io;
 
 use crate::Lsn;
 use crate::error::{LogError, Result};
-use crate::segment::SegmentInfo;
-use crate::segment::file_name;
+use crate::format::segment::SegmentInfo;
+use crate::format::segment::file_name;
 
 /// A segment that is handed over: one that the log is about to give up, or as much as is on disk of one that it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]

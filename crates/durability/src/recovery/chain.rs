@@ -29,10 +29,10 @@ use std::collections::{HashMap, VecDeque};
 use crate::Lsn;
 use crate::device::DeviceFile;
 use crate::error::{LogError, Result, device_error};
-use crate::frame::{self, DATA_FRAMES_MAX, Header, Hole, Place, Tag};
-use crate::segment::SegmentInfo;
-use crate::segment::{self, HEADER_BYTES, Segment, file_name};
-use crate::witness::{Flush, Witness, Witnesses};
+use crate::format::frame::{self, DATA_FRAMES_MAX, Header, Hole, Place, Tag};
+use crate::format::segment::SegmentInfo;
+use crate::format::segment::{self, HEADER_BYTES, Segment, file_name};
+use crate::format::witness::{Flush, Witness, Witnesses};
 
 const CHUNK_BYTES: u64 = 1 << 20;
 const STEP_BYTES: u64 = frame::ALIGN_BYTES as u64;

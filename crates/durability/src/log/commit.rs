@@ -1,8 +1,8 @@
 //! A commit in the log: the mode, which says when it is acknowledged, and where it stands.
 
 use crate::Lsn;
-use crate::frame::Tag;
-use crate::partition::Pushed;
+use crate::format::frame::Tag;
+use crate::log::partition::Pushed;
 
 /// When a commit is acknowledged, and whether it can stand alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

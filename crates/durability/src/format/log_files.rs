@@ -3,7 +3,7 @@
 use crate::Lsn;
 use crate::device::{Access, Device};
 use crate::error::{Result, device_error};
-use crate::segment::{self, HEADER_BYTES, Header};
+use crate::format::segment::{self, HEADER_BYTES, Header};
 
 /// A file of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]

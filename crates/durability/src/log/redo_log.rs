@@ -36,23 +36,23 @@ use parking_lot::Mutex;
 use sync::Pause;
 
 use crate::Lsn;
-use crate::append::{Append, Entry, NO_LSN};
-use crate::archive::{Archived, OldSegment, Outgoing};
-use crate::commit::{Appended, CommitMode};
-use crate::dependency::Dependencies;
+use crate::archive::outgoing::{Archived, OldSegment, Outgoing};
+use crate::device::lock::lock_directory;
 use crate::device::{Access, Device, DirectoryLock};
 use crate::error::{LogError, OpenError, Result, device_error};
-use crate::files::Files;
-use crate::flusher::{Alarm, Flusher};
-use crate::frame::{Frame, Hole, Tag};
-use crate::frontier::{AHEAD_MAX, Frontier};
-use crate::lock::lock_directory;
+use crate::format::frame::{Frame, Hole, Tag};
+use crate::format::segment::HEADER_BYTES;
+use crate::format::trim;
+use crate::log::append::{Append, Entry, NO_LSN};
+use crate::log::commit::{Appended, CommitMode};
+use crate::log::dependency::Dependencies;
+use crate::log::files::Files;
+use crate::log::flusher::{Alarm, Flusher};
+use crate::log::frontier::{AHEAD_MAX, Frontier};
+use crate::log::partition::{Common, Partition, Pushed};
+use crate::log::poison::Poison;
 use crate::options::LogOptions;
-use crate::partition::{Common, Partition, Pushed};
-use crate::poison::Poison;
-use crate::recover::{self, Recovered, Resume};
-use crate::segment::HEADER_BYTES;
-use crate::trim;
+use crate::recovery::recover::{self, Recovered, Resume};
 
 /// Counts of a log's work since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

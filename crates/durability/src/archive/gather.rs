@@ -22,13 +22,13 @@ use std::io;
 use std::sync::Arc;
 
 use crate::Lsn;
-use crate::chain::{Reader, corrupt};
-use crate::copies::{self, SUFFIX};
+use crate::archive::copies::{self, SUFFIX};
 use crate::device::{Access, Device, DeviceFile, DirectoryLock};
 use crate::error::{LogError, Result, device_error};
-use crate::frame::Place;
-use crate::segment::{self, Header, file_name};
-use crate::{begun, trim};
+use crate::format::frame::Place;
+use crate::format::segment::{self, Header, file_name};
+use crate::format::{begun, trim};
+use crate::recovery::chain::{Reader, corrupt};
 
 const CHUNK_BYTES: u64 = 1 << 20;
 

@@ -22,7 +22,7 @@
 use crate::Lsn;
 use crate::device::{Access, Device};
 use crate::error::{LogError, Result, device_error};
-use crate::frame::{u32_at, u64_at};
+use crate::format::frame::{u32_at, u64_at};
 
 pub(crate) const FILE: &str = "redo.trim";
 const MAGIC: [u8; 8] = *b"LSTTRIM\0";
@@ -92,7 +92,7 @@ pub(crate) fn read(device: &dyn Device, log: Option<u64>) -> Result<TrimPoint> {
 /// # Errors
 /// A failure of the device to write the trim point.
 pub fn begin_log_at(device: &dyn Device, below: Lsn) -> Result<()> {
-    write(device, crate::segment::random_number(), below, 0)
+    write(device, crate::format::segment::random_number(), below, 0)
 }
 
 /// Puts the trim point on disk, one copy after the other, and up to where everything was.

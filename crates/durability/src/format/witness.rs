@@ -57,8 +57,8 @@ use std::borrow::Cow;
 use std::io;
 
 use crate::device::DeviceFile;
-use crate::frame::{u32_at, u64_at};
-use crate::segment::Header;
+use crate::format::frame::{u32_at, u64_at};
+use crate::format::segment::Header;
 
 const HEADER_BYTES: usize = 40;
 /// The number of the first witness that a flush leaves.
@@ -207,7 +207,7 @@ impl Witnesses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::Link;
+    use crate::format::segment::Link;
 
     fn header() -> Header {
         let link = Link { partition: 0, sequence: 1, previous_end: 0, previous_salt: 0, lsn_before: 0 };

@@ -47,13 +47,13 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use crate::Lsn;
-use crate::begun::{self, Begun, Noted};
-use crate::chain::{Chain, Numbered, PayloadRef, Reader, SegmentFile, Stop, corrupt};
 use crate::device::{Access, Device};
 use crate::error::{LogError, OpenError, Result, device_error};
-use crate::frame::{Frame, FrameKind, Hole, Tag};
-use crate::segment::{self, file_name};
-use crate::trim::{self, TrimPoint};
+use crate::format::begun::{self, Begun, Noted};
+use crate::format::frame::{Frame, FrameKind, Hole, Tag};
+use crate::format::segment::{self, file_name};
+use crate::format::trim::{self, TrimPoint};
+use crate::recovery::chain::{Chain, Numbered, PayloadRef, Reader, SegmentFile, Stop, corrupt};
 
 const PROGRESS_STEPS: u64 = 256;
 

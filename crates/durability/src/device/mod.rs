@@ -11,6 +11,11 @@
 //! - A created or removed name is durable once a later [`Device::sync_dir`] returned `Ok`.
 //! - After a failed sync nothing is known of the writes before it, and a second sync proves nothing. Data that is
 //!   written again and then synced is durable.
+//!
+//! Imports none of the other rooms; all others import it.
+
+pub(crate) mod fs;
+pub(crate) mod lock;
 
 use std::io;
 

@@ -45,9 +45,9 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use crate::Lsn;
 use crate::device::DeviceFile;
 use crate::error::{LogError, Result, device_error};
-use crate::frame::{u32_at, u64_at};
+use crate::format::frame::{u32_at, u64_at};
+use crate::format::witness::Flush;
 use crate::options::LogOptions;
-use crate::witness::Flush;
 
 /// The size of a header.
 pub(crate) const HEADER_BYTES: usize = 512;

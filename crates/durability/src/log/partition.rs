@@ -31,16 +31,16 @@ use parking_lot::{Mutex, MutexGuard};
 use sync::{CachePadded, Pause};
 
 use crate::Lsn;
-use crate::append::{Append, Entry, Extension, NO_LSN, Room, Taken};
 use crate::error::{LogError, Result};
-use crate::files::Files;
-use crate::frame::{DEPENDENCY_BYTES, MAX_PAYLOAD_BYTES, Tag};
-use crate::frontier::Frontier;
+use crate::format::frame::{DEPENDENCY_BYTES, MAX_PAYLOAD_BYTES, Tag};
+use crate::format::segment::SegmentInfo;
+use crate::format::segment::{Link, Segment};
+use crate::log::append::{Append, Entry, Extension, NO_LSN, Room, Taken};
+use crate::log::files::Files;
+use crate::log::frontier::Frontier;
+use crate::log::poison::Poison;
+use crate::log::turn::{self, Turn};
 use crate::options::LogOptions;
-use crate::poison::Poison;
-use crate::segment::SegmentInfo;
-use crate::segment::{Link, Segment};
-use crate::turn::{self, Turn};
 
 /// The common state of the partitions of a log. An append writes none of it.
 pub(crate) struct Common {

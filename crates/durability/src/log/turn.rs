@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use sync::CachePadded;
 
-use crate::futex;
+use crate::log::futex;
 
 /// All sleepers of a room.
 const ALL: u32 = i32::MAX as u32;

@@ -29,8 +29,8 @@ use std::io::{self, ErrorKind};
 
 use crate::device::{Access, Device, DeviceFile};
 use crate::error::{LogError, Result, device_error};
-use crate::frame::{u32_at, u64_at};
-use crate::segment::Header;
+use crate::format::frame::{u32_at, u64_at};
+use crate::format::segment::Header;
 
 pub(crate) const FILE: &str = "redo.begun";
 const MAGIC: [u8; 8] = *b"LSTBEGN\0";

@@ -36,11 +36,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::Lsn;
-use crate::archive::{Archived, OldSegment};
+use crate::archive::outgoing::{Archived, OldSegment};
 use crate::device::{Access, Device, DeviceFile};
 use crate::error::{LogError, Result, device_error};
-use crate::frame::{u32_at, u64_at};
-use crate::segment::{HEADER_BYTES, Header};
+use crate::format::frame::{u32_at, u64_at};
+use crate::format::segment::{HEADER_BYTES, Header};
 
 /// How the names of copies end.
 pub(crate) const SUFFIX: &str = ".redo";

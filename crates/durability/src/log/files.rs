@@ -14,10 +14,10 @@ use parking_lot::Mutex;
 
 use crate::device::{Access, Device, DeviceFile};
 use crate::error::{Result, device_error};
+use crate::format::segment::SegmentInfo;
+use crate::format::segment::{self, HEADER_BYTES, Header, Link, Segment, file_name};
+use crate::format::{begun, witness};
 use crate::options::LogOptions;
-use crate::segment::SegmentInfo;
-use crate::segment::{self, HEADER_BYTES, Header, Link, Segment, file_name};
-use crate::{begun, witness};
 
 /// The files of a log's directory.
 pub(crate) struct Files {

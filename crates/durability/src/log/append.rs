@@ -16,10 +16,10 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::Lsn;
-use crate::dependency::{Dependencies, RecentCommits};
-use crate::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, Header, Hole, Place, Salt, Tag, frame_bytes};
+use crate::format::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, Header, Hole, Place, Salt, Tag, frame_bytes};
+use crate::format::segment::{Segment, SegmentInfo};
+use crate::log::dependency::{Dependencies, RecentCommits};
 use crate::options::LogOptions;
-use crate::segment::{Segment, SegmentInfo};
 
 /// Stands for "no LSN" where the lowest of some is asked.
 pub(crate) const NO_LSN: Lsn = Lsn::MAX;
