@@ -1,5 +1,6 @@
 //! Errors, in PostgreSQL's words and with its codes where it has them.
 use durability::{CheckpointError, LogError, OpenError};
+use index::AddressSpaceError;
 use lineage::PageError;
 use types::{DataType, SchemaError};
 
@@ -68,6 +69,9 @@ pub enum Error {
     /// The name is taken by an index.
     #[error("relation \"{0}\" already exists")]
     IndexExists(String),
+    /// The process gets no more address space for an index, or the index itself can use no more.
+    #[error("out of memory: index \"{index}\" {}; {}", source.fact(), source.remedy())]
+    IndexWithoutRoom { index: String, source: AddressSpaceError },
     /// There can't be such an index.
     #[error("index \"{index}\" can't be made: {why}")]
     BadIndex { index: String, why: String },
@@ -237,6 +241,8 @@ impl Error {
             Error::DuplicateKey { .. } | Error::KeysNotUnique { .. } => "23505",
             Error::NoSuchIndex(_) => "42704",
             Error::IndexExists(_) => "42P07",
+            Error::IndexWithoutRoom { source: AddressSpaceError::Refused { .. }, .. } => "53200",
+            Error::IndexWithoutRoom { source: AddressSpaceError::UsedUp { .. }, .. } => "54000",
             Error::BadIndex { .. } | Error::BadIndexRange { .. } => "0A000",
             Error::NoExpressions { .. } => "55000",
             Error::Expression(error) => error.sqlstate,

@@ -308,7 +308,7 @@ impl Replay {
             table.note_changed_key();
             debug_assert!(table.has_changed_keys(), "invariant 7: lookups would trust the keys of inserts");
             let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells))?;
-            key.into_iter().for_each(|key| self.keys.enter(table, primary_key, key, rid));
+            key.map_or(Ok(()), |key| self.keys.enter(table, primary_key, key, rid))?;
         }
         Ok(())
     }
@@ -325,7 +325,7 @@ fn insert(table: &TableData, keys: &KeysToOrder, at: Timestamp, rid: Rid, cells:
     table.storage.insert_at(rid, cells, at.0);
     debug_assert!(table.storage.contains(rid), "invariant 8: {rid:?} was replayed and is not there");
     if let Some(primary_key) = &table.primary_key {
-        keys.enter(table, primary_key, primary_key.key_of_row(cells), rid);
+        keys.enter(table, primary_key, primary_key.key_of_row(cells), rid)?;
     }
     Ok(())
 }

@@ -20,6 +20,21 @@ use crate::rids::{self, Taken};
 /// Writers of different keys rarely meet at one of so many latches. A power of two.
 const LATCHES: usize = 64;
 
+/// Why a record was not entered under a key.
+#[derive(Debug)]
+pub enum InsertError {
+    /// This record has the key already.
+    Present(Rid),
+    /// The index gets no address space for the key.
+    NoRoom(AddressSpaceError),
+}
+
+impl From<AddressSpaceError> for InsertError {
+    fn from(error: AddressSpaceError) -> InsertError {
+        InsertError::NoRoom(error)
+    }
+}
+
 /// An ordered index from integer keys to base Rids.
 pub struct KissIndex {
     tree: KissTree<u64>,
@@ -54,71 +69,93 @@ impl KissIndex {
 
     /// Adds an entry, even if other records have the key.
     ///
-    /// # Panics
-    /// If the process has no address space left, as where memory can't be allocated.
-    pub fn insert(&self, key: u64, rid: Rid) {
-        let _ = self.insert_unique(key, rid, |_| Holder::Past);
+    /// # Errors
+    /// If the tree gets no address space for the key; nothing was added.
+    pub fn insert(&self, key: u64, rid: Rid) -> Result<(), AddressSpaceError> {
+        match self.insert_unique(key, rid, |_| Holder::Past) {
+            Err(InsertError::NoRoom(error)) => Err(error),
+            Ok(()) | Err(InsertError::Present(_)) => Ok(()),
+        }
     }
 
     /// Adds an entry unless a record that has the key already is there; see
     /// [`UniqueTree::insert_unique`](crate::UniqueTree::insert_unique).
     ///
-    /// # Panics
-    /// As [`KissIndex::insert`].
-    ///
     /// # Errors
-    /// The record that has the key already, for which `holder` has said [`Holder::Present`]; nothing was added.
-    pub fn insert_unique(&self, key: u64, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
+    /// - [`InsertError::Present`] with the record that has the key already, for which `holder` has said
+    ///   [`Holder::Present`].
+    /// - [`InsertError::NoRoom`] if the tree gets no address space for the key.
+    ///
+    /// Nothing was added then.
+    pub fn insert_unique(&self, key: u64, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), InsertError> {
         debug_assert!(!rid.is_tail());
         self.latched(key, |guard| {
             let Some(value) = self.tree.get_pinned(key, guard) else {
-                self.set(key, rid.word());
+                self.tree.upsert(key, rid.word())?;
                 return Ok(());
             };
-            // SAFETY: the value was read from an entry under the guard, and the key's latch is held; its successor is
-            // put into the entry, and then it is retired.
-            if let Some(successor) = unsafe { rids::added(value, guard, rid, holder)? } {
-                self.set(key, successor);
-                // SAFETY: only this thread has taken the value out of its entry.
-                unsafe { rids::retire(value, guard) };
+            // SAFETY: the value was read from an entry under the guard, and the key's latch is held; `replace` takes over both
+            // values.
+            if let Some(successor) = unsafe { rids::added(value, guard, rid, holder) }.map_err(InsertError::Present)? {
+                // SAFETY: the value was read from the key's entry, under its latch, and `added` made the successor.
+                unsafe { self.replace(key, value, successor, guard) }?;
             }
             Ok(())
         })
     }
 
-    fn set(&self, key: u64, value: u64) {
-        self.tree.upsert(key, value).unwrap_or_else(|error| panic!("{error}"));
+    /// Puts `successor` into a key's entry and retires `value`, which was there; or frees `successor`, where the tree gets no
+    /// address space for a node with it.
+    ///
+    /// # Safety
+    /// The caller holds the key's latch and read `value` from the entry under `guard`; no thread but the caller's has
+    /// `successor`, which the caller gives up.
+    unsafe fn replace(&self, key: u64, value: u64, successor: u64, guard: &Guard) -> Result<(), AddressSpaceError> {
+        match self.tree.upsert(key, successor) {
+            // SAFETY: this thread has taken the value out of its entry, as it alone writes the entry.
+            Ok(_) => unsafe { rids::retire(value, guard) },
+            Err(error) => {
+                // SAFETY: the successor was not published, and the caller gave it up.
+                unsafe { rids::free(successor) };
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Removes the entry of `rid` under `key`, if there is one.
     ///
-    /// # Panics
-    /// As [`KissIndex::insert`].
-    pub fn remove(&self, key: u64, rid: Rid) {
-        self.remove_if(key, rid, || true);
+    /// # Errors
+    /// As [`KissIndex::remove_if`].
+    pub fn remove(&self, key: u64, rid: Rid) -> Result<(), AddressSpaceError> {
+        self.remove_if(key, rid, || true)
     }
 
     /// Removes the entry of `rid` under `key`, if there is one and `may_go` says so. `may_go` is called while no
     /// other thread can enter the key, and must not use the index.
     ///
-    /// # Panics
-    /// As [`KissIndex::insert`].
-    pub fn remove_if(&self, key: u64, rid: Rid, may_go: impl FnOnce() -> bool) {
+    /// # Errors
+    /// If the tree gets no address space for the smaller node of the keys that stay; the entry is still there.
+    pub fn remove_if(&self, key: u64, rid: Rid, may_go: impl FnOnce() -> bool) -> Result<(), AddressSpaceError> {
         self.latched(key, |guard| {
-            let Some(value) = self.tree.get_pinned(key, guard) else { return };
+            let Some(value) = self.tree.get_pinned(key, guard) else { return Ok(()) };
             if !may_go() {
-                return;
+                return Ok(());
             }
-            // SAFETY: the value was read from an entry under the guard, and the key's latch is held; its successor is
-            // put into the entry, and then it is retired.
+            // SAFETY: the value was read from an entry under the guard, and the key's latch is held; `replace` takes over both
+            // values, or the value is retired here.
             match unsafe { rids::taken(value, guard, rid) } {
-                Taken::Nothing => return,
-                Taken::Left(successor) => self.set(key, successor),
-                Taken::Last => drop(self.tree.remove(key).unwrap_or_else(|error| panic!("{error}"))),
+                Taken::Nothing => Ok(()),
+                // SAFETY: the value was read from the key's entry, under its latch, and `taken` made the successor.
+                Taken::Left(successor) => unsafe { self.replace(key, value, successor, guard) },
+                Taken::Last => {
+                    self.tree.remove(key)?;
+                    // SAFETY: this thread has taken the value out of its entry, as it alone writes the entry.
+                    unsafe { rids::retire(value, guard) };
+                    Ok(())
+                }
             }
-            // SAFETY: only this thread has taken the value out of its entry.
-            unsafe { rids::retire(value, guard) };
-        });
+        })
     }
 
     /// Asks for many keys at a time, and appends the newest Rid of each to `found`, in their order.
@@ -241,19 +278,23 @@ mod tests {
                     0 => {
                         let holder = |rid: Rid| if rid.slot() == 3 { Holder::Present } else { Holder::Past };
                         let claimed = index.insert_unique(key, rid(slot), holder);
-                        prop_assert_eq!(claimed, present.map_or(Ok(()), Err));
+                        let holding = claimed.err().map(|error| match error {
+                            InsertError::Present(rid) => rid,
+                            InsertError::NoRoom(error) => panic!("{error}"),
+                        });
+                        prop_assert_eq!(holding, present);
                         if present.is_none() {
                             rids.retain(|known| *known != rid(slot));
                             rids.push(rid(slot));
                         }
                     }
                     1 => {
-                        index.insert(key, rid(slot));
+                        index.insert(key, rid(slot)).unwrap();
                         rids.retain(|known| *known != rid(slot));
                         rids.push(rid(slot));
                     }
                     _ => {
-                        index.remove(key, rid(slot));
+                        index.remove(key, rid(slot)).unwrap();
                         rids.retain(|known| *known != rid(slot));
                     }
                 }
@@ -284,8 +325,8 @@ mod tests {
                             wins.fetch_add(1, sync::atomic::Ordering::Relaxed);
                         }
                         // A list grows and shrinks while others read it.
-                        index.insert(u64::MAX, rid(10 + thread));
-                        index.remove(u64::MAX, rid(10 + (thread + 1) % 4));
+                        index.insert(u64::MAX, rid(10 + thread)).unwrap();
+                        index.remove(u64::MAX, rid(10 + (thread + 1) % 4)).unwrap();
                         assert!(all(index, u64::MAX).iter().all(|rid| (10..14).contains(&rid.slot())));
                     }
                 });

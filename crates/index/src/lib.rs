@@ -38,6 +38,6 @@ pub use delta::{
 pub use hash::{HashIndex, Holder};
 pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Pages, Range, Versioned, Word};
 #[cfg(not(loom))]
-pub use kiss_index::{KissIndex, KissRids};
+pub use kiss_index::{InsertError, KissIndex, KissRids};
 #[cfg(not(loom))]
 pub use word::WordIndex;

@@ -3,8 +3,9 @@
 //! The limit is for a process, so the test starts its own program again, with a variable that tells the child its part.
 use std::process::Command;
 
-use index::KissTree;
+use index::{InsertError, KissIndex, KissTree};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use types::Rid;
 
 const ROLE: &str = "KISS_TREE_ADDRESS_SPACE";
 
@@ -63,4 +64,41 @@ fn a_tree_whose_blocks_are_refused_stays_right() {
         tree.upsert(65_536 + key * 32 + 1, 8).unwrap();
     }
     assert!((0..2_048).all(|key| tree.get(65_536 + key * 32) == Some(7)));
+}
+
+#[test]
+fn an_index_that_gets_no_address_space_says_so_and_loses_nothing() {
+    if !is_child() {
+        return run_alone("an_index_that_gets_no_address_space_says_so_and_loses_nothing");
+    }
+    let (index, rid) = (KissIndex::new(0).unwrap(), |key: u64| Rid::base(0, key as usize));
+    // Nineteen leaves of 30 keys are in the trie; the key of the twentieth moves them to blocks of their size.
+    let keys: Vec<u64> = (0..19 * 64).filter(|key| key % 64 < 30).chain([19 * 64]).collect();
+    for key in &keys {
+        index.insert(*key, rid(*key)).unwrap();
+    }
+    let entries = || index.range(..).map(|(key, rids)| (key, rids.to_vec())).collect::<Vec<_>>();
+    let (before, bytes) = (entries(), index.bytes());
+    assert!(before.iter().map(|(key, _)| key).eq(&keys));
+    limit_address_space(1 << 20);
+    // A node of 31 keys and one of 29 need blocks of sizes that are not there.
+    for _ in 0..3 {
+        let refused = index.insert(40, rid(40)).unwrap_err().to_string();
+        assert!(refused.contains("address space") && refused.contains("ulimit -v"), "{refused}");
+        let refused = index.insert_unique(40, rid(40), |_| panic!("no record has the key")).unwrap_err();
+        assert!(matches!(refused, InsertError::NoRoom(_)), "{refused:?}");
+        assert!(index.remove(7, rid(7)).is_err());
+    }
+    assert_eq!((entries(), index.bytes()), (before.clone(), bytes), "what was refused left nothing behind");
+    // A node of 30 keys with another Rid, and a node of one key.
+    index.insert(7, rid(8)).unwrap();
+    index.remove(7, rid(8)).unwrap();
+    index.insert(21 * 64, rid(1)).unwrap();
+    index.remove(21 * 64, rid(1)).unwrap();
+    assert_eq!(entries(), before);
+    limit_address_space(8 << 30);
+    index.insert(40, rid(40)).unwrap();
+    index.remove(40, rid(40)).unwrap();
+    index.remove(7, rid(7)).unwrap();
+    assert!(entries().iter().map(|(key, _)| *key).eq(keys.into_iter().filter(|key| *key != 7)));
 }

@@ -97,6 +97,13 @@ impl fmt::Display for SqlError {
 
 impl std::error::Error for SqlError {}
 
+/// Words as a sentence.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).chain(['.']).collect()
+}
+
 impl From<engine::Error> for SqlError {
     fn from(error: engine::Error) -> SqlError {
         let sqlstate = error.sqlstate();
@@ -113,6 +120,9 @@ impl From<engine::Error> for SqlError {
                 let about = About { table, column: None, constraint: Some(index) };
                 SqlError::new(sqlstate, message).detail(format!("Key {key} is duplicated.")).about(about)
             }
+            engine::Error::IndexWithoutRoom { index, source } => SqlError::new(sqlstate, "out of memory")
+                .detail(format!("Index \"{index}\" {}.", source.fact()))
+                .hint(sentence(source.remedy())),
             engine::Error::NullInColumn { table, column } => {
                 let message =
                     format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");

@@ -55,10 +55,14 @@ pub(crate) struct KeysToOrder(Mutex<HashMap<TableId, HashSet<IndexKey>>>);
 
 impl KeysToOrder {
     /// Enters a record under a key.
-    pub(crate) fn enter(&self, data: &TableData, primary_key: &PrimaryKey, key: IndexKey, rid: Rid) {
-        if primary_key.index.enter_again(&key, rid) {
+    ///
+    /// # Errors
+    /// [`Error::IndexWithoutRoom`] if the index can't grow.
+    pub(crate) fn enter(&self, data: &TableData, primary_key: &PrimaryKey, key: IndexKey, rid: Rid) -> Result<()> {
+        if primary_key.index.enter_again(&key, rid)? {
             self.0.lock().entry(data.id).or_default().insert(key);
         }
+        Ok(())
     }
 
     /// Puts the records of each key in the order in which they got it.
@@ -190,9 +194,13 @@ impl Piece {
         })?;
         debug_assert!(data.storage.range_count() > *range, "range {range} was restored and is not there");
         if let Some(primary_key) = &data.primary_key {
+            let mut entered = Ok(());
             data.storage.for_each_version_of_columns(*range, &primary_key.columns, |rid, cells| {
-                keys.enter(data, primary_key, primary_key.key(cells), rid);
+                if entered.is_ok() {
+                    entered = keys.enter(data, primary_key, primary_key.key(cells), rid);
+                }
             })?;
+            entered?;
         }
         Ok(())
     }

@@ -27,14 +27,16 @@ pub(crate) fn enter_committed(
     debug_assert!(table.storage.keeps(all.from()), "invariant 3: versions of {:?} may go meanwhile", all.from());
     index.serve_from(all.from());
     share_out(table.storage.range_count(), |range| {
+        let mut entered = Ok(());
         let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| match keyed {
-            Ok(keyed) => keyed.into_iter().for_each(|keyed| index.entries.insert(&keyed.key, rid)),
+            Ok(Some(keyed)) if entered.is_ok() => entered = index.enter(&keyed.key, rid),
+            Ok(_) => {}
             Err(_) => drop(failing.lock().insert(rid)),
         });
         let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
         table.storage.for_each_committed_version(range, index.columns(), all.from(), transactions, enter)?;
         keys.finish();
-        Ok(())
+        entered
     })?;
     Ok(failing.into_inner())
 }
@@ -50,18 +52,20 @@ pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) 
     share_out(pieces.len(), |piece| {
         let (number, range) = pieces[piece];
         let (table, index, to_order) = &works[number];
+        let mut entered = Ok(());
         // Versions for which an expression fails are from before the index.
         let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| {
-            if let Ok(Some(Keyed { key, .. })) = keyed
-                && index.enter_again(&key, rid)
-            {
-                to_order.lock().insert(key);
+            let (Ok(Some(Keyed { key, .. })), Ok(())) = (keyed, &entered) else { return };
+            match index.enter_again(&key, rid) {
+                Ok(true) => drop(to_order.lock().insert(key)),
+                Ok(false) => {}
+                Err(error) => entered = Err(error),
             }
         });
         let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
         table.storage.for_each_version_of_columns(range, index.columns(), enter)?;
         keys.finish();
-        Ok(())
+        entered
     })?;
     for (table, index, to_order) in works {
         order(table, &index, to_order.into_inner(), transactions)?;
@@ -81,7 +85,7 @@ pub(crate) fn order(
         let mut rids: Vec<Rid> = index.entries.rids(&key).to_vec();
         order_holders(table, &mut rids, transactions)?;
         rids.iter().for_each(|rid| index.entries.remove(&key, *rid));
-        rids.iter().for_each(|rid| index.entries.insert(&key, *rid));
+        rids.iter().try_for_each(|rid| index.enter(&key, *rid))?;
         debug_assert_eq!(index.entries.rids(&key).len(), rids.len(), "invariant 7: {key:?} has lost an entry");
     }
     Ok(())

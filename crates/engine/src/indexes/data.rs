@@ -2,7 +2,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use index::Holder;
+use index::{AddressSpaceError, Holder, InsertError};
 use lineage::Cell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -99,8 +99,8 @@ impl IndexData {
             return Err(bad("access method \"kiss\" takes one column whose values have 64 bits at most".into()));
         }
         debug_assert_eq!(key_columns.len(), definition.parts.len(), "a key has a part for each of the definition");
-        let entries =
-            Entries::new(definition.method, definition.unique, &shape).map_err(|error| bad(error.to_string()))?;
+        let entries = Entries::new(definition.method, definition.unique, &shape)
+            .map_err(|source| Error::IndexWithoutRoom { index: definition.name.clone(), source })?;
         Ok(IndexData {
             bits: columns.iter().fold(0, |bits, column| bits | 1 << (column % 64)),
             columns: columns.into(),
@@ -204,19 +204,39 @@ impl IndexData {
         }
     }
 
+    /// Enters a record under a key, whichever other records have it.
+    ///
+    /// # Errors
+    /// [`Error::IndexWithoutRoom`] if the index can't grow; nothing was entered.
+    pub(crate) fn enter(&self, key: &IndexKey, rid: Rid) -> Result<()> {
+        self.entries.insert(key, rid).map_err(|error| self.without_room(error))
+    }
+
     /// Enters a record under a key during recovery; returns whether the key has another record.
-    pub(crate) fn enter_again(&self, key: &IndexKey, rid: Rid) -> bool {
-        if !self.definition.unique {
-            self.entries.insert(key, rid);
-            return false;
-        }
+    ///
+    /// # Errors
+    /// As [`IndexData::enter`].
+    pub(crate) fn enter_again(&self, key: &IndexKey, rid: Rid) -> Result<bool> {
         let mut has_others = false;
+        if !self.definition.unique {
+            self.enter(key, rid)?;
+            return Ok(has_others);
+        }
         let entered = self.entries.insert_unique(key, rid, |other| {
             has_others |= other != rid;
             Holder::Past
         });
-        debug_assert!(entered.is_ok(), "no record is said to have the key");
-        has_others
+        match entered {
+            Err(InsertError::NoRoom(error)) => return Err(self.without_room(error)),
+            Err(InsertError::Present(other)) => debug_assert!(false, "{other:?} is not said to have the key"),
+            Ok(()) => {}
+        }
+        Ok(has_others)
+    }
+
+    /// The error of a structure that can't grow.
+    pub(crate) fn without_room(&self, source: AddressSpaceError) -> Error {
+        Error::IndexWithoutRoom { index: self.definition.name.clone(), source }
     }
 }
 

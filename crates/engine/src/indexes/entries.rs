@@ -10,7 +10,8 @@
 use std::ops::{Bound, RangeBounds};
 
 use index::{
-    AddressSpaceError, BPlusTree, Bytes, Change, HashIndex, Holder, Key, KeyRids, KissIndex, UniqueTree, WordIndex,
+    AddressSpaceError, BPlusTree, Bytes, Change, HashIndex, Holder, InsertError, Key, KeyRids, KissIndex, UniqueTree,
+    WordIndex,
 };
 use smallvec::SmallVec;
 use sync::Guard;
@@ -71,50 +72,72 @@ impl Entries {
     }
 
     /// Adds an entry, if it is not there.
-    pub(crate) fn insert(&self, key: &IndexKey, rid: Rid) {
+    ///
+    /// # Errors
+    /// If the process has no address space left for the structure; nothing was added.
+    pub(crate) fn insert(&self, key: &IndexKey, rid: Rid) -> Result<(), AddressSpaceError> {
         match (&self.keyed, key) {
             (_, IndexKey::Null) => drop(self.nulls.insert(rid, ())),
             (Keyed::Words(tree), IndexKey::Word(word)) => drop(tree.insert((*word, rid), ())),
             (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => drop(tree.insert((bytes, rid), ())),
+            (Keyed::Kiss(tree), IndexKey::Word(word)) => return tree.insert(*word, rid),
             _ => drop(self.insert_unique(key, rid, |_| Holder::Past)),
         }
+        Ok(())
     }
 
     /// Adds an entry unless a record has the key already, of an index that is unique; see
     /// [`UniqueTree::insert_unique`].
-    pub(crate) fn insert_unique(&self, key: &IndexKey, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
+    ///
+    /// # Errors
+    /// The record that has the key, or that the process has no address space left for the structure; nothing was added.
+    pub(crate) fn insert_unique(
+        &self,
+        key: &IndexKey,
+        rid: Rid,
+        holder: impl FnMut(Rid) -> Holder,
+    ) -> Result<(), InsertError> {
         match (&self.keyed, key) {
+            (Keyed::Kiss(tree), IndexKey::Word(word)) => return tree.insert_unique(*word, rid, holder),
             (Keyed::UniqueWords(tree), IndexKey::Word(word)) => tree.insert_unique(*word, rid, holder),
             (Keyed::UniqueBytes(tree), IndexKey::Bytes(bytes)) => tree.insert_unique(bytes, rid, holder),
-            (Keyed::Kiss(tree), IndexKey::Word(word)) => tree.insert_unique(*word, rid, holder),
             (Keyed::HashedWords(table), IndexKey::Word(word)) => table.insert_unique(&[*word], rid, holder),
             (Keyed::HashedBytes(table), IndexKey::Bytes(bytes)) => table.insert_unique(bytes.clone(), rid, holder),
-            (Keyed::Words(_) | Keyed::Bytes(_), _) | (_, IndexKey::Null) => {
-                self.insert(key, rid);
-                Ok(())
-            }
+            (Keyed::Words(_) | Keyed::Bytes(_), _) | (_, IndexKey::Null) => return Ok(self.insert(key, rid)?),
             _ => unreachable!("{key:?} is not of the index's shape"),
         }
+        .map_err(InsertError::Present)
     }
 
-    /// Removes an entry, if it is there.
+    /// Removes the entry of a version that no transaction can see, if it is there. Where there is no address space for the
+    /// smaller node of the keys that stay, the entry stays as well, until it is swept out or its key is claimed: nothing is
+    /// found through it, as the record does not have the key.
     pub(crate) fn remove(&self, key: &IndexKey, rid: Rid) {
-        self.remove_if(key, rid, || true);
+        let _stays = self.remove_if(key, rid, || true);
     }
 
     /// Removes an entry, if it is there and `may_go` says so, which is asked while nobody else can enter the key.
-    pub(crate) fn remove_if(&self, key: &IndexKey, rid: Rid, may_go: impl FnOnce() -> bool) {
+    ///
+    /// # Errors
+    /// If the process has no address space left for the structure; the entry is still there.
+    pub(crate) fn remove_if(
+        &self,
+        key: &IndexKey,
+        rid: Rid,
+        may_go: impl FnOnce() -> bool,
+    ) -> Result<(), AddressSpaceError> {
         match (&self.keyed, key) {
+            (Keyed::Kiss(tree), IndexKey::Word(word)) => return tree.remove_if(*word, rid, may_go),
             (_, IndexKey::Null) => drop(self.nulls.change(rid, deciding(may_go))),
             (Keyed::Words(tree), IndexKey::Word(word)) => drop(tree.change((*word, rid), deciding(may_go))),
             (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => drop(tree.change((bytes, rid), deciding(may_go))),
             (Keyed::UniqueWords(tree), IndexKey::Word(word)) => tree.remove_if(*word, rid, may_go),
             (Keyed::UniqueBytes(tree), IndexKey::Bytes(bytes)) => tree.remove_if(bytes, rid, may_go),
-            (Keyed::Kiss(tree), IndexKey::Word(word)) => tree.remove_if(*word, rid, may_go),
             (Keyed::HashedWords(table), IndexKey::Word(word)) => table.remove_if(&[*word], rid, may_go),
             (Keyed::HashedBytes(table), IndexKey::Bytes(bytes)) => table.remove_if(bytes, rid, may_go),
             _ => unreachable!("{key:?} is not of the index's shape"),
         }
+        Ok(())
     }
 
     /// The first of the key's records for which `accept` returns something; newest first if the index is unique.

@@ -42,11 +42,13 @@ fn sweep_index(
     let mut look = |entries: &[Entry]| {
         for (key, rid) in entries {
             if !is_explained(table, index, transactions, key, *rid) {
-                index.entries.remove_if(key, *rid, || {
-                    let may_go = !is_explained(table, index, transactions, key, *rid);
-                    removed += u64::from(may_go);
+                let mut may_go = false;
+                let gone = index.entries.remove_if(key, *rid, || {
+                    may_go = !is_explained(table, index, transactions, key, *rid);
                     may_go
                 });
+                // An entry for which there is no address space to leave it out of its node waits for the next sweep.
+                removed += u64::from(may_go && gone.is_ok());
             }
         }
         goes_on()

@@ -194,8 +194,7 @@ impl Transaction {
         let enter = |rid: Rid| -> Result<()> {
             let keyed = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
             let keyed = keyed.transpose()?.flatten();
-            keyed.into_iter().for_each(|keyed| index.entries.insert(&keyed.key, rid));
-            Ok(())
+            keyed.map_or(Ok(()), |keyed| index.enter(&keyed.key, rid))
         };
         for written in &self.written {
             match *written {

@@ -5,7 +5,7 @@
 //! READ COMMITTED waits for that transaction; SNAPSHOT and SERIALIZABLE fail with a conflict.
 use std::sync::Arc;
 
-use index::Holder;
+use index::{Holder, InsertError};
 use lineage::{Cell, PageError, Writer};
 use types::{Rid, Snapshot, TxnId};
 
@@ -26,6 +26,8 @@ pub(super) enum Taken {
     Undecided(Rid, Option<TxnId>),
     /// The holder is unknown, as a page can't be read back.
     Unknown(PageError),
+    /// No record has it, and the index can't take it.
+    NoRoom(Error),
 }
 
 /// A holder of keys, of which no two records may have the same one.
@@ -115,7 +117,7 @@ impl Transaction {
             Ok(Some(Keyed { key, is_compared: true })) if !self.has_dropped_index(index) => {
                 return self.enter_key(data, &**index, &key, rid);
             }
-            Ok(Some(keyed)) => index.entries.insert(&keyed.key, rid),
+            Ok(Some(keyed)) => index.enter(&keyed.key, rid)?,
             // A transaction that has dropped an index does not fail for a key that the index can't take.
             Err(_) if self.has_dropped_index(index) => {}
             Err(error) => return Err(error),
@@ -142,6 +144,7 @@ impl Transaction {
             Err(Taken::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
             Err(Taken::Undecided(_, None)) => Err(transaction.lose(Error::Conflict)),
             Err(Taken::Unknown(error)) => Err(error.into()),
+            Err(Taken::NoRoom(error)) => Err(error),
         })
     }
 
@@ -178,8 +181,13 @@ impl Transaction {
             }
             holder
         });
-        debug_assert_ne!(claimed, Err(rid), "a record does not keep itself from its key");
-        claimed.map_err(|other| taken.unwrap_or(Taken::By(other)))
+        claimed.map_err(|error| match error {
+            InsertError::Present(other) => {
+                debug_assert_ne!(other, rid, "a record does not keep itself from its key");
+                taken.unwrap_or(Taken::By(other))
+            }
+            InsertError::NoRoom(error) => Taken::NoRoom(index.without_room(error)),
+        })
     }
 
     /// A record's key as it stands in a message.

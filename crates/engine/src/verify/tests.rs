@@ -138,11 +138,11 @@ fn an_entry_of_a_key_that_a_record_never_had_is_named() {
     let table = table(&db, &["id"]);
     let primary_key = table.data.primary_key.as_ref().unwrap();
     let (key, rid) = (primary_key.key(&[Cell::Word(77)]), Rid::base(0, 4));
-    primary_key.index.entries.insert(&key, rid);
+    primary_key.index.enter(&key, rid).unwrap();
     let found = faults(&db);
     assert!(found.contains(&format!("lists {rid:?} under 77, which it never had")), "{found}");
     primary_key.remove(&key, rid);
-    primary_key.index.entries.insert(&key, Rid::base(9, 1));
+    primary_key.index.enter(&key, Rid::base(9, 1)).unwrap();
     assert!(faults(&db).contains("and there is no such record"), "{}", faults(&db));
 }
 
@@ -151,7 +151,7 @@ fn plant(table: &Table, cells: &[Cell<'_>], at: u64, is_listed: bool) -> Rid {
     let rid = table.data.storage.insert(cells, at);
     if is_listed {
         let primary_key = table.data.primary_key.as_ref().unwrap();
-        primary_key.index.entries.insert(&primary_key.key_of_row(cells), rid);
+        primary_key.index.enter(&primary_key.key_of_row(cells), rid).unwrap();
     }
     rid
 }
@@ -242,8 +242,8 @@ fn secondary_indexes_are_looked_at_both_ways() {
     for (index, rid) in all.iter().zip(lost) {
         let name = &index.definition.name;
         assert!(found.contains(&format!("index \"{name}\" does not list {rid:?}")), "{name}: {found}");
-        index.entries.insert(&key_of(index), rid);
-        index.entries.insert(&key_of(index), never);
+        index.enter(&key_of(index), rid).unwrap();
+        index.enter(&key_of(index), never).unwrap();
     }
     let found = faults(&db);
     for index in &all {
@@ -255,7 +255,7 @@ fn secondary_indexes_are_looked_at_both_ways() {
     let rid = plant(&table, &[Cell::Word(9999), Cell::Word(1), Cell::Word(3)], 6, true);
     for index in &all {
         let of_row = index.keyed_row(&[Cell::Word(9999), Cell::Word(1), Cell::Word(3)]).unwrap().unwrap();
-        index.entries.insert(&of_row.key, rid);
+        index.enter(&of_row.key, rid).unwrap();
     }
     let found = look(&db).faults;
     assert!(found.iter().all(|fault| fault.contains("index \"u\": [") && fault.contains("all have")), "{found:?}");
@@ -297,14 +297,14 @@ fn an_index_of_a_part_of_a_table_lists_that_part_and_no_more() {
     assert_eq!((found.faults, found.index_entries), (vec![], 16));
     let index = table.data.indexes.all().remove(0);
     let (of, rid) = (|n: u64| index.plain_key(&[Cell::Word(n)]), Rid::base(0, 3));
-    index.entries.insert(&of(2), rid);
+    index.enter(&of(2), rid).unwrap();
     assert!(faults(&db).contains(&format!("index \"i\" lists {rid:?} under 2, which it never had")), "{}", faults(&db));
     index.entries.remove(&of(2), rid);
     index.entries.remove(&of(3), rid);
     assert!(faults(&db).contains(&format!("index \"i\" does not list {rid:?} under 3")), "{}", faults(&db));
-    index.entries.insert(&of(3), rid);
+    index.enter(&of(3), rid).unwrap();
     let twice = plant(&table, &[Cell::Word(77), Cell::Word(7)], 4, true);
-    index.entries.insert(&of(7), twice);
+    index.enter(&of(7), twice).unwrap();
     // Of an even number there may be many.
     plant(&table, &[Cell::Word(78), Cell::Word(8)], 4, true);
     let found = faults(&db);

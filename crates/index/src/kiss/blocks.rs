@@ -160,18 +160,29 @@ impl Arena {
         ListsGuard { arena: self, shelf: self.shelf() }
     }
 
-    /// A run of blocks that were never used.
+    /// A run of blocks that were never used. Its chunk is there before the run is taken, so a run that the system refuses is
+    /// not lost: the next thread asks for it again.
     fn take_run(&self, class: usize) -> Result<Range<u32>, AddressSpaceError> {
-        let run = run_blocks(class);
-        let more = |next: u32| (next < 1 << BLOCK_BITS).then_some(next + run);
-        let Ok(start) = self.next[class].fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) else {
-            return Err(AddressSpaceError::used_up(chunk_bytes(class)));
-        };
-        let chunk = self.chunk((Pointer::new(class, start).0 >> CHUNK_BITS) as usize);
+        let (run, next) = (run_blocks(class), &self.next[class]);
+        loop {
+            let start = next.load(Ordering::Relaxed);
+            if start >= 1 << BLOCK_BITS {
+                return Err(AddressSpaceError::UsedUp { values: class + 1 });
+            }
+            self.make_chunk(class, start)?;
+            if next.compare_exchange_weak(start, start + run, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                return Ok(start..start + run);
+            }
+        }
+    }
+
+    /// Reserves the chunk of a block, unless it is there.
+    fn make_chunk(&self, class: usize, block: u32) -> Result<(), AddressSpaceError> {
+        let chunk = self.chunk((Pointer::new(class, block).0 >> CHUNK_BITS) as usize);
         if chunk.load(Ordering::Acquire).is_null() {
             let mapping = Mapping::reserve(chunk_bytes(class))?;
             if self.pages == Pages::Adaptive {
-                let is_first = start < CHUNK_BLOCKS;
+                let is_first = block < CHUNK_BLOCKS;
                 mapping.prefer_huge(if is_first { HUGE_PAGE } else { 0 }..chunk_bytes(class));
             }
             let ours = mapping.start().as_ptr();
@@ -179,7 +190,7 @@ impl Arena {
                 mapping.into_start();
             }
         }
-        Ok(start..start + run)
+        Ok(())
     }
 
     /// Blocks out of their slots become free once every reader of this time has gone.

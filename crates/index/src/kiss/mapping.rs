@@ -16,36 +16,60 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 /// A large page of x86-64 and of 64-bit ARM with usual small ones.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 
-/// The system refused address space to an index.
+/// A tree could not get address space for its nodes.
 #[derive(Debug)]
-pub struct AddressSpaceError {
-    wanted_bytes: usize,
-    reason: io::Error,
+pub enum AddressSpaceError {
+    /// The system refused it.
+    Refused {
+        /// How much was asked for.
+        wanted_bytes: usize,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// Every block for nodes of so many values is in use, and the tree's pointers can name no more.
+    UsedUp {
+        /// The values of a node.
+        values: usize,
+    },
 }
 
 impl AddressSpaceError {
-    /// The address space of a kind that the tree itself limits is used up.
-    pub(super) fn used_up(wanted_bytes: usize) -> Self {
-        let reason = io::Error::other("every block of this node size is in use");
-        AddressSpaceError { wanted_bytes, reason }
+    /// A sentence on what happened, without its full stop, as it follows "an index".
+    pub fn fact(&self) -> String {
+        match self {
+            AddressSpaceError::Refused { wanted_bytes, reason } => {
+                format!("cannot reserve {} KiB of address space: {reason}", wanted_bytes >> 10)
+            }
+            AddressSpaceError::UsedUp { values } => {
+                format!("has used up the address space of a tree: all blocks for nodes of {values} values are in use")
+            }
+        }
+    }
+
+    /// A sentence on what a user can do, without its full stop.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            AddressSpaceError::Refused { .. } => {
+                "reserving takes no memory, so raise the limit on address space (`ulimit -v`) or allow overcommitment \
+                 (`vm.overcommit_memory` 0 or 1)"
+            }
+            AddressSpaceError::UsedUp { .. } => "keep these keys in a B+tree, which has no such limit",
+        }
     }
 }
 
 impl fmt::Display for AddressSpaceError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "an index cannot reserve {} KiB of address space: {}; reserving takes no memory, so raise the limit on \
-             address space (`ulimit -v`) or allow overcommitment (`vm.overcommit_memory` 0 or 1)",
-            self.wanted_bytes >> 10,
-            self.reason
-        )
+        write!(formatter, "an index {}; {}", self.fact(), self.remedy())
     }
 }
 
 impl std::error::Error for AddressSpaceError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.reason)
+        match self {
+            AddressSpaceError::Refused { reason, .. } => Some(reason),
+            AddressSpaceError::UsedUp { .. } => None,
+        }
     }
 }
 
@@ -83,7 +107,8 @@ impl Mapping {
     /// Reserves `len_bytes` of zeros, readable and writable, on small pages for now. A mapping of at least one
     /// large page begins at a multiple of that page's size.
     pub(super) fn reserve(len_bytes: usize) -> Result<Mapping, AddressSpaceError> {
-        let failed = |errno: rustix::io::Errno| AddressSpaceError { wanted_bytes: len_bytes, reason: errno.into() };
+        let failed =
+            |errno: rustix::io::Errno| AddressSpaceError::Refused { wanted_bytes: len_bytes, reason: errno.into() };
         let slack = if len_bytes >= HUGE_PAGE { HUGE_PAGE } else { 0 };
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a new private anonymous mapping at an address that the system chooses touches nothing of ours.

@@ -202,12 +202,12 @@ fn a_trie_that_changes<S: Slot>() {
 fn the_rids_of_a_key_are_whole() {
     explore(|| {
         let index = KissIndex::new(0).unwrap();
-        index.insert(7, rid(0));
+        index.insert(7, rid(0)).unwrap();
         let parts: [fn(&KissIndex); 3] = [
-            |index| (1..3).for_each(|slot| index.insert(7, rid(slot))),
+            |index| (1..3).for_each(|slot| index.insert(7, rid(slot)).unwrap()),
             |index| {
-                index.insert(7, rid(3));
-                index.remove(7, rid(3));
+                index.insert(7, rid(3)).unwrap();
+                index.remove(7, rid(3)).unwrap();
             },
             |index| {
                 for _ in 0..2 {
@@ -229,9 +229,7 @@ fn the_rids_of_a_key_are_whole() {
         left.sort_unstable();
         left.dedup();
         assert_eq!(left, [0, 1, 2].map(rid));
-        (0..3).for_each(|slot| {
-            index.remove(7, rid(slot));
-        });
+        (0..3).for_each(|slot| index.remove(7, rid(slot)).unwrap());
         end_grace_periods();
         assert!(index.find(&sync::pin(), 7, Some).is_none());
     });
