@@ -9,13 +9,13 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
 use super::casts::{ReadText, Round, WriteText};
+use super::visible::visible;
 use super::{
     arithmetic, chars, concatenation, lengths, library, mixed, operand_types, outer_columns, set_operations, spans,
     temporal,
@@ -135,15 +135,6 @@ impl AnalyzerRule for AdaptLiterals {
     fn name(&self) -> &str {
         "adapt_literals"
     }
-}
-
-/// The columns that a plan's expressions may name.
-pub(super) fn visible(plan: &LogicalPlan) -> Result<DFSchema> {
-    let mut schema = merge_schema(&plan.inputs());
-    if let LogicalPlan::TableScan(scan) = plan {
-        schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
-    }
-    Ok(schema)
 }
 
 fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -382,7 +373,9 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(call(Round::function(to), *cast.expr))
         }
         // The optimizer would compare what is cast instead, and not notice what does not fit.
-        Some(to @ (DataType::SmallInt | DataType::Integer)) if is_wider(from.data_type(), &to.to_arrow()) => {
+        Some(to @ (DataType::SmallInt | DataType::Integer | DataType::Decimal { .. }))
+            if is_wider(from.data_type(), &to.to_arrow()) =>
+        {
             Ok(call(Round::function(to), *cast.expr))
         }
         Some(to @ DataType::Real) if *from.data_type() == arrow_schema::DataType::Float64 => {
@@ -392,30 +385,29 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Some(to @ DataType::Decimal { .. }) if from.data_type().is_floating() => {
             Ok(call(Round::function(to), *cast.expr))
         }
-        // The optimizer would compare what is cast here, too.
-        Some(to @ DataType::Decimal { precision, scale }) if has_more_digits(from.data_type(), precision, scale) => {
-            Ok(call(Round::function(to), *cast.expr))
-        }
         _ => Ok(Transformed::no(Expr::Cast(cast))),
     }
 }
 
-/// Whether a type of exact numbers has values that a numeric of so many digits and decimals has not.
-fn has_more_digits(from: &arrow_schema::DataType, precision: u8, scale: i8) -> bool {
-    let (from_precision, from_scale) = match from {
-        arrow_schema::DataType::Int16 => (5, 0),
-        arrow_schema::DataType::Int32 => (10, 0),
-        arrow_schema::DataType::Int64 => (19, 0),
-        arrow_schema::DataType::Decimal128(precision, scale) | arrow_schema::DataType::Decimal256(precision, scale) => {
-            (i16::from(*precision), i16::from(*scale))
-        }
-        _ => return false,
-    };
-    let (precision, scale) = (i16::from(precision), i16::from(scale));
-    from_scale > scale || from_precision - from_scale > precision - scale
+/// Whether one type of exact numbers has values that the other has not.
+fn is_wider(from: &arrow_schema::DataType, to: &arrow_schema::DataType) -> bool {
+    if from.is_integer() && to.is_integer() {
+        return from.primitive_width() > to.primitive_width();
+    }
+    let (Some((from_whole, from_scale)), Some((whole, scale))) = (digits(from), digits(to)) else { return false };
+    from_whole > whole || from_scale > scale
 }
 
-/// Whether one type of integers has values that the other has not.
-fn is_wider(from: &arrow_schema::DataType, to: &arrow_schema::DataType) -> bool {
-    from.is_integer() && to.is_integer() && from.primitive_width() > to.primitive_width()
+/// The digits before the point and behind it that a type of exact numbers may have.
+fn digits(of: &arrow_schema::DataType) -> Option<(i16, i8)> {
+    use arrow_schema::DataType::{Decimal128, Decimal256, Int16, Int32, Int64};
+    Some(match of {
+        Int16 => (5, 0),
+        Int32 => (10, 0),
+        Int64 => (19, 0),
+        Decimal128(precision, scale) | Decimal256(precision, scale) => {
+            (i16::from(*precision) - i16::from(*scale), *scale)
+        }
+        _ => return None,
+    })
 }

@@ -12,9 +12,9 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::adapt::visible;
 use super::float_sums;
 use super::operators::Checked;
+use super::visible::visible;
 use crate::walk::{WalkPlan, WalkTree};
 
 /// Replaces the operators of arithmetic. Runs once the types of both sides are the same.

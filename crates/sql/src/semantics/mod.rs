@@ -68,6 +68,7 @@ pub(crate) mod using;
 mod using_types;
 mod value_tables;
 pub(crate) mod values_of_subqueries;
+mod visible;
 pub(crate) mod visit;
 mod whole_filters;
 mod whole_orders;

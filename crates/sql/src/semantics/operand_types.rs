@@ -24,7 +24,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::adapt::visible;
+use super::visible::visible;
 use crate::error::SqlError;
 use crate::types::type_name_of_field;
 

@@ -11,8 +11,8 @@ use datafusion::common::{DFSchema, ExprSchema};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan};
 
-use super::adapt::visible;
 use super::subplan::{Reference, has_subqueries, has_wrapper, replace_references};
+use super::visible::visible;
 use crate::interrupt;
 
 type Change<'a> = dyn FnMut(LogicalPlan) -> Result<Transformed<LogicalPlan>> + 'a;

@@ -9,8 +9,8 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::adapt::visible;
 use super::merged;
+use super::visible::visible;
 use crate::walk::{WalkPlan, WalkTree};
 
 /// See the module.

@@ -12,8 +12,8 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::functions::{BESIDE, StandIn};
 use crate::error::SqlError;
-use crate::semantics::adapt::visible;
 use crate::semantics::subplan::change_subqueries;
+use crate::semantics::visible::visible;
 use crate::walk::{WalkPlan, WalkTree};
 
 /// See the module.

@@ -37,7 +37,7 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, ExprSchemable, Filter, LogicalPlan, Operator, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::adapt::visible;
+use super::visible::visible;
 use super::{constants, ordered, sorted_aggregates};
 use crate::error::SqlError;
 use crate::walk::{WalkPlan, WalkTree};

@@ -12,7 +12,7 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 
 use super::{Reference, subquery_of};
-use crate::semantics::adapt::visible;
+use crate::semantics::visible::visible;
 use crate::walk::{WalkPlan, WalkTree};
 
 /// The columns of outer queries that a plan names, each once.
