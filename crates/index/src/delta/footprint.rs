@@ -29,7 +29,8 @@ pub trait Visitor {
     /// Called before a part of the index is read.
     fn touch<T: ?Sized>(&mut self, kind: LineKind, what: &T);
 
-    /// Whether all that was read so far belongs together; to be asked before it is followed.
+    /// Whether all that was read so far belongs together; to be asked before it is followed. A visitor that never says
+    /// no is for a thread that holds the latch.
     fn check(&self) -> Result<(), Self::Error>;
 }
 

@@ -24,7 +24,11 @@ struct Copied<'a> {
 }
 
 impl<'a> Copied<'a> {
-    fn of(leaf: &'a Leaf, at: usize, visitor: &mut Reader<'_>) -> Result<Self, Restart> {
+    /// Copies a leaf from the id at `at` on.
+    ///
+    /// # Safety
+    /// `visitor` reads under the latch of the index that the leaf is of.
+    unsafe fn of(leaf: &'a Leaf, at: usize, visitor: &mut Reader<'_>) -> Result<Self, Restart> {
         let node = leaf.node();
         let count = node.count(visitor);
         let ids = std::array::from_fn(|from| node.id(from, visitor));
@@ -48,14 +52,17 @@ impl<'a, V: DictionaryValue + ?Sized, L: Latch> Ids<'a, V, L> {
         let copied = index.latch().read(|reading| {
             let mut visitor = Reader(reading);
             let (leaf, at) = match start {
-                Bound::Unbounded => (index.first_leaf(&mut visitor)?, 0),
+                // SAFETY: the visitor is a reader under this index's latch.
+                Bound::Unbounded => (unsafe { index.first_leaf(&mut visitor) }?, 0),
                 Bound::Included(value) | Bound::Excluded(value) => {
-                    let place = index.descend(value, &mut visitor, |_, _| ())?;
+                    // SAFETY: as above.
+                    let place = unsafe { index.descend(value, &mut visitor, |_, _| ()) }?;
                     let is_skipped = place.found.is_some() && matches!(start, Bound::Excluded(_));
                     (place.leaf, place.at + usize::from(is_skipped))
                 }
             };
-            Copied::of(leaf, at, &mut visitor)
+            // SAFETY: as above.
+            unsafe { Copied::of(leaf, at, &mut visitor) }
         });
         Ids { index, copied, end }
     }
@@ -76,7 +83,9 @@ impl<V: DictionaryValue + ?Sized, L: Latch> Iterator for Ids<'_, V, L> {
     fn next(&mut self) -> Option<ValueId> {
         while self.copied.at >= self.copied.count {
             let next = self.copied.next?;
-            self.copied = self.index.latch().read(|reading| Copied::of(next, 0, &mut Reader(reading)));
+            let latch = self.index.latch();
+            // SAFETY: the visitor is a reader under this index's latch.
+            self.copied = latch.read(|reading| unsafe { Copied::of(next, 0, &mut Reader(reading)) });
         }
         let id = self.copied.ids[self.copied.at];
         if self.is_behind_end(id) {

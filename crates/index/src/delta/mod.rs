@@ -191,7 +191,8 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
 
     /// The id of a value, if it is there.
     pub fn lookup(&self, value: V::Borrowed<'_>) -> Option<ValueId> {
-        self.latch.read(|reading| Ok(self.descend(value, &mut Reader(reading), |_, _| ())?.found))
+        // SAFETY: the visitor is a reader under this index's latch.
+        self.latch.read(|reading| Ok(unsafe { self.descend(value, &mut Reader(reading), |_, _| ()) }?.found))
     }
 
     /// The value of an id, without a latch. None for an id that this index has not given.
@@ -243,7 +244,8 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
     pub fn footprint(&self, value: V::Borrowed<'_>) -> (Option<ValueId>, Footprint) {
         let mut counting = Counting::default();
         let _held = self.latch.shared();
-        let Ok::<_, Infallible>(place) = self.descend(value, &mut counting, |_, _| ());
+        // SAFETY: the latch is held.
+        let Ok::<_, Infallible>(place) = unsafe { self.descend(value, &mut counting, |_, _| ()) };
         (place.found, counting.footprint())
     }
 }

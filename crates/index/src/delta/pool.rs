@@ -81,20 +81,26 @@ impl Pool {
             self.next.store(unsafe { start.add(len_bytes) }, Ordering::Relaxed);
             return NonNull::new(start).expect("bytes are left in a chunk");
         }
-        self.allocate_in_new_chunk(len_bytes)
+        // SAFETY: the caller's promise.
+        unsafe { self.allocate_in_new_chunk(len_bytes) }
     }
 
     /// A large value gets a chunk of its own, and the rest of the newest one stays in use.
+    ///
+    /// # Safety
+    /// As for [`Pool::allocate`].
     #[cold]
-    fn allocate_in_new_chunk(&self, len_bytes: usize) -> NonNull<u8> {
+    unsafe fn allocate_in_new_chunk(&self, len_bytes: usize) -> NonNull<u8> {
         let spare = NonNull::new(self.spare.swap(null_mut(), Ordering::Acquire));
         // SAFETY: the heads of prepared chunks are written, and the chunk now belongs to this thread.
         let is_enough = |chunk: NonNull<Chunk>| unsafe { chunk.as_ref() }.len_bytes >= HEAD_BYTES + len_bytes;
         if let Some(spare) = spare.filter(|spare| !is_enough(*spare)) {
-            self.enter(spare);
+            // SAFETY: the chunk was taken out of its place by this thread, and is put into the list once.
+            unsafe { self.enter(spare) };
         }
         let mut chunk = spare.filter(|spare| is_enough(*spare)).unwrap_or_else(|| self.new_chunk(len_bytes));
-        self.enter(chunk);
+        // SAFETY: as above, or the chunk is new.
+        unsafe { self.enter(chunk) };
         // SAFETY: as above.
         let chunk_bytes = unsafe { chunk.as_mut() }.len_bytes;
         // SAFETY: a chunk is longer than its head.
@@ -109,8 +115,11 @@ impl Pool {
     }
 
     /// Puts a chunk into the list by which it is freed.
-    fn enter(&self, mut chunk: NonNull<Chunk>) {
-        // SAFETY: the chunk belongs to this thread until it is in the list.
+    ///
+    /// # Safety
+    /// The chunk comes from `new_chunk`, belongs to the caller alone and is in no list; no other thread enters one.
+    unsafe fn enter(&self, mut chunk: NonNull<Chunk>) {
+        // SAFETY: the caller's promise.
         unsafe { chunk.as_mut() }.previous = self.newest.load(Ordering::Relaxed);
         self.newest.store(chunk.as_ptr(), Ordering::Relaxed);
     }

@@ -27,23 +27,28 @@ type Path<'a> = SmallVec<[(&'a Inner, usize); HEIGHT_MAX]>;
 impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
     /// From the root to the place of a value. `on_inner` is told the inner nodes and the children taken.
     ///
-    /// The caller holds the latch in some way, or reads under it optimistically with a visitor that checks.
-    pub(super) fn descend<'a, S: Visitor>(
+    /// # Safety
+    /// `visitor` is a reader under this index's latch, or the caller holds that latch until it is done with the result.
+    pub(super) unsafe fn descend<'a, S: Visitor>(
         &'a self,
         sought: V::Borrowed<'_>,
         visitor: &mut S,
         mut on_inner: impl FnMut(&'a Inner, usize),
     ) -> Result<Place<'a>, S::Error> {
-        let mut node = self.root(visitor)?;
+        // SAFETY: the caller's promise.
+        let mut node = unsafe { self.root(visitor) }?;
         loop {
             match node.kind(visitor) {
                 Kind::Inner(inner) => {
-                    let (at, _) = self.count_before(node, sought, true, visitor)?;
+                    // SAFETY: the caller's promise; the node is one of this index's.
+                    let (at, _) = unsafe { self.count_before(node, sought, true, visitor) }?;
                     on_inner(inner, at);
-                    node = self.child(inner, at, visitor)?;
+                    // SAFETY: as above.
+                    node = unsafe { self.child(inner, at, visitor) }?;
                 }
                 Kind::Leaf(leaf) => {
-                    let (at, is_found) = self.count_before(node, sought, false, visitor)?;
+                    // SAFETY: as above.
+                    let (at, is_found) = unsafe { self.count_before(node, sought, false, visitor) }?;
                     let found = is_found.then(|| node.id(at, visitor));
                     return Ok(Place { leaf, at, found });
                 }
@@ -52,18 +57,27 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
     }
 
     /// The leaf with the smallest values.
-    pub(super) fn first_leaf<S: Visitor>(&self, visitor: &mut S) -> Result<&Leaf, S::Error> {
-        let mut node = self.root(visitor)?;
+    ///
+    /// # Safety
+    /// `visitor` is a reader under this index's latch, or the caller holds that latch until it is done with the result.
+    pub(super) unsafe fn first_leaf<S: Visitor>(&self, visitor: &mut S) -> Result<&Leaf, S::Error> {
+        // SAFETY: the caller's promise.
+        let mut node = unsafe { self.root(visitor) }?;
         loop {
             match node.kind(visitor) {
-                Kind::Inner(inner) => node = self.child(inner, 0, visitor)?,
+                // SAFETY: the caller's promise; the node is one of this index's.
+                Kind::Inner(inner) => node = unsafe { self.child(inner, 0, visitor) }?,
                 Kind::Leaf(leaf) => return Ok(leaf),
             }
         }
     }
 
+    /// The root.
+    ///
+    /// # Safety
+    /// `visitor` is a reader under this index's latch, or the caller holds that latch until it is done with the result.
     #[inline]
-    fn root<S: Visitor>(&self, visitor: &mut S) -> Result<&Node, S::Error> {
+    unsafe fn root<S: Visitor>(&self, visitor: &mut S) -> Result<&Node, S::Error> {
         visitor.touch(LineKind::Node, &*self.root);
         let root = self.root.load(Ordering::Relaxed);
         visitor.check()?;
@@ -72,8 +86,13 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
         Ok(unsafe { &*root })
     }
 
+    /// A child of an inner node of this index.
+    ///
+    /// # Safety
+    /// `visitor` is a reader under this index's latch, or the caller holds that latch until it is done with the result.
+    /// The node is one of this index's.
     #[inline]
-    fn child<S: Visitor>(&self, inner: &Inner, at: usize, visitor: &mut S) -> Result<&Node, S::Error> {
+    unsafe fn child<S: Visitor>(&self, inner: &Inner, at: usize, visitor: &mut S) -> Result<&Node, S::Error> {
         let child = inner.child(at, visitor);
         visitor.check()?;
         // SAFETY: the check says that count, ids and children belong together, so that this child is one. The rest is as
@@ -83,8 +102,12 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
 
     /// How many ids of a node stand before a value, and whether the value is among those that were compared. Ids of the
     /// same value count as before it in an inner node, where they begin the child to the right.
+    ///
+    /// # Safety
+    /// `visitor` is a reader under this index's latch, or the caller holds that latch until it is done with the result.
+    /// The node is one of this index's.
     #[inline]
-    fn count_before<S: Visitor>(
+    unsafe fn count_before<S: Visitor>(
         &self,
         node: &Node,
         sought: V::Borrowed<'_>,
@@ -130,7 +153,9 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
     /// The latch is held exclusively.
     pub(super) unsafe fn insert(&self, value: V::Borrowed<'_>, own: usize) -> Result<(ValueId, bool), DictionaryError> {
         let mut path = Path::new();
-        let Ok::<_, Infallible>(place) = self.descend(value, &mut Holder, |inner, at| path.push((inner, at)));
+        // SAFETY: the caller holds the latch.
+        let Ok::<_, Infallible>(place) =
+            unsafe { self.descend(value, &mut Holder, |inner, at| path.push((inner, at))) };
         if let Some(id) = place.found {
             return Ok((id, false));
         }

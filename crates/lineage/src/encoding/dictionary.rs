@@ -113,6 +113,7 @@ fn take_views<T: ByteViewType>(
     codes: &[i64],
     nulls: Option<NullBuffer>,
 ) -> GenericByteViewArray<T> {
+    assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == codes.len()), "a NULL bit for each code");
     let views = entries.views();
     let taken: Vec<u128> = codes.iter().map(|code| views[*code as usize]).collect();
     let buffers: Arc<[Buffer]> = entries.data_buffers().into();

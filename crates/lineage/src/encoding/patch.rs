@@ -211,6 +211,7 @@ fn patched_views<T: ByteViewType>(
 ) -> GenericByteViewArray<T> {
     const INLINE_MAX: u32 = 12;
     const BUFFER_INDEX_SHIFT: u32 = 64;
+    assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == old.views().len()), "a NULL bit for each row");
     let mut views = old.views().to_vec();
     for ((slot, _), view) in patches.iter().zip(new.views().iter()) {
         // The lowest 32 bits are the length; longer values name their buffer in the third quarter of the view.

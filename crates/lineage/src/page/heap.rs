@@ -4,8 +4,10 @@
 //! caller that took them and never change. The word that a page stores is a place in the heap:
 //!
 //! ```text
-//! word:   | chunk (32) | offset (32) |          chunk:  ... | length (4, LE) | bytes ... | length | ...
+//! word:   | chunk + 1 (32) | offset (32) |      chunk:  ... | length (4, LE) | bytes ... | length | ...
 //! ```
+//!
+//! The word 0, which a page has where nothing was stored yet, names no place.
 //!
 //! Chunks start small and double up to 256 KiB; a value larger than a quarter of that has a chunk of its own.
 use std::cell::UnsafeCell;
@@ -81,17 +83,18 @@ impl ByteHeap {
             chunk.write(offset as usize, &(bytes.len() as u32).to_le_bytes());
             chunk.write(offset as usize + PREFIX, bytes);
         }
-        u64::from(chunk_index) << 32 | u64::from(offset)
+        u64::from(chunk_index + 1) << 32 | u64::from(offset)
     }
 
-    /// The bytes that `word` names.
+    /// The bytes that `word` names; none for 0.
     ///
     /// # Safety
-    /// - `word` came from [`ByteHeap::append`] of this heap and was read through an acquire load that saw the release
-    ///   store which published it.
+    /// - `word` is 0, or came from [`ByteHeap::append`] of this heap and was read through an acquire load that saw the
+    ///   release store which published it.
     #[inline]
     pub unsafe fn get(&self, word: u64) -> &[u8] {
-        let chunk = self.chunks.get((word >> 32) as usize).expect("a published word names a chunk");
+        let Some(chunk) = (word >> 32).checked_sub(1) else { return &[] };
+        let chunk = self.chunks.get(chunk as usize).expect("a published word names a chunk");
         let offset = word as u32 as usize;
         // SAFETY: by the contract the prefix and the bytes behind it are written and published.
         unsafe {
@@ -151,6 +154,9 @@ mod tests {
         let heap = ByteHeap::default();
         let value = |i: usize| vec![i as u8; [0, 1, 11, 300, 4_000, 70_000, 300_000][i % 7]];
         let words: Vec<u64> = (0..500).map(|i| heap.append(&value(i), |_| {})).collect();
+        assert!(!words.contains(&0));
+        // SAFETY: 0 is no place.
+        assert_eq!(unsafe { heap.get(0) }, b"");
         for (i, word) in words.into_iter().enumerate() {
             // SAFETY: the words come from this heap and this thread.
             assert_eq!(unsafe { heap.get(word) }, value(i), "value {i}");

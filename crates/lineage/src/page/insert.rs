@@ -53,15 +53,17 @@ impl InsertPages {
         self.charge_slot(slot);
         let mut nulls = ColumnSet::EMPTY;
         for (column, cell) in cells.iter().enumerate() {
-            let word = match cell {
+            let (word, ordering) = match cell {
                 Cell::Null => {
                     nulls.insert(column);
                     continue;
                 }
-                Cell::Word(word) => *word,
-                Cell::Bytes(bytes) => self.values.store(column, bytes, |bytes| self.charge.grow(bytes)),
+                Cell::Word(word) => (*word, Ordering::Relaxed),
+                Cell::Bytes(bytes) => {
+                    (self.values.store(column, bytes, |bytes| self.charge.grow(bytes)), Ordering::Release)
+                }
             };
-            self.words.store(column, slot, word, |_| {});
+            self.words.slot(column, slot, |_| {}).store(word, ordering);
         }
         for i in 0..self.set_words {
             self.nulls[slot * self.set_words + i].store(nulls.word(i), Ordering::Relaxed);
@@ -88,19 +90,20 @@ impl InsertPages {
         &self.start[slot]
     }
 
-    /// The value of `column` at `slot`. The caller has seen the slot's Start Time written, by an acquire load.
+    /// The value of `column` at `slot`, if the slot's Start Time was seen written, by an acquire load; a value that has
+    /// not been written, if not.
     #[inline]
     pub fn cell(&self, column: usize, slot: usize) -> Cell<'_> {
         let nulls = self.nulls[slot * self.set_words + column / 64].load(Ordering::Relaxed);
         if nulls & 1 << (column % 64) != 0 {
             return Cell::Null;
         }
-        let word = self.words.load(column, slot);
         if self.wide[column] {
-            // SAFETY: `write` got the word for this column before it stored Start Time, which the caller saw.
+            let word = self.words.load(column, slot, Ordering::Acquire);
+            // SAFETY: the word is 0, or `write` got it for this column and stored it with release.
             Cell::Bytes(unsafe { self.values.get(column, word) })
         } else {
-            Cell::Word(word)
+            Cell::Word(self.words.load(column, slot, Ordering::Relaxed))
         }
     }
 
@@ -111,9 +114,28 @@ impl InsertPages {
 
     /// The value of a column of text, for a merge.
     pub(crate) fn text(&self, column: usize, slot: usize) -> TextCell<'_> {
-        match (self.cell(column, slot), WideValues::id(self.words.load(column, slot))) {
+        match (self.cell(column, slot), WideValues::id(self.words.load(column, slot, Ordering::Relaxed))) {
             (Cell::Bytes(_), Some(id)) => TextCell::Known(self.values.texts(), id),
             (cell, _) => TextCell::of(cell),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Column, DataType};
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_was_not_written_names_no_bytes() {
+        let columns = vec![Column::new("n", DataType::BigInt), Column::new("t", DataType::TEXT)];
+        let (schema, options) = (Schema::new(columns, &[]).unwrap(), TableOptions::default());
+        let pages = InsertPages::new(&schema, &options, &Meter::new(Arc::default()));
+        let row = |slot| [pages.cell(0, slot), pages.cell(1, slot)];
+        assert_eq!(row(0), [Cell::Word(0), Cell::Bytes(b"")]);
+        pages.write(0, &[Cell::Word(7), Cell::Bytes(b"first")], 1);
+        assert_eq!(row(0), [Cell::Word(7), Cell::Bytes(b"first")]);
+        assert_eq!(row(1), [Cell::Word(0), Cell::Bytes(b"")]);
     }
 }

@@ -226,29 +226,30 @@ impl TailPages {
         let allocated = |bytes| page.charge.grow(bytes);
         for (column, cell) in record.values {
             explicit.insert(*column);
-            let word = match cell {
-                Cell::Null => {
-                    nulls.insert(*column);
-                    continue;
+            match cell {
+                Cell::Null => nulls.insert(*column),
+                Cell::Word(word) => page.slot(place, *column, at).store(*word, Ordering::Relaxed),
+                Cell::Bytes(bytes) => {
+                    let word = page.values.store(*column, bytes, allocated);
+                    page.slot(place, *column, at).store(word, Ordering::Release);
                 }
-                Cell::Word(word) => *word,
-                Cell::Bytes(bytes) => page.values.store(*column, bytes, allocated),
-            };
-            page.store(place, *column, at, word);
+            }
         }
         if let Some(carried) = &record.carried {
             let old_nulls = carried.from.set_word(NULLS, 0);
             explicit.insert_word(0, carried.columns);
             nulls.insert_word(0, carried.columns & old_nulls);
             for column in columns_of(carried.columns & !old_nulls) {
-                let word = carried.from.word(column);
-                let word = if self.wide[column] {
-                    // SAFETY: `write` got the word for this column from that page's values, and that record is published.
-                    unsafe { page.values.carry(column, word, &carried.from.page().values, allocated) }
+                let slot = page.slot(place, column, at);
+                if self.wide[column] {
+                    let word = carried.from.wide_word(column);
+                    // SAFETY: the word is 0, or `write` got it for this column from that page's values and stored it with
+                    // release.
+                    let word = unsafe { page.values.carry(column, word, &carried.from.page().values, allocated) };
+                    slot.store(word, Ordering::Release);
                 } else {
-                    word
-                };
-                page.store(place, column, at, word);
+                    slot.store(carried.from.word(column), Ordering::Relaxed);
+                }
             }
         }
         for (set, columns) in [(EXPLICIT, &explicit), (EVER, record.ever), (NULLS, &nulls)] {
@@ -260,12 +261,15 @@ impl TailPages {
         place.publish(record.start);
     }
 
-    /// Writes a record of words, which the caller numbered. None of its columns, those carried included, is stored as bytes.
+    /// Writes a record of words, which the caller numbered.
+    ///
+    /// # Panics
+    /// If one of its columns, those carried included, is stored as bytes.
     #[inline]
     pub(crate) fn write_words(&self, guard: &Guard, sequence: u64, record: &NewWords<'_>) {
         let place = self.place_to_write(guard, sequence);
+        assert_eq!(record.head.explicit & self.wide_columns, 0, "bytes are written and carried by `write`");
         if let Some(carried) = &record.carried {
-            debug_assert_eq!(carried.columns & self.wide_columns, 0, "bytes are carried by `write`");
             place.copy_values(carried.from);
         }
         record.columns.iter().zip(record.words).for_each(|(column, word)| place.put(*column, *word));
@@ -298,10 +302,12 @@ impl TailPages {
         let place = page.records.place(at);
         let carried = record.carried.and_then(|carried| Some((self.get(guard, carried.sequence)?, carried.columns)));
         if let Some((from, columns)) = carried {
-            columns_of(columns & self.spilled).for_each(|column| page.store(place, column, at, from.word(column)));
+            for column in columns_of(columns & self.spilled) {
+                page.slot(place, column, at).store(from.word(column), Ordering::Relaxed);
+            }
         }
         let new = record.columns.iter().zip(record.words).filter(|(column, _)| **column >= page.records.values());
-        new.for_each(|(column, word)| page.store(place, *column, at, *word));
+        new.for_each(|(column, word)| page.slot(place, *column, at).store(*word, Ordering::Relaxed));
     }
 
     /// The columns, of the first 64, that are stored as bytes.
@@ -503,21 +509,22 @@ impl<'g> TailPageRecords<'g> {
 }
 
 impl TailPage {
-    /// Stores the word of a column of the record at `at`, whose place this is.
+    /// Where the word of a column of the record at `at` is stored, whose place this is: with release, if the column is stored
+    /// as bytes.
     #[inline]
-    fn store(&self, place: Place<'_>, column: usize, at: usize, word: u64) {
+    fn slot<'p>(&'p self, place: Place<'p>, column: usize, at: usize) -> &'p AtomicU64 {
         match place.value(column) {
-            Some(value) => value.store(word, Ordering::Relaxed),
-            None => self.words.store(column - self.records.values(), at, word, |bytes| self.charge.grow(bytes)),
+            Some(value) => value,
+            None => self.words.slot(column - self.records.values(), at, |bytes| self.charge.grow(bytes)),
         }
     }
 
-    /// The word that [`TailPage::store`] put there.
+    /// The word that is stored there; 0 where none was.
     #[inline]
-    fn load(&self, place: Place<'_>, column: usize, at: usize) -> u64 {
+    fn load(&self, place: Place<'_>, column: usize, at: usize, ordering: Ordering) -> u64 {
         match place.value(column) {
-            Some(value) => value.load(Ordering::Relaxed),
-            None => self.words.load(column - self.records.values(), at),
+            Some(value) => value.load(ordering),
+            None => self.words.load(column - self.records.values(), at, ordering),
         }
     }
 }

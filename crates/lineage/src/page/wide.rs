@@ -5,7 +5,9 @@
 //!                            | 1 | 0 (31) | id (32)           |        in the dictionary of the column, see `text`
 //! ```
 //!
-//! A reader of a word needs no latch for either: what it names was complete before the word was published.
+//! The word 0, which a page has where nothing was stored yet, names no bytes. A page stores the word of such a column with
+//! release and loads it with acquire: so a reader that finds a word finds what it names, without a latch, whatever it knows of the
+//! record.
 use std::sync::Arc;
 
 use crate::page::heap::ByteHeap;
@@ -26,7 +28,8 @@ impl WideValues {
         WideValues { heap: ByteHeap::default(), texts }
     }
 
-    /// Keeps a value of a column and returns the word that names it, which must reach other threads by a release store.
+    /// Keeps a value of a column and returns the word that names it, never 0, which must reach other threads by a release
+    /// store.
     /// `allocated` is told the bytes that this took of the pages' own memory.
     pub(crate) fn store(&self, column: usize, bytes: &[u8], allocated: impl Fn(usize)) -> u64 {
         match self.texts.encode(column, bytes) {
@@ -38,8 +41,8 @@ impl WideValues {
     /// The bytes that `word` names in a column.
     ///
     /// # Safety
-    /// - `word` came from [`WideValues::store`] of these values for this column and was read through an acquire load that
-    ///   saw the release store which published it.
+    /// - `word` is 0, or came from [`WideValues::store`] of these values for this column and was read through an acquire
+    ///   load that saw the release store which published it.
     #[inline]
     pub(crate) unsafe fn get(&self, column: usize, word: u64) -> &[u8] {
         if word & IS_ID != 0 {

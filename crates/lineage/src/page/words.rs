@@ -45,15 +45,15 @@ impl Words {
         }
     }
 
-    /// Stores a word; `allocated` is told the bytes of an array that this made.
+    /// Where a word is stored; `allocated` is told the bytes of an array that this made.
     #[inline]
-    pub(crate) fn store(&self, column: usize, at: usize, word: u64, allocated: impl FnOnce(usize)) {
+    pub(crate) fn slot(&self, column: usize, at: usize, allocated: impl FnOnce(usize)) -> &AtomicU64 {
         let (array, index) = self.place(column, at);
         let words = match self.arrays[array].get() {
             Some(words) => words,
             None => self.allocate(array, allocated),
         };
-        words[index].store(word, Ordering::Relaxed);
+        &words[index]
     }
 
     #[cold]
@@ -74,11 +74,11 @@ impl Words {
         }
     }
 
-    /// The word stored at a place, which the caller has seen published; 0 where none was.
+    /// The word stored at a place; 0 where none was.
     #[inline]
-    pub(crate) fn load(&self, column: usize, at: usize) -> u64 {
+    pub(crate) fn load(&self, column: usize, at: usize, ordering: Ordering) -> u64 {
         let (array, index) = self.place(column, at);
-        self.arrays[array].get().map_or(0, |words| words[index].load(Ordering::Relaxed))
+        self.arrays[array].get().map_or(0, |words| words[index].load(ordering))
     }
 }
 
@@ -92,11 +92,13 @@ mod tests {
             let words = Words::new(layout, 3, 5);
             let mut allocated = 0;
             for (column, at) in [(0, 0), (2, 4), (2, 0)] {
-                words.store(column, at, (10 * column + at) as u64 + 1, |bytes| allocated += bytes);
+                let slot = words.slot(column, at, |bytes| allocated += bytes);
+                slot.store((10 * column + at) as u64 + 1, Ordering::Relaxed);
             }
             assert_eq!(allocated, if layout == Layout::Row { 5 * 3 * 8 } else { 2 * 5 * 8 });
-            assert_eq!([words.load(0, 0), words.load(2, 4), words.load(2, 0)], [1, 25, 21]);
-            assert_eq!((words.load(1, 3), words.load(0, 4)), (0, 0));
+            let load = |column, at| words.load(column, at, Ordering::Relaxed);
+            assert_eq!([load(0, 0), load(2, 4), load(2, 0)], [1, 25, 21]);
+            assert_eq!((load(1, 3), load(0, 4)), (0, 0));
         }
     }
 }

@@ -423,19 +423,24 @@ impl<'g> TailRecord<'g> {
         if is_null {
             return Cell::Null;
         }
-        let word = self.word(column);
         if self.pages.wide[column] {
-            // SAFETY: `write` got the word for this column from this page's values, and this record is published.
-            Cell::Bytes(unsafe { self.page.values.get(column, word) })
+            // SAFETY: the word is 0, or `write` got it for this column from this page's values and stored it with release.
+            Cell::Bytes(unsafe { self.page.values.get(column, self.wide_word(column)) })
         } else {
-            Cell::Word(word)
+            Cell::Word(self.word(column))
         }
     }
 
     /// The word of a column, as it is stored.
     #[inline]
     pub(crate) fn word(&self, column: usize) -> u64 {
-        self.page.load(self.place, column, self.at)
+        self.page.load(self.place, column, self.at, Ordering::Relaxed)
+    }
+
+    /// The word of a column that is stored as bytes, with what it names.
+    #[inline]
+    pub(crate) fn wide_word(&self, column: usize) -> u64 {
+        self.page.load(self.place, column, self.at, Ordering::Acquire)
     }
 
     /// Explicit columns, columns updated so far and NULLs, of the first 64, a bit each.
