@@ -11,7 +11,7 @@
 //! Until all of it is on disk a sign stands in the directory that it is no database.
 //!
 //! The copy is the database as of `until`, with every version, its history and its Rids. Writers go on meanwhile;
-//! only the caller waits. To restore a backup, copy its directory ([`Database::restore`]), or open it where it is.
+//! only the caller waits. To restore a backup, copy its directory ([`Database::restore`](crate::Database::restore)), or open it where it is.
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +22,6 @@ use types::Timestamp;
 use crate::archive::SETTING_FILE;
 use crate::checkpoint::{CheckpointReport, Taking};
 use crate::copy::{self, LogCopy, failed};
-use crate::database::Database;
 use crate::directory;
 use crate::error::{Error, Result};
 use crate::moment::{self, RecoveryTarget};
@@ -73,55 +72,12 @@ impl BackupMark {
     }
 }
 
-impl Database {
-    /// Copies the database, as of a moment during the call, to a directory, which must be empty or missing.
-    ///
-    /// # Errors
-    /// [`Error::NotOnDisk`] for a database in memory; [`Error::Directory`] if the target is not empty or can't be
-    /// written. Files that were copied by then are left there, and do not open as a database.
-    pub fn backup(&self, target: impl AsRef<Path>) -> Result<BackupReport> {
-        if self.shared.checkpointer.is_none() {
-            return Err(Error::NotOnDisk);
-        }
-        let copy: Arc<dyn Device> = Arc::new(directory::empty(target.as_ref())?);
-        self.backup_on(&copy)
-    }
-
-    /// Copies the database to a device as [`Database::backup`] does. For tests.
-    #[doc(hidden)]
-    pub fn backup_on(&self, copy: &Arc<dyn Device>) -> Result<BackupReport> {
-        let checkpointer = self.shared.checkpointer.as_ref().ok_or(Error::NotOnDisk)?;
-        checkpointer.with_checkpoint(|taking, report| copy_checkpoint(taking, &report, copy))
-    }
-
-    /// Copies a backup, or any database that is not open, to a directory, which must be empty or missing. Returns
-    /// the files copied. The copy of a backup begins a life of its own: see [`Database::restore_to`].
-    ///
-    /// # Errors
-    /// - [`Error::Directory`] if `backup` is no directory, or `target` is not empty or cannot be written.
-    /// - [`Error::Unfinished`] or [`Error::BadBackup`] if the backup is only a part of one, or damaged.
-    /// - [`Error::Log`] if the database is open, or something of its log is damaged; [`Error::Checkpoint`] if its
-    ///   checkpoints cannot be read. What was copied by then is left in `target`, and does not open as a database.
-    pub fn restore(backup: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<u64> {
-        let from: Arc<dyn Device> = Arc::new(directory::existing(backup.as_ref())?);
-        copy::check_finished(&*from)?;
-        let to: Arc<dyn Device> = Arc::new(directory::empty(target.as_ref())?);
-        if BackupMark::read(&*from)?.is_some() {
-            return Ok(moment::restore(&from, None, &to, RecoveryTarget::Latest, &mut |_, _| ())?.files);
-        }
-        let _lock = lock_to_read(&*from)?;
-        copy::begin(&*to)?;
-        let mut names = from.list().map_err(failed(&*from))?;
-        // A copy does not go on in the archive of the other.
-        names.retain(|name| name != SETTING_FILE);
-        names.iter().try_for_each(|name| copy::file(&*from, &*to, name).map(drop))?;
-        copy::finish(&*to)?;
-        Ok(names.len() as u64)
-    }
-}
-
 /// Copies a checkpoint, and the log after it as far as it is on disk.
-fn copy_checkpoint(taking: &Taking, report: &CheckpointReport, to: &Arc<dyn Device>) -> Result<BackupReport> {
+pub(crate) fn copy_checkpoint(
+    taking: &Taking,
+    report: &CheckpointReport,
+    to: &Arc<dyn Device>,
+) -> Result<BackupReport> {
     let mut needed = taking.checkpoints.files()?;
     needed.retain(|file| file.needed_by.contains(&report.number));
     needed.sort_by_key(|file| file.kind == CheckpointFileKind::Manifest);
@@ -146,4 +102,22 @@ fn copy_checkpoint(taking: &Taking, report: &CheckpointReport, to: &Arc<dyn Devi
     mark.write(&**to)?;
     copy::finish(&**to)?;
     Ok(BackupReport { until: Timestamp(until), files: needed.len() as u64, bytes, commits })
+}
+
+/// Copies a backup, or any database that is not open; returns the files copied. The target is made once the origin is known
+/// to be whole.
+pub(crate) fn restore(from: &Arc<dyn Device>, target: &Path) -> Result<u64> {
+    copy::check_finished(&**from)?;
+    let to: Arc<dyn Device> = Arc::new(directory::empty(target)?);
+    if BackupMark::read(&**from)?.is_some() {
+        return Ok(moment::restore(from, None, &to, RecoveryTarget::Latest, &mut |_, _| ())?.files);
+    }
+    let _lock = lock_to_read(&**from)?;
+    copy::begin(&*to)?;
+    let mut names = from.list().map_err(failed(&**from))?;
+    // A copy does not go on in the archive of the other.
+    names.retain(|name| name != SETTING_FILE);
+    names.iter().try_for_each(|name| copy::file(&**from, &*to, name).map(drop))?;
+    copy::finish(&*to)?;
+    Ok(names.len() as u64)
 }

@@ -11,15 +11,9 @@
 //!
 //! Base pages, meta-data pages and history pages can be evicted (see `lineage`'s `evict`); insert and tail pages
 //! become such by merges, Indirection and indexes stay. A database in memory has nowhere to evict to.
-use std::error::Error as StdError;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use durability::{BlobHold, Checkpoints};
-use lineage::{EvictionStats, HeldBlob, MemoryBudget, PageSource};
-use types::BlobRef;
-
-use crate::database::{Database, Shared};
+use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::merger;
 use crate::table::TableData;
@@ -28,56 +22,6 @@ use crate::table::TableData;
 const READERS_MAX: Duration = Duration::from_secs(1);
 /// The shortest time between two attempts to reclaim memory, where the first was in vain.
 const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
-
-/// An account of memory for a database that has its pages evicted to these checkpoints.
-pub(crate) fn budget_of(checkpoints: &Arc<Checkpoints>, limit_bytes: Option<u64>) -> Arc<MemoryBudget> {
-    let budget = MemoryBudget::default();
-    budget.set_limit_bytes(limit_bytes.unwrap_or(u64::MAX));
-    budget.set_page_source(Arc::new(Pages(checkpoints.clone())));
-    Arc::new(budget)
-}
-
-/// The blobs of checkpoints as places of evicted pages.
-struct Pages(Arc<Checkpoints>);
-
-struct Held {
-    checkpoints: Arc<Checkpoints>,
-    hold: Arc<BlobHold>,
-    blob: BlobRef,
-}
-
-impl PageSource for Pages {
-    fn hold(&self, blob: BlobRef) -> Option<Arc<dyn HeldBlob>> {
-        let hold = self.0.hold(blob).ok()?;
-        Some(Arc::new(Held { checkpoints: self.0.clone(), hold, blob }))
-    }
-}
-
-impl HeldBlob for Held {
-    fn read(&self) -> std::result::Result<Vec<u8>, Box<dyn StdError + Send + Sync>> {
-        Ok(self.checkpoints.read_held(&self.hold, self.blob)?)
-    }
-}
-
-impl Database {
-    /// The bytes that all tables take now, those of their indexes as far as they have been counted.
-    pub fn memory_used_bytes(&self) -> u64 {
-        self.shared.core.budget.used_bytes()
-    }
-
-    /// How many pages were evicted and read back since the database was opened; what is away now is in
-    /// [`Database::memory`].
-    pub fn evictions(&self) -> EvictionStats {
-        self.shared.core.budget.evictions()
-    }
-
-    /// Evicts pages of at least so many bytes that a checkpoint has, whatever the limit, and returns how many. For
-    /// measurements and tests.
-    #[doc(hidden)]
-    pub fn evict_now(&self, bytes: u64) -> u64 {
-        self.shared.core.budget.evict(bytes)
-    }
-}
 
 impl Shared {
     /// Refuses what needs memory when the limit is reached and nothing helps: evicting, checkpoints, merging, giving up

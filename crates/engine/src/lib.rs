@@ -58,6 +58,7 @@
 //! | `texts` | the storage's dictionaries of text: the Delta Storage Index |
 #![forbid(unsafe_code)]
 
+mod api;
 mod archive;
 mod backup;
 mod bare;
@@ -79,6 +80,7 @@ mod isolation;
 mod merger;
 mod moment;
 mod outcomes;
+mod page_source;
 mod past;
 mod point_access;
 mod primary_key;

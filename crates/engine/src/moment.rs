@@ -18,7 +18,6 @@
 //! A directory that is not a backup serves as well, as long as it is not open: the database itself, say, when a
 //! mistake of some minutes ago is to be undone, or its log is damaged and what stands before the damage is to be
 //! kept. It reaches back to the older of its two checkpoints.
-use std::path::Path;
 use std::sync::Arc;
 
 use durability::{
@@ -30,8 +29,6 @@ use types::{Timestamp, Value};
 use crate::backup::BackupMark;
 use crate::checkpoint::Contents;
 use crate::copy::{self, LogCopy};
-use crate::database::Database;
-use crate::directory;
 use crate::error::{Error, Result};
 use crate::redo::{self, Operation};
 use crate::wall_clock::{Micros, WallClock};
@@ -42,7 +39,7 @@ pub enum RecoveryTarget {
     /// The commit with this number, and all before it.
     Lsn(u64),
     /// The commits up to this time, in microseconds since 1970. Times are known as exactly as those of
-    /// [`Database::newest_commit_at`].
+    /// [`Database::newest_commit_at`](crate::Database::newest_commit_at).
     Time(i64),
     /// The last commit that is there.
     Latest,
@@ -65,44 +62,7 @@ pub struct RestoreReport {
 
 type Progress<'p> = dyn FnMut(u64, u64) + 'p;
 
-impl Database {
-    /// Brings a database to a moment, in a directory that must be empty or missing: out of a backup and, for what
-    /// came after it, the archive of the database's log. Instead of a backup it can be any database that is not
-    /// open. `progress` is told (bytes done, bytes in all) while the log is read, and again while it is copied.
-    ///
-    /// The new database begins a life of its own: its commits go on with the next number, and are archived apart from those
-    /// that its origin had after the moment.
-    ///
-    /// # Errors
-    /// [`Error::OutOfReach`] if the moment is before the backup or after the end of the archive; it says what can be reached.
-    /// [`Error::Log`] names what of the archive or the backup is damaged or missing.
-    pub fn restore_to(
-        backup: impl AsRef<Path>,
-        archive: Option<&Path>,
-        target: impl AsRef<Path>,
-        to: RecoveryTarget,
-        mut progress: impl FnMut(u64, u64),
-    ) -> Result<RestoreReport> {
-        let from: Arc<dyn Device> = Arc::new(directory::existing(backup.as_ref())?);
-        let archive = archive.map(directory::existing).transpose()?.map(|archive| Arc::new(archive) as Arc<dyn Device>);
-        let target: Arc<dyn Device> = Arc::new(directory::empty(target.as_ref())?);
-        restore(&from, archive.as_ref(), &target, to, &mut progress)
-    }
-
-    /// Restores a database as [`Database::restore_to`] does, on devices, such as some that fail on purpose. For
-    /// tests.
-    #[doc(hidden)]
-    pub fn restore_on(
-        backup: &Arc<dyn Device>,
-        archive: Option<&Arc<dyn Device>>,
-        target: &Arc<dyn Device>,
-        to: RecoveryTarget,
-    ) -> Result<RestoreReport> {
-        restore(backup, archive, target, to, &mut |_, _| ())
-    }
-}
-
-/// See [`Database::restore_to`].
+/// See [`Database::restore_to`](crate::Database::restore_to).
 pub(crate) fn restore(
     from: &Arc<dyn Device>,
     archive: Option<&Arc<dyn Device>>,

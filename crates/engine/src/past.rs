@@ -1,6 +1,6 @@
 //! The past of a table: the versions of one row, and what changed between two commits.
 //!
-//! Both are there for one set of rows ([`Table`]), and for a name, whatever sets of rows it has meant ([`Database`]): where a
+//! Both are there for one set of rows ([`Table`]), and for a name, whatever sets of rows it has meant ([`Database`](crate::Database)): where a
 //! table was emptied, or dropped and made again, its rows were deleted by that commit, and where a table came from another name
 //! in the place of one, its rows were inserted. Replaying the changes of a name gives what the name means.
 //!
@@ -8,10 +8,8 @@
 //! (`change_order.rs`).
 use types::{Rid, Snapshot, Timestamp, Value};
 
-use crate::catalog::{Chapter, Chapters};
 use crate::change_order::{ChangeKind, RowChange, in_order};
-use crate::database::Database;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::table::Table;
 
 /// One version of the row that a key names.
@@ -78,7 +76,7 @@ impl Table {
     }
 
     /// The changes of commits, in no order within a commit; all since `from` is kept meanwhile.
-    fn changes_kept(&self, from: Timestamp, to: Timestamp) -> Result<Vec<RowChange>> {
+    pub(crate) fn changes_kept(&self, from: Timestamp, to: Timestamp) -> Result<Vec<RowChange>> {
         let (storage, transactions) = (&self.data.storage, &self.database.shared.core.transactions);
         let to = to.min(transactions.0.now());
         let ranges = 0..storage.range_count();
@@ -113,7 +111,13 @@ impl Table {
     }
 
     /// Adds a change of every row that was there as of `seen`: all of them came, or went, by the commit `at`.
-    fn change_all(&self, seen: Timestamp, at: Timestamp, kind: ChangeKind, changes: &mut Vec<RowChange>) -> Result<()> {
+    pub(crate) fn change_all(
+        &self,
+        seen: Timestamp,
+        at: Timestamp,
+        kind: ChangeKind,
+        changes: &mut Vec<RowChange>,
+    ) -> Result<()> {
         for range in 0..self.data.storage.range_count() {
             let slots = (0..self.data.storage.range_records()).map(|slot| Rid::base(range, slot));
             for rid in slots.take_while(|rid| self.data.storage.contains(*rid)) {
@@ -130,140 +134,20 @@ impl Table {
     }
 
     /// Whether rows of the other table are like those of this one.
-    fn has_columns_of(&self, other: &Table) -> bool {
+    pub(crate) fn has_columns_of(&self, other: &Table) -> bool {
         let [own, others] = [self, other].map(|table| table.schema().columns());
         own.len() == others.len()
             && own.iter().zip(others).all(|(own, other)| (&own.name, own.data_type) == (&other.name, other.data_type))
     }
 }
 
-impl Chapter {
-    /// The commit after which what happened to the table belongs to it.
-    fn begin(&self) -> Timestamp {
-        match self.came_with_rows {
-            true => self.from,
-            false => Timestamp(self.from.0.saturating_sub(1)),
-        }
-    }
-
-    /// Adds what commits after `from` and not after `to` did to the table under the name.
-    fn changes(&self, table: &Table, from: Timestamp, to: Timestamp, changes: &mut Vec<RowChange>) -> Result<()> {
-        debug_assert!(
-            self.to.is_none_or(|to| self.from < to),
-            "a chapter ends by {:?}, begins by {:?}",
-            self.to,
-            self.from
-        );
-        let first = from.max(self.begin());
-        let last = self.to.map_or(to, |end| to.min(Timestamp(end.0 - 1)));
-        let needed = if self.came_with_rows { first.min(self.from) } else { first };
-        let _all = table.data.storage.keep_from(needed).ok_or_else(|| table.too_old(needed))?;
-        if let Some(end) = self.to.filter(|end| *end <= to) {
-            table.change_all(Timestamp(end.0 - 1), end, ChangeKind::Delete, changes)?;
-        }
-        if first < last {
-            changes.extend(table.changes_kept(first, last)?);
-        }
-        if self.came_with_rows && from < self.from {
-            table.change_all(self.from, self.from, ChangeKind::Insert, changes)?;
-        }
-        Ok(())
-    }
-}
-
-impl Database {
-    fn chapters(&self, name: &str, at: Timestamp) -> Chapters {
-        let core = &self.shared.core;
-        core.catalog.chapters(&core.transactions, name, at)
-    }
-
-    /// The changes that commits after `from` and not after `to` made to the rows of a name's tables, as of the
-    /// commit `at` and before it; in the order of commits, and those of one commit in an order in which they can be
-    /// replayed. `table` is the present meaning of the name.
-    ///
-    /// # Errors
-    /// [`Error::SnapshotTooOld`] or [`Error::NameTooOld`] if the history of a table, or of the name, does not reach back to
-    /// `from` without a gap; [`Error::OtherColumns`] if the name meant a table with other columns meanwhile.
-    pub fn changes(
-        &self,
-        name: &str,
-        table: &Table,
-        at: Timestamp,
-        (from, to): (Timestamp, Timestamp),
-    ) -> Result<Vec<RowChange>> {
-        let (Chapters { tables, known_from }, to) = (self.chapters(name, at), to.min(at));
-        let mut changes = Vec::new();
-        let reaches_back = |chapter: &Chapter| chapter.from <= from;
-        if from < known_from && !tables.iter().any(reaches_back) {
-            return Err(Error::NameTooOld { name: name.into(), at: from.0, oldest: known_from.0 });
-        }
-        let is_asked = |chapter: &&Chapter| chapter.from <= to && chapter.to.is_none_or(|end| from < end);
-        for chapter in tables.iter().filter(is_asked) {
-            let rows = Table { database: self.clone(), data: chapter.table.clone() };
-            if !rows.has_columns_of(table) {
-                let end = chapter.to.unwrap_or(chapter.from);
-                return Err(Error::OtherColumns { name: name.into(), at: end.0 });
-            }
-            chapter.changes(&rows, from, to, &mut changes)?;
-        }
-        changes.sort_by_key(|change| change.at);
-        debug_assert!(
-            changes.iter().all(|change| from < change.at && change.at <= to),
-            "invariant 4: changes outside of {from:?} and {to:?}"
-        );
-        Ok(in_order(table, changes))
-    }
-
-    /// The versions of the row with this primary key of what a name meant, as of the commit `at` and before it, oldest first, as
-    /// far back as that is kept. `table` is what it means.
-    ///
-    /// # Errors
-    /// As [`Table::record_history`].
-    pub fn record_history(
-        &self,
-        name: &str,
-        table: &Table,
-        at: Timestamp,
-        key: &[Value],
-    ) -> Result<Vec<RecordVersion>> {
-        let Chapters { tables, known_from } = self.chapters(name, at);
-        let tables: Vec<(Chapter, Table)> = tables
-            .into_iter()
-            .map(|chapter| {
-                let rows = Table { database: self.clone(), data: chapter.table.clone() };
-                (chapter, rows)
-            })
-            .take_while(|(_, rows)| {
-                rows.has_columns_of(table) && rows.schema().primary_key() == table.schema().primary_key()
-            })
-            .collect();
-        let mut versions: Vec<RecordVersion> = Vec::new();
-        if let Some((oldest, _)) = tables.last().filter(|_| known_from > Timestamp::ZERO) {
-            // The rows before are not known; that there was no row then is.
-            versions.push(RecordVersion { from: oldest.from, to: None, row: None });
-        }
-        for (chapter, rows) in tables.iter().rev() {
-            for version in rows.record_history(key)? {
-                let ended = |end: Timestamp| version.to.is_some_and(|to| to <= end);
-                if chapter.to.is_some_and(|end| end <= version.from) || ended(chapter.from) {
-                    continue;
-                }
-                push_version(&mut versions, version.from.max(chapter.from), version.row);
-            }
-            chapter.to.into_iter().for_each(|end| push_version(&mut versions, end, None));
-        }
-        debug_assert!(follow_one_another(&versions), "invariant 3: {versions:?}");
-        Ok(versions)
-    }
-}
-
 /// Whether each version begins where the one before it ends.
-fn follow_one_another(versions: &[RecordVersion]) -> bool {
+pub(crate) fn follow_one_another(versions: &[RecordVersion]) -> bool {
     versions.windows(2).all(|pair| pair[0].from < pair[1].from && pair[0].to == Some(pair[1].from))
 }
 
 /// Adds a version to those before it.
-fn push_version(versions: &mut Vec<RecordVersion>, from: Timestamp, row: Option<Vec<Value>>) {
+pub(crate) fn push_version(versions: &mut Vec<RecordVersion>, from: Timestamp, row: Option<Vec<Value>>) {
     let last = versions.last_mut();
     if last.as_ref().map_or(row.is_none(), |last| last.row.is_none() && row.is_none()) {
         return;

@@ -21,10 +21,10 @@ use crate::copy;
 use crate::database::{Core, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
-use crate::evictor;
 use crate::former::{Former, Meaning};
 use crate::indexes::{IndexData, build_all};
 use crate::outcomes::Transactions;
+use crate::page_source::budget_of;
 use crate::redo::{self, Operation};
 use crate::table::TableData;
 use crate::table_name::TableId;
@@ -105,7 +105,7 @@ fn best_base(
     damaged: &mut Vec<Error>,
 ) -> (Base, KeysToOrder, Arc<MemoryBudget>) {
     // While it is filled pages go already, so that it may be larger than memory.
-    let budget = || evictor::budget_of(checkpoints, options.memory_limit_bytes);
+    let budget = || budget_of(checkpoints, options.memory_limit_bytes);
     for manifest in manifests {
         let (keys, budget) = (KeysToOrder::default(), budget());
         match restore(manifest, checkpoints, options.table_options(), &budget, &keys, progress) {

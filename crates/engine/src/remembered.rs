@@ -10,25 +10,12 @@ use std::collections::BTreeMap;
 use arrow_array::{Array, RecordBatch, StringViewArray};
 use types::{Column, DataType, Schema, Value};
 
-use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::table::{Table, TableData};
-use crate::table_name::{REMEMBERED, is_hidden};
+use crate::table::Table;
+use crate::table_name::REMEMBERED;
 use crate::transaction::Transaction;
 
 const COLUMNS: [&str; 2] = ["name", "text"];
-
-impl TableData {
-    /// Whether it is a table that was made as one.
-    pub(crate) fn is_plain(&self) -> bool {
-        !self.is_sequence() && !self.is_hidden()
-    }
-
-    /// Whether it serves the database itself.
-    pub(crate) fn is_hidden(&self) -> bool {
-        is_hidden(&self.name)
-    }
-}
 
 impl Transaction {
     /// Has the database remember a text under a name once this transaction commits, or forget it.
@@ -75,17 +62,6 @@ impl Transaction {
     }
 }
 
-impl Database {
-    /// The texts that the database remembers, as of the newest commit.
-    ///
-    /// # Errors
-    /// [`Error::TooManyTransactions`] if as many run as there may be; [`Error::Page`] if an evicted page cannot be
-    /// read back.
-    pub fn remembered(&self) -> Result<BTreeMap<String, String>> {
-        self.begin()?.remembered()
-    }
-}
-
 fn pairs(batch: &RecordBatch) -> impl Iterator<Item = (String, String)> {
     debug_assert_eq!(batch.num_columns(), COLUMNS.len(), "a name and a text");
     let texts = |column: usize| batch.column(column).as_any().downcast_ref::<StringViewArray>();
@@ -95,7 +71,7 @@ fn pairs(batch: &RecordBatch) -> impl Iterator<Item = (String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::Database;
 
     fn remembered(db: &Database) -> Vec<(String, String)> {
         db.remembered().unwrap().into_iter().collect()

@@ -2,11 +2,9 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use txn::State;
 use types::{Rid, Timestamp, TxnId};
 
-use crate::catalog::is_no_row;
-use crate::database::Database;
+use crate::database::Core;
 use crate::isolation::{Isolation, SessionNumber, TransactionOptions};
 
 /// A transaction that runs, as it was at one moment. Views that are held count too: they read and write nothing.
@@ -80,7 +78,8 @@ pub(crate) fn description(options: &TransactionOptions) -> u64 {
     description
 }
 
-fn isolation_of(description: u64) -> Option<Isolation> {
+/// The isolation level in a description; none for a view.
+pub(crate) fn isolation_of(description: u64) -> Option<Isolation> {
     match (description & REST) >> 1 {
         1 => Some(Isolation::ReadCommitted),
         2 => Some(Isolation::Snapshot),
@@ -89,56 +88,11 @@ fn isolation_of(description: u64) -> Option<Isolation> {
     }
 }
 
-impl Database {
-    /// The transactions and views in use now, oldest first; views that live for one read only do not tell their age.
-    pub fn running_transactions(&self) -> Vec<RunningTransaction> {
-        let core = &self.shared.core;
-        let now = core.transactions.0.micros();
-        let ago = |micros: u64| Duration::from_micros(if micros == 0 { 0 } else { now.saturating_sub(micros) });
-        let running = core.transactions.0.list().into_iter().map(|running| RunningTransaction {
-            id: running.id,
-            isolation: isolation_of(running.description),
-            read_only: running.description & 1 == 1 || running.description == 0,
-            state: match running.state {
-                State::Active => RunningState::Active,
-                State::Prepared(_) => RunningState::Prepared,
-                State::Committed(_) | State::Aborted | State::Released => RunningState::Ended,
-            },
-            // The beginning is told by a coarser clock than the wait.
-            age: ago(running.begun).max(running.waits.as_ref().map_or(Duration::ZERO, |waits| ago(waits.since))),
-            snapshot: running.snapshot,
-            waits: running.waits.map(|waits| RowWait {
-                owner: waits.owner,
-                table: core.catalog.name_of(waits.row),
-                rid: Rid::from_word(waits.row.rid),
-                is_table: is_no_row(waits.row),
-                since: ago(waits.since),
-            }),
-        });
-        let mut running: Vec<RunningTransaction> = running.collect();
-        running.sort_by_key(|running| std::cmp::Reverse(running.age));
-        running
-    }
-
-    /// The waits for rows, tables and the catalog, each as the party that waits and the party that it waits for.
-    /// All of them stand at one moment of the call, and none of a deadlock is missed. For callers whose sessions wait
-    /// for other things as well, and that look for circles through both.
-    pub fn waits(&self) -> Vec<(Party, Party)> {
-        let edges = self.shared.core.transactions.0.edges();
-        edges.into_iter().map(|(waits, owner)| (self.party(waits), self.party(owner))).collect()
-    }
-
-    /// Whose a transaction is, while it runs.
-    pub(crate) fn party(&self, txn: TxnId) -> Party {
-        let description = self.shared.core.transactions.0.description(txn).unwrap_or_default();
-        let session = NonZeroU32::new((description >> SESSION_SHIFT) as u32);
-        session.map_or(Party::Transaction(txn), |session| Party::Session(SessionNumber(session)))
-    }
-
-    /// How often transactions waited for each other, and how that ended, since the database was opened.
-    pub fn wait_counts(&self) -> WaitCounts {
-        self.shared.core.transactions.0.counts()
-    }
+/// Whose a transaction is, while it runs.
+pub(crate) fn party(core: &Core, txn: TxnId) -> Party {
+    let description = core.transactions.0.description(txn).unwrap_or_default();
+    let session = NonZeroU32::new((description >> SESSION_SHIFT) as u32);
+    session.map_or(Party::Transaction(txn), |session| Party::Session(SessionNumber(session)))
 }
 
 pub use txn::WaitCounts;

@@ -10,7 +10,6 @@ use crate::database::Database;
 use crate::error::Result;
 use crate::read_view::Sight;
 use crate::table::{Table, TableData};
-use crate::transaction::Transaction;
 
 impl Database {
     /// The table or sequence that a name means in a snapshot, which is held.
@@ -44,13 +43,5 @@ impl Database {
     fn names_seen(&self, seen: Snapshot, of: impl Fn(&TableData) -> bool) -> Vec<String> {
         let core = &self.shared.core;
         core.catalog.names(&core.transactions, seen, of)
-    }
-}
-
-impl Transaction {
-    /// The snapshot by which the transaction looks names up: with its own changes, and under READ COMMITTED with every commit
-    /// so far, also later ones.
-    pub fn catalog_snapshot(&self) -> Snapshot {
-        self.sight()
     }
 }

@@ -33,7 +33,7 @@ use types::{Rid, Timestamp, TxnId, Value};
 
 use crate::error::{Error, Result};
 use crate::isolation::{Durability, Isolation, SessionNumber, TransactionOptions};
-use crate::running::Party;
+use crate::running::{Party, party};
 use crate::sequence_options::SequenceOptions;
 use crate::table::{NumbersState, RowCells, Table, row_cells};
 use crate::table_lock::Standing;
@@ -336,7 +336,7 @@ impl Sequence {
             match transaction.enter_sequence(&self.table.data, self.own) {
                 Err(Error::LockTimeout) if goes_on => {
                     if let Standing::Locked(owner) = self.table.data.lock.standing() {
-                        waits.look(self.table.database.party(owner))?;
+                        waits.look(party(&self.table.database.shared.core, owner))?;
                     }
                 }
                 done => return done,

@@ -17,8 +17,6 @@ use crate::isolation::{Isolation, TransactionOptions};
 use crate::merger::{self, MergePool};
 use crate::read_view::ReadView;
 use crate::recovery::{self, Recovered};
-use crate::table::{Table, TableData, TableMemory};
-use crate::table_lock::Standing;
 use crate::transaction::Transaction;
 
 mod core;
@@ -203,34 +201,6 @@ impl Database {
     /// reading it an error; see [`Database::read_view`].
     pub fn snapshot(&self) -> Snapshot {
         self.shared.core.transactions.0.snapshot()
-    }
-
-    /// The memory that each table takes, by name; those that are gone and kept for the sake of their past have " (gone)" behind
-    /// it.
-    pub fn memory(&self) -> Vec<TableMemory> {
-        let memory = |data: Arc<TableData>| {
-            let is_gone = matches!(data.lock.standing(), Standing::Gone(_));
-            let memory = Table { database: self.clone(), data }.memory();
-            TableMemory { table: if is_gone { format!("{} (gone)", memory.table) } else { memory.table }, ..memory }
-        };
-        let tables = self.shared.core.catalog.all_tables();
-        tables.into_iter().filter(|data| !data.is_hidden()).map(memory).collect()
-    }
-
-    /// The bytes that all tables may take together, `None` for no limit.
-    pub fn memory_limit_bytes(&self) -> Option<u64> {
-        Some(self.shared.core.budget.limit_bytes()).filter(|limit| *limit < u64::MAX)
-    }
-
-    /// The limit that the database was opened with, whatever was set since: [`OpenOptions::memory_limit_bytes`].
-    pub fn memory_limit_at_opening_bytes(&self) -> Option<u64> {
-        self.shared.memory_limit_at_opening
-    }
-
-    /// Sets that limit. If more is in use already, pages are evicted; where that does not help, statements that need memory
-    /// fail until it is not.
-    pub fn set_memory_limit_bytes(&self, limit: Option<u64>) {
-        self.shared.core.budget.set_limit_bytes(limit.unwrap_or(u64::MAX));
     }
 
     /// Keeps this thread within one epoch as long as the guard lives, which makes each call of a short transaction

@@ -22,9 +22,9 @@ pub(crate) struct Shared {
     pub(crate) archiver: Option<Archiver>,
     pub(crate) log: Option<Arc<Log>>,
     /// See [`Database::set_default_isolation`].
-    pub(super) default_isolation: AtomicU8,
+    pub(crate) default_isolation: AtomicU8,
     /// See [`Database::memory_limit_at_opening_bytes`].
-    pub(super) memory_limit_at_opening: Option<u64>,
+    pub(crate) memory_limit_at_opening: Option<u64>,
     /// When memory was last reclaimed in vain for a statement that needed it.
     pub(crate) making_room: Mutex<Option<Instant>>,
 }

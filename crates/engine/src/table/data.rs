@@ -18,7 +18,7 @@ use crate::row::{Cells, Fitted, check_width};
 use crate::settings::TableSettings;
 use crate::share_locks::ShareLocks;
 use crate::table_lock::TableLock;
-use crate::table_name::{TableId, TableName};
+use crate::table_name::{TableId, TableName, is_hidden};
 
 /// The state that all handles of a table share.
 pub(crate) struct TableData {
@@ -59,6 +59,16 @@ pub struct ScanOptions {
 }
 
 impl TableData {
+    /// Whether it is a table that was made as one.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.is_sequence() && !self.is_hidden()
+    }
+
+    /// Whether it serves the database itself.
+    pub(crate) fn is_hidden(&self) -> bool {
+        is_hidden(&self.name)
+    }
+
     pub(crate) fn new(
         id: TableId,
         name: &str,

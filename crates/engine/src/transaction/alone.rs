@@ -1,12 +1,17 @@
 //! Changes of the catalog as one statement each, in a transaction of its own that has committed when the call returns.
+use std::collections::BTreeMap;
+
 use types::{Schema, Snapshot, Timestamp};
 
-use super::Transaction;
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::indexes::{Index, IndexDefinition};
 use crate::isolation::{Isolation, TransactionOptions};
+use crate::sequence::Sequence;
+use crate::sequence_options::SequenceOptions;
 use crate::settings::{Retention, TableSettings};
 use crate::table::{Table, TableData};
+use crate::transaction::Transaction;
 
 /// One statement each, in a transaction of its own that has committed when the call returns. It waits without a limit for the
 /// transactions that are in its way, also for those of the thread that calls; the rest is as in [`Transaction`].
@@ -79,12 +84,67 @@ impl Database {
         self.names(TableData::is_plain)
     }
 
-    pub(super) fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {
+    /// Makes a sequence.
+    ///
+    /// # Errors
+    /// As [`Transaction::create_sequence`] and [`Transaction::commit`].
+    pub fn create_sequence(&self, name: &str, options: SequenceOptions) -> Result<()> {
+        self.alone(|transaction| transaction.create_sequence(name, options))
+    }
+
+    /// Removes a sequence.
+    ///
+    /// # Errors
+    /// As [`Transaction::drop_sequence`] and [`Transaction::commit`].
+    pub fn drop_sequence(&self, name: &str) -> Result<()> {
+        self.alone(|transaction| transaction.drop_sequence(name))
+    }
+
+    /// The sequence of this name.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if there is no such sequence; [`Error::WrongKind`] if it is a table.
+    pub fn sequence(&self, name: &str) -> Result<Sequence> {
+        let wrong_kind = || Error::WrongKind { name: name.into(), expected: "sequence" };
+        self.table(name)?.sequence().ok_or_else(wrong_kind)
+    }
+
+    /// The names of all sequences, sorted.
+    pub fn sequence_names(&self) -> Vec<String> {
+        self.names(TableData::is_sequence)
+    }
+
+    /// Makes an index of a table, in a transaction of its own; waits for transactions that write to the table now.
+    ///
+    /// # Errors
+    /// As [`Transaction::create_index`] and [`Transaction::commit`].
+    pub fn create_index(&self, table: &str, definition: IndexDefinition) -> Result<Index> {
+        self.alone(|transaction| transaction.create_index(table, definition))
+    }
+
+    /// Removes an index.
+    ///
+    /// # Errors
+    /// As [`Transaction::drop_index`] and [`Transaction::commit`].
+    pub fn drop_index(&self, name: &str) -> Result<()> {
+        self.alone(|transaction| transaction.drop_index(name))
+    }
+
+    /// The texts that the database remembers, as of the newest commit.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTransactions`] if as many run as there may be; [`Error::Page`] if an evicted page cannot be
+    /// read back.
+    pub fn remembered(&self) -> Result<BTreeMap<String, String>> {
+        self.begin()?.remembered()
+    }
+
+    fn names(&self, of: impl Fn(&TableData) -> bool) -> Vec<String> {
         let core = &self.shared.core;
         core.catalog.names(&core.transactions, Snapshot::at(Timestamp::MAX), of)
     }
 
-    pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+    fn alone<T>(&self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
         let mut transaction = self.begin_with(TransactionOptions::at(Isolation::ReadCommitted))?;
         let done = work(&mut transaction)?;
         transaction.commit()?;

@@ -26,7 +26,6 @@ use types::{Rid, Timestamp};
 use super::Transaction;
 use super::notes::{Step, Written, neighbours};
 use crate::catalog::row_of_table;
-use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::indexes::{
     Direction, Index, IndexData, IndexDefinition, IndexRange, IndexRows, KeptIndex, Keyed, KeysOfRows, enter_committed,
@@ -286,24 +285,6 @@ pub(super) fn publish_indexes(steps: &[Step], at: Timestamp) {
             }
             _ => {}
         }
-    }
-}
-
-impl Database {
-    /// Makes an index of a table, in a transaction of its own; waits for transactions that write to the table now.
-    ///
-    /// # Errors
-    /// As [`Transaction::create_index`] and [`Transaction::commit`].
-    pub fn create_index(&self, table: &str, definition: IndexDefinition) -> Result<Index> {
-        self.alone(|transaction| transaction.create_index(table, definition))
-    }
-
-    /// Removes an index.
-    ///
-    /// # Errors
-    /// As [`Transaction::drop_index`] and [`Transaction::commit`].
-    pub fn drop_index(&self, name: &str) -> Result<()> {
-        self.alone(|transaction| transaction.drop_index(name))
     }
 }
 

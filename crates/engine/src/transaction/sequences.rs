@@ -8,7 +8,6 @@ use types::{Rid, Timestamp, TxnId};
 
 use super::write::Done;
 use super::{Step, Transaction};
-use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::sequence::{self, Sequence};
 use crate::sequence_options::SequenceOptions;
@@ -147,38 +146,5 @@ impl Transaction {
             }
         }
         Ok(())
-    }
-}
-
-/// As for tables: one statement each, in a transaction of its own.
-impl Database {
-    /// Makes a sequence.
-    ///
-    /// # Errors
-    /// As [`Transaction::create_sequence`] and [`Transaction::commit`].
-    pub fn create_sequence(&self, name: &str, options: SequenceOptions) -> Result<()> {
-        self.alone(|transaction| transaction.create_sequence(name, options))
-    }
-
-    /// Removes a sequence.
-    ///
-    /// # Errors
-    /// As [`Transaction::drop_sequence`] and [`Transaction::commit`].
-    pub fn drop_sequence(&self, name: &str) -> Result<()> {
-        self.alone(|transaction| transaction.drop_sequence(name))
-    }
-
-    /// The sequence of this name.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchTable`] if there is no such sequence; [`Error::WrongKind`] if it is a table.
-    pub fn sequence(&self, name: &str) -> Result<Sequence> {
-        let wrong_kind = || Error::WrongKind { name: name.into(), expected: "sequence" };
-        self.table(name)?.sequence().ok_or_else(wrong_kind)
-    }
-
-    /// The names of all sequences, sorted.
-    pub fn sequence_names(&self) -> Vec<String> {
-        self.names(TableData::is_sequence)
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use txn::RowName;
-use types::{Timestamp, TxnId};
+use types::{Snapshot, Timestamp, TxnId};
 
 use super::{Step, Transaction};
 use crate::catalog::row_of_table;
@@ -19,6 +19,12 @@ use crate::table::{Table, TableData};
 use crate::table_lock::Standing;
 
 impl Transaction {
+    /// The snapshot by which the transaction looks names up: with its own changes, and under READ COMMITTED with every commit
+    /// so far, also later ones.
+    pub fn catalog_snapshot(&self) -> Snapshot {
+        self.sight()
+    }
+
     /// Lets the transaction write to a table, which stays until its end.
     #[inline(never)]
     pub(super) fn begin_to_write(&mut self, table: &Table) -> Result<()> {

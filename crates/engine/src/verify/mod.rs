@@ -26,7 +26,7 @@ use crate::checkpoint::{KeysToOrder, restore};
 use crate::database::{Database, OpenOptions};
 use crate::directory;
 use crate::error::{Error, Result};
-use crate::evictor::budget_of;
+use crate::page_source::budget_of;
 use crate::table::TableData;
 
 mod index;
