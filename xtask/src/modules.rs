@@ -48,23 +48,52 @@ const CIRCLES: [(&str, usize); 12] = [
 
 /// The layers of a crate from the bottom to the top. A layer is a set of modules of the crate's root; a module that stands in
 /// no layer may be imported by, and may import, any.
-const LAYERS: [(&str, &[&[&str]]); 1] = [(
-    "lineage",
-    &[
-        &["value"],
-        &["encoding"],
-        &["content"],
-        &["history"],
-        &["codec"],
-        &["memory"],
-        &["page"],
-        &["record"],
-        &["scan"],
-        &["merge"],
-        &["table"],
-        &["image"],
-    ],
-)];
+const LAYERS: [(&str, &[&[&str]]); 3] = [
+    (
+        "durability",
+        &[
+            &["error", "lsn", "options"],
+            &["device"],
+            &["format"],
+            &["checkpoint"],
+            &["recovery"],
+            &["archive"],
+            &["log"],
+        ],
+    ),
+    (
+        "engine",
+        &[
+            &["error"],
+            &["terms"],
+            &["keys"],
+            &["state"],
+            &["background"],
+            &["disk"],
+            &["database"],
+            &["table"],
+            &["transaction"],
+            &["api"],
+        ],
+    ),
+    (
+        "lineage",
+        &[
+            &["value"],
+            &["encoding"],
+            &["content"],
+            &["history"],
+            &["codec"],
+            &["memory"],
+            &["page"],
+            &["record"],
+            &["scan"],
+            &["merge"],
+            &["table"],
+            &["image"],
+        ],
+    ),
+];
 
 /// Imports that point from a layer to a higher one, by their files.
 const UPWARD: [(&str, &str); 0] = [];

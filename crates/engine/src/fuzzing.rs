@@ -1,8 +1,8 @@
 //! Bodies of fuzz targets: bytes of any origin are refused or decoded, and what decodes is written as bytes that decode to it.
 //!
 //! `fuzz/` runs them on what it invents, `tests/fuzz.rs` on the kept corpus. Nothing else calls them.
+use crate::disk::redo::{self, Operation};
 use crate::error::Result;
-use crate::redo::{self, Operation};
 
 /// The redo of a transaction, from one frame or several.
 ///

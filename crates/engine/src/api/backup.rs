@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use durability::Device;
 
-use crate::backup::{self, BackupReport};
-use crate::database::Database;
-use crate::directory;
+use crate::database::handle::Database;
+use crate::disk::backup::{self, BackupReport};
+use crate::disk::directory;
+use crate::disk::moment::{self, RecoveryTarget, RestoreReport};
 use crate::error::{Error, Result};
-use crate::moment::{self, RecoveryTarget, RestoreReport};
 
 impl Database {
     /// Copies the database, as of a moment during the call, to a directory, which must be empty or missing.

@@ -3,9 +3,10 @@ use std::sync::Arc;
 
 use lineage::EvictionStats;
 
-use crate::database::Database;
-use crate::table::{Table, TableData, TableMemory};
-use crate::table_lock::Standing;
+use crate::database::handle::Database;
+use crate::state::table_data::TableData;
+use crate::table::{Table, TableMemory};
+use crate::terms::table_lock::Standing;
 
 impl Database {
     /// The memory that each table takes, by name; those that are gone and kept for the sake of their past have " (gone)" behind
@@ -25,7 +26,8 @@ impl Database {
         Some(self.shared.core.budget.limit_bytes()).filter(|limit| *limit < u64::MAX)
     }
 
-    /// The limit that the database was opened with, whatever was set since: [`OpenOptions::memory_limit_bytes`].
+    /// The limit that the database was opened with, whatever was set since:
+    /// [`OpenOptions::memory_limit_bytes`](crate::OpenOptions::memory_limit_bytes).
     pub fn memory_limit_at_opening_bytes(&self) -> Option<u64> {
         self.shared.memory_limit_at_opening
     }

@@ -1,12 +1,12 @@
 //! The past of a name: the versions of one row, and what changed between two commits, whatever sets of rows it has meant.
 use types::{Timestamp, Value};
 
-use crate::catalog::{Chapter, Chapters};
-use crate::change_order::{ChangeKind, RowChange, in_order};
-use crate::database::Database;
+use crate::database::handle::Database;
 use crate::error::{Error, Result};
-use crate::past::{RecordVersion, follow_one_another, push_version};
+use crate::state::catalog::{Chapter, Chapters};
 use crate::table::Table;
+use crate::table::change_order::{ChangeKind, RowChange, in_order};
+use crate::table::past::{RecordVersion, follow_one_another, push_version};
 
 impl Chapter {
     /// The commit after which what happened to the table belongs to it.

@@ -4,9 +4,9 @@ use std::time::Duration;
 use txn::State;
 use types::Rid;
 
-use crate::catalog::is_no_row;
-use crate::database::Database;
-use crate::running::{Party, RowWait, RunningState, RunningTransaction, WaitCounts, isolation_of, party};
+use crate::database::handle::Database;
+use crate::state::catalog::is_no_row;
+use crate::transaction::running::{Party, RowWait, RunningState, RunningTransaction, WaitCounts, isolation_of, party};
 
 impl Database {
     /// The transactions and views in use now, oldest first; views that live for one read only do not tell their age.

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use sync::{AtomicCell, CachePadded, thread_slot};
 
 use super::shared::Shared;
-use crate::table::TableData;
+use crate::state::table_data::TableData;
 
 /// How many threads count apart from each other.
 const ANCHORS: usize = 64;

@@ -6,10 +6,10 @@ use std::time::Instant;
 use durability::Log;
 use parking_lot::Mutex;
 
-use super::core::Core;
-use crate::archive::Archiver;
-use crate::checkpoint::Checkpointer;
-use crate::merger::MergePool;
+use crate::background::merger::MergePool;
+use crate::disk::archive::Archiver;
+use crate::disk::checkpoint::Checkpointer;
+use crate::state::core::Core;
 
 /// The state that all handles of a database share.
 pub(crate) struct Shared {

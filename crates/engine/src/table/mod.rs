@@ -1,4 +1,24 @@
 //! One table: its storage, its primary key, and reading it without a transaction.
+//!
+//! Imports the handle of the database and what is below it; transactions and the methods of the handle import it.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `read_view`, `read_set` | a snapshot that is held; what a serializable transaction has read |
+//! | `index_scan` | reading rows through an index |
+//! | `point_access` | reads and writes by key, prepared |
+//! | `totals` | counts, sums and extremes of columns |
+//! | `past`, `change_order` | the versions of a row, and changes between commits |
+//! | `bare` | the storage without transactions, to measure them |
+pub(crate) mod bare;
+pub(crate) mod change_order;
+pub(crate) mod index_scan;
+pub(crate) mod past;
+pub(crate) mod point_access;
+pub(crate) mod read_set;
+pub(crate) mod read_view;
+pub(crate) mod totals;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,19 +27,13 @@ use arrow_schema::SchemaRef;
 use lineage::{Cell, ColumnBuilder, Encoding, Projection, Request, TableStatistics, TableStats, value_of_cell};
 use types::{Rid, Schema, Snapshot, Timestamp, Value};
 
-use crate::database::Database;
+use crate::background::read_ahead::ReadAhead;
+use crate::database::handle::Database;
 use crate::error::{Error, Result};
-use crate::indexes::Index;
-use crate::read_ahead::ReadAhead;
-use crate::read_view::{ReadView, Sight};
-use crate::settings::TableSettings;
-
-mod data;
-mod numbers;
-
-pub use data::ScanOptions;
-pub(crate) use data::TableData;
-pub(crate) use numbers::{Numbers, NumbersState, RowCells, row_cells};
+use crate::keys::data::Index;
+use crate::state::table_data::{ScanOptions, TableData};
+use crate::table::read_view::{ReadView, Sight};
+use crate::terms::settings::TableSettings;
 
 /// A handle to one table; cheap to clone.
 #[derive(Clone)]

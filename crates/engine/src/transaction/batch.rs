@@ -14,11 +14,12 @@ use super::Transaction;
 use super::locks::{hold_of, strength_of};
 use super::write::Done;
 use crate::error::{Error, Result};
-use crate::indexes::{KeysOfBatch, ROWS_AT_ONCE};
-use crate::isolation::{Changed, LockWait, RowLock};
-use crate::read_view::ReadView;
-use crate::row::{Cells, check_cells, check_width};
-use crate::table::{Table, TableData};
+use crate::keys::computed::{KeysOfBatch, ROWS_AT_ONCE};
+use crate::state::table_data::TableData;
+use crate::table::Table;
+use crate::table::read_view::ReadView;
+use crate::terms::isolation::{Changed, LockWait, RowLock};
+use crate::terms::row::{Cells, check_cells, check_width};
 
 impl Transaction {
     /// Inserts rows given as Arrow arrays, a column for each of the table's, in its order; returns how many.

@@ -34,14 +34,15 @@ use types::{Schema, Snapshot, Timestamp};
 use super::Transaction;
 use super::indexes::publish_indexes;
 use super::notes::Step;
-use crate::catalog::{Intent, row_of_name};
-use crate::database::Anchor;
+use crate::database::handle::Anchor;
+use crate::disk::redo;
 use crate::error::{Error, Result};
-use crate::redo;
-use crate::settings::{Retention, TableSettings};
-use crate::table::{Table, TableData};
-use crate::table_lock::{Standing, TableLock};
-use crate::table_name::is_hidden;
+use crate::state::catalog::{Intent, row_of_name};
+use crate::state::table_data::TableData;
+use crate::table::Table;
+use crate::terms::settings::{Retention, TableSettings};
+use crate::terms::table_lock::{Standing, TableLock};
+use crate::terms::table_name::is_hidden;
 
 /// The table that a name means now and in the transaction's snapshot.
 struct Meanings {
@@ -428,7 +429,7 @@ mod tests {
 
     use types::{Column, DataType, Schema};
 
-    use crate::table::TableData;
+    use crate::state::table_data::TableData;
     use crate::{Database, Isolation, Retention, TableSettings, TransactionOptions};
 
     fn schema() -> Schema {

@@ -18,10 +18,11 @@ use durability::{Appended, CommitMode, Dependencies, Reservation};
 use types::{StartTime, Timestamp};
 
 use super::Transaction;
+use crate::background::merger;
+use crate::disk::redo;
 use crate::error::{Error, Result};
-use crate::isolation::Durability;
-use crate::table_lock::Standing;
-use crate::{merger, redo};
+use crate::terms::isolation::Durability;
+use crate::terms::table_lock::Standing;
 
 impl Transaction {
     /// Commits. Returns the commit timestamp once the commit is durable, or at once for a database in memory, a transaction

@@ -29,7 +29,7 @@ use types::{Rid, Timestamp};
 
 use super::Transaction;
 use super::seen::Seen;
-use crate::table::TableData;
+use crate::state::table_data::TableData;
 
 impl Transaction {
     /// Notes that it has seen what was committed up to `at`.

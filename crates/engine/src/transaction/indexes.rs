@@ -25,14 +25,19 @@ use types::{Rid, Timestamp};
 
 use super::Transaction;
 use super::notes::{Step, Written, neighbours};
-use crate::catalog::row_of_table;
+use crate::disk::redo;
 use crate::error::{Error, Result};
-use crate::indexes::{
-    Direction, Index, IndexData, IndexDefinition, IndexRange, IndexRows, KeptIndex, Keyed, KeysOfRows, enter_committed,
-};
-use crate::redo;
-use crate::table::{ScanOptions, Table, TableData};
-use crate::table_lock::Standing;
+use crate::keys::computed::{Keyed, KeysOfRows};
+use crate::keys::data::{Index, IndexData};
+use crate::keys::definition::{IndexDefinition, KeptIndex};
+use crate::keys::entries::Direction;
+use crate::keys::order::IndexRange;
+use crate::state::catalog::row_of_table;
+use crate::state::index_build::enter_committed;
+use crate::state::table_data::{ScanOptions, TableData};
+use crate::table::Table;
+use crate::table::index_scan::IndexRows;
+use crate::terms::table_lock::Standing;
 
 impl Transaction {
     /// Makes an index of a table. Others go on writing to the table; those that do so already are waited for.
@@ -256,7 +261,7 @@ impl Transaction {
         data: &Arc<TableData>,
         index: &IndexData,
         rid: Rid,
-    ) -> Result<Option<crate::indexes::IndexKey>> {
+    ) -> Result<Option<crate::keys::order::IndexKey>> {
         let (transactions, deadline) = (self.transactions(), self.lock_deadline());
         let owner = || match data.storage.newest_writer(self.newest(), rid) {
             Ok(Writer::Running(owner)) => Ok(Some(owner)),

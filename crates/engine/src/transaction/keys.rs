@@ -12,10 +12,12 @@ use types::{Rid, Snapshot, TxnId};
 use super::Transaction;
 use super::locks::Tried;
 use crate::error::{Error, Result};
-use crate::indexes::{IndexData, IndexKey, Keyed, KeysOfBatch};
-use crate::primary_key::PrimaryKey;
-use crate::row::shorten;
-use crate::table::TableData;
+use crate::keys::computed::{Keyed, KeysOfBatch};
+use crate::keys::data::IndexData;
+use crate::keys::order::IndexKey;
+use crate::keys::primary_key::PrimaryKey;
+use crate::state::table_data::TableData;
+use crate::terms::row::shorten;
 
 /// Why a record does not get a key.
 pub(super) enum Taken {

@@ -18,13 +18,15 @@ use types::{Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use super::Transaction;
 use super::notes::{Locked, Lost};
-use crate::database::Anchor;
-use crate::database::Shared;
+use crate::database::handle::Anchor;
+use crate::database::shared::Shared;
 use crate::error::{Error, Result};
-use crate::indexes::{IndexKey, Indexes};
-use crate::isolation::{Isolation, LockStrength, LockWait, RowLock};
-use crate::read_view::ReadView;
-use crate::table::{Table, TableData};
+use crate::keys::data::Indexes;
+use crate::keys::order::IndexKey;
+use crate::state::table_data::TableData;
+use crate::table::Table;
+use crate::table::read_view::ReadView;
+use crate::terms::isolation::{Isolation, LockStrength, LockWait, RowLock};
 
 /// The result of trying to get a row.
 pub(super) enum Tried<T> {

@@ -14,14 +14,17 @@
 //! | `point` | rows by key, several together, as words |
 //! | `tables` | the tables that it writes to, and those that it has for itself |
 //! | `catalog` | making, dropping and changing tables |
-//! | `alone` | statements of the catalog in transactions of their own |
 //! | `indexes` | making and dropping indexes, reading through them |
-//! | `sequences` | making, changing and dropping sequences |
+//! | `sequences`, `sequence` | making, changing and dropping sequences; numbers that are given out once |
+//! | `remembered` | what a database remembers from one opening to the next |
+//! | `running` | the transactions that run, for people to look at |
 //! | `locks` | waiting for other transactions, and locking rows without a change |
 //! | `savepoint` | taking back a part |
 //! | `commit` | the commit, step by step, and the rollback |
 //! | `depend`, `seen` | what a partition commit depends on |
 //! | `notes` | what it notes of its work |
+//!
+//! Imports tables, the handle of the database and what is below them; the methods of the handle (`api`) import it.
 use std::cell::{Cell as Shell, OnceCell};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,18 +34,18 @@ use smallvec::SmallVec;
 use txn::{Handle, Part};
 use types::{Command, Rid, Snapshot, Timestamp, TxnId, Value};
 
-use crate::database::Anchor;
-use crate::database::Database;
+use crate::database::handle::Anchor;
+use crate::database::handle::Database;
 use crate::error::{Error, Result};
-use crate::indexes::IndexKey;
-use crate::isolation::{Durability, Isolation, LockStrength, TransactionOptions};
-use crate::outcomes::Transactions;
-use crate::read_set::ReadSet;
-use crate::read_view::ReadView;
-use crate::running::description;
-use crate::table::{ScanOptions, Table, TableData, TableScan};
+use crate::keys::order::IndexKey;
+use crate::state::table_data::{ScanOptions, TableData};
+use crate::table::read_set::ReadSet;
+use crate::table::read_view::ReadView;
+use crate::table::{Table, TableScan};
+use crate::terms::isolation::{Durability, Isolation, LockStrength, TransactionOptions};
+use crate::terms::outcomes::Transactions;
+use crate::transaction::running::description;
 
-mod alone;
 mod batch;
 mod catalog;
 mod commit;
@@ -52,8 +55,11 @@ mod keys;
 mod locks;
 mod notes;
 mod point;
+pub(crate) mod remembered;
+pub(crate) mod running;
 mod savepoint;
 mod seen;
+pub(crate) mod sequence;
 mod sequences;
 mod tables;
 mod write;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use lineage::Appended;
 use types::{Rid, TxnId};
 
-use crate::catalog::Intent;
-use crate::indexes::IndexData;
-use crate::settings::TableSettings;
-use crate::table::TableData;
+use crate::keys::data::IndexData;
+use crate::state::catalog::Intent;
+use crate::state::table_data::TableData;
+use crate::terms::settings::TableSettings;
 
 /// Records that a transaction wrote, `table` being the position of their table in its list.
 pub(super) enum Written {

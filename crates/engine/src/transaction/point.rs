@@ -20,13 +20,14 @@ use sync::Guard;
 use types::Snapshot;
 
 use super::{Transaction, Written};
+use crate::disk::redo;
 use crate::error::Result;
-use crate::indexes::ordered_integer;
-use crate::isolation::{Isolation, LockStrength};
-use crate::point_access::PointAccess;
-use crate::redo;
-use crate::row::check_cells;
-use crate::table::{Table, TableData};
+use crate::keys::order::ordered_integer;
+use crate::state::table_data::TableData;
+use crate::table::Table;
+use crate::table::point_access::PointAccess;
+use crate::terms::isolation::{Isolation, LockStrength};
+use crate::terms::row::check_cells;
 
 /// Statements that go through the steps together: more would not fit the processor's buffers for what it waits for.
 const AT_ONCE: usize = 16;

@@ -7,8 +7,8 @@ use types::StartTime;
 
 use super::Transaction;
 use super::notes::{Marks, Savepoint, Written, neighbours};
+use crate::disk::redo;
 use crate::error::{Error, Result};
-use crate::redo;
 
 impl Transaction {
     /// A point to which the transaction can be rolled back, as often as is wanted.

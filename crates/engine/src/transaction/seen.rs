@@ -5,7 +5,7 @@ use std::sync::Arc;
 use durability::{Dependencies, Log};
 use smallvec::SmallVec;
 
-use crate::isolation::{Durability, TransactionOptions};
+use crate::terms::isolation::{Durability, TransactionOptions};
 
 /// More commits than this are noted as all up to the newest.
 const COMMITS_MAX: usize = 32;

@@ -9,11 +9,13 @@ use types::{Rid, Timestamp, TxnId};
 use super::write::Done;
 use super::{Step, Transaction};
 use crate::error::{Error, Result};
-use crate::sequence::{self, Sequence};
-use crate::sequence_options::SequenceOptions;
-use crate::settings::{Retention, TableSettings};
-use crate::table::{Numbers, RowCells, Table, TableData, row_cells};
-use crate::table_lock::Standing;
+use crate::state::numbers::{Numbers, RowCells, row_cells};
+use crate::state::table_data::TableData;
+use crate::table::Table;
+use crate::terms::sequence_options::SequenceOptions;
+use crate::terms::settings::{Retention, TableSettings};
+use crate::terms::table_lock::Standing;
+use crate::transaction::sequence::{self, Sequence};
 
 impl Transaction {
     /// The sequence that a table is, if it is one, for this transaction.

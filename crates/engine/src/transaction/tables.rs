@@ -11,12 +11,13 @@ use txn::RowName;
 use types::{Snapshot, Timestamp, TxnId};
 
 use super::{Step, Transaction};
-use crate::catalog::row_of_table;
-use crate::database::Anchor;
+use crate::database::handle::Anchor;
 use crate::error::{Error, Result};
-use crate::isolation::Isolation;
-use crate::table::{Table, TableData};
-use crate::table_lock::Standing;
+use crate::state::catalog::row_of_table;
+use crate::state::table_data::TableData;
+use crate::table::Table;
+use crate::terms::isolation::Isolation;
+use crate::terms::table_lock::Standing;
 
 impl Transaction {
     /// The snapshot by which the transaction looks names up: with its own changes, and under READ COMMITTED with every commit

@@ -7,12 +7,15 @@ use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use super::locks::{Obstacle, Tried, hold_beside, hold_of, strength_of};
 use super::{Locked, Transaction, Written};
+use crate::disk::redo;
 use crate::error::{Error, Result};
-use crate::indexes::{IndexKey, Indexes, KeysOfBatch};
-use crate::isolation::{Isolation, LockWait};
-use crate::redo;
-use crate::row::{Cells, Fitted, check_width};
-use crate::table::{Table, TableData};
+use crate::keys::computed::KeysOfBatch;
+use crate::keys::data::Indexes;
+use crate::keys::order::IndexKey;
+use crate::state::table_data::TableData;
+use crate::table::Table;
+use crate::terms::isolation::{Isolation, LockWait};
+use crate::terms::row::{Cells, Fitted, check_width};
 
 /// Redo beyond this size goes to the log before the commit.
 const REDO_BYTES_MAX: usize = 1 << 20;

@@ -1,0 +1,48 @@
+//! Names as a reader sees them: by the commit that decides which rows it sees.
+//!
+//! A statement that looks a name up and then reads the table has to do both by one snapshot. Otherwise it might
+//! find the empty table that a commit put in the place of a full one, and read it as of before that commit.
+//! [`Database::table`] finds what the name means now, which is right for a caller that takes its snapshot
+//! afterwards and reads nothing else; all others use this module.
+use types::Snapshot;
+
+use crate::database::handle::Database;
+use crate::error::Result;
+use crate::state::table_data::TableData;
+use crate::table::Table;
+use crate::table::read_view::Sight;
+
+impl Database {
+    /// The table or sequence that a name means in a snapshot, which is held.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`](crate::Error::NoSuchTable) if there is none;
+    /// [`Error::NameTooOld`](crate::Error::NameTooOld) if it is not known any more, as the snapshot was not held.
+    pub fn table_seen<'v>(&self, view: impl Into<Sight<'v>>, name: &str) -> Result<Table> {
+        let Sight { snapshot, reads, .. } = view.into();
+        let core = &self.shared.core;
+        let found = core.catalog.find_kept(&core.transactions, snapshot, name);
+        // Only this transaction can change the meaning of a name that it has claimed.
+        if let Some(reads) = reads
+            && !snapshot.own.is_some_and(|own| core.catalog.is_claimed_by(name, own))
+        {
+            reads.note_name(name, found.as_ref().ok().map(|data| data.id));
+        }
+        found.map(|data| Table { database: self.clone(), data })
+    }
+
+    /// The names of the tables that a snapshot sees, sorted.
+    pub fn table_names_seen(&self, seen: Snapshot) -> Vec<String> {
+        self.names_seen(seen, TableData::is_plain)
+    }
+
+    /// The names of the sequences that a snapshot sees, sorted.
+    pub fn sequence_names_seen(&self, seen: Snapshot) -> Vec<String> {
+        self.names_seen(seen, TableData::is_sequence)
+    }
+
+    fn names_seen(&self, seen: Snapshot, of: impl Fn(&TableData) -> bool) -> Vec<String> {
+        let core = &self.shared.core;
+        core.catalog.names(&core.transactions, seen, of)
+    }
+}

@@ -1,0 +1,208 @@
+//! Getting tables and their indexes back from a checkpoint, many ranges at a time.
+//!
+//! An index lists the records of a key from the newest to the oldest, and a lookup of the record that has the key
+//! now relies on that. Ranges come back in no particular order, and the log adds records to some of them that are
+//! older than those of others. So keys that get a second record are noted, and put in order at the end
+//! ([`KeysToOrder`]); they are few, as a key has several records only where it was deleted and inserted again.
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use durability::{CheckpointError, Checkpoints, Manifest};
+use lineage::{BlobSource, MemoryBudget, RestoreError, TableOptions};
+use parking_lot::Mutex;
+use types::{BlobRef, Rid, Timestamp};
+
+use super::manifest::{Contents, FormerContents, TableContents};
+use crate::error::{Error, Result};
+use crate::keys::order::IndexKey;
+use crate::keys::primary_key::PrimaryKey;
+use crate::state::index_build;
+use crate::state::table_data::TableData;
+use crate::terms::former::{GivenUp, Meaning};
+use crate::terms::outcomes::Transactions;
+use crate::terms::table_name::TableId;
+use crate::terms::wall_clock::Micros;
+
+/// The state with which recovery begins, from a checkpoint; without one it is empty.
+#[derive(Default)]
+pub(crate) struct Base {
+    /// those that are gone included
+    pub(crate) tables: HashMap<TableId, Arc<TableData>>,
+    /// their names, and since when
+    pub(crate) names: HashMap<TableId, (String, Timestamp)>,
+    pub(crate) former: Vec<(String, Meaning<Arc<TableData>>)>,
+    pub(crate) given_up: GivenUp,
+    /// up to which commit the images of a table's ranges go
+    ranges_at: HashMap<TableId, Vec<Timestamp>>,
+    /// up to which commit the catalog is known
+    pub(crate) catalog_at: Timestamp,
+    /// all before and at this commit is in the images
+    pub(crate) low: Timestamp,
+    pub(crate) next_table: TableId,
+    pub(crate) clock: Vec<(Micros, Timestamp)>,
+}
+
+impl Base {
+    /// Whether the image of the record's range has the commit.
+    pub(crate) fn has(&self, table: TableId, rid: Rid, at: Timestamp) -> bool {
+        self.ranges_at.get(&table).and_then(|ranges| ranges.get(rid.range())).is_some_and(|image| at <= *image)
+    }
+}
+
+/// Keys that have several records, not in order yet.
+#[derive(Default)]
+pub(crate) struct KeysToOrder(Mutex<HashMap<TableId, HashSet<IndexKey>>>);
+
+impl KeysToOrder {
+    /// Enters a record under a key.
+    ///
+    /// # Errors
+    /// [`Error::IndexWithoutRoom`] if the index can't grow.
+    pub(crate) fn enter(&self, data: &TableData, primary_key: &PrimaryKey, key: IndexKey, rid: Rid) -> Result<()> {
+        if primary_key.index.enter_again(&key, rid)? {
+            self.0.lock().entry(data.id).or_default().insert(key);
+        }
+        Ok(())
+    }
+
+    /// Puts the records of each key in the order in which they got it.
+    pub(crate) fn order(self, tables: &HashMap<TableId, Arc<TableData>>, transactions: &Transactions) -> Result<()> {
+        for (table, keys) in self.0.into_inner() {
+            let Some(data) = tables.get(&table) else { continue };
+            let Some(primary_key) = &data.primary_key else { continue };
+            index_build::order(data, &primary_key.index, keys, transactions)?;
+        }
+        Ok(())
+    }
+}
+
+struct Source<'c>(&'c Checkpoints);
+
+impl BlobSource for Source<'_> {
+    type Error = CheckpointError;
+
+    fn get(&self, blob: BlobRef) -> Result<Vec<u8>, CheckpointError> {
+        self.0.read(blob)
+    }
+}
+
+/// A range that is to be restored.
+struct Piece {
+    data: Arc<TableData>,
+    range: usize,
+    blob: BlobRef,
+}
+
+/// Builds the tables of a checkpoint. `progress` is told the bytes done and the bytes in all.
+///
+/// # Errors
+/// [`Error::Checkpoint`] and [`Error::BadCheckpoint`] if something of it can't be read or is damaged; nothing is lost by trying
+/// another one.
+pub(crate) fn restore(
+    manifest: &Manifest,
+    checkpoints: &Checkpoints,
+    options: TableOptions,
+    budget: &Arc<MemoryBudget>,
+    keys: &KeysToOrder,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Base> {
+    let contents = Contents::from_bytes(&manifest.payload)?;
+    let clock = contents.clock.iter().map(|(time, at)| (*time, Timestamp(*at))).collect();
+    let mut base = Base {
+        catalog_at: Timestamp(contents.catalog_at),
+        low: Timestamp(manifest.low),
+        next_table: contents.next_table,
+        clock,
+        ..Base::default()
+    };
+    let mut pieces = Vec::new();
+    for table in contents.all_tables() {
+        let options = table.options(options);
+        let (id, schema) = (table.id, table.schema.clone());
+        let data = Arc::new(TableData::new(id, &table.name, schema, table.settings, options, budget)?);
+        if table.has_changed_keys {
+            data.note_changed_key();
+        }
+        table.indexes.iter().try_for_each(|index| data.add_known_index(index.clone()))?;
+        let piece = |(range, contents): (usize, &super::manifest::RangeContents)| Piece {
+            data: data.clone(),
+            range,
+            blob: contents.blob(),
+        };
+        pieces.extend(table.ranges.iter().enumerate().map(piece));
+        base.ranges_at.insert(id, table.ranges.iter().map(|range| Timestamp(range.at)).collect());
+        base.tables.insert(id, data);
+    }
+    let name = |table: &TableContents| (table.id, (table.name.clone(), Timestamp(table.from)));
+    base.names = contents.tables.iter().map(name).collect();
+    base.former = contents.former.iter().filter_map(|former| meaning(&base.tables, former)).collect();
+    base.given_up = contents.given_up.given_up();
+    restore_pieces(&pieces, checkpoints, keys, &mut |done| {
+        let total = manifest.live().1;
+        progress(total * done as u64 / pieces.len().max(1) as u64, total);
+    })?;
+    Ok(base)
+}
+
+/// The meaning of a name; a table without a name is gone since its last one ended.
+fn meaning(
+    tables: &HashMap<TableId, Arc<TableData>>,
+    former: &FormerContents,
+) -> Option<(String, Meaning<Arc<TableData>>)> {
+    let (from, to) = (Timestamp(former.from), Timestamp(former.to));
+    tables.get(&former.table).map(|table| (former.name.clone(), Meaning { table: table.clone(), from, to }))
+}
+
+/// Restores ranges on all processors; `tell` how many are done.
+fn restore_pieces(
+    pieces: &[Piece],
+    checkpoints: &Checkpoints,
+    keys: &KeysToOrder,
+    tell: &mut dyn FnMut(usize),
+) -> Result<()> {
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+    let step = || {
+        let piece = pieces.get(next.fetch_add(1, Ordering::Relaxed))?;
+        if failed.lock().is_some() {
+            return None;
+        }
+        if let Err(error) = piece.restore(checkpoints, keys) {
+            failed.lock().get_or_insert(error);
+        }
+        Some(())
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(pieces.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|| while step().is_some() {});
+        }
+        while step().is_some() {
+            tell(next.load(Ordering::Relaxed).min(pieces.len()));
+        }
+    });
+    let failed = failed.into_inner();
+    debug_assert!(failed.is_some() || next.into_inner() >= pieces.len(), "invariant 3: a range was left out");
+    failed.map_or(Ok(()), Err)
+}
+
+impl Piece {
+    fn restore(&self, checkpoints: &Checkpoints, keys: &KeysToOrder) -> Result<()> {
+        let Piece { data, range, blob } = self;
+        data.storage.restore_range(*range, *blob, &Source(checkpoints)).map_err(|error| match error {
+            RestoreError::Source { error, .. } => Error::Checkpoint(error),
+            other => Error::BadCheckpoint(format!("range {range} of \"{}\": {other}", data.name)),
+        })?;
+        debug_assert!(data.storage.range_count() > *range, "range {range} was restored and is not there");
+        if let Some(primary_key) = &data.primary_key {
+            let mut entered = Ok(());
+            data.storage.for_each_version_of_columns(*range, &primary_key.columns, |rid, cells| {
+                if entered.is_ok() {
+                    entered = keys.enter(data, primary_key, primary_key.key(cells), rid);
+                }
+            })?;
+            entered?;
+        }
+        Ok(())
+    }
+}

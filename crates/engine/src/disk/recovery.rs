@@ -1,0 +1,333 @@
+//! Opening a database: its newest checkpoint, and replaying its log from there.
+//!
+//! Where the newest checkpoint is damaged the one before it serves as well: the log is kept for both.
+//!
+//! The operations of a transaction are applied when its commit frame is read, in the order of commits; its data
+//! frames come just before. The former meanings of names are kept, by the commits that changed them. Records go
+//! back to the Rids that the log names, so later operations find them. Slots of transactions that did not commit
+//! become tombstones. Secondary indexes are compiled and built at the end, from the rows that are there then.
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use durability::{Checkpoints, Device, Frame, FrameKind, Log, Manifest, lock_directory, lock_to_read};
+use lineage::{Cell, Change, MemoryBudget, TableOptions, WriteError};
+use txn::TransactionTable;
+use types::{Rid, Snapshot, Timestamp};
+
+use crate::disk::checkpoint::{Base, KeysToOrder, restore};
+use crate::disk::copy;
+use crate::disk::directory;
+use crate::disk::page_source::budget_of;
+use crate::disk::redo::{self, Operation};
+use crate::error::{Error, Result};
+use crate::keys::data::IndexData;
+use crate::state::catalog::{Meanings, Named, set_former};
+use crate::state::core::Core;
+use crate::state::index_build::build_all;
+use crate::state::options::OpenOptions;
+use crate::state::table_data::TableData;
+use crate::terms::former::{Former, Meaning};
+use crate::terms::outcomes::Transactions;
+use crate::terms::table_name::TableId;
+use crate::terms::wall_clock::WallClock;
+
+/// Opens the database in the directory `path`.
+pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> Result<Recovered> {
+    open_on(Arc::new(directory::made(path)?), options)
+}
+
+/// A database as it was found.
+pub(crate) struct Recovered {
+    pub(crate) core: Arc<Core>,
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) log: Log,
+    pub(crate) checkpoints: Arc<Checkpoints>,
+    /// Bytes of the log that were replayed.
+    pub(crate) replayed_bytes: u64,
+}
+
+/// Builds what the newest checkpoint on a device and the log after it describe.
+pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<Recovered> {
+    copy::check_finished(&*device)?;
+    let locked = if options.read_only { lock_to_read(&*device)? } else { lock_directory(&*device)? };
+    let (checkpoints, found) = Checkpoints::open(device.clone(), locked.1)?;
+    let checkpoints = Arc::new(checkpoints);
+    let table_options = options.table_options();
+    let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
+    let mut damaged: Vec<Error> = found.damaged.into_iter().map(Error::Checkpoint).collect();
+    let (mut base, keys, budget) = best_base(&found.manifests, &checkpoints, options, &mut *progress, &mut damaged);
+    let mut replay = Replay {
+        earlier: Vec::new(),
+        table_options,
+        transactions: Transactions(TransactionTable::default()),
+        budget,
+        clock: WallClock::default(),
+        next_table: base.next_table.max(1),
+        // Taken, so that a table which the log drops is freed.
+        tables: std::mem::take(&mut base.tables),
+        names: Names::of(&mut base),
+        base,
+        keys,
+        bytes: 0,
+    };
+    replay.clock.restore(std::mem::take(&mut replay.base.clock));
+    let (log, recovered) =
+        Log::open_locked(device.clone(), locked, options.log, &mut |frame| replay.frame(frame), &mut *progress)?;
+    // The commits between the checkpoint and the log are gone.
+    if recovered.trimmed_below > replay.base.low.0 + 1 {
+        let from = recovered.trimmed_below;
+        return Err(Error::NoCheckpoint { from, damaged: damaged.iter().map(Error::to_string).collect() });
+    }
+    let tables: Vec<Arc<TableData>> = replay.tables.values().cloned().collect();
+    replay.keys.order(&replay.tables, &replay.transactions)?;
+    for table in &tables {
+        table.storage.finish_recovery();
+        let compile = |index: &Arc<IndexData>| index.compile(table.schema(), options.expressions.as_deref());
+        table.indexes.all().iter().try_for_each(compile)?;
+    }
+    build_all(&tables, &replay.transactions)?;
+    drop(tables);
+    debug_assert!(replay.tables.keys().all(|id| *id < replay.next_table), "a new table would get another one's number");
+    let meanings = replay.names.meanings(replay.tables);
+    let newest = Timestamp(recovered.last_lsn.max(replay.base.low.0));
+    debug_assert!(newest >= replay.base.catalog_at, "invariant 8: the catalog is of a commit after {newest:?}");
+    replay.clock.finish_recovery(newest);
+    let core = Core::new(newest, meanings, replay.next_table, table_options, replay.budget, replay.clock);
+    Ok(Recovered { core, device, log, checkpoints, replayed_bytes: replay.bytes })
+}
+
+/// The contents of the newest checkpoint that can be restored, or nothing. Faults of newer ones are added to
+/// `damaged`.
+fn best_base(
+    manifests: &[Manifest],
+    checkpoints: &Arc<Checkpoints>,
+    options: &OpenOptions,
+    progress: &mut dyn FnMut(u64, u64),
+    damaged: &mut Vec<Error>,
+) -> (Base, KeysToOrder, Arc<MemoryBudget>) {
+    // While it is filled pages go already, so that it may be larger than memory.
+    let budget = || budget_of(checkpoints, options.memory_limit_bytes);
+    for manifest in manifests {
+        let (keys, budget) = (KeysToOrder::default(), budget());
+        match restore(manifest, checkpoints, options.table_options(), &budget, &keys, progress) {
+            Ok(base) => return (base, keys, budget),
+            Err(error) => {
+                // The one before it is the one to keep now.
+                checkpoints.distrust(manifest.number);
+                damaged.push(error);
+            }
+        }
+    }
+    (Base::default(), KeysToOrder::default(), budget())
+}
+
+/// The meanings of names now and before, as far as the log was read.
+struct Names {
+    /// since when
+    newest: HashMap<TableId, (String, Timestamp)>,
+    former: Former<Arc<TableData>>,
+}
+
+impl Names {
+    fn of(base: &mut Base) -> Names {
+        let former = std::mem::take(&mut base.former);
+        let newest = std::mem::take(&mut base.names);
+        let mut gone: HashMap<TableId, &Meaning<Arc<TableData>>> = HashMap::new();
+        for (_, meaning) in former.iter().filter(|(_, meaning)| !newest.contains_key(&meaning.table.id)) {
+            let last = gone.entry(meaning.table.id).or_insert(meaning);
+            if last.to < meaning.to {
+                *last = meaning;
+            }
+        }
+        // The transactions that ended them are over; no snapshot from before is in use.
+        gone.values().for_each(|last| last.table.lock.retire(last.to));
+        Names { newest, former: Former::new(former, std::mem::take(&mut base.given_up)) }
+    }
+
+    fn begin(&mut self, table: TableId, name: String, at: Timestamp) {
+        let other = self.newest.insert(table, (name, at));
+        debug_assert!(other.is_none(), "invariant 4: table {table} has two names, one of them {other:?}");
+    }
+
+    fn end(&mut self, table: &Arc<TableData>, at: Timestamp) {
+        if let Some((name, from)) = self.newest.remove(&table.id) {
+            self.former.add(&name, Meaning { table: table.clone(), from, to: at });
+        }
+    }
+
+    /// Has the tables that are gone and had a table's name keep their past as this one does.
+    fn set_former(&self, table: &TableData) {
+        let name = self.newest.get(&table.id).map(|(name, _)| name);
+        name.into_iter().for_each(|name| set_former(&self.former, name, table));
+    }
+
+    /// Gives up what is not kept up to a commit; returns the tables that no name leads to any more.
+    fn give_up(&mut self, at: Timestamp, clock: &WallClock) -> Vec<TableId> {
+        let gone = self.former.give_up(at, |table| table.settings().retention.kept_from(clock));
+        let has_name =
+            |id: &TableId| self.newest.contains_key(id) || self.former.all().any(|(_, known)| known.table.id == *id);
+        gone.into_iter().map(|(_, meaning)| meaning.table.id).filter(|id| !has_name(id)).collect()
+    }
+
+    fn meanings(self, tables: HashMap<TableId, Arc<TableData>>) -> Meanings {
+        debug_assert!(
+            self.newest.keys().all(|id| tables.contains_key(id)),
+            "invariant 3: a name means a table that was given up"
+        );
+        let named = |(id, (name, from))| Some((name, Named { table: tables.get(&id).cloned()?, from }));
+        let newest = self.newest.into_iter().filter_map(named).collect();
+        let former = self.former.all().map(|(name, meaning)| (name.to_owned(), meaning.clone())).collect();
+        Meanings { newest, former, given_up: self.former.given_up().clone() }
+    }
+}
+
+/// The database as far as the log was read.
+struct Replay {
+    /// the state it began with
+    base: Base,
+    /// those that are gone and kept included
+    tables: HashMap<TableId, Arc<TableData>>,
+    names: Names,
+    keys: KeysToOrder,
+    /// the redo of a transaction that has its commit read next
+    earlier: Vec<u8>,
+    next_table: TableId,
+    table_options: TableOptions,
+    /// No transaction runs during recovery; the storage asks all the same.
+    transactions: Transactions,
+    budget: Arc<MemoryBudget>,
+    clock: WallClock,
+    /// replayed
+    bytes: u64,
+}
+
+impl Replay {
+    fn frame(&mut self, frame: Frame<'_>) -> Result<()> {
+        match frame.kind {
+            FrameKind::Data => self.earlier.extend(frame.payload),
+            FrameKind::Commit if frame.lsn <= self.base.low.0 => self.earlier.clear(),
+            FrameKind::Commit => {
+                let at = Timestamp(frame.lsn);
+                self.budget.evict_to_reserve();
+                self.bytes += (frame.payload.len() + self.earlier.len()) as u64;
+                if self.earlier.is_empty() {
+                    return redo::read(frame.payload, |operation| self.apply(operation, at));
+                }
+                let mut whole = std::mem::take(&mut self.earlier);
+                whole.extend(frame.payload);
+                for part in redo::held(&whole)? {
+                    redo::read(part, |operation| self.apply(operation, at))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, operation: Operation<'_>, at: Timestamp) -> Result<()> {
+        match operation {
+            // Work on a table that was dropped before the commit has nothing to go to.
+            Operation::Insert { table, rid, cells } => match self.tables.get(&table) {
+                Some(data) if !self.base.has(table, rid, at) => insert(data, &self.keys, at, rid, &cells),
+                _ => Ok(()),
+            },
+            Operation::Update { table, rid, values } => self.change(table, at, rid, Change::Update(&values)),
+            Operation::Delete { table, rid } => self.change(table, at, rid, Change::Delete),
+            // Only transactions with earlier frames write it, and `held` has acted upon it.
+            Operation::TakenBack { .. } => Ok(()),
+            catalog if at > self.base.catalog_at => self.apply_to_catalog(catalog, at),
+            _ => Ok(()),
+        }
+    }
+
+    fn apply_to_catalog(&mut self, operation: Operation<'_>, at: Timestamp) -> Result<()> {
+        match operation {
+            Operation::Create { table, name, schema, settings } => {
+                self.next_table = self.next_table.max(table + 1);
+                let data = TableData::new(table, &name, schema, settings, self.table_options, &self.budget)?;
+                self.tables.insert(table, Arc::new(data));
+                self.names.begin(table, name, at);
+            }
+            Operation::Settings { table, settings } => {
+                if let Some(table) = self.tables.get(&table) {
+                    table.set_settings(settings);
+                    self.names.set_former(table);
+                }
+            }
+            Operation::Rename { table, name } => {
+                if let Some(data) = self.tables.get(&table) {
+                    data.name.set(&name);
+                    self.names.end(data, at);
+                    self.names.begin(table, name, at);
+                }
+            }
+            Operation::CreateIndex { table, index } => {
+                if let Some(table) = self.tables.get(&table) {
+                    table.add_known_index(index)?;
+                }
+            }
+            Operation::DropIndex { table, name } => {
+                let of_name = |table: &Arc<TableData>| table.indexes.which(|index| index.definition.name == name);
+                let table = self.tables.get(&table);
+                table.into_iter().for_each(|table| of_name(table).iter().for_each(|index| table.indexes.remove(index)));
+            }
+            Operation::Clock { time } => self.clock.recover(time, at),
+            Operation::Drop { table } => self.drop_table(table, at),
+            Operation::Insert { .. } | Operation::Update { .. } | Operation::Delete { .. } => {}
+            Operation::TakenBack { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// A table that is gone stays as long as its past is kept.
+    fn drop_table(&mut self, table: TableId, at: Timestamp) {
+        if let Some(data) = self.tables.get(&table) {
+            data.lock.retire(at);
+            self.names.end(data, at);
+            debug_assert!(!self.names.newest.contains_key(&table), "invariant 4: a table that is gone has a name");
+            for gone in self.names.give_up(at, &self.clock) {
+                self.tables.remove(&gone);
+            }
+        }
+    }
+
+    fn change(&self, table: TableId, at: Timestamp, rid: Rid, change: Change<'_>) -> Result<()> {
+        let Some(table) = self.tables.get(&table).filter(|data| !self.base.has(data.id, rid, at)) else {
+            return Ok(());
+        };
+        let view = self.transactions.view(Snapshot::at(at));
+        table.storage.append(view, at.0, rid, change).map_err(|error| match error {
+            WriteError::Page(error) => Error::Page(error),
+            error => Error::BadRedo(format!("record {rid:?} of \"{}\": {error:?}", table.name)),
+        })?;
+        if let Change::Update(values) = change {
+            let changed = table.indexes.which(|index| index.is_among(values.iter().map(|(column, _)| *column)));
+            changed.iter().for_each(|index| index.note_changed_key());
+        }
+        if let (Some(primary_key), Change::Update(values)) = (&table.primary_key, change)
+            && primary_key.is_among(values.iter().map(|(column, _)| *column))
+        {
+            table.note_changed_key();
+            debug_assert!(table.has_changed_keys(), "invariant 7: lookups would trust the keys of inserts");
+            let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells))?;
+            key.map_or(Ok(()), |key| self.keys.enter(table, primary_key, key, rid))?;
+        }
+        Ok(())
+    }
+}
+
+fn insert(table: &TableData, keys: &KeysToOrder, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {
+    if cells.len() != table.schema.columns().len() {
+        return Err(Error::BadRedo(format!("a row of \"{}\" has {} values", table.name, cells.len())));
+    }
+    let range_records = table.storage.range_records();
+    if rid.slot() >= range_records {
+        return Err(Error::RangesTooSmall { table: table.name.to_string(), range_records });
+    }
+    table.storage.insert_at(rid, cells, at.0);
+    debug_assert!(table.storage.contains(rid), "invariant 8: {rid:?} was replayed and is not there");
+    if let Some(primary_key) = &table.primary_key {
+        keys.enter(table, primary_key, primary_key.key_of_row(cells), rid)?;
+    }
+    Ok(())
+}

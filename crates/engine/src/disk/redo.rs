@@ -1,0 +1,401 @@
+//! What the payload of a log frame says: the operations of one transaction, one after the other.
+//!
+//! ```text
+//! insert  1 | table (4) | rid (8) | cells (2) | cell ...
+//! update  2 | table (4) | rid (8) | cells (2) | (column (2) | cell) ...
+//! delete  3 | table (4) | rid (8)
+//! create  4 | table (4) | length (4) | name, schema and settings as JSON
+//! drop    5 | table (4)
+//! clock   6 | 0 (4)     | microseconds (8)   the time of this commit, see `wall_clock`
+//! settings 7 | table (4) | length (4) | settings as JSON
+//! taken back 8 | 0 (4)  | from (8)           the transaction's redo from this byte on to here does not hold
+//! rename  9 | table (4) | length (4) | the new name as JSON
+//! create index 10 | table (4) | length (4) | definition as JSON
+//! drop index 11 | table (4) | length (4) | the name as JSON
+//! cell    0                                  NULL
+//!         1 | zigzag varint                  word
+//!         2 | length (4) | bytes             bytes
+//! ```
+//!
+//! Numbers are little-endian. Records are named by base Rid, which recovery gives back to them.
+use std::cell::Cell as Shell;
+
+use lineage::Cell;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use types::{Rid, Schema};
+
+use crate::error::{Error, Result};
+use crate::keys::definition::KeptIndex;
+use crate::terms::settings::TableSettings;
+use crate::terms::table_name::TableId;
+use crate::terms::wall_clock::Micros;
+
+const INSERT: u8 = 1;
+const UPDATE: u8 = 2;
+const DELETE: u8 = 3;
+const CREATE: u8 = 4;
+const DROP: u8 = 5;
+const CLOCK: u8 = 6;
+const SETTINGS: u8 = 7;
+const TAKEN_BACK: u8 = 8;
+const RENAME: u8 = 9;
+const CREATE_INDEX: u8 = 10;
+const DROP_INDEX: u8 = 11;
+
+/// One operation as it was read from a frame.
+pub(crate) enum Operation<'a> {
+    Insert { table: TableId, rid: Rid, cells: Vec<Cell<'a>> },
+    Update { table: TableId, rid: Rid, values: Vec<(usize, Cell<'a>)> },
+    Delete { table: TableId, rid: Rid },
+    Create { table: TableId, name: String, schema: Schema, settings: TableSettings },
+    Drop { table: TableId },
+    Clock { time: Micros },
+    TakenBack { from: u64 },
+    Settings { table: TableId, settings: TableSettings },
+    Rename { table: TableId, name: String },
+    CreateIndex { table: TableId, index: KeptIndex },
+    DropIndex { table: TableId, name: String },
+}
+
+/// Room for the redo of a short transaction, so that it need not grow bit by bit; still a size that allocators keep at hand.
+const FIRST_BYTES: usize = 512;
+
+/// Room of more than so many bytes is not kept for the next transaction.
+const SPARE_BYTES_MAX: usize = 1 << 14;
+
+thread_local! {
+    /// What the last transaction of this thread had, for the next one.
+    static SPARE: Shell<Vec<u8>> = const { Shell::new(Vec::new()) };
+}
+
+/// The first room of a transaction.
+fn make_room(out: &mut Vec<u8>) {
+    *out = SPARE.try_with(Shell::take).unwrap_or_default();
+    out.reserve(FIRST_BYTES);
+}
+
+/// Takes back the room of a transaction that has ended.
+#[inline]
+pub(crate) fn give_back(mut redo: Vec<u8>) {
+    if (1..=SPARE_BYTES_MAX).contains(&redo.capacity()) {
+        redo.clear();
+        // Where the thread ends there is no next transaction.
+        let _ = SPARE.try_with(|spare| spare.set(redo));
+    }
+}
+
+/// Appends the first `len` bytes of a few. All are copied, as a copy of a fixed size takes one instruction.
+#[inline]
+fn put_some(out: &mut Vec<u8>, bytes: &[u8; 16], len: usize) {
+    debug_assert!(len <= bytes.len(), "{len} of a few bytes");
+    let end = out.len() + len;
+    out.extend_from_slice(bytes);
+    out.truncate(end);
+}
+
+/// Appends how an operation begins, with a number of cells if it has some.
+#[inline]
+fn put_head(out: &mut Vec<u8>, operation: u8, table: TableId, rid: Rid, count: Option<usize>) {
+    if out.capacity() == 0 {
+        make_room(out);
+    }
+    debug_assert!(count.is_none_or(|count| u16::try_from(count).is_ok()), "invariant 8: {count:?} cells are too many");
+    let mut head = [operation; 16];
+    head[1..5].copy_from_slice(&table.to_le_bytes());
+    head[5..13].copy_from_slice(&rid.word().to_le_bytes());
+    head[13..15].copy_from_slice(&(count.unwrap_or(0) as u16).to_le_bytes());
+    put_some(out, &head, if count.is_some() { 15 } else { 13 });
+}
+
+/// Appends a cell after the first `len` bytes of `bytes`, 2 at most.
+#[inline]
+fn put_cell(out: &mut Vec<u8>, mut bytes: [u8; 16], mut len: usize, cell: &Cell<'_>) {
+    match cell {
+        Cell::Null => put_some(out, &bytes, len + 1),
+        Cell::Word(word) => {
+            bytes[len] = 1;
+            len += 1;
+            let mut rest = (word << 1) ^ ((*word as i64) >> 63) as u64;
+            while rest >= 0x80 {
+                // Ten bytes at most: the mask says so to the compiler.
+                bytes[len & 15] = rest as u8 | 0x80;
+                rest >>= 7;
+                len += 1;
+            }
+            bytes[len & 15] = rest as u8;
+            put_some(out, &bytes, len + 1);
+        }
+        Cell::Bytes(value) => {
+            debug_assert!(u32::try_from(value.len()).is_ok(), "invariant 8: a value of {} bytes", value.len());
+            bytes[len] = 2;
+            bytes[len + 1..len + 5].copy_from_slice(&(value.len() as u32).to_le_bytes());
+            put_some(out, &bytes, len + 5);
+            out.extend_from_slice(value);
+        }
+    }
+}
+
+/// Appends the insertion of a row.
+pub(crate) fn put_insert(out: &mut Vec<u8>, table: TableId, rid: Rid, cells: &[Cell<'_>]) {
+    put_head(out, INSERT, table, rid, Some(cells.len()));
+    cells.iter().for_each(|cell| put_cell(out, [0; 16], 0, cell));
+}
+
+/// Appends an update.
+pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[(usize, Cell<'_>)]) {
+    put_head(out, UPDATE, table, rid, Some(values.len()));
+    for (column, cell) in values {
+        debug_assert!(u16::try_from(*column).is_ok(), "invariant 8: column {column} would be another one");
+        let mut bytes = [0; 16];
+        bytes[..2].copy_from_slice(&(*column as u16).to_le_bytes());
+        put_cell(out, bytes, 2, cell);
+    }
+}
+
+/// Appends an update by words.
+#[inline]
+pub(crate) fn put_words(out: &mut Vec<u8>, table: TableId, rid: Rid, columns: &[usize], words: &[u64]) {
+    debug_assert_eq!(columns.len(), words.len(), "invariant 8: a word for each column");
+    put_head(out, UPDATE, table, rid, Some(words.len()));
+    for (column, word) in columns.iter().zip(words) {
+        let mut bytes = [0; 16];
+        bytes[..2].copy_from_slice(&(*column as u16).to_le_bytes());
+        put_cell(out, bytes, 2, &Cell::Word(*word));
+    }
+}
+
+/// Appends a delete.
+pub(crate) fn put_delete(out: &mut Vec<u8>, table: TableId, rid: Rid) {
+    put_head(out, DELETE, table, rid, None);
+}
+
+/// Appends the creation of a table.
+pub(crate) fn put_create(out: &mut Vec<u8>, table: TableId, name: &str, schema: &Schema, settings: &TableSettings) {
+    put_json(out, CREATE, table, &(name, schema, settings));
+}
+
+/// Appends new settings of a table.
+pub(crate) fn put_settings(out: &mut Vec<u8>, table: TableId, settings: &TableSettings) {
+    put_json(out, SETTINGS, table, settings);
+}
+
+/// Appends a new name of a table.
+pub(crate) fn put_rename(out: &mut Vec<u8>, table: TableId, name: &str) {
+    put_json(out, RENAME, table, &name);
+}
+
+/// Appends the creation of an index.
+pub(crate) fn put_create_index(out: &mut Vec<u8>, table: TableId, index: &KeptIndex) {
+    put_json(out, CREATE_INDEX, table, index);
+}
+
+/// Appends the end of an index.
+pub(crate) fn put_drop_index(out: &mut Vec<u8>, table: TableId, name: &str) {
+    put_json(out, DROP_INDEX, table, &name);
+}
+
+fn put_json(out: &mut Vec<u8>, operation: u8, table: TableId, content: &impl Serialize) {
+    let json = serde_json::to_vec(content).expect("names, schemas and settings are plain data");
+    let start = out.len();
+    out.push(operation);
+    out.extend(table.to_le_bytes());
+    out.extend((json.len() as u32).to_le_bytes());
+    out.extend(json);
+    debug_assert!(
+        (Reader { rest: &out[start..] }).operation().is_ok(),
+        "invariant 8: recovery would refuse what is written"
+    );
+}
+
+/// Appends the time of the commit.
+pub(crate) fn put_clock(out: &mut Vec<u8>, time: Micros) {
+    out.push(CLOCK);
+    out.extend(0u32.to_le_bytes());
+    out.extend(time.to_le_bytes());
+}
+
+/// Appends that what the transaction's redo says from byte `from` on was taken back.
+pub(crate) fn put_taken_back(out: &mut Vec<u8>, from: u64) {
+    out.push(TAKEN_BACK);
+    out.extend(0u32.to_le_bytes());
+    out.extend(from.to_le_bytes());
+}
+
+/// Appends the end of a table.
+pub(crate) fn put_drop(out: &mut Vec<u8>, table: TableId) {
+    out.push(DROP);
+    out.extend(table.to_le_bytes());
+}
+
+/// The parts of a transaction's redo that hold, in order: all but what it took back.
+pub(crate) fn held(redo: &[u8]) -> Result<Vec<&[u8]>> {
+    let mut held: Vec<std::ops::Range<usize>> = Vec::new();
+    let (mut reader, mut start) = (Reader { rest: redo }, 0);
+    while !reader.rest.is_empty() {
+        let at = redo.len() - reader.rest.len();
+        if let Operation::TakenBack { from } = reader.operation()? {
+            held.push(start..at);
+            held.retain(|part| (part.start as u64) < from);
+            held.iter_mut().for_each(|part| part.end = part.end.min(from as usize));
+            start = redo.len() - reader.rest.len();
+        }
+    }
+    held.push(start..redo.len());
+    debug_assert!(
+        held.iter().all(|part| part.start <= part.end) && held.is_sorted_by_key(|part| part.start),
+        "parts of the redo are out of order: {held:?}"
+    );
+    Ok(held.into_iter().map(|part| &redo[part]).collect())
+}
+
+/// Reads the operations of a payload, passing each to `apply`.
+pub(crate) fn read(payload: &[u8], mut apply: impl FnMut(Operation<'_>) -> Result<()>) -> Result<()> {
+    let mut reader = Reader { rest: payload };
+    while !reader.rest.is_empty() {
+        apply(reader.operation()?)?;
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let (taken, rest) =
+            self.rest.split_at_checked(len).ok_or_else(|| Error::BadRedo("an operation ends early".into()))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(self.take(N)?);
+        Ok(bytes)
+    }
+
+    fn u16(&mut self) -> Result<usize> {
+        Ok(u16::from_le_bytes(self.array()?).into())
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn rid(&mut self) -> Result<Rid> {
+        Ok(Rid::from_word(u64::from_le_bytes(self.array()?)))
+    }
+
+    fn cell(&mut self) -> Result<Cell<'a>> {
+        match self.array::<1>()?[0] {
+            0 => Ok(Cell::Null),
+            1 => Ok(Cell::Word(self.word()?)),
+            2 => {
+                let len = self.u32()? as usize;
+                Ok(Cell::Bytes(self.take(len)?))
+            }
+            other => Err(Error::BadRedo(format!("unknown cell {other}"))),
+        }
+    }
+
+    fn json<T: DeserializeOwned>(&mut self, what: &str) -> Result<T> {
+        let len = self.u32()? as usize;
+        serde_json::from_slice(self.take(len)?).map_err(|error| Error::BadRedo(format!("{what}: {error}")))
+    }
+
+    fn word(&mut self) -> Result<u64> {
+        let (mut zigzag, mut shift) = (0u64, 0);
+        loop {
+            let byte = self.array::<1>()?[0];
+            if shift > 63 {
+                return Err(Error::BadRedo("a number is too long".into()));
+            }
+            zigzag |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return Ok((zigzag >> 1) ^ (zigzag & 1).wrapping_neg());
+            }
+        }
+    }
+
+    fn operation(&mut self) -> Result<Operation<'a>> {
+        let operation = self.array::<1>()?[0];
+        let table = self.u32()?;
+        Ok(match operation {
+            INSERT => {
+                let (rid, count) = (self.rid()?, self.u16()?);
+                Operation::Insert { table, rid, cells: (0..count).map(|_| self.cell()).collect::<Result<_>>()? }
+            }
+            UPDATE => {
+                let (rid, count) = (self.rid()?, self.u16()?);
+                let values = (0..count).map(|_| Ok((self.u16()?, self.cell()?))).collect::<Result<_>>()?;
+                Operation::Update { table, rid, values }
+            }
+            DELETE => Operation::Delete { table, rid: self.rid()? },
+            CREATE => {
+                let (name, schema, settings) = self.json("the description of a table")?;
+                Operation::Create { table, name, schema, settings }
+            }
+            SETTINGS => Operation::Settings { table, settings: self.json("the settings of a table")? },
+            CLOCK => Operation::Clock { time: Micros::from_le_bytes(self.array()?) },
+            TAKEN_BACK => Operation::TakenBack { from: u64::from_le_bytes(self.array()?) },
+            RENAME => Operation::Rename { table, name: self.json("the name of a table")? },
+            CREATE_INDEX => Operation::CreateIndex { table, index: self.json("the description of an index")? },
+            DROP_INDEX => Operation::DropIndex { table, name: self.json("the name of an index")? },
+            DROP => Operation::Drop { table },
+            other => return Err(Error::BadRedo(format!("unknown operation {other}"))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_written_like_values() {
+        let (columns, words) = ([3, 70, 0], [0, u64::MAX, 1 << 40]);
+        let values: Vec<_> = columns.into_iter().zip(words.map(Cell::Word)).collect();
+        let (mut by_values, mut by_words) = (Vec::new(), Vec::new());
+        put_update(&mut by_values, 8, Rid::base(3, 5), &values);
+        put_words(&mut by_words, 8, Rid::base(3, 5), &columns, &words);
+        assert_eq!(by_values, by_words);
+    }
+
+    #[test]
+    fn operations_come_back_as_they_were_written() {
+        let cells = [Cell::Null, Cell::Word(0), Cell::Word(u64::MAX), Cell::Word(1 << 62), Cell::Bytes(b"abc")];
+        let values: Vec<(usize, Cell<'_>)> = cells.iter().copied().enumerate().collect();
+        let mut payload = Vec::new();
+        put_insert(&mut payload, 7, Rid::base(3, 4), &cells);
+        put_update(&mut payload, 8, Rid::base(3, 5), &values);
+        put_delete(&mut payload, 9, Rid::base(0, 0));
+        let mut seen = 0;
+        read(&payload, |operation| {
+            match operation {
+                Operation::Insert { table, rid, cells: read } => {
+                    assert_eq!((table, rid, read.as_slice()), (7, Rid::base(3, 4), &cells[..]));
+                }
+                Operation::Update { table, rid, values: read } => {
+                    assert_eq!((table, rid, read), (8, Rid::base(3, 5), values.clone()));
+                }
+                Operation::Delete { table, rid } => assert_eq!((table, rid), (9, Rid::base(0, 0))),
+                _ => panic!("no other was written"),
+            }
+            seen += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, 3);
+        for cut in 1..payload.len() {
+            let mut operations = 0;
+            let outcome = read(&payload[..cut], |_| {
+                operations += 1;
+                Ok(())
+            });
+            assert!(outcome.is_err() || operations < 3, "a payload cut at {cut} is not whole");
+        }
+    }
+}

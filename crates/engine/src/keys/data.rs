@@ -1,0 +1,310 @@
+//! An index of a table: its definition, its entries, whether it is there; and the list of a table's indexes.
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use index::{AddressSpaceError, Holder, InsertError};
+use lineage::Cell;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use sync::EpochCell;
+use types::{Column, Rid, Schema, Timestamp, TxnId};
+
+use super::computed::{Computed, ExpressionCompiler, RowExpression};
+use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
+use super::entries::Entries;
+use super::order::{IndexKey, KeyShape};
+use crate::error::{Error, Result};
+use crate::terms::table_lock::{Standing, TableLock};
+
+/// An index of a table.
+pub(crate) struct IndexData {
+    pub(crate) definition: IndexDefinition,
+    /// the columns that a row's key is made of, or worked out from
+    columns: Box<[usize]>,
+    /// a bit for each of these, those beyond the bits of the word sharing some
+    bits: u64,
+    /// the parts of its keys, as if they were columns
+    pub(crate) key_columns: Box<[Column]>,
+    /// `Some` where keys are worked out; compiled before anything is entered
+    computed: Option<OnceLock<Computed>>,
+    pub(crate) shape: KeyShape,
+    pub(crate) entries: Entries,
+    has_changed_keys: AtomicBool,
+    /// Whether it is there: *locked* by the transaction that makes it, *open* for all, or *gone*.
+    pub(crate) standing: TableLock,
+    /// The commit that made it, 0 if that was before the database was opened.
+    made_at: AtomicU64,
+    /// The oldest snapshot that it serves: the table's horizon when it was made.
+    from: AtomicU64,
+}
+
+/// A handle to an index; cheap to clone.
+#[derive(Clone)]
+pub struct Index {
+    pub(crate) data: Arc<IndexData>,
+}
+
+impl Index {
+    /// Its definition.
+    pub fn definition(&self) -> &IndexDefinition {
+        &self.data.definition
+    }
+
+    /// Whether its rows can be read in the order of their keys, and ranges of them.
+    pub fn is_ordered(&self) -> bool {
+        self.data.entries.is_ordered()
+    }
+
+    /// The parts of its keys as if they were columns: an expression's name is its text.
+    pub fn key_columns(&self) -> &[Column] {
+        &self.data.key_columns
+    }
+
+    /// The compiled expression that is this part of its keys, if it is none of the columns.
+    pub fn expression(&self, part: usize) -> Option<Arc<dyn RowExpression>> {
+        self.data.computed()?.expression(part).cloned()
+    }
+
+    /// Its compiled predicate, if it is of some rows only.
+    pub fn predicate(&self) -> Option<Arc<dyn RowExpression>> {
+        self.data.computed()?.predicate().cloned()
+    }
+
+    /// The memory that it takes.
+    pub fn bytes(&self) -> u64 {
+        self.data.entries.bytes() as u64
+    }
+}
+
+impl IndexData {
+    /// Creates an index without entries, for all or for the transaction that makes it. Its expressions are still to
+    /// be [compiled](IndexData::compile).
+    pub(crate) fn new(schema: &Schema, kept: KeptIndex, maker: Option<TxnId>) -> Result<IndexData> {
+        let KeptIndex { definition, has_changed_keys } = kept;
+        let bad = |why: String| Error::BadIndex { index: definition.name.clone(), why };
+        if definition.parts.is_empty() {
+            return Err(bad("it has no columns".into()));
+        }
+        let columns = definition.reads();
+        if let Some(column) = columns.iter().find(|column| **column >= schema.columns().len()) {
+            return Err(bad(format!("there is no column number {column}")));
+        }
+        let key_column = |part: &IndexPart| match part {
+            IndexPart::Column(column) => schema.columns()[*column].clone(),
+            IndexPart::Expression(expression) => Column::new(&expression.text, expression.data_type),
+        };
+        let key_columns: Box<[Column]> = definition.parts.iter().map(key_column).collect();
+        let shape = KeyShape::new(key_columns.iter().map(|column| column.data_type).collect());
+        if definition.method == IndexMethod::Kiss && !shape.is_word() {
+            return Err(bad("access method \"kiss\" takes one column whose values have 64 bits at most".into()));
+        }
+        debug_assert_eq!(key_columns.len(), definition.parts.len(), "a key has a part for each of the definition");
+        let entries = Entries::new(definition.method, definition.unique, &shape)
+            .map_err(|source| Error::IndexWithoutRoom { index: definition.name.clone(), source })?;
+        Ok(IndexData {
+            bits: columns.iter().fold(0, |bits, column| bits | 1 << (column % 64)),
+            columns: columns.into(),
+            key_columns,
+            computed: definition.is_computed().then(OnceLock::new),
+            shape,
+            entries,
+            has_changed_keys: AtomicBool::new(has_changed_keys),
+            standing: maker.map_or_else(TableLock::default, TableLock::of),
+            made_at: AtomicU64::new(0),
+            from: AtomicU64::new(0),
+            definition,
+        })
+    }
+
+    /// Makes ready what works its keys out, if they have to be.
+    ///
+    /// # Errors
+    /// [`Error::NoExpressions`] without a compiler; [`Error::BadIndex`] if an expression can't be compiled.
+    pub(crate) fn compile(&self, schema: &Schema, compiler: Option<&dyn ExpressionCompiler>) -> Result<()> {
+        let Some(place) = &self.computed else { return Ok(()) };
+        let compiler = compiler.ok_or_else(|| Error::NoExpressions { index: self.definition.name.clone() })?;
+        let computed = Computed::new(&self.definition, schema.columns(), &self.columns, compiler);
+        let computed =
+            computed.map_err(|error| Error::BadIndex { index: self.definition.name.clone(), why: error.message })?;
+        // An earlier thread that compiled it compiled the same.
+        let _ = place.set(computed);
+        Ok(())
+    }
+
+    /// The compiled keys, where they are not just columns.
+    #[inline]
+    pub(crate) fn computed(&self) -> Option<&Computed> {
+        self.computed.as_ref().map(|place| place.get().expect("it was compiled before it was used"))
+    }
+
+    /// Opens the index for all, as a commit has made it.
+    pub(crate) fn publish(&self, at: Timestamp) {
+        debug_assert!(matches!(self.standing.standing(), Standing::Locked(_)), "only its maker opens an index");
+        self.made_at.store(at.0, Ordering::Relaxed);
+        self.standing.unlock();
+    }
+
+    /// The form in which the log and checkpoints keep it.
+    pub(crate) fn kept(&self) -> KeptIndex {
+        KeptIndex { definition: self.definition.clone(), has_changed_keys: self.has_changed_keys() }
+    }
+
+    /// The columns that a row's key is made of, or worked out from: of an index of columns alone these, in key order.
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// Whether one of these columns is one that it reads.
+    pub(crate) fn is_among(&self, mut columns: impl Iterator<Item = usize> + Clone) -> bool {
+        let bits = columns.clone().fold(0, |bits, column| bits | 1 << (column % 64));
+        debug_assert!(
+            self.bits & bits != 0 || !columns.clone().any(|column| self.columns().contains(&column)),
+            "invariant 7: the bits of {:?} leave out a column",
+            self.columns
+        );
+        self.bits & bits != 0 && columns.any(|column| self.columns().contains(&column))
+    }
+
+    /// The key made of the cells of its columns, where it is of nothing else: that of a primary key.
+    #[inline]
+    pub(crate) fn plain_key(&self, cells: &[Cell<'_>]) -> IndexKey {
+        self.shape.key(cells)
+    }
+
+    /// A key for people.
+    pub(crate) fn show(&self, key: &IndexKey) -> String {
+        self.shape.show(key)
+    }
+
+    /// Whether an update, even one that was rolled back, may have given a record another key.
+    pub(crate) fn has_changed_keys(&self) -> bool {
+        self.has_changed_keys.load(Ordering::Acquire)
+    }
+
+    /// To be called before a record is given another key: a thread that sees its version also sees this.
+    pub(crate) fn note_changed_key(&self) {
+        if !self.has_changed_keys() {
+            self.has_changed_keys.store(true, Ordering::Release);
+        }
+    }
+
+    /// Notes the oldest snapshot that it serves, before another transaction may use it.
+    pub(crate) fn serve_from(&self, from: Timestamp) {
+        debug_assert!(!matches!(self.standing.standing(), Standing::Gone(_)), "an index that is gone serves nothing");
+        self.from.store(from.0, Ordering::Relaxed);
+    }
+
+    /// Whether it serves a snapshot: not one that was held already when the index was made and its table kept less.
+    /// A dropped index is no longer maintained, so it does not serve what is written afterwards.
+    pub(crate) fn serves(&self, at: Timestamp) -> bool {
+        let is_old = at.0 < self.from.load(Ordering::Relaxed);
+        match self.standing.standing() {
+            Standing::Open | Standing::Locked(_) => !is_old,
+            Standing::Gone(gone) => !is_old && at < gone,
+        }
+    }
+
+    /// Enters a record under a key, whichever other records have it.
+    ///
+    /// # Errors
+    /// [`Error::IndexWithoutRoom`] if the index can't grow; nothing was entered.
+    pub(crate) fn enter(&self, key: &IndexKey, rid: Rid) -> Result<()> {
+        self.entries.insert(key, rid).map_err(|error| self.without_room(error))
+    }
+
+    /// Enters a record under a key during recovery; returns whether the key has another record.
+    ///
+    /// # Errors
+    /// As [`IndexData::enter`].
+    pub(crate) fn enter_again(&self, key: &IndexKey, rid: Rid) -> Result<bool> {
+        let mut has_others = false;
+        if !self.definition.unique {
+            self.enter(key, rid)?;
+            return Ok(has_others);
+        }
+        let entered = self.entries.insert_unique(key, rid, |other| {
+            has_others |= other != rid;
+            Holder::Past
+        });
+        match entered {
+            Err(InsertError::NoRoom(error)) => return Err(self.without_room(error)),
+            Err(InsertError::Present(other)) => debug_assert!(false, "{other:?} is not said to have the key"),
+            Ok(()) => {}
+        }
+        Ok(has_others)
+    }
+
+    /// The error of a structure that can't grow.
+    pub(crate) fn without_room(&self, source: AddressSpaceError) -> Error {
+        Error::IndexWithoutRoom { index: self.definition.name.clone(), source }
+    }
+}
+
+/// The indexes of a table, those that are being made or dropped included: every writer keeps them all.
+pub(crate) struct IndexList {
+    list: EpochCell<Vec<Arc<IndexData>>>,
+    /// held while the list is exchanged
+    changing: Mutex<()>,
+}
+
+impl Default for IndexList {
+    fn default() -> Self {
+        IndexList { list: EpochCell::new(Vec::new()), changing: Mutex::new(()) }
+    }
+}
+
+/// Some indexes.
+pub(crate) type Indexes = SmallVec<[Arc<IndexData>; 2]>;
+
+impl IndexList {
+    /// All of them.
+    pub(crate) fn all(&self) -> Indexes {
+        self.which(|_| true)
+    }
+
+    /// The indexes for which `is_wanted` holds.
+    #[inline]
+    pub(crate) fn which(&self, is_wanted: impl Fn(&IndexData) -> bool) -> Indexes {
+        let guard = sync::pin();
+        self.list.load(&guard).iter().filter(|index| is_wanted(index)).cloned().collect()
+    }
+
+    /// Whether one of these columns is one of an index's.
+    #[inline]
+    pub(crate) fn has_among(&self, guard: &sync::Guard, columns: &[usize]) -> bool {
+        self.list.load(guard).iter().any(|index| index.is_among(columns.iter().copied()))
+    }
+
+    /// The indexes made at or before a commit, of which everything that committed before it is published. Some that
+    /// were dropped later may be missing.
+    pub(crate) fn made_by(&self, at: Timestamp) -> Indexes {
+        self.which(|index| match index.standing.standing() {
+            Standing::Open => index.made_at.load(Ordering::Relaxed) <= at.0,
+            Standing::Locked(_) | Standing::Gone(_) => false,
+        })
+    }
+
+    pub(crate) fn add(&self, index: Arc<IndexData>) {
+        self.change(|list| {
+            debug_assert!(!list.iter().any(|known| Arc::ptr_eq(known, &index)), "an index is kept twice");
+            list.push(index);
+        });
+    }
+
+    pub(crate) fn remove(&self, index: &Arc<IndexData>) {
+        self.change(|list| {
+            debug_assert!(
+                list.iter().any(|known| Arc::ptr_eq(known, index)),
+                "invariant 7: writers had left the index out"
+            );
+            list.retain(|known| !Arc::ptr_eq(known, index));
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<Arc<IndexData>>)) {
+        let (_changing, guard) = (self.changing.lock(), sync::pin());
+        let mut list = self.list.load(&guard).clone();
+        change(&mut list);
+        self.list.replace(list, &guard);
+    }
+}

@@ -1,0 +1,186 @@
+//! The definition of an index, as the catalog keeps it.
+//!
+//! ```text
+//! CREATE UNIQUE INDEX i ON t (a, lower(b)) WHERE c > 0
+//!                             │  └ an expression     └ the predicate: rows for which it does not hold have no entry
+//!                             └ a column
+//! ```
+//!
+//! Expressions are texts in SQL, which the engine does not read: see [`ExpressionCompiler`](crate::keys::computed::ExpressionCompiler). An
+//! index of columns alone is kept as it was before there were expressions: a list of their positions.
+use serde::{Deserialize, Serialize};
+use types::DataType;
+
+/// How an index keeps its keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IndexMethod {
+    /// In order, for keys of any kind, in a B+tree.
+    #[default]
+    Btree,
+    /// In order, for one column with values that are numbers of 64 bits at most, in a KISS-Tree.
+    Kiss,
+    /// Without order, for lookups of whole keys, in a hash table.
+    Hash,
+}
+
+impl IndexMethod {
+    /// The name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            IndexMethod::Btree => "btree",
+            IndexMethod::Kiss => "kiss",
+            IndexMethod::Hash => "hash",
+        }
+    }
+}
+
+/// An expression over the columns of one row, with a value that depends on nothing else.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IndexExpression {
+    /// How it is written, as messages show it: a call of a function, or anything else in parentheses.
+    pub text: String,
+    /// Positions of the columns that it reads, each once.
+    pub columns: Vec<usize>,
+    /// The type of its values.
+    pub data_type: DataType,
+}
+
+/// A part of the keys of an index.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum IndexPart {
+    /// The column at this position.
+    Column(usize),
+    /// The value of an expression.
+    Expression(IndexExpression),
+}
+
+/// The definition of an index.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IndexDefinition {
+    /// Its name, which no other index and no table has.
+    pub name: String,
+    /// The parts of its keys, in key order.
+    #[serde(rename = "columns")]
+    pub parts: Vec<IndexPart>,
+    /// Whether no two rows may have one key. Keys with NULL in them are not compared.
+    pub unique: bool,
+    /// How it keeps them.
+    pub method: IndexMethod,
+    /// Whether it stands for a UNIQUE constraint of the table.
+    #[serde(default)]
+    pub is_constraint: bool,
+    /// A condition: the index is of the rows for which it holds, or of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicate: Option<IndexExpression>,
+}
+
+impl IndexDefinition {
+    /// An index of columns, given by position, in a B+tree.
+    pub fn new(name: impl Into<String>, columns: &[usize]) -> IndexDefinition {
+        IndexDefinition::of(name, columns.iter().map(|column| IndexPart::Column(*column)).collect())
+    }
+
+    /// An index of columns and expressions, in a B+tree.
+    pub fn of(name: impl Into<String>, parts: Vec<IndexPart>) -> IndexDefinition {
+        IndexDefinition {
+            name: name.into(),
+            parts,
+            unique: false,
+            method: IndexMethod::Btree,
+            is_constraint: false,
+            predicate: None,
+        }
+    }
+
+    /// Makes the index refuse a second row with one key.
+    pub fn unique(mut self) -> IndexDefinition {
+        self.unique = true;
+        self
+    }
+
+    /// Sets the method.
+    pub fn using(mut self, method: IndexMethod) -> IndexDefinition {
+        self.method = method;
+        self
+    }
+
+    /// Limits the index to the rows for which a condition holds.
+    pub fn only_where(mut self, predicate: IndexExpression) -> IndexDefinition {
+        self.predicate = Some(predicate);
+        self
+    }
+
+    /// Its expressions, the predicate last.
+    pub fn expressions(&self) -> impl Iterator<Item = &IndexExpression> {
+        let of_part = |part| match part {
+            &IndexPart::Column(_) => None,
+            IndexPart::Expression(expression) => Some(expression),
+        };
+        self.parts.iter().filter_map(of_part).chain(&self.predicate)
+    }
+
+    /// Whether keys have to be computed, or some rows have none.
+    pub fn is_computed(&self) -> bool {
+        self.expressions().next().is_some()
+    }
+
+    /// Whether others may refer to a row by its key here, as by a primary key.
+    pub(crate) fn is_key(&self) -> bool {
+        self.unique && !self.is_computed()
+    }
+
+    /// Positions of the columns that a row's key is made of, or worked out from. Of an index of columns alone they are these, in
+    /// key order.
+    pub(crate) fn reads(&self) -> Vec<usize> {
+        let column = |part: &IndexPart| match part {
+            IndexPart::Column(column) => Some(*column),
+            IndexPart::Expression(_) => None,
+        };
+        let mut reads: Vec<usize> = self.parts.iter().filter_map(column).collect();
+        if self.is_computed() {
+            reads.extend(self.expressions().flat_map(|expression| &expression.columns));
+            reads.sort_unstable();
+            reads.dedup();
+        }
+        reads
+    }
+}
+
+/// An index in the log and in checkpoints.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct KeptIndex {
+    pub(crate) definition: IndexDefinition,
+    /// Whether a record may have got another key than the one that it was inserted with.
+    pub(crate) has_changed_keys: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_of_columns_is_kept_as_it_was_before_there_were_expressions() {
+        let before = r#"{"name":"i","columns":[2,0],"unique":true,"method":"kiss","is_constraint":false}"#;
+        let definition = IndexDefinition::new("i", &[2, 0]).using(IndexMethod::Kiss).unique();
+        assert_eq!(serde_json::to_string(&definition).unwrap(), before);
+        assert_eq!(serde_json::from_str::<IndexDefinition>(before).unwrap(), definition);
+        let older = r#"{"name":"i","columns":[1],"unique":false,"method":"btree"}"#;
+        assert_eq!(serde_json::from_str::<IndexDefinition>(older).unwrap(), IndexDefinition::new("i", &[1]));
+    }
+
+    #[test]
+    fn expressions_and_predicates_come_back_as_they_were_kept() {
+        let of = |text: &str, columns: &[usize]| IndexExpression {
+            text: text.into(),
+            columns: columns.to_vec(),
+            data_type: DataType::Decimal { precision: 9, scale: 2 },
+        };
+        let parts = vec![IndexPart::Column(4), IndexPart::Expression(of("(a + b)", &[1, 4]))];
+        let definition = IndexDefinition::of("i", parts).only_where(of("(c > 0)", &[2]));
+        let kept = serde_json::to_string(&definition).unwrap();
+        assert_eq!(serde_json::from_str::<IndexDefinition>(&kept).unwrap(), definition);
+        assert_eq!((definition.reads(), definition.is_computed()), (vec![1, 2, 4], true));
+    }
+}

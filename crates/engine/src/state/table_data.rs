@@ -1,0 +1,271 @@
+//! The state that all handles of a table share: its storage, its keys and indexes, its settings and locks.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
+use lineage::{Cell, MemoryBudget, Projection, Request, TableOptions, Test, View};
+use parking_lot::RwLock;
+use smallvec::SmallVec;
+use sync::Counter;
+use types::{Rid, Schema, Value};
+
+use super::numbers::Numbers;
+use crate::error::{Error, Result};
+use crate::keys::data::{IndexData, IndexList};
+use crate::keys::definition::KeptIndex;
+use crate::keys::order::IndexKey;
+use crate::keys::primary_key::PrimaryKey;
+use crate::terms::outcomes::Transactions;
+use crate::terms::row::{Cells, Fitted, check_width};
+use crate::terms::settings::TableSettings;
+use crate::terms::share_locks::ShareLocks;
+use crate::terms::table_lock::TableLock;
+use crate::terms::table_name::{TableId, TableName, is_hidden};
+
+/// The state that all handles of a table share.
+pub(crate) struct TableData {
+    pub(crate) id: TableId,
+    /// Which database it belongs to: where that has its account of memory, which lives as long as the table.
+    pub(crate) home: usize,
+    pub(crate) name: TableName,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) storage: lineage::Table,
+    pub(crate) primary_key: Option<PrimaryKey>,
+    pub(crate) indexes: IndexList,
+    /// How many entries of indexes have been outdated by updates and deletes.
+    pub(crate) outdated_entries: Counter,
+    /// How many they were when the indexes were swept last.
+    pub(crate) outdated_when_swept: AtomicU64,
+    pub(crate) share_locks: ShareLocks,
+    /// The numbers of a sequence.
+    pub(crate) numbers: Option<Numbers>,
+    settings: RwLock<TableSettings>,
+    has_changed_keys: AtomicBool,
+    /// Which transactions may write to it.
+    pub(crate) lock: TableLock,
+}
+
+/// Rows that are prefetched at once; more would not fit the processor's buffers for what it waits for.
+const ROWS_AT_ONCE: usize = 16;
+
+/// The part of a table that a scan reads.
+#[derive(Clone, Debug, Default)]
+pub struct ScanOptions {
+    /// positions of the columns to read, in output order
+    pub columns: Vec<usize>,
+    /// the tests that rows must pass, with the positions of the columns; values have exactly the column's type and
+    /// scale
+    pub tests: Vec<(usize, Test)>,
+    /// whether to add a last column `__rid` (uint64) holding each row's Rid word
+    pub with_rid: bool,
+}
+
+impl TableData {
+    /// Whether it is a table that was made as one.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.is_sequence() && !self.is_hidden()
+    }
+
+    /// Whether it serves the database itself.
+    pub(crate) fn is_hidden(&self) -> bool {
+        is_hidden(&self.name)
+    }
+
+    pub(crate) fn new(
+        id: TableId,
+        name: &str,
+        schema: Schema,
+        settings: TableSettings,
+        defaults: TableOptions,
+        budget: &Arc<MemoryBudget>,
+    ) -> Result<TableData> {
+        let primary_key = PrimaryKey::new(name, &schema)?;
+        debug_assert!(id > 0, "no table has the number 0, which stands for a name");
+        let storage = lineage::Table::new(schema.clone(), settings.options(defaults), budget.clone());
+        Ok(TableData {
+            id,
+            home: Arc::as_ptr(budget).addr(),
+            name: TableName::new(name),
+            schema: Arc::new(schema),
+            storage,
+            primary_key,
+            indexes: IndexList::default(),
+            outdated_entries: Counter::new(),
+            outdated_when_swept: AtomicU64::new(0),
+            share_locks: ShareLocks::default(),
+            numbers: settings.sequence.map(|_| Numbers::default()),
+            settings: RwLock::new(settings),
+            has_changed_keys: AtomicBool::new(false),
+            lock: TableLock::default(),
+        })
+    }
+
+    /// Puts an index that recovery has found on the list; it is built later.
+    pub(crate) fn add_known_index(&self, kept: KeptIndex) -> Result<()> {
+        self.indexes.add(Arc::new(IndexData::new(&self.schema, kept, None)?));
+        Ok(())
+    }
+
+    pub(crate) fn index_bytes(&self) -> u64 {
+        let primary = self.primary_key.as_ref().map_or(0, PrimaryKey::bytes);
+        (primary + self.indexes.all().iter().map(|index| index.entries.bytes()).sum::<usize>()) as u64
+    }
+
+    pub(crate) fn is_sequence(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    /// Refuses sequences: their row only takes numbers.
+    pub(crate) fn check_is_no_sequence(&self) -> Result<()> {
+        if self.is_sequence() { Err(Error::SequenceWritten(self.name.to_string())) } else { Ok(()) }
+    }
+
+    pub(crate) fn settings(&self) -> TableSettings {
+        *self.settings.read()
+    }
+
+    pub(crate) fn set_settings(&self, settings: TableSettings) {
+        let mut known = self.settings.write();
+        debug_assert_eq!(
+            known.sequence, settings.sequence,
+            "a table stays a table, a sequence the sequence that it is"
+        );
+        *known = settings;
+    }
+
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub(crate) fn primary_key(&self) -> Result<&PrimaryKey> {
+        self.primary_key.as_ref().ok_or_else(|| Error::NoPrimaryKey(self.name.to_string()))
+    }
+
+    /// The index form of a key given as values, one for each key column.
+    pub(crate) fn key_of_values(&self, values: &[Value]) -> Result<Option<IndexKey>> {
+        let primary_key = self.primary_key()?;
+        check_width(&self.name, primary_key.columns.len(), values.len())?;
+        if let Some(key) = primary_key.key_of_words(&self.schema, values) {
+            return Ok(Some(key));
+        }
+        if values.iter().any(Value::is_null) {
+            return Ok(None);
+        }
+        let columns = primary_key.columns.iter().copied();
+        let mut fitted = Fitted::new(&self.name, self.schema.columns(), columns.zip(values))?;
+        let cells: Cells<'_> = fitted.cells().map(|(_, cell)| cell).collect();
+        Ok(Some(primary_key.key(&cells)))
+    }
+
+    /// Passes some columns of the record that has this key, in the version that the view sees, to `take`, with its Rid.
+    pub(crate) fn read<R>(
+        &self,
+        view: View<'_, Transactions>,
+        key: &IndexKey,
+        columns: &[usize],
+        take: impl FnOnce(Rid, &[Cell<'_>]) -> R,
+    ) -> Result<Option<R>> {
+        let Some(primary_key) = &self.primary_key else { return Ok(None) };
+        let (mut take, guard) = (Some(take), &sync::pin());
+        if !self.has_changed_keys() {
+            // Whatever version of a record is visible, it has the key that the record was inserted with.
+            let found = primary_key.find(guard, key, |rid| {
+                let take = |cells: &[Cell<'_>]| take.take().map(|take| take(rid, cells));
+                self.storage.read_pinned(guard, view, rid, columns, take).map(Option::flatten).transpose()
+            });
+            return Ok(found.transpose()?);
+        }
+        let all: Vec<usize> = columns.iter().chain(&primary_key.columns).copied().collect();
+        let found = primary_key.find(guard, key, |rid| {
+            let passed = self.storage.read_pinned(guard, view, rid, &all, |cells| {
+                let (cells, key_cells) = cells.split_at(columns.len());
+                debug_assert_eq!(key_cells.len(), primary_key.columns.len(), "a cell for each column of the key");
+                let has_key = primary_key.key(key_cells) == *key;
+                take.take_if(|_| has_key).map(|take| take(rid, cells))
+            });
+            passed.map(Option::flatten).transpose()
+        });
+        Ok(found.transpose()?)
+    }
+
+    /// The record that has this key in the version that the view sees.
+    pub(crate) fn find(&self, view: View<'_, Transactions>, key: &IndexKey) -> Result<Option<Rid>> {
+        self.read(view, key, &[], |rid, _| rid)
+    }
+
+    /// Asks for the memory of the rows with these keys, each with the columns that will be read: the first sixteen rows.
+    pub(crate) fn prefetch<'k>(&self, rows: impl Iterator<Item = (&'k [Value], &'k [usize])>) {
+        let (Some(primary_key), guard) = (&self.primary_key, &sync::pin()) else { return };
+        let mut keys = SmallVec::<[IndexKey; ROWS_AT_ONCE]>::new();
+        let mut columns_of = SmallVec::<[&[usize]; ROWS_AT_ONCE]>::new();
+        for (key, columns) in rows.take(ROWS_AT_ONCE) {
+            let key = primary_key.key_of_words(&self.schema, key);
+            let Some(key) = key.filter(|_| self.check_positions(columns.iter().copied()).is_ok()) else { continue };
+            keys.push(key);
+            columns_of.push(columns);
+        }
+        debug_assert_eq!(keys.len(), columns_of.len(), "columns for each key");
+        let mut found = SmallVec::<[(Rid, &[usize]); ROWS_AT_ONCE]>::new();
+        for (newest, columns) in primary_key.newest(guard, &keys).into_iter().zip(columns_of) {
+            if let Some(rid) = newest {
+                self.storage.prefetch_base(guard, rid, columns);
+                found.push((rid, columns));
+            }
+        }
+        found.iter().for_each(|(rid, _)| self.storage.prefetch_newest(guard, *rid));
+        found.iter().for_each(|(rid, columns)| self.storage.prefetch_values(guard, *rid, columns));
+    }
+
+    /// Refuses positions that are no column's.
+    #[inline]
+    pub(crate) fn check_positions(&self, columns: impl Iterator<Item = usize>) -> Result<()> {
+        let len = self.schema.columns().len();
+        for column in columns {
+            if column >= len {
+                return Err(self.no_such_position(column));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub(crate) fn no_such_position(&self, column: usize) -> Error {
+        Error::NoSuchColumn { table: self.name.to_string(), column: format!("number {column}") }
+    }
+
+    /// Whether an update, even one that was rolled back, may have given a record another key.
+    #[inline]
+    pub(crate) fn has_changed_keys(&self) -> bool {
+        self.has_changed_keys.load(Ordering::Acquire)
+    }
+
+    /// To be called before a record is given another key: a thread that sees its version also sees this.
+    pub(crate) fn note_changed_key(&self) {
+        if !self.has_changed_keys() {
+            self.has_changed_keys.store(true, Ordering::Release);
+        }
+    }
+
+    /// The position of a column.
+    pub(crate) fn position(&self, column: &str) -> Result<usize> {
+        self.schema
+            .position(column)
+            .ok_or_else(|| Error::NoSuchColumn { table: self.name.to_string(), column: column.into() })
+    }
+
+    pub(crate) fn projection(&self, options: &ScanOptions) -> Projection {
+        let field = |column: &usize| {
+            let column = &self.schema.columns()[*column];
+            Field::new(&column.name, column.data_type.to_arrow(), column.nullable)
+        };
+        let mut fields: Vec<Field> = options.columns.iter().map(field).collect();
+        if options.with_rid {
+            fields.push(Field::new("__rid", ArrowType::UInt64, false));
+        }
+        Projection {
+            request: Request { columns: options.columns.clone(), tests: options.tests.clone() },
+            with_rid: options.with_rid,
+            schema: Arc::new(ArrowSchema::new(fields)),
+        }
+    }
+}

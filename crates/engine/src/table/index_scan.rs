@@ -1,0 +1,319 @@
+//! Reading rows through an index: in the order of their keys, each checked on the version that the view sees.
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use lineage::{Cell, View};
+use types::{Rid, Snapshot, Value};
+
+use crate::error::{Error, Result};
+use crate::keys::computed::{Keyed, KeysOfRows};
+use crate::keys::data::{Index, IndexData};
+use crate::keys::entries::{Direction, Entry};
+use crate::keys::order::{Bounds, IndexKey, IndexRange};
+use crate::state::table_data::{ScanOptions, TableData};
+use crate::table::read_view::{ReadView, Sight};
+use crate::table::{Rows, Table};
+use crate::terms::outcomes::Transactions;
+use crate::terms::row::{Cells, Fitted};
+
+/// Entries that are looked at together at first; each time twice as many, so that a reader of few rows reads few.
+const ENTRIES_FIRST: usize = 16;
+const ENTRIES_MAX: usize = 1024;
+
+/// Where a walk through an index stands.
+struct Cursor {
+    /// the range that is left; `None` when nothing is
+    bounds: Option<Bounds>,
+    direction: Direction,
+    count: usize,
+    entries: Vec<Entry>,
+}
+
+impl Cursor {
+    fn new(bounds: Option<Bounds>, direction: Direction) -> Cursor {
+        Cursor { bounds, direction, count: ENTRIES_FIRST, entries: Vec::new() }
+    }
+
+    /// Gets the next entries; false if there are none.
+    fn advance(&mut self, index: &IndexData) -> bool {
+        self.entries.clear();
+        let Some(mut bounds) = self.bounds.take() else { return false };
+        let has_more = index.entries.next(&bounds, self.direction, self.count, &mut self.entries);
+        debug_assert!(!has_more || !self.entries.is_empty(), "a walk that goes on has found something");
+        self.count = (self.count * 2).min(ENTRIES_MAX);
+        if has_more && let Some(last) = self.entries.last() {
+            match self.direction {
+                Direction::Upward => bounds.0 = Bound::Excluded(last.clone()),
+                Direction::Downward => bounds.1 = Bound::Excluded(last.clone()),
+            }
+            self.bounds = Some(bounds);
+        }
+        !self.entries.is_empty()
+    }
+}
+
+impl TableData {
+    /// The entries of a range of an index; `None` if no row can be in it.
+    pub(crate) fn index_bounds(&self, index: &IndexData, range: &IndexRange) -> Result<Option<Bounds>> {
+        let columns = &index.key_columns;
+        let is_last = |values: &[Value]| values.len() == columns.len();
+        let has_bounds = !matches!((&range.low, &range.high), (Bound::Unbounded, Bound::Unbounded));
+        if range.equal.len() > columns.len() || (has_bounds && is_last(&range.equal)) {
+            return Err(index.refuse_range("has fewer columns than the range has values"));
+        }
+        if !index.entries.is_ordered() && !is_last(&range.equal) {
+            return Err(index.refuse_range("has no order, and is asked for less than whole keys"));
+        }
+        if range.is_empty() {
+            return Ok(None);
+        }
+        // NULL is no value of a column that refuses it, but may be asked for.
+        if columns.iter().zip(&range.equal).any(|(column, value)| value.is_null() && !column.nullable) {
+            return Ok(None);
+        }
+        let next = Some(range.equal.len()).filter(|next| *next < columns.len());
+        let mut equal = Fitted::new(&self.name, columns, range.equal.iter().enumerate())?;
+        let mut low = Fitted::new(&self.name, columns, bounded(next, &range.low))?;
+        let mut high = Fitted::new(&self.name, columns, bounded(next, &range.high))?;
+        let equal: Cells<'_> = equal.cells().map(|(_, cell)| cell).collect();
+        let low = with_cell(&range.low, low.cells().next());
+        let high = with_cell(&range.high, high.cells().next());
+        Ok(Some(index.shape.bounds(&equal, low, high)))
+    }
+
+    /// Asks for the memory of the records of entries.
+    fn prefetch_entries(&self, entries: &[Entry], columns: &[usize]) {
+        let guard = &sync::pin();
+        entries.iter().for_each(|(_, rid)| self.storage.prefetch_base(guard, *rid, columns));
+        entries.iter().for_each(|(_, rid)| self.storage.prefetch_newest(guard, *rid));
+    }
+
+    /// Passes the rows of some entries to `take` if their visible version has the entry's key: the cells of
+    /// `columns`.
+    fn read_entries(
+        &self,
+        view: View<'_, Transactions>,
+        index: &IndexData,
+        entries: &[Entry],
+        columns: &[usize],
+        mut take: impl FnMut(Rid, &[Cell<'_>]),
+    ) -> Result<()> {
+        if index.definition.is_computed() {
+            return self.read_computed(view, index, entries, columns, take);
+        }
+        let all: Vec<usize> = columns.iter().chain(index.columns()).copied().collect();
+        for entries in entries.chunks(ENTRIES_FIRST) {
+            self.prefetch_entries(entries, &all);
+            let guard = &sync::pin();
+            for (key, rid) in entries {
+                self.storage.read_pinned(guard, view, *rid, &all, |cells| {
+                    let (cells, key_cells) = cells.split_at(columns.len());
+                    debug_assert_eq!(key_cells.len(), index.columns().len(), "a cell for each column of the key");
+                    if index.plain_key(key_cells) == *key {
+                        take(*rid, cells);
+                    }
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes the rows of some entries to `take` where keys have to be worked out, which is done for many rows at a
+    /// time. A view sees the same version both times that it is looked at.
+    fn read_computed(
+        &self,
+        view: View<'_, Transactions>,
+        index: &IndexData,
+        entries: &[Entry],
+        columns: &[usize],
+        mut take: impl FnMut(Rid, &[Cell<'_>]),
+    ) -> Result<()> {
+        let mut found: Vec<Rid> = Vec::new();
+        let mut keys = KeysOfRows::new(index, |(key, rid): (&IndexKey, Rid), keyed: Result<Option<Keyed>>| {
+            // A version for which an expression fails has no key.
+            if keyed.is_ok_and(|keyed| keyed.is_some_and(|keyed| keyed.key == *key)) {
+                found.push(rid);
+            }
+        });
+        for entries in entries.chunks(ENTRIES_FIRST) {
+            self.prefetch_entries(entries, index.columns());
+            let guard = &sync::pin();
+            for (key, rid) in entries {
+                self.storage.read_pinned(guard, view, *rid, index.columns(), |cells| keys.push((key, *rid), cells))?;
+            }
+        }
+        keys.finish();
+        debug_assert!(found.len() <= entries.len(), "invariant 7: a record comes twice");
+        for rid in found {
+            self.storage.read(view, rid, columns, |cells| take(rid, cells))?;
+        }
+        Ok(())
+    }
+}
+
+/// The value of a bound of a column, if there are both.
+fn bounded(column: Option<usize>, bound: &Bound<Value>) -> impl Iterator<Item = (usize, &Value)> {
+    let value = match bound {
+        Bound::Included(value) | Bound::Excluded(value) => Some(value),
+        Bound::Unbounded => None,
+    };
+    column.zip(value).into_iter()
+}
+
+fn with_cell<'c>(bound: &Bound<Value>, cell: Option<(usize, Cell<'c>)>) -> Bound<Cell<'c>> {
+    match (bound, cell) {
+        (Bound::Included(_), Some((_, cell))) => Bound::Included(cell),
+        (Bound::Excluded(_), Some((_, cell))) => Bound::Excluded(cell),
+        _ => Bound::Unbounded,
+    }
+}
+
+impl IndexData {
+    fn refuse_range(&self, why: &str) -> Error {
+        Error::BadIndexRange { index: self.definition.name.clone(), why: why.into() }
+    }
+
+    /// Whether a serializable transaction that has read these entries in `asked.from` would read the same at `asked.to`:
+    /// every record that came into the range, left it or changed within it has an entry there.
+    pub(crate) fn has_changed(
+        &self,
+        table: &TableData,
+        bounds: &Bounds,
+        asked: lineage::Validation<'_, Transactions>,
+    ) -> Result<bool> {
+        let is_within = |rid: Rid, at| -> Result<bool> {
+            let view = View { snapshot: Snapshot::at(at), outcomes: asked.outcomes };
+            let has_key = |cells: &[Cell<'_>]| self.key(cells).is_some_and(|key| bounds.contains(&(key, rid)));
+            Ok(table.storage.read(view, rid, self.columns(), has_key)? == Some(true))
+        };
+        let mut cursor = Cursor::new(Some(bounds.clone()), Direction::Upward);
+        while cursor.advance(self) {
+            for (_, rid) in &cursor.entries {
+                if table.storage.changed_between(*rid, asked)?
+                    && (is_within(*rid, asked.from)? || is_within(*rid, asked.to)?)
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(!self.serves(asked.to))
+    }
+}
+
+impl Table {
+    /// The indexes that are open for all.
+    pub fn indexes(&self) -> Vec<Index> {
+        let is_there = |index: &IndexData| index.standing.standing() == crate::terms::table_lock::Standing::Open;
+        self.data.indexes.which(is_there).into_iter().map(|data| Index { data }).collect()
+    }
+
+    /// About how many rows are in a range of an index: those that were there at some time are counted, `limit` at most.
+    ///
+    /// # Errors
+    /// [`Error::BadIndexRange`] if the index can't serve such a range.
+    pub fn index_estimate(&self, index: &Index, range: &IndexRange, limit: usize) -> Result<usize> {
+        let mut cursor = Cursor::new(self.data.index_bounds(&index.data, range)?, Direction::Upward);
+        let mut count = 0;
+        while count < limit && cursor.advance(&index.data) {
+            count += cursor.entries.len();
+        }
+        Ok(count.min(limit))
+    }
+
+    /// The rows of a range that the view sees, in the order of the index, or against it.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchIndex`] if the index was dropped before the view was taken, or made so late that what the view holds was
+    /// given up but for the view; [`Error::BadIndexRange`] if it can't serve such a range; [`Error::SnapshotTooOld`] if the
+    /// table does not keep what the view sees; [`Error::TooManyTransactions`] if as many run as there may be.
+    pub fn index_scan<'v>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        index: &Index,
+        range: &IndexRange,
+        direction: Direction,
+        options: ScanOptions,
+    ) -> Result<IndexScan> {
+        let Sight { snapshot, reads, .. } = view.into();
+        let held = self.hold(snapshot)?;
+        if !index.data.serves(snapshot.at) {
+            return Err(Error::NoSuchIndex(index.data.definition.name.clone()));
+        }
+        let bounds = self.data.index_bounds(&index.data, range)?;
+        if let (Some(reads), Some(bounds)) = (reads, &bounds) {
+            reads.note_entries(&self.data, &index.data, bounds);
+        }
+        let (schema, cursor) = (self.data.projection(&options).schema, Cursor::new(bounds, direction));
+        Ok(IndexScan { table: self.clone(), index: index.data.clone(), view: held, cursor, options, schema })
+    }
+}
+
+/// A scan of an index in progress: an iterator over batches, shaped as a table scan's batches are.
+pub struct IndexScan {
+    table: Table,
+    index: Arc<IndexData>,
+    view: ReadView,
+    cursor: Cursor,
+    options: ScanOptions,
+    schema: SchemaRef,
+}
+
+impl IndexScan {
+    /// The Arrow schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+}
+
+impl Iterator for IndexScan {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let table = self.table.clone();
+        let mut rows = Rows::new(&table, &self.options);
+        let columns = rows.columns.clone();
+        while rows.is_empty() && self.cursor.advance(&self.index) {
+            let view = table.database.shared.core.transactions.view(self.view.snapshot());
+            let entries = &self.cursor.entries;
+            let take = |rid: Rid, cells: &[Cell<'_>]| rows.push(rid, cells);
+            if let Err(error) = table.data.read_entries(view, &self.index, entries, &columns, take) {
+                return Some(Err(error));
+            }
+        }
+        (!rows.is_empty()).then(|| Ok(rows.finish(self.schema.clone())))
+    }
+}
+
+/// Rows of a table in the order of an index, each with its Rid; see [`Transaction::index_scan`](crate::Transaction::index_scan).
+pub struct IndexRows {
+    pub(crate) scan: IndexScan,
+    pub(crate) found: std::vec::IntoIter<(Rid, Vec<Value>)>,
+}
+
+impl Iterator for IndexRows {
+    type Item = Result<(Rid, Vec<Value>)>;
+
+    fn next(&mut self) -> Option<Result<(Rid, Vec<Value>)>> {
+        loop {
+            if let Some(row) = self.found.next() {
+                return Some(Ok(row));
+            }
+            let scan = &mut self.scan;
+            if !scan.cursor.advance(&scan.index) {
+                return None;
+            }
+            let table = &scan.table;
+            let all: Vec<usize> = (0..table.schema().columns().len()).collect();
+            let view = table.database.shared.core.transactions.view(scan.view.snapshot());
+            let mut found = Vec::new();
+            let take = |rid: Rid, cells: &[Cell<'_>]| found.push((rid, table.values_of(&all, cells)));
+            let entries = &scan.cursor.entries;
+            if let Err(error) = table.data.read_entries(view, &scan.index, entries, &all, take) {
+                return Some(Err(error));
+            }
+            self.found = found.into_iter();
+        }
+    }
+}

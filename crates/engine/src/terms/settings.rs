@@ -1,0 +1,90 @@
+//! The settings of a table: how its rows are laid out and how long its past is kept.
+use std::time::Duration;
+
+use lineage::{Layout, TableOptions};
+use serde::{Deserialize, Serialize};
+use types::Timestamp;
+
+use crate::terms::sequence_options::SequenceOptions;
+use crate::terms::wall_clock::{WallClock, wall_time};
+
+/// Records in a range of a sequence, which has one.
+const SEQUENCE_RANGE_RECORDS: usize = 16;
+
+/// How long versions that are no longer the newest are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Retention {
+    /// Without end.
+    #[default]
+    Forever,
+    /// For this time after they were replaced or deleted.
+    For(Duration),
+    /// Only as long as a running transaction or query sees them.
+    None,
+}
+
+impl Retention {
+    /// The commit from which on all is kept, by the time on the wall.
+    pub(crate) fn kept_from(self, clock: &WallClock) -> Timestamp {
+        match self {
+            Retention::Forever => Timestamp::ZERO,
+            Retention::None => Timestamp::MAX,
+            Retention::For(duration) => {
+                let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+                clock.newest_at(wall_time().saturating_sub(micros)).unwrap_or(Timestamp::ZERO)
+            }
+        }
+    }
+}
+
+/// The settings of a table; see [`Database::create_table_with`](crate::Database::create_table_with).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TableSettings {
+    /// how values lie in memory
+    pub layout: LayoutSetting,
+    /// how long old versions are kept
+    pub retention: Retention,
+    /// records in an update range, the part of a range that shares tail pages: a power of two from 4,096 to 65,536
+    pub update_range_records: Option<usize>,
+    /// unmerged tail records at which a range is merged in the background
+    pub merge_tail_records: Option<u64>,
+    /// makes the table a sequence; only [`Transaction::create_sequence`](crate::Transaction::create_sequence) heeds
+    /// it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<SequenceOptions>,
+}
+
+/// How values lie in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LayoutSetting {
+    /// The values of a column next to each other: for tables that are scanned.
+    #[default]
+    Column,
+    /// The values of a row next to each other: for tables that are read and written by key.
+    Row,
+}
+
+impl TableSettings {
+    /// The storage's options for these settings, where they differ from the database's.
+    pub(crate) fn options(&self, defaults: TableOptions) -> TableOptions {
+        let defaults = match self.sequence {
+            Some(_) => TableOptions::with_range(SEQUENCE_RANGE_RECORDS),
+            None => defaults,
+        };
+        let range_records = defaults.range_records;
+        debug_assert!(range_records.is_power_of_two(), "ranges of {range_records} records");
+        let update_range_records = self.update_range_records.unwrap_or(defaults.update_range_records);
+        TableOptions {
+            layout: match self.layout {
+                LayoutSetting::Column => Layout::Column,
+                LayoutSetting::Row => Layout::Row,
+            },
+            update_range_records: update_range_records
+                .next_power_of_two()
+                .clamp((range_records / 16).max(1), range_records),
+            merge_tail_records: self.merge_tail_records.unwrap_or(defaults.merge_tail_records).max(1),
+            ..defaults
+        }
+    }
+}
