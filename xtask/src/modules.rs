@@ -46,8 +46,8 @@ const CIRCLES: [(&str, usize); 12] = [
     ("txn", 8),
 ];
 
-/// The layers of a crate from the bottom to the top. A layer is a set of modules of the crate's root; a module that stands in
-/// no layer may be imported by, and may import, any.
+/// The layers of a crate from the bottom to the top. A layer is a set of modules: of the crate's root, or within one (`a/b`). A
+/// module that stands in no layer may be imported by, and may import, any.
 const LAYERS: [(&str, &[&[&str]]); 3] = [
     (
         "durability",
@@ -199,9 +199,11 @@ fn check_circles(name: &str, circles: &[Vec<String>], allowed: &[(&str, usize)])
 /// The imports of a crate that lead to a higher layer.
 fn upward_imports(name: &str, arrows: &Arrows, layers: &[(&str, &[&[&str]])]) -> Vec<(String, String)> {
     let Some((_, order)) = layers.iter().find(|(listed, _)| *listed == name) else { return Vec::new() };
+    // The innermost module that is named counts.
     let height = |path: &str| {
-        let module = source::module_path(path).into_iter().next().unwrap_or_default();
-        order.iter().position(|layer| layer.contains(&&*module))
+        let module = source::module_path(path);
+        let names = (1..=module.len()).rev().map(|depth| module[..depth].join("/"));
+        names.into_iter().find_map(|name| order.iter().position(|layer| layer.contains(&&*name)))
     };
     let mut found = Vec::new();
     for (from, targets) in arrows {

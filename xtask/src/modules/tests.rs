@@ -103,6 +103,19 @@ fn an_upward_import_is_refused_until_it_is_listed_and_again_once_it_is_gone() {
 }
 
 #[test]
+fn a_module_within_another_may_be_a_layer() {
+    let arrows = arrows_of(&[
+        ("lib.rs", "mod page; mod scan;"),
+        ("page/mod.rs", "pub mod base; use crate::scan::ROWS; const A: usize = ROWS;"),
+        ("page/base.rs", "use crate::scan::ROWS; const A: usize = ROWS;"),
+        ("scan.rs", "pub const ROWS: usize = 1;"),
+    ]);
+    let layers: [(&str, &[&[&str]]); 1] = [("house", &[&["page/base"], &["scan"], &["page"]])];
+    let pair = ("crates/house/src/page/base.rs".to_owned(), "crates/house/src/scan.rs".to_owned());
+    assert_eq!(upward_imports("house", &arrows, &layers), [pair]);
+}
+
+#[test]
 fn the_lists_name_crates_that_are_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");
     let files = files::text_files(root).expect("readable");
