@@ -6,7 +6,7 @@
 
 DATA holds the eight tables as `region.tbl`, `nation.tbl` and so on: `|` after every field, no header, one row a
 line, as the `tpchgen` crate displays them (and `tpchgen-cli` and dbgen write them). The queries are the files
-`crates/cli/queries/q01.sql` to `q22.sql`.
+`crates/lab/queries/q01.sql` to `q22.sql`.
 
 The rules of the answers:
 
@@ -102,7 +102,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=pathlib.Path, help="the folder of the .tbl files")
     parser.add_argument("scale_factor", type=Decimal, help="the scale factor of the data, for Q11: 0.01, 0.1, 1")
-    parser.add_argument("--queries", type=pathlib.Path, default=REPOSITORY / "crates/cli/queries",
+    parser.add_argument("--queries", type=pathlib.Path, default=REPOSITORY / "crates/lab/queries",
                         help="the folder of q01.sql to q22.sql (default: %(default)s)")  # fmt: skip
     parser.add_argument("--hash-above", type=int, default=10000, metavar="VALUES",
                         help="give larger results as an MD5; 0: never (default: %(default)s)")  # fmt: skip

@@ -3,14 +3,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use lab::commit::CommitArgs;
 use lab::heap::HeapArgs;
 use lab::index::IndexArgs;
+use lab::micro::MicroArgs;
+use lab::tpch::TpchArgs;
 
-use crate::commit::CommitArgs;
 use crate::gpu::GpuArgs;
 use crate::inspect::{CopyArgs, InspectArgs, RestoreArgs, VerifyArgs};
 use crate::memory::MemoryArgs;
-use crate::micro::MicroArgs;
 use crate::output::Format;
 use crate::serve::ServeArgs;
 
@@ -29,12 +30,6 @@ Examples:
 
 Without -c and -f, and with a terminal on standard input, lstore is an
 interactive shell. Type \\? there for its commands.";
-
-const BENCH_EXAMPLES: &str = "\
-Examples:
-  lstore bench tpch                      scale factor 0.1, in memory
-  lstore bench tpch --sf 1 --dir data    in directory data, loaded once
-  lstore bench tpch --json > tpch.jsonl  one JSON object a line";
 
 /// A real-time OLTP + OLAP database: transactions and analytical queries on one copy of the data.
 #[derive(Parser, Debug)]
@@ -121,42 +116,6 @@ pub enum Bench {
     Index(IndexArgs),
     /// The operators for graphics processors beside the roofs of the device, and the figures of their papers
     Gpu(GpuArgs),
-}
-
-/// How `bench tpch` runs.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = BENCH_EXAMPLES)]
-pub struct TpchArgs {
-    /// The scale factor: 1 is about 8.7 million rows
-    #[arg(long, default_value_t = 0.1, value_parser = scale_factor)]
-    pub sf: f64,
-    /// The directory of the database, made if it is missing; without it the database lives in memory
-    #[arg(long)]
-    pub dir: Option<PathBuf>,
-    /// Throw away complete TPC-H tables of another scale factor found in DIR, instead of refusing to go on
-    #[arg(long)]
-    pub reload: bool,
-    /// How often each query runs, idle and under updates; the median counts
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub runs: u32,
-    /// How many threads change the data
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub writers: u32,
-    /// How often the consistency of orders with their lines is checked while the writers run
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub checks: u32,
-    /// Print one JSON object a line instead of a table
-    #[arg(long)]
-    pub json: bool,
-    /// The command that opens a shell on DIR, as told at the end
-    #[arg(long, value_name = "COMMAND", hide = true)]
-    pub shell_command: Option<String>,
-}
-
-fn scale_factor(text: &str) -> Result<f64, String> {
-    let sf = text.parse::<f64>().map_err(|_| "not a number".to_owned())?;
-    crate::tpch::check_scale_factor(sf)?;
-    Ok(sf)
 }
 
 /// Reads the command line, the program's name first.

@@ -4,8 +4,7 @@ use std::io;
 use ::gpu::bench::Size;
 use ::gpu::bench::command::{self, CommandError, Options, Subject};
 use clap::Args;
-
-use crate::bench::BenchError;
+use lab::LabError;
 
 /// How `bench gpu` runs.
 #[derive(Args, Clone, Debug)]
@@ -39,7 +38,7 @@ fn subject(name: &str) -> Result<Subject, String> {
 }
 
 /// Runs the benchmark and writes its report to standard output.
-pub fn bench(args: &GpuArgs) -> Result<(), BenchError> {
+pub fn bench(args: &GpuArgs) -> Result<(), LabError> {
     let options = Options {
         size: if args.small { Size::Small } else { Size::Full },
         is_json: args.json,
@@ -48,9 +47,7 @@ pub fn bench(args: &GpuArgs) -> Result<(), BenchError> {
         commit: args.commit.clone(),
     };
     command::measure(&args.subjects, &options, &mut io::stdout().lock()).map_err(|error| match error {
-        CommandError::Output(error) => BenchError::Output(error),
-        CommandError::Device(_) | CommandError::File(_) | CommandError::Emulated => {
-            BenchError::Failed(error.to_string())
-        }
+        CommandError::Output(error) => LabError::Output(error),
+        CommandError::Device(_) | CommandError::File(_) | CommandError::Emulated => LabError::Failed(error.to_string()),
     })
 }

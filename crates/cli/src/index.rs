@@ -2,14 +2,14 @@
 use std::env;
 use std::io;
 
+use lab::LabError;
 use lab::index::IndexArgs;
 
-use crate::bench::BenchError;
 use crate::progress::BenchProgress;
 
 /// Runs the benchmark and writes its report to standard output.
-pub fn bench(args: &IndexArgs) -> Result<(), BenchError> {
+pub fn bench(args: &IndexArgs) -> Result<(), LabError> {
     let program = env::current_exe()?.into_os_string();
     let itself = [program, "bench".into(), "index".into()];
-    Ok(lab::index::bench(args, Some(&itself), &BenchProgress::on_stderr(), &mut io::stdout().lock())?)
+    lab::index::bench(args, Some(&itself), &BenchProgress::on_stderr(), &mut io::stdout().lock())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::bench::Progress;
+use lab::Progress;
 
 /// Work below this many bytes is over before a bar could be read.
 const BAR_BYTES_MIN: u64 = 4 << 20;

@@ -6,19 +6,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use engine::{ArchiveSetting, Database, OpenOptions};
+use lab::LabError;
 
 use crate::args::{self, Bench, SqlArgs, Step, Task};
-use crate::bench::BenchError;
-use crate::commit;
 use crate::editor::TerminalEditor;
 use crate::gpu;
 use crate::index;
 use crate::inspect;
 use crate::interactive;
 use crate::memory::MemoryArgs;
-use crate::micro;
 use crate::output::Style;
-use crate::progress;
+use crate::progress::{self, BenchProgress};
 use crate::serve;
 use crate::shell::{Settings, Shell, Stop};
 use crate::tpch;
@@ -35,11 +33,13 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
     };
     match cli.task {
         Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
-        Some(Task::Bench(Bench::Micro(args))) => end_of_bench(micro::bench(&args)),
-        Some(Task::Bench(Bench::Commit(args))) => end_of_bench(commit::bench(&args)),
-        Some(Task::Bench(Bench::Heap(args))) => {
-            end_of_bench(lab::heap::bench(&args, &mut io::stdout().lock()).map_err(BenchError::from))
+        Some(Task::Bench(Bench::Micro(args))) => {
+            end_of_bench(lab::micro::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
         }
+        Some(Task::Bench(Bench::Commit(args))) => {
+            end_of_bench(lab::commit::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
+        }
+        Some(Task::Bench(Bench::Heap(args))) => end_of_bench(lab::heap::bench(&args, &mut io::stdout().lock())),
         Some(Task::Bench(Bench::Index(args))) => end_of_bench(index::bench(&args)),
         Some(Task::Bench(Bench::Gpu(args))) => end_of_bench(gpu::bench(&args)),
         Some(Task::Serve(args)) => told(serve::serve(&args).map(|()| true)),
@@ -63,10 +63,10 @@ fn told(outcome: Result<bool, String>) -> ExitCode {
     }
 }
 
-fn end_of_bench(outcome: Result<(), BenchError>) -> ExitCode {
+fn end_of_bench(outcome: Result<(), LabError>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(BenchError::Output(error)) => end_of_output(&error),
+        Err(LabError::Output(error)) => end_of_output(&error),
         Err(error) => {
             eprintln!("lstore: {error}");
             ExitCode::FAILURE

@@ -5,20 +5,26 @@
 //! where it is told to, and [`Progress`] hears how far a measurement has come.
 //!
 //! - [`figures`]: what is compared takes turns; medians beside what ran with them, as a table or as JSON lines.
+//! - [`micro`]: the micro benchmark of the L-Store paper, `lstore bench micro`.
+//! - [`tpch`]: the TPC-H benchmark and its data, `lstore bench tpch`.
+//! - [`commit`]: the benchmark of commits, `lstore bench commit`.
 //! - [`heap`]: the workloads and figures of the durable heap, `lstore bench heap`.
 //! - [`index`]: the benchmark of the indexes, `lstore bench index`.
 //! - [`baselines`]: unpublished structures that the papers measured against.
 #![forbid(unsafe_code)]
 
 pub mod baselines;
+pub mod commit;
 mod error;
 pub mod figures;
 pub mod heap;
 pub mod index;
+pub mod micro;
 pub mod peers;
 mod progress;
 mod scratch;
 mod seconds;
+pub mod tpch;
 mod workload;
 
 pub use error::LabError;

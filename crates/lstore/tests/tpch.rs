@@ -6,9 +6,10 @@ use std::path::Path;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use cli::tpch::{Quiet, TABLES, create_tables, load};
 use common::{answer, lstore, sql};
 use engine::Database;
+use lab::Quiet;
+use lab::tpch::{TABLES, create_tables, load};
 use sql::{Outcome, Session, SessionOptions, SqlError};
 use sqllogictest::{DBOutput, DefaultColumnType, Runner};
 

@@ -5,7 +5,7 @@
 //! participant is slower.
 use std::time::Instant;
 
-use crate::Progress;
+use crate::{LabError, Progress};
 
 /// The measured values: for each participant, for each metric, a value for each run.
 pub type Measured = Vec<Vec<Vec<f64>>>;
@@ -15,13 +15,13 @@ pub type Measured = Vec<Vec<Vec<f64>>>;
 ///
 /// # Errors
 /// The first error of `measure`; no further turn is taken then.
-pub fn in_turns<E>(
+pub fn in_turns(
     progress: &dyn Progress,
     runs: u32,
     case: &str,
     participants: usize,
-    mut measure: impl FnMut(usize, u64) -> Result<Vec<f64>, E>,
-) -> Result<Measured, E> {
+    mut measure: impl FnMut(usize, u64) -> Result<Vec<f64>, LabError>,
+) -> Result<Measured, LabError> {
     let start = Instant::now();
     let runs = u64::from(runs);
     progress.start(case, runs * participants as u64);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Column, DataType, Database, Durability, Schema, Table, TransactionOptions, Value};
 
-use crate::bench::BenchError;
+use crate::LabError;
 
 /// When commits are acknowledged.
 pub(super) const MODES: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Partition];
@@ -54,10 +54,10 @@ impl Committed {
 
 impl Clients {
     /// Makes the database in this directory.
-    pub(super) fn new(directory: &Path, clients: u32) -> Result<Clients, BenchError> {
+    pub(super) fn new(directory: &Path, clients: u32) -> Result<Clients, LabError> {
         let database = Database::open(directory)?;
         let columns = ["id", "n"].map(|name| Column::new(name, DataType::BigInt).not_null()).to_vec();
-        let schema = Schema::new(columns, &["id"]).map_err(|error| BenchError::Failed(error.to_string()))?;
+        let schema = Schema::new(columns, &["id"]).map_err(|error| LabError::Failed(error.to_string()))?;
         let table = database.create_table("counters", schema)?;
         database.run(TransactionOptions::default(), |transaction| {
             (0..i64::from(clients))
@@ -67,9 +67,9 @@ impl Clients {
     }
 
     /// Has all clients commit for so long.
-    pub(super) fn commit_for(&self, time: Duration, durability: Durability) -> Result<Committed, BenchError> {
+    pub(super) fn commit_for(&self, time: Duration, durability: Durability) -> Result<Committed, LabError> {
         let start = Barrier::new(self.clients as usize);
-        let runs: Vec<Result<(f64, Vec<u32>), BenchError>> = thread::scope(|scope| {
+        let runs: Vec<Result<(f64, Vec<u32>), LabError>> = thread::scope(|scope| {
             let client = |client: u32| {
                 let start = &start;
                 scope.spawn(move || {
@@ -98,7 +98,7 @@ impl Clients {
         client: u32,
         time: Duration,
         durability: Durability,
-    ) -> Result<(f64, Vec<u32>), BenchError> {
+    ) -> Result<(f64, Vec<u32>), LabError> {
         let options = TransactionOptions { durability, ..TransactionOptions::default() };
         let (key, begin) = ([Value::BigInt(i64::from(client))], Instant::now());
         let (mut latencies_ns, mut now) = (Vec::new(), begin);

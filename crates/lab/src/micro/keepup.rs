@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab::figures::{Figure, grouped};
+use crate::figures::{Figure, grouped};
 
 use super::contestant::Kind;
 use super::drive::Drive;
 use super::lstore::{Lstore, StoreOptions};
 use super::process;
-use crate::bench::{BenchError, Progress};
+use crate::{LabError, Progress};
 
 /// Looks in a run, about.
 const SAMPLES: u32 = 60;
@@ -41,7 +41,7 @@ pub(super) fn run(
     rows: u64,
     options: &StoreOptions,
     progress: &dyn Progress,
-) -> Result<Vec<Figure>, BenchError> {
+) -> Result<Vec<Figure>, LabError> {
     let mut bounds = Vec::new();
     for kind in [Kind::HashMap, Kind::BareColumns] {
         let contestant = kind.load(rows, options)?;
@@ -54,7 +54,7 @@ pub(super) fn run(
 }
 
 /// Runs the updates and looks at the store until they are over.
-fn sampled(case: &str, store: &Lstore, drive: &Drive<'_>, progress: &dyn Progress) -> Result<Vec<Sample>, BenchError> {
+fn sampled(case: &str, store: &Lstore, drive: &Drive<'_>, progress: &dyn Progress) -> Result<Vec<Sample>, LabError> {
     let done = AtomicU64::new(0);
     let every = (drive.time / SAMPLES).max(SAMPLE_EVERY_MIN);
     let start = Instant::now();

@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use super::contestant::{Contestant, Worker};
 use super::process;
 use super::workload::{COLUMNS, Random, Statement, loaded_row};
-use crate::bench::BenchError;
+use crate::LabError;
 
 /// Maps of a [`HashMapRows`].
 const SHARDS: usize = 64;
@@ -70,17 +70,17 @@ impl Contestant for HashMapRows {
         Box::new(self)
     }
 
-    fn sum(&self, column: usize) -> Result<i64, BenchError> {
+    fn sum(&self, column: usize) -> Result<i64, LabError> {
         let sum_of = |shard: &Shard| shard.read().values().fold(0_i64, |sum, row| sum.wrapping_add(row[column]));
         Ok(self.shards.iter().map(sum_of).fold(0, i64::wrapping_add))
     }
 }
 
 impl Worker for &HashMapRows {
-    fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError> {
+    fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, LabError> {
         let add = |sum: i64, statement| self.run(statement).map(|values| sum.wrapping_add(values));
         let sum = statements.iter().try_fold(0, add);
-        sum.ok_or_else(|| BenchError::Failed("the hash map lost a row".to_owned()))
+        sum.ok_or_else(|| LabError::Failed("the hash map lost a row".to_owned()))
     }
 }
 
@@ -106,14 +106,14 @@ impl Contestant for BareColumns {
         Box::new(self)
     }
 
-    fn sum(&self, column: usize) -> Result<i64, BenchError> {
+    fn sum(&self, column: usize) -> Result<i64, LabError> {
         let add = |sum: i64, value: &AtomicI64| sum.wrapping_add(value.load(Ordering::Relaxed));
         Ok(self.columns[column].iter().fold(0, add))
     }
 }
 
 impl Worker for &BareColumns {
-    fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError> {
+    fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, LabError> {
         let mut sum = 0_i64;
         for statement in statements {
             let slots = statement.columns.iter().map(|column| &self.columns[*column][statement.key as usize]);
@@ -156,7 +156,7 @@ impl Arrays {
         while start.elapsed().as_secs_f64() < ARRAY_SECONDS {
             times.push(time_ms(&self.column));
         }
-        lab::figures::median(&times)
+        crate::figures::median(&times)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The TPC-H benchmark: its tables, its data (by the `tpchgen` crate), its queries, and a writer beside them.
 //!
-//! [`load()`] fills a database; `bench` measures the 22 queries idle and while transactions change the data at full
+//! [`load()`] fills a database; [`bench()`] measures the 22 queries idle and while transactions change the data at full
 //! speed, and checks at every moment that what a query sees is one consistent state.
 use engine::Database;
 
+mod args;
 mod bench;
 mod existing;
 mod load;
@@ -13,11 +14,9 @@ mod rows;
 mod tables;
 mod writer;
 
-use crate::bench::BenchError;
-pub use crate::bench::{Progress, Quiet};
-pub(crate) use bench::bench;
+pub use args::TpchArgs;
+pub use bench::bench;
 pub use load::load;
-pub(crate) use tables::check_scale_factor;
 pub use tables::{TABLES, create_tables};
 
 /// How many rows a table has at a scale factor where the number is proportional: `per_unit` rows at 1.

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use engine::Isolation;
 
 use super::workload::COLUMNS;
-use crate::bench::seconds;
+use crate::seconds;
 
 const EXAMPLES: &str = "\
 Examples:

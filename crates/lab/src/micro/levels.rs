@@ -4,8 +4,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::figures::Figure;
 use engine::{Column, DataType, Database, Isolation, Schema, Table, TransactionOptions, Value};
-use lab::figures::Figure;
 use parking_lot::Mutex;
 
 use super::args::{Access, MicroArgs};
@@ -14,7 +14,7 @@ use super::contestant::Contestant;
 use super::drive::Drive;
 use super::lstore::{Lstore, StoreOptions};
 use super::workload::Workload;
-use crate::bench::BenchError;
+use crate::LabError;
 
 /// The threads at the hot row, unless others are asked for.
 const HOT_THREADS: [u32; 5] = [1, 2, 4, 8, 16];
@@ -26,7 +26,7 @@ const ACCESSES: [Access; 4] = [Access::None, Access::ReadCommitted, Access::Snap
 
 impl Bench<'_, '_> {
     /// Transactions at each level beside the storage alone.
-    pub(super) fn isolation(&mut self) -> Result<(), BenchError> {
+    pub(super) fn isolation(&mut self) -> Result<(), LabError> {
         let MicroArgs { rows, reads, updates, columns, .. } = *self.args;
         let load = |access: &Access| Lstore::load(rows, &StoreOptions { access: *access, ..self.options() });
         let contestants = ACCESSES.iter().map(load).collect::<Result<Vec<Lstore>, _>>()?;
@@ -45,7 +45,7 @@ impl Bench<'_, '_> {
         workload: &Workload,
         threads: u32,
         contestants: &[Lstore],
-    ) -> Result<(), BenchError> {
+    ) -> Result<(), LabError> {
         let (time, options) = (self.args.seconds, self.options());
         let measured = self.in_turns(case, contestants.len(), |at, seed| {
             approach_merge(&contestants[at], workload, &options, seed)?;
@@ -69,7 +69,7 @@ impl Bench<'_, '_> {
     }
 
     /// All threads count in one row. Every figure stands beside that of one thread.
-    pub(super) fn hot_row(&mut self) -> Result<(), BenchError> {
+    pub(super) fn hot_row(&mut self) -> Result<(), LabError> {
         let asked = &self.args.threads;
         let threads: Vec<u32> = if asked[..] == [1] { HOT_THREADS.to_vec() } else { asked.clone() };
         let time = self.args.seconds;
@@ -110,10 +110,10 @@ struct HotRow {
 }
 
 impl HotRow {
-    fn new() -> Result<HotRow, BenchError> {
+    fn new() -> Result<HotRow, LabError> {
         let database = Database::in_memory();
         let columns = ["id", "count"].map(|name| Column::new(name, DataType::BigInt).not_null()).to_vec();
-        let schema = Schema::new(columns, &["id"]).map_err(|error| BenchError::Failed(error.to_string()))?;
+        let schema = Schema::new(columns, &["id"]).map_err(|error| LabError::Failed(error.to_string()))?;
         let table = database.create_table("hot", schema)?;
         database.run(TransactionOptions::default(), |transaction| {
             transaction.insert(&table, &[Value::from(1i64), Value::from(0i64)]).map(drop)
@@ -122,7 +122,7 @@ impl HotRow {
     }
 
     /// Increments a second, and how many of a thousand had to start again.
-    fn rate(&self, threads: u32, time: Duration, isolation: Isolation) -> Result<(f64, f64), BenchError> {
+    fn rate(&self, threads: u32, time: Duration, isolation: Isolation) -> Result<(f64, f64), LabError> {
         let counted = on_threads(threads, time, || {
             let mut tries = 0;
             self.increment(isolation, &mut tries).map(|()| tries)
@@ -132,13 +132,13 @@ impl HotRow {
         let tries: u64 = counted.iter().map(|(_, tries, _)| tries).sum();
         let row = self.database.begin()?.get(&self.table, &[Value::from(1i64)])?;
         if row.is_none_or(|row| row[1] != Value::from(increments as i64)) {
-            return Err(BenchError::Failed(format!("increments were lost at {isolation}")));
+            return Err(LabError::Failed(format!("increments were lost at {isolation}")));
         }
         let rate = counted.iter().map(|(increments, _, seconds)| *increments as f64 / seconds).sum();
         Ok((rate, (tries - increments) as f64 / increments as f64 * THOUSAND))
     }
 
-    fn increment(&self, isolation: Isolation, tries: &mut u64) -> Result<(), BenchError> {
+    fn increment(&self, isolation: Isolation, tries: &mut u64) -> Result<(), LabError> {
         let key = [Value::from(1i64)];
         self.database.run(TransactionOptions::at(isolation), |transaction| {
             *tries += 1;
@@ -147,7 +147,7 @@ impl HotRow {
                 Isolation::Snapshot | Isolation::Serializable => transaction.get(&self.table, &key)?,
             };
             let Some([_, Value::BigInt(count)]) = row.as_deref() else {
-                return Err(BenchError::Failed("the row is gone".to_owned()));
+                return Err(LabError::Failed("the row is gone".to_owned()));
             };
             Ok(transaction.update_columns(&self.table, &key, &[(1, Value::from(count + 1))]).map(drop)?)
         })
@@ -159,7 +159,7 @@ fn latched_rate(threads: u32, time: Duration) -> f64 {
     let counter = Mutex::new(0_u64);
     let counted = on_threads(threads, time, || {
         *counter.lock() += 1;
-        Ok::<u64, BenchError>(1)
+        Ok::<u64, LabError>(1)
     });
     counted.into_iter().flatten().map(|(increments, _, seconds)| increments as f64 / seconds).sum()
 }
@@ -168,8 +168,8 @@ fn latched_rate(threads: u32, time: Duration) -> f64 {
 fn on_threads(
     threads: u32,
     time: Duration,
-    work: impl Fn() -> Result<u64, BenchError> + Sync,
-) -> Vec<Result<(u64, u64, f64), BenchError>> {
+    work: impl Fn() -> Result<u64, LabError> + Sync,
+) -> Vec<Result<(u64, u64, f64), LabError>> {
     let start = Barrier::new(threads as usize);
     let run = || {
         start.wait();

@@ -4,8 +4,9 @@ use engine::{Database, Snapshot};
 use tpchgen::generators::OrderGenerator;
 
 use super::load::rows_expected;
+use super::scaled;
 use super::tables::{TABLES, schema};
-use super::{BenchError, scaled};
+use crate::LabError;
 
 /// The tables that are there.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,13 +23,13 @@ pub(super) enum Existing {
 
 /// Looks for tables of the benchmark. Tables with these names but other columns are an error: they have another
 /// use.
-pub(super) fn look(db: &Database, sf: f64) -> Result<Existing, BenchError> {
+pub(super) fn look(db: &Database, sf: f64) -> Result<Existing, LabError> {
     let names = db.table_names();
     let found: Vec<&str> = TABLES.into_iter().filter(|table| names.iter().any(|name| name == table)).collect();
     for table in &found {
         if **db.table(table)?.schema() != schema(table) {
             let why = format!("table \"{table}\" exists and is not that of TPC-H; choose another directory");
-            return Err(BenchError::Failed(why));
+            return Err(LabError::Failed(why));
         }
     }
     if found.is_empty() {
@@ -55,7 +56,7 @@ pub(super) fn look(db: &Database, sf: f64) -> Result<Existing, BenchError> {
 }
 
 /// Drops the tables of the benchmark.
-pub(super) fn drop_tables(db: &Database) -> Result<(), BenchError> {
+pub(super) fn drop_tables(db: &Database) -> Result<(), LabError> {
     let names = db.table_names();
     for table in TABLES.iter().filter(|table| names.iter().any(|name| name == *table)) {
         db.drop_table(table)?;
@@ -82,7 +83,7 @@ fn line_count(sf: f64) -> u64 {
 }
 
 /// Counts the visible rows of a table, or of those with a first column of at most `limit`.
-pub(super) fn count(db: &Database, table: &str, limit: Option<i64>) -> Result<u64, BenchError> {
+pub(super) fn count(db: &Database, table: &str, limit: Option<i64>) -> Result<u64, LabError> {
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int64Type;
 

@@ -4,7 +4,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::bench::BenchError;
+use crate::LabError;
 
 /// Bytes of one write: a sector.
 const WRITE_BYTES: usize = 512;
@@ -12,9 +12,9 @@ const WRITE_BYTES: usize = 512;
 const FILE_BYTES: u64 = 8 << 20;
 
 /// Durable writes a second, one after the other.
-pub(super) fn rate(directory: &Path, time: Duration) -> Result<f64, BenchError> {
+pub(super) fn rate(directory: &Path, time: Duration) -> Result<f64, LabError> {
     let path = directory.join("fdatasync");
-    let fail = |error| BenchError::Failed(format!("cannot write {}: {error}", path.display()));
+    let fail = |error| LabError::Failed(format!("cannot write {}: {error}", path.display()));
     let measure = || {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
         file.write_all(&vec![0; FILE_BYTES as usize])?;

@@ -1,23 +1,19 @@
 //! The benchmark's course: load, measure idle, start the writer, measure again, check consistency, tell.
-use std::env;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::figures::grouped;
 use arrow_array::RecordBatch;
 use engine::{Database, TableStats};
-use lab::figures::grouped;
 use sql::{Outcome, Session};
 
 use super::existing::{self, Existing};
 use super::queries::{CONSISTENCY, query};
 use super::report::{Report, Times};
 use super::writer::{Writers, Written};
-use super::{BenchError, Progress, TABLES, load, session};
-use crate::args::TpchArgs;
-use crate::progress::BenchProgress;
-use crate::run::open;
+use super::{TABLES, TpchArgs, load, session};
+use crate::{LabError, Progress};
 
 /// A query that has taken this long in all is not run again: the others' turn.
 const QUERY_BUDGET: Duration = Duration::from_secs(2);
@@ -28,24 +24,34 @@ const SETTLE_MAX: Duration = Duration::from_secs(20);
 /// Every so many checks of consistency, the sums are looked at too.
 const PLAUSIBILITY_EVERY: u32 = 10;
 
-/// Runs the benchmark and writes its report to standard output.
-pub fn bench(args: &TpchArgs) -> Result<(), BenchError> {
-    let db = open(args.dir.as_deref()).map_err(BenchError::Failed)?;
-    let progress = BenchProgress::on_stderr();
-    prepare(&db, args, &progress)?;
-    settle(&db, &progress)?;
-    let before = stats(&db)?;
-    let mut session = session(&db);
-    let idle = time_queries(&mut session, args, "queries, idle", &progress)?;
-    let counts_before = live_counts(&db)?;
+/// Runs the benchmark on a database and writes its report to `out`. The report ends with `shell_command`, which opens a shell
+/// on the data where it outlives the program.
+///
+/// # Errors
+/// - [`LabError::Output`] if `out` does not take more; [`LabError::Engine`] or [`LabError::Sql`] if the database refuses
+///   something.
+/// - [`LabError::Failed`] if the database has other tables of these names, or what a query saw was not consistent.
+pub fn bench(
+    args: &TpchArgs,
+    db: &Database,
+    shell_command: Option<&str>,
+    progress: &dyn Progress,
+    out: &mut dyn Write,
+) -> Result<(), LabError> {
+    prepare(db, args, progress)?;
+    settle(db, progress)?;
+    let before = stats(db)?;
+    let mut session = session(db);
+    let idle = time_queries(&mut session, args, "queries, idle", progress)?;
+    let counts_before = live_counts(db)?;
     let last_loaded = existing::last_order_key(args.sf);
     let last_key = single_number(&mut session, "largest order key", "select max(o_orderkey) from orders")?;
-    let writers = Writers::start(&db, args.writers, args.sf, last_loaded, last_key)?;
-    let busy = time_queries(&mut session, args, "queries, under updates", &progress)?;
-    let checks_held = check_consistency(&mut session, &writers, args.checks, &progress)?;
+    let writers = Writers::start(db, args.writers, args.sf, last_loaded, last_key)?;
+    let busy = time_queries(&mut session, args, "queries, under updates", progress)?;
+    let checks_held = check_consistency(&mut session, &writers, args.checks, progress)?;
     let written = writers.stop()?;
-    check_counts(&db, counts_before, &written)?;
-    let after = stats(&db)?;
+    check_counts(db, counts_before, &written)?;
+    let after = stats(db)?;
     let report = Report {
         sf: args.sf,
         writer_count: args.writers,
@@ -57,21 +63,20 @@ pub fn bench(args: &TpchArgs) -> Result<(), BenchError> {
         checks: args.checks,
         checks_held,
     };
-    let mut out = io::stdout().lock();
     match args.json {
-        true => report.write_json(&mut out)?,
-        false => report.write_table(&mut out, shell_command(args).as_deref())?,
+        true => report.write_json(out)?,
+        false => report.write_table(out, shell_command)?,
     }
     out.flush()?;
     if checks_held < args.checks {
         let broken = args.checks - checks_held;
-        return Err(BenchError::Failed(format!("{broken} checks saw orders that differ from their lines")));
+        return Err(LabError::Failed(format!("{broken} checks saw orders that differ from their lines")));
     }
     Ok(())
 }
 
 /// Has the data there: loads it unless an earlier run did.
-fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -> Result<(), BenchError> {
+fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -> Result<(), LabError> {
     match existing::look(db, args.sf)? {
         Existing::Complete => {
             progress.finish(&format!("TPC-H, scale factor {}, is loaded already", args.sf));
@@ -83,7 +88,7 @@ fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -> Result<()
                  with --dir, or have the tables replaced with --reload",
                 args.sf
             );
-            return Err(BenchError::Failed(why));
+            return Err(LabError::Failed(why));
         }
         Existing::CutOff => {
             progress.finish("an earlier load was cut off; loading again");
@@ -99,7 +104,7 @@ fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -> Result<()
 }
 
 /// Waits until the background has merged what loading or opening left to it, so that idle is idle.
-fn settle(db: &Database, progress: &dyn Progress) -> Result<(), BenchError> {
+fn settle(db: &Database, progress: &dyn Progress) -> Result<(), LabError> {
     let start = Instant::now();
     let (mut seen, mut seen_at) = (stats(db)?, Instant::now());
     while seen_at.elapsed() < SETTLED && start.elapsed() < SETTLE_MAX {
@@ -119,7 +124,7 @@ fn time_queries(
     args: &TpchArgs,
     stage: &str,
     progress: &dyn Progress,
-) -> Result<Vec<Times>, BenchError> {
+) -> Result<Vec<Times>, LabError> {
     let start = Instant::now();
     progress.start(stage, 22);
     let mut all = Vec::new();
@@ -140,29 +145,29 @@ fn time_queries(
 }
 
 /// Runs a query to its end.
-fn rows_of(session: &mut Session, name: &str, text: &str) -> Result<Vec<RecordBatch>, BenchError> {
-    let failed = |error| BenchError::Sql(name.to_owned(), Box::new(error));
+fn rows_of(session: &mut Session, name: &str, text: &str) -> Result<Vec<RecordBatch>, LabError> {
+    let failed = |error| LabError::Sql(name.to_owned(), Box::new(error));
     match session.execute(text).map_err(failed)? {
         Outcome::Rows(rows) => rows.collect::<Result<_, _>>().map_err(failed),
-        Outcome::Done(_) => Err(BenchError::Failed(format!("{name} is not a query"))),
+        Outcome::Done(_) => Err(LabError::Failed(format!("{name} is not a query"))),
     }
 }
 
 /// The values of a query's one row, as text.
-fn single_row(session: &mut Session, name: &str, text: &str) -> Result<Vec<String>, BenchError> {
+fn single_row(session: &mut Session, name: &str, text: &str) -> Result<Vec<String>, LabError> {
     let batches = rows_of(session, name, text)?;
     match batches.iter().find(|batch| batch.num_rows() > 0) {
         Some(batch) => {
             Ok(batch.columns().iter().map(|column| sql::text_value(column, 0).unwrap_or_default()).collect())
         }
-        None => Err(BenchError::Failed(format!("{name}: no row came back"))),
+        None => Err(LabError::Failed(format!("{name}: no row came back"))),
     }
 }
 
-fn single_number(session: &mut Session, name: &str, text: &str) -> Result<i64, BenchError> {
+fn single_number(session: &mut Session, name: &str, text: &str) -> Result<i64, LabError> {
     let row = single_row(session, name, text)?;
     let number = row.first().and_then(|value| value.parse().ok());
-    number.ok_or_else(|| BenchError::Failed(format!("{name}: not a number: {row:?}")))
+    number.ok_or_else(|| LabError::Failed(format!("{name}: not a number: {row:?}")))
 }
 
 /// Looks for orders that differ from their lines, again and again while the writer runs; returns how often none was found.
@@ -171,7 +176,7 @@ fn check_consistency(
     writers: &Writers,
     checks: u32,
     progress: &dyn Progress,
-) -> Result<u32, BenchError> {
+) -> Result<u32, LabError> {
     let start = Instant::now();
     progress.start("consistency under updates", u64::from(checks));
     let mut held = 0;
@@ -192,13 +197,13 @@ fn check_consistency(
 }
 
 /// Whether quantities stay within 1 to 50, average about 25, and no line that was there before is gone.
-fn are_sums_plausible(session: &mut Session, lines_before: &mut i64) -> Result<bool, BenchError> {
+fn are_sums_plausible(session: &mut Session, lines_before: &mut i64) -> Result<bool, LabError> {
     let text = "select count(*), cast(sum(l_quantity) as double precision), cast(min(l_quantity) as double precision), \
                 cast(max(l_quantity) as double precision) from lineitem";
     let row = single_row(session, "sums", text)?;
     let numbers: Vec<f64> = row.iter().filter_map(|value| value.parse().ok()).collect();
     let [lines, sum, min, max] = numbers[..] else {
-        return Err(BenchError::Failed(format!("sums: not numbers: {row:?}")));
+        return Err(LabError::Failed(format!("sums: not numbers: {row:?}")));
     };
     let has_lost_lines = (lines as i64) < *lines_before;
     *lines_before = lines as i64;
@@ -206,24 +211,24 @@ fn are_sums_plausible(session: &mut Session, lines_before: &mut i64) -> Result<b
 }
 
 /// How many orders and lines are there.
-fn live_counts(db: &Database) -> Result<(u64, u64), BenchError> {
+fn live_counts(db: &Database) -> Result<(u64, u64), LabError> {
     Ok((existing::count(db, "orders", None)?, existing::count(db, "lineitem", None)?))
 }
 
 /// Every order and line that the writer committed is there once, and no other came or went.
-fn check_counts(db: &Database, before: (u64, u64), written: &Written) -> Result<(), BenchError> {
+fn check_counts(db: &Database, before: (u64, u64), written: &Written) -> Result<(), LabError> {
     let after = live_counts(db)?;
     let expected = (before.0 + written.new_orders, before.1 + written.new_lines);
     if after != expected {
         let why =
             format!("{} orders and {} lines where {} and {} are expected", after.0, after.1, expected.0, expected.1);
-        return Err(BenchError::Failed(why));
+        return Err(LabError::Failed(why));
     }
     Ok(())
 }
 
 /// The sums of all tables' statistics.
-fn stats(db: &Database) -> Result<TableStats, BenchError> {
+fn stats(db: &Database) -> Result<TableStats, LabError> {
     let mut sum = TableStats::default();
     for name in TABLES {
         let stats = db.table(name)?.stats();
@@ -231,35 +236,4 @@ fn stats(db: &Database) -> Result<TableStats, BenchError> {
         sum.tail_records_unmerged += stats.tail_records_unmerged;
     }
     Ok(sum)
-}
-
-/// The command that opens a shell on the data, as it can be typed where the user is; none for data in memory.
-fn shell_command(args: &TpchArgs) -> Option<String> {
-    let dir = args.dir.as_ref()?;
-    if let Some(command) = &args.shell_command {
-        return Some(command.clone());
-    }
-    let program = env::args().next().unwrap_or_else(|| "lstore".to_owned());
-    Some(format!("{} {}", shell_word(Path::new(&program)), shell_word(dir)))
-}
-
-/// A path as a word for a shell.
-fn shell_word(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,=@%".contains(char);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_can_be_typed_as_they_are_printed() {
-        assert_eq!(shell_word(Path::new("../data/x-1")), "../data/x-1");
-        assert_eq!(shell_word(Path::new("my data's")), "'my data'\\''s'");
-    }
 }

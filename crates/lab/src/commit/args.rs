@@ -34,7 +34,7 @@ pub struct CommitArgs {
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub clients: Vec<u32>,
     /// How long one run lasts
-    #[arg(long, default_value = "1", value_parser = crate::bench::seconds)]
+    #[arg(long, default_value = "1", value_parser = crate::seconds)]
     pub seconds: Duration,
     /// How often each figure is measured; the median counts
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -1,10 +1,10 @@
 //! The cost of a log that no transaction waits for: transactions of `bench micro` on a database in a directory,
 //! asynchronously committed, beside a database in memory.
-use lab::figures::{Figure, Report};
+use crate::figures::{Figure, Report, in_turns};
 
 use super::CommitArgs;
-use crate::bench::{BenchError, Progress, Scratch, in_turns};
 use crate::micro;
+use crate::{LabError, Progress, Scratch};
 
 const IN_MEMORY: &str = "in memory";
 
@@ -14,7 +14,7 @@ pub(super) fn bench(
     scratch: &Scratch,
     progress: &dyn Progress,
     report: &mut Report<'_>,
-) -> Result<(), BenchError> {
+) -> Result<(), LabError> {
     let load = |directory| micro::Store::load(args.rows, directory);
     let stores = [load(Some(scratch.sub("cost")))?, load(None)?];
     for (name, active) in [("low", args.rows), ("high", args.rows / 1000)] {

@@ -8,9 +8,7 @@
 //! store        the database for other benchmarks
 //! cases        which of it makes which figure; levels are those about isolation, keepup is the long one
 //! ```
-use std::io;
-
-use lab::figures::{Report, grouped};
+use std::io::Write;
 
 mod args;
 mod bounds;
@@ -27,19 +25,22 @@ mod workload;
 pub use args::MicroArgs;
 pub(crate) use store::Store;
 
-use crate::bench::BenchError;
-use crate::progress::BenchProgress;
+use crate::figures::{Report, grouped};
+use crate::{LabError, Progress};
 
-/// Runs the benchmark and writes its report to standard output.
-pub fn bench(args: &MicroArgs) -> Result<(), BenchError> {
+/// Runs the benchmark and writes its report to `out`.
+///
+/// # Errors
+/// - [`LabError::Output`] if `out` does not take more.
+/// - [`LabError::Failed`] if a transaction is to have no statement, or contestants do not agree; [`LabError::Engine`] if the
+///   database refuses something.
+pub fn bench(args: &MicroArgs, progress: &dyn Progress, out: &mut dyn Write) -> Result<(), LabError> {
     if args.reads + args.updates == 0 {
-        return Err(BenchError::Failed("a transaction needs a statement: --reads or --updates above 0".to_owned()));
+        return Err(LabError::Failed("a transaction needs a statement: --reads or --updates above 0".to_owned()));
     }
-    let progress = BenchProgress::on_stderr();
-    let mut out = io::stdout().lock();
-    let mut report = Report::new(&mut out, args.json, "micro", &contestant::Kind::RIVALS);
+    let mut report = Report::new(out, args.json, "micro", &contestant::Kind::RIVALS);
     for case in args.chosen_cases() {
-        cases::Bench { args, progress: &progress, report: &mut report }.run(*case)?;
+        cases::Bench { args, progress, report: &mut report }.run(*case)?;
     }
     let title = format!(
         "Micro benchmark: {} rows of 10 bigint; a transaction is {} reads and {} updates of {} columns.",

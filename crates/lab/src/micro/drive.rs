@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab::figures::median;
+use crate::figures::median;
 
 use super::contestant::Contestant;
 use super::workload::{SUMMED, Workload};
-use crate::bench::BenchError;
+use crate::LabError;
 
 /// Transactions between two looks at the clock.
 const BATCH: u32 = 16;
@@ -42,16 +42,16 @@ pub(super) struct Driven {
 
 impl Drive<'_> {
     /// Runs the transactions and nothing else.
-    pub(super) fn alone(&self, contestant: &dyn Contestant) -> Result<Driven, BenchError> {
+    pub(super) fn alone(&self, contestant: &dyn Contestant) -> Result<Driven, LabError> {
         self.run(contestant, false)
     }
 
     /// Runs the transactions, and a thread that sums up a column over and over.
-    pub(super) fn beside_scan(&self, contestant: &dyn Contestant) -> Result<Driven, BenchError> {
+    pub(super) fn beside_scan(&self, contestant: &dyn Contestant) -> Result<Driven, LabError> {
         self.run(contestant, true)
     }
 
-    fn run(&self, contestant: &dyn Contestant, has_scan: bool) -> Result<Driven, BenchError> {
+    fn run(&self, contestant: &dyn Contestant, has_scan: bool) -> Result<Driven, LabError> {
         let start = Barrier::new(self.threads as usize + usize::from(has_scan));
         let (conflicts_before, waits_before) = (contestant.conflicts(), contestant.waits());
         let mut driven = thread::scope(|scope| {
@@ -70,7 +70,7 @@ impl Drive<'_> {
             if let Some(scan) = scan {
                 driven.sum_ms = median(&joined(scan)?);
             }
-            Ok::<_, BenchError>(driven)
+            Ok::<_, LabError>(driven)
         })?;
         driven.conflicts = contestant.conflicts() - conflicts_before;
         driven.waits = contestant.waits() - waits_before;
@@ -78,7 +78,7 @@ impl Drive<'_> {
     }
 
     /// One thread's transactions: how many in how many seconds.
-    fn transact(&self, contestant: &dyn Contestant, seed: u64, start: &Barrier) -> Result<(u64, f64), BenchError> {
+    fn transact(&self, contestant: &dyn Contestant, seed: u64, start: &Barrier) -> Result<(u64, f64), LabError> {
         let mut worker = contestant.worker();
         let mut transactions = self.workload.transactions(seed);
         let mut count = 0;
@@ -106,7 +106,7 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// The times of all sums that ended while the others ran, or of the one that did not.
-fn sum_over_and_over(contestant: &dyn Contestant, time: Duration, start: &Barrier) -> Result<Vec<f64>, BenchError> {
+fn sum_over_and_over(contestant: &dyn Contestant, time: Duration, start: &Barrier) -> Result<Vec<f64>, LabError> {
     start.wait();
     let begin = Instant::now();
     let mut times = Vec::new();
@@ -123,14 +123,14 @@ fn sum_over_and_over(contestant: &dyn Contestant, time: Duration, start: &Barrie
 }
 
 /// The milliseconds that summing up takes, once.
-pub(super) fn sum_ms(contestant: &dyn Contestant) -> Result<f64, BenchError> {
+pub(super) fn sum_ms(contestant: &dyn Contestant) -> Result<f64, LabError> {
     let start = Instant::now();
     std::hint::black_box(contestant.sum(SUMMED)?);
     Ok(start.elapsed().as_secs_f64() * 1000.0)
 }
 
 /// The median time of summing up for so long.
-pub(super) fn sum_idle_ms(contestant: &dyn Contestant, time: Duration) -> Result<f64, BenchError> {
+pub(super) fn sum_idle_ms(contestant: &dyn Contestant, time: Duration) -> Result<f64, LabError> {
     let begin = Instant::now();
     let mut times = vec![sum_ms(contestant)?];
     while begin.elapsed() < time {
@@ -157,7 +157,7 @@ mod tests {
             Box::new(self)
         }
 
-        fn sum(&self, column: usize) -> Result<i64, BenchError> {
+        fn sum(&self, column: usize) -> Result<i64, LabError> {
             assert_eq!(column, SUMMED);
             self.sums.fetch_add(1, Ordering::Relaxed);
             Ok(0)
@@ -165,9 +165,9 @@ mod tests {
     }
 
     impl Worker for &Counter {
-        fn transact(&mut self, _statements: &[Statement<'_>]) -> Result<i64, BenchError> {
+        fn transact(&mut self, _statements: &[Statement<'_>]) -> Result<i64, LabError> {
             match self.transactions.fetch_add(1, Ordering::Relaxed) {
-                1000.. => Err(BenchError::Failed("enough".to_owned())),
+                1000.. => Err(LabError::Failed("enough".to_owned())),
                 _ => Ok(0),
             }
         }
@@ -190,7 +190,7 @@ mod tests {
     fn an_error_on_a_thread_ends_the_run() {
         let workload = Workload::new(10, 1, 0, 1);
         let drive = Drive { workload: &workload, threads: 2, time: Duration::from_secs(3600), seed: 1, done: None };
-        let Err(BenchError::Failed(why)) = drive.alone(&Counter::default()) else { panic!() };
+        let Err(LabError::Failed(why)) = drive.alone(&Counter::default()) else { panic!() };
         assert_eq!(why, "enough");
     }
 }

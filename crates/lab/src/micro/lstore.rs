@@ -15,7 +15,7 @@ use engine::{
 use super::args::{Access, Layout, Retention, Summing};
 use super::contestant::{Contestant, Worker};
 use super::workload::{COLUMNS, Statement, loaded_row};
-use crate::bench::BenchError;
+use crate::LabError;
 
 /// Rows that one transaction loads.
 const LOAD_ROWS: u64 = 65_536;
@@ -78,7 +78,7 @@ pub(super) struct Lstore {
 
 impl Lstore {
     /// Makes the table and loads it.
-    pub(super) fn load(rows: u64, options: &StoreOptions) -> Result<Lstore, BenchError> {
+    pub(super) fn load(rows: u64, options: &StoreOptions) -> Result<Lstore, LabError> {
         let StoreOptions { range_records, update_range_records, merge_tail_records, merge_threads, .. } = *options;
         let open = OpenOptions {
             range_records,
@@ -93,7 +93,7 @@ impl Lstore {
         };
         let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
         let columns = names.iter().map(|name| Column::new(name, DataType::BigInt).not_null()).collect();
-        let schema = Schema::new(columns, &["c0"]).map_err(|error| BenchError::Failed(error.to_string()))?;
+        let schema = Schema::new(columns, &["c0"]).map_err(|error| LabError::Failed(error.to_string()))?;
         let layout = match options.layout {
             Layout::Column => LayoutSetting::Column,
             Layout::Row => LayoutSetting::Row,
@@ -112,7 +112,7 @@ impl Lstore {
             for start in (first..end).step_by(BATCH_ROWS as usize) {
                 let arrays = loaded_arrays(start, end.min(start + BATCH_ROWS));
                 let batch = RecordBatch::try_new(arrow_schema.clone(), arrays)
-                    .map_err(|error| BenchError::Failed(error.to_string()))?;
+                    .map_err(|error| LabError::Failed(error.to_string()))?;
                 transaction.insert_batch(&table, &batch)?;
             }
             transaction.commit()?;
@@ -132,7 +132,7 @@ impl Lstore {
         memory.tail_bytes + memory.history_bytes
     }
 
-    fn sum_in_storage(&self, column: usize) -> Result<i64, BenchError> {
+    fn sum_in_storage(&self, column: usize) -> Result<i64, LabError> {
         let view = self.database.read_view()?;
         let totals = match self.sum {
             Summing::Running => self.table.sums(&view, &[column])?,
@@ -140,17 +140,17 @@ impl Lstore {
         };
         match totals.columns[0].sum {
             Sum::Integer(sum) => Ok(sum as i64),
-            Sum::None | Sum::Float(_) => Err(BenchError::Failed("a bigint column has no sum".to_owned())),
+            Sum::None | Sum::Float(_) => Err(LabError::Failed("a bigint column has no sum".to_owned())),
         }
     }
 
-    fn sum_batches(&self, column: usize) -> Result<i64, BenchError> {
+    fn sum_batches(&self, column: usize) -> Result<i64, LabError> {
         let transaction = self.database.begin()?;
         let mut sum = 0_i64;
         for batch in transaction.scan(&self.table, &[&self.names[column]])?.batches() {
             let batch = batch?;
             let array = batch.column(0).as_any().downcast_ref::<Int64Array>();
-            let array = array.ok_or_else(|| BenchError::Failed("a bigint column is no array of int64".to_owned()))?;
+            let array = array.ok_or_else(|| LabError::Failed("a bigint column is no array of int64".to_owned()))?;
             sum = array.values().iter().fold(sum, |sum, value| sum.wrapping_add(*value));
         }
         Ok(sum)
@@ -177,7 +177,7 @@ impl Contestant for Lstore {
         })
     }
 
-    fn sum(&self, column: usize) -> Result<i64, BenchError> {
+    fn sum(&self, column: usize) -> Result<i64, LabError> {
         match self.sum {
             Summing::Running | Summing::Encoded => self.sum_in_storage(column),
             Summing::Batches => self.sum_batches(column),
@@ -347,7 +347,7 @@ fn sum_of_cells(cells: &[Cell<'_>]) -> i64 {
 }
 
 impl Worker for LstoreWorker<'_> {
-    fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError> {
+    fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, LabError> {
         let Lstore { database, table, access, .. } = self.store;
         let sum = match access.isolation() {
             None => {
@@ -372,6 +372,6 @@ impl Worker for LstoreWorker<'_> {
                 sum
             }
         };
-        sum?.ok_or_else(|| BenchError::Failed("lstore lost a row".to_owned()))
+        sum?.ok_or_else(|| LabError::Failed("lstore lost a row".to_owned()))
     }
 }

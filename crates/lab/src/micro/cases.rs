@@ -1,9 +1,9 @@
 //! The cases: what is measured, on which contestants, in which order.
 //!
-//! Contestants take turns (see `lab::figures`). After its turn a contestant brings its background work to an end.
+//! Contestants take turns (see `crate::figures`). After its turn a contestant brings its background work to an end.
 use std::time::Instant;
 
-use lab::figures::{Figure, Measured, Report};
+use crate::figures::{Figure, Measured, Report, in_turns};
 
 use super::args::{Access, Case, MicroArgs, Summing};
 use super::bounds::Arrays;
@@ -12,7 +12,7 @@ use super::drive::{Drive, sum_idle_ms, sum_ms};
 use super::keepup;
 use super::lstore::{Lstore, StoreOptions};
 use super::workload::Workload;
-use crate::bench::{BenchError, Progress, in_turns};
+use crate::{LabError, Progress};
 
 /// Rates are told in thousands.
 pub(super) const THOUSAND: f64 = 1e3;
@@ -26,7 +26,7 @@ pub(super) struct Bench<'a, 'w> {
 
 impl Bench<'_, '_> {
     /// Measures a case.
-    pub(super) fn run(&mut self, case: Case) -> Result<(), BenchError> {
+    pub(super) fn run(&mut self, case: Case) -> Result<(), LabError> {
         let rows = self.args.rows;
         match case {
             Case::Load => self.load(),
@@ -44,7 +44,7 @@ impl Bench<'_, '_> {
         }
     }
 
-    fn load(&mut self) -> Result<(), BenchError> {
+    fn load(&mut self) -> Result<(), LabError> {
         let (rows, options) = (self.args.rows, self.options());
         let measured = self.in_turns("load", Kind::ALL.len(), |at, _| {
             let start = Instant::now();
@@ -58,7 +58,7 @@ impl Bench<'_, '_> {
     }
 
     /// Transactions over an active set, by each number of threads.
-    fn level(&mut self, name: &str, active: u64, has_scan: bool) -> Result<(), BenchError> {
+    fn level(&mut self, name: &str, active: u64, has_scan: bool) -> Result<(), LabError> {
         let MicroArgs { reads, updates, columns, .. } = *self.args;
         let workload = Workload::new(active, reads, updates, columns);
         for &threads in &self.args.threads {
@@ -68,13 +68,7 @@ impl Bench<'_, '_> {
     }
 
     /// Transactions alone, beside the storage without any and beside general calls; with a scan also the sum alone, and both at once.
-    fn transactions(
-        &mut self,
-        case: &str,
-        workload: &Workload,
-        threads: u32,
-        has_scan: bool,
-    ) -> Result<(), BenchError> {
+    fn transactions(&mut self, case: &str, workload: &Workload, threads: u32, has_scan: bool) -> Result<(), LabError> {
         let options = self.options();
         let mut contestants = self.contestants(workload, &options)?;
         let storage = contestants.len();
@@ -118,7 +112,7 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    fn sum_idle(&mut self) -> Result<(), BenchError> {
+    fn sum_idle(&mut self) -> Result<(), LabError> {
         let contestants = self.contestants(&self.updates_only(), &self.options())?;
         let arrays = Arrays::new(self.args.rows);
         let time = self.args.seconds / 4;
@@ -133,7 +127,7 @@ impl Bench<'_, '_> {
     }
 
     /// Sums directly after updates that no merge has taken in.
-    fn sum_pending(&mut self) -> Result<(), BenchError> {
+    fn sum_pending(&mut self) -> Result<(), LabError> {
         let workload = self.updates_only();
         let contestants = self.contestants(&workload, &self.options())?;
         let arrays = Arrays::new(self.args.rows);
@@ -160,7 +154,7 @@ impl Bench<'_, '_> {
 
     /// Figure 6 of the paper: sums under updates by how many tail records make a range due for its merge. Running totals
     /// do not depend on that, so sums are worked out anew.
-    fn merge_sweep(&mut self) -> Result<(), BenchError> {
+    fn merge_sweep(&mut self) -> Result<(), LabError> {
         let MicroArgs { rows, reads, updates, columns, seconds, .. } = *self.args;
         let workload = Workload::new(rows, reads, updates, columns);
         for &threads in &self.args.threads {
@@ -189,7 +183,7 @@ impl Bench<'_, '_> {
     }
 
     /// Figure 7 of the paper: transactions of 10 statements by how many of them are reads.
-    fn read_mix(&mut self) -> Result<(), BenchError> {
+    fn read_mix(&mut self) -> Result<(), LabError> {
         let MicroArgs { rows, columns, scan, .. } = *self.args;
         for (name, active) in [("low", rows), ("medium", rows / 100)] {
             for &threads in &self.args.threads {
@@ -203,7 +197,7 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    fn keepup(&mut self) -> Result<(), BenchError> {
+    fn keepup(&mut self) -> Result<(), LabError> {
         let workload = self.updates_only();
         for &threads in &self.args.threads {
             let case = format!("keepup, {}", of_threads(threads));
@@ -237,7 +231,7 @@ impl Bench<'_, '_> {
     }
 
     /// The contestants, loaded, settled, and seen to agree.
-    fn contestants(&self, workload: &Workload, options: &StoreOptions) -> Result<Vec<Box<dyn Contestant>>, BenchError> {
+    fn contestants(&self, workload: &Workload, options: &StoreOptions) -> Result<Vec<Box<dyn Contestant>>, LabError> {
         let contestants: Result<Vec<_>, _> = Kind::ALL.iter().map(|kind| kind.load(self.args.rows, options)).collect();
         let contestants = contestants?;
         check_agreement(&contestants, workload)?;
@@ -250,8 +244,8 @@ impl Bench<'_, '_> {
         &self,
         case: &str,
         participants: usize,
-        measure: impl FnMut(usize, u64) -> Result<Vec<f64>, BenchError>,
-    ) -> Result<Measured, BenchError> {
+        measure: impl FnMut(usize, u64) -> Result<Vec<f64>, LabError>,
+    ) -> Result<Measured, LabError> {
         in_turns(self.progress, self.args.runs, case, participants, measure)
     }
 }
@@ -263,7 +257,7 @@ pub(super) fn approach_merge(
     workload: &Workload,
     options: &StoreOptions,
     seed: u64,
-) -> Result<(), BenchError> {
+) -> Result<(), LabError> {
     if workload.updates() == 0 {
         return Ok(());
     }
@@ -296,7 +290,7 @@ mod tests {
     use super::super::contestant::Worker;
     use super::super::workload::Statement;
     use super::*;
-    use crate::bench::Quiet;
+    use crate::Quiet;
 
     #[derive(Parser)]
     struct Command {
@@ -332,13 +326,13 @@ mod tests {
             Box::new(self)
         }
 
-        fn sum(&self, _column: usize) -> Result<i64, BenchError> {
+        fn sum(&self, _column: usize) -> Result<i64, LabError> {
             Ok(0)
         }
     }
 
     impl Worker for &Counter {
-        fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError> {
+        fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, LabError> {
             for statement in statements {
                 assert!(statement.new_values().is_some());
                 let count = if statement.key < 100 { &self.first } else { &self.others };

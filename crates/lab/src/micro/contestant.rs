@@ -2,7 +2,7 @@
 use super::bounds::{BareColumns, HashMapRows};
 use super::lstore::{Lstore, StoreOptions};
 use super::workload::{COLUMNS, Statement, Workload};
-use crate::bench::BenchError;
+use crate::LabError;
 
 /// Something that holds the table.
 pub(super) trait Contestant: Sync {
@@ -10,7 +10,7 @@ pub(super) trait Contestant: Sync {
     fn worker(&self) -> Box<dyn Worker + '_>;
 
     /// The sum of a column over all rows.
-    fn sum(&self, column: usize) -> Result<i64, BenchError>;
+    fn sum(&self, column: usize) -> Result<i64, LabError>;
 
     /// Brings work that was left to the background to its end, so that it does not weigh on another contestant's
     /// run.
@@ -35,7 +35,7 @@ pub(super) trait Contestant: Sync {
 /// Runs transactions on one thread.
 pub(super) trait Worker {
     /// Runs a transaction to its commit; returns the sum of all values read, wrapped.
-    fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, BenchError>;
+    fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, LabError>;
 }
 
 /// The contestants.
@@ -63,7 +63,7 @@ impl Kind {
     }
 
     /// Loads the table.
-    pub(super) fn load(self, rows: u64, options: &StoreOptions) -> Result<Box<dyn Contestant>, BenchError> {
+    pub(super) fn load(self, rows: u64, options: &StoreOptions) -> Result<Box<dyn Contestant>, LabError> {
         Ok(match self {
             Kind::Lstore => Box::new(Lstore::load(rows, options)?),
             Kind::HashMap => Box::new(HashMapRows::load(rows)),
@@ -76,7 +76,7 @@ impl Kind {
 ///
 /// # Errors
 /// If they don't read the same values, or sum up to different ones afterwards.
-pub(super) fn check_agreement(contestants: &[Box<dyn Contestant>], workload: &Workload) -> Result<(), BenchError> {
+pub(super) fn check_agreement(contestants: &[Box<dyn Contestant>], workload: &Workload) -> Result<(), LabError> {
     let mut expected: Option<Vec<i64>> = None;
     for (contestant, kind) in contestants.iter().zip(Kind::ALL) {
         let mut transactions = workload.transactions(0);
@@ -91,7 +91,7 @@ pub(super) fn check_agreement(contestants: &[Box<dyn Contestant>], workload: &Wo
         if expected.get_or_insert_with(|| seen.clone()) != &seen {
             let why =
                 format!("{} and {} read different values after the same updates", Kind::ALL[0].name(), kind.name());
-            return Err(BenchError::Failed(why));
+            return Err(LabError::Failed(why));
         }
     }
     Ok(())
@@ -126,9 +126,7 @@ mod tests {
     fn a_difference_is_found() {
         let mut contestants = loaded(1000, &StoreOptions::default());
         contestants[1] = Kind::HashMap.load(999, &StoreOptions::default()).unwrap();
-        let Err(BenchError::Failed(why)) = check_agreement(&contestants, &Workload::new(1000, 0, 0, 4)) else {
-            panic!()
-        };
+        let Err(LabError::Failed(why)) = check_agreement(&contestants, &Workload::new(1000, 0, 0, 4)) else { panic!() };
         assert!(why.starts_with("lstore and hash map read different values"), "{why}");
     }
 }

@@ -6,7 +6,8 @@ use engine::{Database, Error, Result};
 use parking_lot::Mutex;
 
 use super::tables::{TABLES, create_tables};
-use super::{Progress, rows, scaled};
+use super::{rows, scaled};
+use crate::Progress;
 
 /// How many rows one transaction loads, about.
 const TRANSACTION_ROWS: u64 = 65_536;

@@ -8,10 +8,8 @@
 //! cost      transactions of `bench micro` with a log that no client waits for, beside those without a log
 //! ```
 //!
-//! All that is compared takes turns, as everywhere (see `lab::figures`).
-use std::io;
-
-use lab::figures::{Better, Figure, Report};
+//! All that is compared takes turns, as everywhere (see `crate::figures`).
+use std::io::Write;
 
 mod args;
 mod clients;
@@ -21,22 +19,24 @@ mod disk;
 pub use args::CommitArgs;
 use clients::{Clients, MODES, mode_name};
 
-use crate::bench::{BenchError, Progress, Scratch, in_turns};
-use crate::progress::BenchProgress;
+use crate::figures::{Better, Figure, Report, in_turns};
+use crate::{LabError, Progress, Scratch};
 
 const DISK: &str = "raw fdatasync";
 
-/// Runs the benchmark and writes its report to standard output.
-pub fn bench(args: &CommitArgs) -> Result<(), BenchError> {
-    let progress = BenchProgress::on_stderr();
-    let mut out = io::stdout().lock();
-    let mut report = Report::new(&mut out, args.json, "commit", &[DISK]);
+/// Runs the benchmark and writes its report to `out`.
+///
+/// # Errors
+/// - [`LabError::Output`] if `out` does not take more.
+/// - [`LabError::Failed`] if there is no place for the files; [`LabError::Engine`] if the database refuses something.
+pub fn bench(args: &CommitArgs, progress: &dyn Progress, out: &mut dyn Write) -> Result<(), LabError> {
+    let mut report = Report::new(out, args.json, "commit", &[DISK]);
     let scratch = Scratch::new(args.dir.clone(), "commit")?;
     for &clients in &args.clients {
-        commits(args, clients, &scratch, &progress, &mut report)?;
+        commits(args, clients, &scratch, progress, &mut report)?;
     }
     if !args.no_cost {
-        cost::bench(args, &scratch, &progress, &mut report)?;
+        cost::bench(args, &scratch, progress, &mut report)?;
     }
     let title = format!("Commits of one small update each, in {}.", scratch.path().display());
     Ok(report.finish(&title)?)
@@ -49,7 +49,7 @@ fn commits(
     scratch: &Scratch,
     progress: &dyn Progress,
     report: &mut Report<'_>,
-) -> Result<(), BenchError> {
+) -> Result<(), LabError> {
     let case = format!("{clients} client{}", if clients == 1 { "" } else { "s" });
     let database = Clients::new(&scratch.sub(&format!("clients-{clients}")), clients)?;
     let measured = in_turns(progress, args.runs, &case, 1 + MODES.len(), |at, _| match at.checked_sub(1) {
@@ -72,7 +72,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::bench::Quiet;
+    use crate::Quiet;
 
     #[derive(Parser)]
     struct Command {

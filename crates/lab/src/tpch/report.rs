@@ -1,10 +1,9 @@
 //! The report at the end of the benchmark: a table, or JSON objects.
 use std::io::{self, Write};
 
-use lab::figures::{Line, grouped};
+use crate::figures::{Line, Table, grouped};
 
 use super::writer::Written;
-use crate::output::table::Table;
 
 /// The times of one query, in milliseconds, ascending.
 #[derive(Clone, Debug)]
@@ -48,9 +47,9 @@ impl Report {
     /// Writes the table for people; `shell_command` opens a shell on the data, where it outlives the program.
     pub(super) fn write_table(&self, out: &mut dyn Write, shell_command: Option<&str>) -> io::Result<()> {
         let columns = ["query", "idle ms", "under updates ms", "ratio"];
-        let mut table = Table::new(columns.into_iter().map(|name| (name, name != "query")));
+        let mut table = Table::new(columns.map(|name| (name, name != "query")).to_vec());
         let mut row = |name: String, idle: f64, busy: f64| {
-            table.push_texts([name, format!("{idle:.2}"), format!("{busy:.2}"), format!("{:.2}", idle / busy)]);
+            table.push(vec![name, format!("{idle:.2}"), format!("{busy:.2}"), format!("{:.2}", idle / busy)]);
         };
         for (i, (idle, busy)) in self.idle.iter().zip(&self.busy).enumerate() {
             row(format!("q{:02}", i + 1), idle.median(), busy.median());
@@ -58,7 +57,7 @@ impl Report {
         let sum = |times: &[Times]| times.iter().map(Times::median).sum::<f64>();
         row("all".to_owned(), sum(&self.idle), sum(&self.busy));
         writeln!(out, "TPC-H, scale factor {}. ratio = idle / under updates; 1.00 is not slowed at all.\n", self.sf)?;
-        table.write(out, true, false, false)?;
+        table.write(out)?;
         let written = &self.written;
         let seconds = written.elapsed.as_secs_f64();
         let rate = |count: u64| grouped((count as f64 / seconds) as u64);

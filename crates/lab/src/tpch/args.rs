@@ -1,0 +1,48 @@
+//! How `bench tpch` runs: its part of the command line.
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::tables::check_scale_factor;
+
+const EXAMPLES: &str = "\
+Examples:
+  lstore bench tpch                      scale factor 0.1, in memory
+  lstore bench tpch --sf 1 --dir data    in directory data, loaded once
+  lstore bench tpch --json > tpch.jsonl  one JSON object a line";
+
+/// How `bench tpch` runs.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct TpchArgs {
+    /// The scale factor: 1 is about 8.7 million rows
+    #[arg(long, default_value_t = 0.1, value_parser = scale_factor)]
+    pub sf: f64,
+    /// The directory of the database, made if it is missing; without it the database lives in memory
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Throw away complete TPC-H tables of another scale factor found in DIR, instead of refusing to go on
+    #[arg(long)]
+    pub reload: bool,
+    /// How often each query runs, idle and under updates; the median counts
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// How many threads change the data
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub writers: u32,
+    /// How often the consistency of orders with their lines is checked while the writers run
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub checks: u32,
+    /// Print one JSON object a line instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// The command that opens a shell on DIR, as told at the end
+    #[arg(long, value_name = "COMMAND", hide = true)]
+    pub shell_command: Option<String>,
+}
+
+fn scale_factor(text: &str) -> Result<f64, String> {
+    let sf = text.parse::<f64>().map_err(|_| "not a number".to_owned())?;
+    check_scale_factor(sf)?;
+    Ok(sf)
+}
