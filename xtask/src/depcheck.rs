@@ -4,9 +4,9 @@
 //! types <- sync <- { index, lineage, txn, durability } <- engine <- sql <- server
 //! ```
 //!
-//! Four rules: the edges between our own crates are those of [`ROOMS`]; the storage crates never link
+//! Five rules: the edges between our own crates are those of [`ROOMS`]; the storage crates never link
 //! DataFusion, however indirectly; the database never links the crates of [`FIGURES`]; unsafe code stays inside
-//! [`UNSAFE_FENCE`], every other crate root forbids it.
+//! [`UNSAFE_FENCE`], every other crate root forbids it; the package of `crates/NAME` is `lstore-NAME`, and says what it is.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -76,6 +76,7 @@ pub fn run(root: &Path) -> Result<Verdict, String> {
     let manifests = read_manifests(&files)?;
     let lock = Lock::parse("Cargo.lock", text_of(&files, "Cargo.lock")?)?;
     let mut offences = check_edges(&manifests);
+    offences.extend(manifests.iter().flat_map(check_package));
     let (reach, walked_count) = check_reach(&manifests, &lock);
     offences.extend(reach);
     offences.extend(check_figures(&manifests));
@@ -109,6 +110,25 @@ fn is_member_manifest(path: &str) -> bool {
 fn text_of<'a>(files: &'a [TextFile], path: &str) -> Result<&'a str, String> {
     let file = files.iter().find(|file| file.path == path);
     file.map(|file| file.text.as_str()).ok_or_else(|| format!("{path} is missing"))
+}
+
+/// The crates with packages that have their own names: the one that people depend on, and the checks.
+const PLAIN: [&str; 2] = ["lstore", "xtask"];
+
+/// The name and the description of a package.
+fn check_package(manifest: &Manifest) -> Vec<Offence> {
+    let folder = manifest.path.trim_end_matches("/Cargo.toml").trim_start_matches("crates/");
+    let wanted = if PLAIN.contains(&folder) { folder.to_owned() } else { format!("{}{folder}", manifest::PREFIX) };
+    let mut offences = Vec::new();
+    if manifest.package != wanted {
+        let remedy = format!("call it `{wanted}`, and its library `{folder}` under [lib]");
+        offences.push(Offence::new(&manifest.path, 1, format!("the package is called `{}`", manifest.package), remedy));
+    }
+    if !manifest.has_description {
+        let what = format!("the package `{}` has no description", manifest.package);
+        offences.push(Offence::new(&manifest.path, 1, what, "say in a line what it is"));
+    }
+    offences
 }
 
 fn check_edges(manifests: &[Manifest]) -> Vec<Offence> {

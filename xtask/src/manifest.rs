@@ -22,10 +22,18 @@ impl Kind {
     }
 }
 
+/// The beginning of the names of our packages, but for the one that people depend on.
+pub const PREFIX: &str = "lstore-";
+
+/// The name of the crate in a package of ours: that of its folder. A package of others has its own name.
+fn crate_of(package: &str) -> String {
+    package.strip_prefix(PREFIX).unwrap_or(package).to_owned()
+}
+
 /// One dependency of one crate.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Dependency {
-    /// The package's own name, also where the crate calls it otherwise.
+    /// The crate of ours, or the package's own name, also where the crate calls it otherwise.
     pub package: String,
     pub kind: Kind,
     /// Where in the manifest, counted from 1.
@@ -35,7 +43,11 @@ pub struct Dependency {
 /// A crate of the workspace.
 #[derive(Debug)]
 pub struct Manifest {
+    /// The crate's.
     pub name: String,
+    /// The package's, which others name.
+    pub package: String,
+    pub has_description: bool,
     /// Of the `Cargo.toml`, relative to the repository root.
     pub path: String,
     pub dependencies: Vec<Dependency>,
@@ -60,12 +72,16 @@ pub fn parse_renames(path: &str, text: &str) -> Result<Renames, String> {
 pub fn parse_manifest(path: &str, text: &str, renames: &Renames) -> Result<Manifest, String> {
     let document = DeTable::parse(text).map_err(|error| format!("{path}: {error}"))?;
     let root = document.get_ref();
-    let name = root
-        .get("package")
-        .and_then(|package| package.get_ref().get("name"))
-        .and_then(|name| name.get_ref().as_str())
-        .ok_or_else(|| format!("{path}: no package.name"))?;
-    let mut manifest = Manifest { name: name.to_owned(), path: path.to_owned(), dependencies: Vec::new() };
+    let of_package = |field: &str| root.get("package").and_then(|package| package.get_ref().get(field));
+    let name = of_package("name").and_then(|name| name.get_ref().as_str());
+    let name = name.ok_or_else(|| format!("{path}: no package.name"))?;
+    let mut manifest = Manifest {
+        name: crate_of(name),
+        package: name.to_owned(),
+        has_description: of_package("description").is_some(),
+        path: path.to_owned(),
+        dependencies: Vec::new(),
+    };
     let reader = Reader { text, renames };
     reader.read_tables(root, &mut manifest.dependencies);
     if let Some(targets) = root.get("target").and_then(|value| value.get_ref().as_table()) {
@@ -92,7 +108,7 @@ impl Reader<'_> {
                 let package =
                     package_name(value.get_ref()).or_else(|| self.renames.get(&name).cloned()).unwrap_or(name);
                 let line = self.text[..key.span().start].matches('\n').count() + 1;
-                dependencies.push(Dependency { package, kind, line });
+                dependencies.push(Dependency { package: crate_of(&package), kind, line });
             }
         }
     }
@@ -102,7 +118,7 @@ fn package_name(value: &DeValue<'_>) -> Option<String> {
     Some(value.get("package")?.get_ref().as_str()?.to_owned())
 }
 
-/// `Cargo.lock` as a graph: package -> packages that it links. Several versions of a package are
+/// `Cargo.lock` as a graph: package -> packages that it links, ours by the names of their crates. Several versions of a package are
 /// several nodes, named as the lock file names them in references.
 #[derive(Debug, Default)]
 pub struct Lock {
@@ -125,9 +141,9 @@ impl Lock {
             let name = field("name").ok_or_else(|| format!("{path}: a package without a name"))?;
             let references = package.get_ref().get("dependencies").and_then(|value| value.get_ref().as_array());
             let references = references.into_iter().flatten().filter_map(|entry| entry.get_ref().as_str());
-            lock.packages.entry(name.to_owned()).or_default().push(LockedPackage {
+            lock.packages.entry(crate_of(name)).or_default().push(LockedPackage {
                 version: field("version").unwrap_or_default().to_owned(),
-                references: references.map(str::to_owned).collect(),
+                references: references.map(crate_of).collect(),
             });
         }
         Ok(lock)
@@ -154,11 +170,11 @@ mod tests {
 
     const MANIFEST: &str = "\
 [package]
-name = 'engine'
+name = 'lstore-engine'
 
 [dependencies]
 types.workspace = true
-store = { package = 'lineage', path = '../lineage' }
+store = { package = 'lstore-lineage', path = '../lineage' }
 arrow.workspace = true
 
 [target.'cfg(unix)'.dependencies]
@@ -186,7 +202,8 @@ version = '1'
             ("testkit", Kind::Dev, 13),
             ("cc", Kind::Build, 15),
         ];
-        assert_eq!(manifest.name, "engine");
+        assert_eq!((manifest.name.as_str(), manifest.package.as_str()), ("engine", "lstore-engine"));
+        assert!(!manifest.has_description);
         assert_eq!(found, expected);
     }
 

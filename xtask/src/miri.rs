@@ -19,10 +19,10 @@ use crate::offence::{Offence, Verdict};
 
 /// What is run: arguments of `cargo test`.
 const RUNS: [&[&str]; 4] = [
-    &["-p", "sync", "--lib"],
-    &["-p", "index", "--test", "small"],
-    &["-p", "lineage", "--test", "small"],
-    &["-p", "lineage", "--lib", "codec::tests::meta"],
+    &["-p", "lstore-sync", "--lib"],
+    &["-p", "lstore-index", "--test", "small"],
+    &["-p", "lstore-lineage", "--test", "small"],
+    &["-p", "lstore-lineage", "--lib", "codec::tests::meta"],
 ];
 
 const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-permissive-provenance -Zmiri-ignore-leaks";

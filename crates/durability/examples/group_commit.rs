@@ -3,7 +3,7 @@
 //! sync for both (which is what a flush does), and with a second sync for the copy.
 //!
 //! ```text
-//! cargo run --release -p durability --example group_commit -- DIRECTORY [ROUNDS] [MILLISECONDS] [SLEEP]
+//! cargo run --release -p lstore-durability --example group_commit -- DIRECTORY [ROUNDS] [MILLISECONDS] [SLEEP]
 //! ```
 //!
 //! With SLEEP, flushes sleep so many microseconds instead of waiting for the disk, which other programs may be

@@ -2,7 +2,7 @@
 //! clean end, a crash of the process and loss of power. Either all that was acknowledged is there, or the log is refused by file
 //! and offset; and what no one has damaged is never refused.
 //!
-//! `LSTORE_LOG_END_SEEDS=2000 cargo test --release -p durability --test log_end -- --nocapture` attacks for minutes.
+//! `LSTORE_LOG_END_SEEDS=2000 cargo test --release -p lstore-durability --test log_end -- --nocapture` attacks for minutes.
 
 mod support;
 

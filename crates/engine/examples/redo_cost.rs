@@ -2,7 +2,7 @@
 //! in memory.
 //!
 //! ```text
-//! cargo run --release -p engine --example redo_cost -- DIRECTORY [TRANSACTIONS] [ROUNDS]
+//! cargo run --release -p lstore-engine --example redo_cost -- DIRECTORY [TRANSACTIONS] [ROUNDS]
 //! valgrind --tool=callgrind .../redo_cost DIRECTORY 20000 0 log | memory      counts instructions of one of the two
 //! ```
 //!

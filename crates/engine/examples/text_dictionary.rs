@@ -2,7 +2,7 @@
 //! turns.
 //!
 //! ```text
-//! cargo run --release -p engine --example text_dictionary -- [ROUNDS] [ROWS] [DISTINCT ...]
+//! cargo run --release -p lstore-engine --example text_dictionary -- [ROUNDS] [ROWS] [DISTINCT ...]
 //! ```
 //!
 //! Rows have a key and a text of 12 to 30 bytes, by chance one of 10, 1,000, 4,000 or 20,000 values, or one of its own. In

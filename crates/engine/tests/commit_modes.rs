@@ -8,7 +8,7 @@
 //! - the tables hold what those that are there have written, in their order, and nothing else.
 //!
 //! Transactions interleave as a seed says, in one thread; other threads only commit them, so that they go to several partitions.
-//! `LSTORE_COMMIT_SEEDS=5000 cargo test --release -p engine --test commit_modes -- --nocapture` runs more of them.
+//! `LSTORE_COMMIT_SEEDS=5000 cargo test --release -p lstore-engine --test commit_modes -- --nocapture` runs more of them.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -5,7 +5,7 @@
 //! After each crash the database holds what it held after some commit, and no earlier one than the last that was
 //! acknowledged. Its backups and its archive are right too.
 //!
-//! `LSTORE_CRASH_SEEDS=5000 cargo test --release -p engine --test crash_seeds -- --nocapture` runs more seeds,
+//! `LSTORE_CRASH_SEEDS=5000 cargo test --release -p lstore-engine --test crash_seeds -- --nocapture` runs more seeds,
 //! `LSTORE_CRASH_SEED=17` runs that one again.
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! A bit flips in a byte of a small database that was closed: opening it is an error that names the file, or the answer is
 //! right. It never panics and never answers wrongly.
 //!
-//! `LSTORE_FLIP_STEP=1 cargo test --release -p engine --test flips -- --nocapture` looks at every byte.
+//! `LSTORE_FLIP_STEP=1 cargo test --release -p lstore-engine --test flips -- --nocapture` looks at every byte.
 use std::sync::Arc;
 
 use durability::{Device, LogOptions};

@@ -1,6 +1,6 @@
 //! A hash table that survives the end of its process: the paper's example (Hathi, figure 2).
 //!
-//! `cargo run --release -p heap --example hash_table -- DIRECTORY WORD...`
+//! `cargo run --release -p lstore-heap --example hash_table -- DIRECTORY WORD...`
 //!
 //! Counts the words that it is given, and all that it was ever given; run it twice, or stop it in the middle.
 use std::error::Error;

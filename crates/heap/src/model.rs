@@ -3,7 +3,7 @@
 //!
 //! The thread that begins the model writes, others read: the other way round loom 0.7 takes one order for all.
 //!
-//! `RUSTFLAGS="--cfg loom -C debug-assertions" cargo test -p heap --release --lib model`
+//! `RUSTFLAGS="--cfg loom -C debug-assertions" cargo test -p lstore-heap --release --lib model`
 use durability::Lsn;
 use loom::sync::Arc;
 use loom::thread;

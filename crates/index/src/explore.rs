@@ -1,6 +1,6 @@
 //! How the models of this crate run under shuttle: in thousands of orders, drawn by chance and by priorities.
 //!
-//! `RUSTFLAGS="--cfg shuttle -C debug-assertions" cargo test -p index --release --lib models`
+//! `RUSTFLAGS="--cfg shuttle -C debug-assertions" cargo test -p lstore-index --release --lib models`
 //!
 //! A failing order is printed as a string that `shuttle::replay` accepts.
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! `lstore bench index` without the database around it: builds in seconds.
 //!
-//! `cargo run --release -p lab --example index -- --case kiss --keys 1000000`
+//! `cargo run --release -p lstore-lab --example index -- --case kiss --keys 1000000`
 use std::io;
 use std::process::ExitCode;
 

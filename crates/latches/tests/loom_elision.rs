@@ -1,7 +1,7 @@
 //! Models of the elided latch over transactions in software: sections that run as transactions, that fall back to the
 //! latch, and readers that only look.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p latches --release --test loom_elision`
+//! `RUSTFLAGS="--cfg loom" cargo test -p lstore-latches --release --test loom_elision`
 #![cfg(loom)]
 
 use latches::Elided;

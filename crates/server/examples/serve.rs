@@ -1,4 +1,4 @@
-//! A server in a few lines, as a library: `cargo run -p server --example serve -- serve DIR --listen 127.0.0.1:5433`.
+//! A server in a few lines, as a library: `cargo run -p lstore-server --example serve -- serve DIR --listen 127.0.0.1:5433`.
 //!
 //! The program `lstore` does the same with more care. This one builds without it, and takes the same words, so that
 //! `tests/wire/run` can be pointed at either.

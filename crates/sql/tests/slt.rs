@@ -1,5 +1,5 @@
 //! Runs the scripts in `tests/sql`, each a test of its own, in a fresh database in memory, `__DIR__` standing for a
-//! fresh directory. `cargo test -p sql --test slt NAME` runs those with NAME in their name.
+//! fresh directory. `cargo test -p lstore-sql --test slt NAME` runs those with NAME in their name.
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

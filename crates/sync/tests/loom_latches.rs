@@ -1,7 +1,7 @@
 //! Models of the latches of the database: loom runs each of them under every order of events that the memory model allows (up to a
 //! bound on preemptions) and fails on a data race, a wrong value, or a thread that waits for ever.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p sync --release --test loom_latches`
+//! `RUSTFLAGS="--cfg loom" cargo test -p lstore-sync --release --test loom_latches`
 #![cfg(loom)]
 
 #[path = "laws/loom.rs"]

@@ -1,7 +1,7 @@
 //! Cells that swap under epochs, and directories that grow, under shuttle: no value is freed while a reader may hold it,
 //! and an entry is made once. The steps of crossbeam-epoch are taken whole.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p sync --release --test shuttle_epoch`
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p lstore-sync --release --test shuttle_epoch`
 //!
 //! A failing order is printed as a string that `shuttle::replay` accepts.
 #![cfg(shuttle)]

@@ -1,7 +1,7 @@
 //! The latches of the database under shuttle: more threads and longer runs than loom can go through, in orders drawn by chance and by
 //! priorities. Shuttle knows sequentially consistent memory only; weaker orders are loom's to check.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p sync --release --test shuttle_latches`
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p lstore-sync --release --test shuttle_latches`
 //!
 //! A failing order is printed as a string that `shuttle::replay` accepts.
 #![cfg(shuttle)]

@@ -1,7 +1,7 @@
 //! The transaction table under loom: every order of two or three threads, and every value that the memory model lets a
 //! load return.
 //!
-//! `RUSTFLAGS="--cfg loom -C debug-assertions" cargo test -p txn --release --test loom_table`
+//! `RUSTFLAGS="--cfg loom -C debug-assertions" cargo test -p lstore-txn --release --test loom_table`
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -1,7 +1,7 @@
 //! The transaction table under shuttle: some threads that begin, commit, roll back and ask, in orders drawn by chance and
 //! by priorities.
 //!
-//! `RUSTFLAGS="--cfg shuttle -C debug-assertions" cargo test -p txn --release --test shuttle_table`
+//! `RUSTFLAGS="--cfg shuttle -C debug-assertions" cargo test -p lstore-txn --release --test shuttle_table`
 //!
 //! A failing order is printed as a string that `shuttle::replay` accepts.
 #![cfg(shuttle)]

@@ -1,4 +1,4 @@
-//! The four rules of the dependency check on small houses, right ones and wrong ones.
+//! The rules of the dependency check on small houses, right ones and wrong ones.
 
 use super::*;
 use crate::manifest::Renames;
@@ -28,6 +28,21 @@ fn the_list_names_only_crates_that_it_knows_and_has_no_circle() {
             assert!(is_below, "{} -> {target} does not point downward", room.name);
         }
     }
+}
+
+#[test]
+fn a_package_is_named_after_its_folder_and_says_what_it_is() {
+    let found = |folder: &str, package: &str, body: &str| {
+        let text = format!("[package]\nname = '{package}'\n{body}");
+        let manifest = manifest::parse_manifest(&format!("{folder}/Cargo.toml"), &text, &Renames::new());
+        check_package(&manifest.expect("TOML")).len()
+    };
+    let described = "description = 'What it is'";
+    assert_eq!(found("crates/engine", "lstore-engine", described), 0);
+    assert_eq!((found("crates/lstore", "lstore", described), found("xtask", "xtask", described)), (0, 0));
+    assert_eq!(found("crates/engine", "engine", described), 1);
+    assert_eq!(found("crates/engine", "lstore-sql", described), 1);
+    assert_eq!(found("crates/engine", "lstore-engine", ""), 1);
 }
 
 #[test]

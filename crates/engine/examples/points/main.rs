@@ -2,7 +2,7 @@
 //! access and by general calls, beside a striped hash map of rows that knows no transactions.
 //!
 //! ```text
-//! cargo run --release -p engine --example points -- [SECONDS] [ROUNDS] [ROWS] [THREADS] [only=NAME,..] [levels=LEVEL,..] [sums]
+//! cargo run --release -p lstore-engine --example points -- [SECONDS] [ROUNDS] [ROWS] [THREADS] [only=NAME,..] [levels=LEVEL,..] [sums]
 //! valgrind --tool=callgrind --toggle-collect='*counted*' .../points count=10000 rows=1000 only=points
 //! ```
 //!

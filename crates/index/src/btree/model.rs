@@ -1,5 +1,5 @@
 //! A reader against a split and against a merge, in every order of two threads (up to a bound on preemptions) and with
-//! every value that the memory model lets a load return: `RUSTFLAGS="--cfg loom" cargo test -p index --release --lib
+//! every value that the memory model lets a load return: `RUSTFLAGS="--cfg loom" cargo test -p lstore-index --release --lib
 //! model`. Nodes have four entries here.
 use loom::sync::Arc;
 use loom::thread;

@@ -1,5 +1,5 @@
 //! The protocol of a bucket, every order of two threads and every value that the memory model lets a load return:
-//! `RUSTFLAGS="--cfg loom" cargo test -p index --release --lib model`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p lstore-index --release --lib model`.
 #[path = "bucket.rs"]
 #[expect(dead_code, reason = "splitting segments is not modelled")]
 mod bucket;

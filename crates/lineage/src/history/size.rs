@@ -1,5 +1,5 @@
 //! The memory of history pages beside the tail records that they replace, for several ways to update a table of ten
-//! `bigint` columns. `cargo test --release -p lineage history::size -- --nocapture` prints the figures.
+//! `bigint` columns. `cargo test --release -p lstore-lineage history::size -- --nocapture` prints the figures.
 use types::DataType;
 
 use super::{HistoryPage, NewVersion};

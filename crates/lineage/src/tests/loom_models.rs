@@ -2,7 +2,7 @@
 //! to a bound on preemptions), and every value that the memory model lets a load return. The runs of
 //! `shuttle_models` are cut down here to the words that threads meet at; the code is the real one.
 //!
-//! `RUSTFLAGS="--cfg loom -C debug-assertions" cargo test -p lineage --release --lib loom_models`
+//! `RUSTFLAGS="--cfg loom -C debug-assertions" cargo test -p lstore-lineage --release --lib loom_models`
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
 //! Sessions and statements where scripts do not suffice. One program holds all subjects, as each program links the whole
-//! of the SQL engine; `cargo test -p sql --test statements SUBJECT::` runs one of them.
+//! of the SQL engine; `cargo test -p lstore-sql --test statements SUBJECT::` runs one of them.
 mod generated;
 mod names;
 mod opening;

@@ -1,7 +1,7 @@
 //! The protocols of the storage under shuttle: the real code with a handful of records, two or three threads and a few
 //! operations each, in thousands of orders drawn by chance and by priorities.
 //!
-//! `RUSTFLAGS="--cfg shuttle -C debug-assertions" cargo test -p lineage --release --lib shuttle_models`
+//! `RUSTFLAGS="--cfg shuttle -C debug-assertions" cargo test -p lstore-lineage --release --lib shuttle_models`
 //!
 //! A [`World`] is a table with just enough of a transaction table (the steps of crate `txn`). What readers see is noted
 //! together with their snapshot, and so is what was committed when. Once all threads have ended, every look is
