@@ -170,7 +170,7 @@ impl Arena {
                 return Err(AddressSpaceError::UsedUp { values: class + 1 });
             }
             self.make_chunk(class, start)?;
-            if next.compare_exchange_weak(start, start + run, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            if next.compare_exchange(start, start + run, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 return Ok(start..start + run);
             }
         }
