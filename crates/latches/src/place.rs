@@ -46,10 +46,14 @@ impl QueuePlace {
         unsafe { self.0.as_ref() }
     }
 
-    /// Gives the place back, which is in no queue any more.
+    /// Gives the place back.
+    ///
+    /// # Safety
+    /// It is in no queue any more.
     #[inline]
-    pub(super) fn give_back(self) {
-        pool::give_back(self.0);
+    pub(super) unsafe fn give_back(self) {
+        // SAFETY: the place comes from the pool, goes back with this value, and is in no queue, as the caller promises.
+        unsafe { pool::give_back(self.0) };
     }
 }
 
@@ -60,9 +64,12 @@ impl Place {
         ptr::from_ref(self).cast_mut()
     }
 
-    /// Queues behind `before`, which the tail led to.
+    /// Queues behind `before`.
+    ///
+    /// # Safety
+    /// The tail led to `before` until this place took it over, and this place stays in the queue until it is let in.
     #[inline]
-    pub(super) fn link_behind(&self, before: *mut Place) {
+    pub(super) unsafe fn link_behind(&self, before: *mut Place) {
         self.is_waiting.store(true, Ordering::Relaxed);
         // SAFETY: a place leaves the queue only after it knows its successor, which this store tells it. The
         // release publishes what was written to this place before.
@@ -104,8 +111,12 @@ fn new_place() -> NonNull<PaddedPlace> {
     NonNull::from(Box::leak(Box::new(CachePadded::new(place))))
 }
 
-fn free_place(place: NonNull<PaddedPlace>) {
-    // SAFETY: places come from `new_place` only, and the caller has this one alone: it is in no queue.
+/// Frees the memory of a place.
+///
+/// # Safety
+/// The place comes from `new_place`, and the caller has it alone: it is in no queue.
+unsafe fn free_place(place: NonNull<PaddedPlace>) {
+    // SAFETY: the caller's promise.
     drop(unsafe { Box::from_raw(place.as_ptr()) });
 }
 
@@ -119,7 +130,8 @@ mod pool {
 
     impl Drop for Pool {
         fn drop(&mut self) {
-            self.0.drain(..).for_each(free_place);
+            // SAFETY: what is in the pool was given back, and is in no queue.
+            self.0.drain(..).for_each(|place| unsafe { free_place(place) });
         }
     }
 
@@ -133,10 +145,14 @@ mod pool {
     }
 
     /// A thread that is ending has no pool any more; the place is then freed.
+    ///
+    /// # Safety
+    /// As for `free_place`.
     #[inline]
-    pub fn give_back(place: NonNull<PaddedPlace>) {
+    pub unsafe fn give_back(place: NonNull<PaddedPlace>) {
         if POOL.try_with(|pool| pool.borrow_mut().0.push(place)).is_err() {
-            free_place(place);
+            // SAFETY: the caller's promise.
+            unsafe { free_place(place) };
         }
     }
 }

@@ -42,7 +42,8 @@ unsafe impl Latch for QueueLatch {
         let taken = QueuePlace::take();
         let before = self.tail.swap(taken.place().link(), Ordering::AcqRel);
         if !before.is_null() {
-            taken.place().link_behind(before);
+            // SAFETY: the tail led to `before` until the exchange above; this thread waits until it is let in.
+            unsafe { taken.place().link_behind(before) };
             taken.place().wait();
         }
         taken
@@ -63,7 +64,8 @@ unsafe impl Latch for QueueLatch {
             // SAFETY: the one behind waits for this store and stays in the queue until then.
             unsafe { (*place.successor()).is_waiting.store(false, Ordering::Release) };
         }
-        held.give_back();
+        // SAFETY: the place is out of the queue: the tail leads past it, and the one behind has been let in.
+        unsafe { held.give_back() };
     }
 
     #[inline]
@@ -93,7 +95,8 @@ pub(super) fn try_acquire(tail: &AtomicPtr<Place>) -> Option<QueuePlace> {
     match tail.compare_exchange(ptr::null_mut(), taken.place().link(), Ordering::AcqRel, Ordering::Relaxed) {
         Ok(_) => Some(taken),
         Err(_) => {
-            taken.give_back();
+            // SAFETY: the place has not come into the queue.
+            unsafe { taken.give_back() };
             None
         }
     }

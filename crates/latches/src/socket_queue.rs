@@ -56,29 +56,43 @@ impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_
     }
 
     /// Lets the next thread in, now that the owner leaves, and returns its place: null if no thread waits.
-    fn hand_on(&self, owner: &Place) -> *mut Place {
+    ///
+    /// # Safety
+    /// `owner` is the place with which this thread acquired the latch, and it is released by this call.
+    unsafe fn hand_on(&self, owner: &Place) -> *mut Place {
         let passed_over = owner.passed_over.load(Ordering::Relaxed);
-        if owner.next.load(Ordering::Relaxed).is_null() && self.try_end_with(owner, last_passed_over(passed_over)) {
-            return let_in(passed_over, ptr::null_mut(), 0);
+        // SAFETY: the owner's second queue holds places that wait until the owner lets them in.
+        let last = unsafe { last_passed_over(passed_over) };
+        if owner.next.load(Ordering::Relaxed).is_null() && self.try_end_with(owner, last) {
+            // SAFETY: as above; the owner lets in no other place.
+            return unsafe { let_in(passed_over, ptr::null_mut(), 0) };
         }
         let next = owner.successor();
         let hand_overs = owner.hand_overs.load(Ordering::Relaxed);
         if hand_overs < HAND_OVERS_MAX
-            && let Some(to) = self.first_of_socket(owner, next)
+            // SAFETY: this thread owns the latch, and `next` is the place behind its own.
+            && let Some(to) = unsafe { self.first_of_socket(owner, next) }
         {
             let passed_over = owner.passed_over.load(Ordering::Relaxed);
-            return let_in(to, passed_over, if passed_over.is_null() { 0 } else { hand_overs + 1 });
+            // SAFETY: `to` is a waiter of the queue; the owner lets in no other place.
+            return unsafe { let_in(to, passed_over, if passed_over.is_null() { 0 } else { hand_overs + 1 }) };
         }
         if passed_over.is_null() {
-            return let_in(next, ptr::null_mut(), 0);
+            // SAFETY: as above, for the place behind the owner's.
+            return unsafe { let_in(next, ptr::null_mut(), 0) };
         }
         // SAFETY: a waiter that was passed over waits until it is let in, and only the owner touches its queue.
-        unsafe { (*last_passed_over(passed_over)).next.store(next, Ordering::Release) };
-        let_in(passed_over, ptr::null_mut(), 0)
+        unsafe {
+            (*last).next.store(next, Ordering::Release);
+            let_in(passed_over, ptr::null_mut(), 0)
+        }
     }
 
     /// The first waiter from `next` on that runs on the owner's socket. The waiters before it are passed over.
-    fn first_of_socket(&self, owner: &Place, next: *mut Place) -> Option<*mut Place> {
+    ///
+    /// # Safety
+    /// The caller owns the latch with the place `owner`, and `next` is the place behind it.
+    unsafe fn first_of_socket(&self, owner: &Place, next: *mut Place) -> Option<*mut Place> {
         let known = owner.socket.load(Ordering::Relaxed);
         let socket = if known == SOCKET_UNKNOWN { self.topology.current_socket() } else { known };
         let (mut last, mut waiting) = (ptr::null_mut::<Place>(), next);
@@ -87,7 +101,8 @@ impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_
         while let Some(place) = unsafe { waiting.as_ref() } {
             if place.socket.load(Ordering::Relaxed) == socket {
                 if !last.is_null() {
-                    pass_over(owner, next, last);
+                    // SAFETY: the places up to `last` wait, and `waiting` stands behind it.
+                    unsafe { pass_over(owner, next, last) };
                 }
                 return Some(waiting);
             }
@@ -99,8 +114,11 @@ impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_
 }
 
 /// Makes `to` the owner, unless it is null, and gives it the second queue.
+///
+/// # Safety
+/// The caller owns the latch until this call. `to` is null or waits to be let in, and so do the places from `passed_over` on.
 #[inline]
-fn let_in(to: *mut Place, passed_over: *mut Place, hand_overs: u32) -> *mut Place {
+unsafe fn let_in(to: *mut Place, passed_over: *mut Place, hand_overs: u32) -> *mut Place {
     // SAFETY: a waiter stays in the queue until the last of these stores.
     if let Some(place) = unsafe { to.as_ref() } {
         place.passed_over.store(passed_over, Ordering::Relaxed);
@@ -111,14 +129,20 @@ fn let_in(to: *mut Place, passed_over: *mut Place, hand_overs: u32) -> *mut Plac
 }
 
 /// The last of the places that were passed over, from the first of them; null for none.
-fn last_passed_over(first: *mut Place) -> *mut Place {
+///
+/// # Safety
+/// The caller owns the latch, and `first` is null or the first of its second queue.
+unsafe fn last_passed_over(first: *mut Place) -> *mut Place {
     // SAFETY: a waiter that was passed over waits until the owner lets it in.
     unsafe { first.as_ref() }.map_or(ptr::null_mut(), |first| first.passed_over_last.load(Ordering::Relaxed))
 }
 
-/// Moves the places from `first` to `last` to the end of the second queue. Another place stands behind `last`, so
-/// no thread is about to link itself there.
-fn pass_over(owner: &Place, first: *mut Place, last: *mut Place) {
+/// Moves the places from `first` to `last` to the end of the second queue.
+///
+/// # Safety
+/// The caller owns the latch with the place `owner`. The places from `first` to `last` wait in its queue, and another one stands
+/// behind `last`, so that no thread is about to link itself there.
+unsafe fn pass_over(owner: &Place, first: *mut Place, last: *mut Place) {
     let before = owner.passed_over.load(Ordering::Relaxed);
     let head = if before.is_null() { first } else { before };
     // SAFETY: all of these wait until the owner lets them in, and only the owner changes what they are linked to.
@@ -145,7 +169,8 @@ unsafe impl<T: Topology + Default, const HAND_OVERS_MAX: u32> Latch for SocketQu
         let before = self.tail.swap(place.link(), Ordering::AcqRel);
         if !before.is_null() {
             place.socket.store(self.topology.current_socket(), Ordering::Relaxed);
-            place.link_behind(before);
+            // SAFETY: the tail led to `before` until the exchange above; this thread waits until it is let in.
+            unsafe { place.link_behind(before) };
             place.wait();
         } else {
             enter_free(place);
@@ -162,8 +187,11 @@ unsafe impl<T: Topology + Default, const HAND_OVERS_MAX: u32> Latch for SocketQu
 
     #[inline]
     unsafe fn release_exclusive(&self, held: QueuePlace) {
-        self.hand_on(held.place());
-        held.give_back();
+        // SAFETY: this thread acquired the latch with the place, which is out of the queue once the next one is let in.
+        unsafe {
+            self.hand_on(held.place());
+            held.give_back();
+        }
     }
 
     #[inline]

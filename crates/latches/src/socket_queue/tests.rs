@@ -42,7 +42,8 @@ impl<const HAND_OVERS_MAX: u32> Stage<HAND_OVERS_MAX> {
             self.owner = Some((number, socket, taken));
         } else {
             place.socket.store(socket, Ordering::Relaxed);
-            place.link_behind(before);
+            // SAFETY: the tail led to `before` until the exchange above; the place stays on the stage until it is let in.
+            unsafe { place.link_behind(before) };
             self.waiting.push((number, socket, taken));
         }
     }
@@ -51,8 +52,12 @@ impl<const HAND_OVERS_MAX: u32> Stage<HAND_OVERS_MAX> {
     fn leave(&mut self) -> Option<(u64, usize)> {
         let (_, socket, held) = self.owner.take()?;
         VirtualTopology::new(4).move_to(socket);
-        let to = self.latch.hand_on(held.place());
-        held.give_back();
+        // SAFETY: the stage acquired the latch with the place, which is out of the queue once the next one is let in.
+        let to = unsafe {
+            let to = self.latch.hand_on(held.place());
+            held.give_back();
+            to
+        };
         let at = self.waiting.iter().position(|waiting| waiting.2.place().link() == to)?;
         let next = self.waiting.remove(at);
         assert!(!next.2.place().is_waiting.load(Ordering::Relaxed));
