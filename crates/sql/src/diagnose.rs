@@ -30,6 +30,13 @@ pub(crate) fn diagnose(error: &DataFusionError, source: &Source) -> SqlError {
         DataFusionError::NotImplemented(text) if text.contains("does not support logical expression") => {
             unsupported_expression(text)
         }
+        DataFusionError::NotImplemented(text)
+            if text.contains(" expression: Some(") && text.contains("Unsupported ") =>
+        {
+            let clause = between(text, "Unsupported ", " expression").unwrap_or("LIMIT");
+            SqlError::unsupported(format!("{clause} that is a subquery, or changes from call to call"))
+                .hint("Work the number out first, and pass it as a parameter; or filter by row_number().")
+        }
         DataFusionError::NotImplemented(text) => SqlError::new("0A000", format!("not supported: {}", clean(text))),
         DataFusionError::ResourcesExhausted(text) => SqlError::new("53200", format!("out of memory: {}", clean(text))),
         DataFusionError::Execution(text) => by_text(text).unwrap_or_else(|| SqlError::new("22000", clean(text))),
@@ -158,9 +165,12 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     if let Some(name) = between(text, "table '", "' not found") {
         return Some(unknown_table(name, source));
     }
-    if let Some((_, found)) = text.split_once("Unary operator 'NOT' requires a boolean expression, got ") {
-        let found = sql_name(found.trim());
-        return Some(SqlError::mismatch(format!("argument of NOT must be type boolean, not type {found}")));
+    if let Some(error) = operands(text) {
+        return Some(error);
+    }
+    if let Some(name) = between(text, "Invalid function '", "'").filter(|name| is_window_function(name)) {
+        let message = format!("window function {name} requires an OVER clause");
+        return Some(SqlError::new("42809", message).at(source.find_word(name)));
     }
     if let Some(name) = between(text, "Invalid function '", "'") {
         let error = SqlError::new("42883", format!("function {name} does not exist")).at(source.find_word(name));
@@ -182,15 +192,6 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     {
         return Some(SqlError::new("42883", clean(text)).hint("You might need to add explicit type casts."));
     }
-    if text.contains("in SetComparison") {
-        let (left, right) = (between(text, "expr type ", " can't cast to ")?, between(text, " can't cast to ", " in "));
-        let item = right.and_then(|right| between(right, "List(", ")"));
-        let right =
-            item.map_or_else(|| sql_name(right.unwrap_or_default()).to_owned(), |item| format!("{}[]", sql_name(item)));
-        let message = format!("operator does not exist between {} and {right}", sql_name(left));
-        let hint = "An array stands in ANY or ALL by itself, and not as the column of a subquery.";
-        return Some(SqlError::new("42883", message).hint(hint));
-    }
     for (clause, sqlstate) in [("LIMIT", "2201W"), ("OFFSET", "2201X")] {
         if text.contains(clause) && text.contains(" must be >=") {
             return Some(SqlError::new(sqlstate, format!("{clause} must not be negative")));
@@ -210,24 +211,81 @@ fn planning_or(text: &str, source: &Source) -> Option<SqlError> {
     by_text(text)
 }
 
-/// Errors of a function's arguments.
-fn arguments(text: &str, source: &Source) -> Option<SqlError> {
-    if let Some(name) = between(text, "Function '", "' failed to match any signature")
-        .or_else(|| between(text, "Function '", "' user-defined coercion failed"))
-        .or_else(|| between(text, "Failed to coerce arguments to satisfy a call to '", "' function"))
-    {
-        let name = name.to_ascii_lowercase();
-        let message = format!("function {name} does not take arguments of these types");
-        let hint = "You might need to add explicit type casts.";
-        return Some(SqlError::new("42883", message).at(source.find_word(&name)).hint(hint));
+/// Errors of what is no truth, no number and no array where one is needed.
+fn operands(text: &str) -> Option<SqlError> {
+    if let Some((_, found)) = text.split_once("Unary operator 'NOT' requires a boolean expression, got ") {
+        let found = sql_name(found.trim());
+        return Some(SqlError::mismatch(format!("argument of NOT must be type boolean, not type {found}")));
     }
-    if let Some((name, rest)) =
-        between(text, "Function '", " arguments but received ").and_then(|found| found.split_once("' expects "))
+    if let Some((_, found)) = text.split_once("Cannot create filter with non-boolean predicate ")
+        && let Some((_, found)) = found.split_once("' returning ")
     {
-        let message = format!("function {name} does not take so many arguments: it takes {rest}");
-        return Some(SqlError::new("42883", message).at(source.find_word(name)));
+        let found = sql_name(found.trim());
+        return Some(SqlError::mismatch(format!("argument of WHERE must be type boolean, not type {found}")));
+    }
+    if text.contains("Unary operator '-' only supports") {
+        let error =
+            SqlError::new("42883", "operator does not exist: - of a value that is neither a number nor an interval");
+        return Some(error.hint("You might need to add an explicit type cast."));
+    }
+    if text.contains("in SetComparison") {
+        let (left, right) = (between(text, "expr type ", " can't cast to ")?, between(text, " can't cast to ", " in "));
+        let item = right.and_then(|right| between(right, "List(", ")"));
+        let right =
+            item.map_or_else(|| sql_name(right.unwrap_or_default()).to_owned(), |item| format!("{}[]", sql_name(item)));
+        let message = format!("operator does not exist between {} and {right}", sql_name(left));
+        let hint = "An array stands in ANY or ALL by itself, and not as the column of a subquery.";
+        return Some(SqlError::new("42883", message).hint(hint));
     }
     None
+}
+
+/// Whether a function is one of windows alone.
+fn is_window_function(name: &str) -> bool {
+    const NAMES: [&str; 11] = [
+        "cume_dist",
+        "dense_rank",
+        "first_value",
+        "lag",
+        "last_value",
+        "lead",
+        "nth_value",
+        "ntile",
+        "percent_rank",
+        "rank",
+        "row_number",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Errors of a function's arguments.
+fn arguments(text: &str, source: &Source) -> Option<SqlError> {
+    const HINT: &str =
+        "No function matches the given name and argument types. You might need to add explicit type casts.";
+    if let Some((name, types)) =
+        between(text, "the given name and argument types '", ")'").and_then(|call| call.split_once('('))
+    {
+        let name = name.to_ascii_lowercase();
+        let types: Vec<&str> = listed(types).into_iter().map(sql_name).collect();
+        let message = format!("function {name}({}) does not exist", types.join(", "));
+        return Some(SqlError::new("42883", message).at(source.find_word(&name)).hint(HINT));
+    }
+    let name = between(text, "Function '", "' failed to match any signature")
+        .or_else(|| between(text, "Function '", "' user-defined coercion failed"))
+        .or_else(|| between(text, "Failed to coerce arguments to satisfy a call to '", "' function"))?;
+    let name = name.to_ascii_lowercase();
+    let message = format!("function {name} does not take arguments of these types");
+    Some(SqlError::new("42883", message).at(source.find_word(&name)).hint("You might need to add explicit type casts."))
+}
+
+/// The items of a list, of which each may have commas in parentheses.
+fn listed(list: &str) -> Vec<&str> {
+    let mut depth = 0;
+    let between = |at: char| {
+        depth += i32::from(at == '(') - i32::from(at == ')');
+        at == ',' && depth == 0
+    };
+    list.split(between).map(str::trim).filter(|item| !item.is_empty()).collect()
 }
 
 fn unknown_table(name: &str, source: &Source) -> SqlError {
@@ -305,6 +363,8 @@ fn sql_name(arrow: &str) -> &str {
         "Utf8View" | "LargeUtf8" => "text",
         "BinaryView" => "bytea",
         name if name.starts_with("Decimal") => "numeric",
+        name if name.starts_with("Timestamp") && name.contains("Some(") => "timestamp with time zone",
+        name if name.starts_with("Timestamp") && name.contains('"') => "timestamp with time zone",
         name if name.starts_with("Timestamp") => "timestamp",
         name if name.starts_with("Interval") => "interval",
         name if name.starts_with("Time") => "time",

@@ -5,10 +5,10 @@
 //! are more than 38 or 76 together.
 use std::sync::Arc;
 
-use arrow_schema::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType as ArrowType};
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType as ArrowType, Field, FieldRef};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, SetComparison};
+use datafusion::logical_expr::expr::{Between, Case, Cast, InList, InSubquery, SetComparison};
 use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Subquery, Union, cast, lit,
 };
@@ -263,15 +263,16 @@ pub(super) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// A union whose columns have the types that their numbers have in common.
 pub(super) fn unite(union: Union) -> Result<LogicalPlan> {
     let width = union.schema.fields().len();
-    let at =
-        |input: &Arc<LogicalPlan>, at: usize| input.schema().fields().get(at).map(|field| field.data_type().clone());
+    let field = |input: &Arc<LogicalPlan>, at: usize| input.schema().fields().get(at).cloned();
+    let at = |input: &Arc<LogicalPlan>, at: usize| field(input, at).map(|field| field.data_type().clone());
     let known = |at: usize| union.schema.fields().get(at).map(|field| field.data_type().clone());
-    let to: Vec<Option<ArrowType>> = (0..width)
+    let to: Vec<Option<FieldRef>> = (0..width)
         .map(|column| {
-            let types: Vec<ArrowType> = union.inputs.iter().filter_map(|input| at(input, column)).collect();
+            let fields: Vec<FieldRef> = union.inputs.iter().filter_map(|input| field(input, column)).collect();
+            let types: Vec<ArrowType> = fields.iter().map(|field| field.data_type().clone()).collect();
             // A union around this one must find its type settled.
             let of_numbers = float_of(types.iter(), false).or_else(|| numeric_of(types.iter()));
-            of_numbers.or_else(|| widest(&types)).or_else(|| beside_null(&types))
+            of_numbers.or_else(|| widest(&types)).map(unnamed).or_else(|| beside_null(&fields))
         })
         .collect();
     if to.iter().all(Option::is_none) {
@@ -282,7 +283,7 @@ pub(super) fn unite(union: Union) -> Result<LogicalPlan> {
             Some(_) => Ok(LogicalPlan::Union(Union::try_new_with_loose_types(union.inputs)?)),
         };
     }
-    let inputs = union.inputs.into_iter().map(|input| projected(Arc::unwrap_or_clone(input), &to).map(Arc::new));
+    let inputs = union.inputs.into_iter().map(|input| cast_to(Arc::unwrap_or_clone(input), &to).map(Arc::new));
     Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs.collect::<Result<Vec<_>>>()?)?))
 }
 
@@ -304,21 +305,33 @@ fn widest(types: &[ArrowType]) -> Option<ArrowType> {
     (known.iter().all(is_alike) && known.iter().any(|found| found != greatest)).then(|| (*greatest).clone())
 }
 
-/// The type of values that stand beside NULLs alone; not of untyped literals.
-fn beside_null(types: &[ArrowType]) -> Option<ArrowType> {
-    let known = types.iter().find(|found| !found.is_null() && **found != ArrowType::Utf8)?;
-    let are_alike = types.iter().all(|found| found.is_null() || found == known);
-    (are_alike && types.iter().any(ArrowType::is_null)).then(|| known.clone())
+/// The type of values that stand beside NULLs alone, a text's length with it; not of untyped literals.
+fn beside_null(fields: &[FieldRef]) -> Option<FieldRef> {
+    let is_null = |field: &&FieldRef| field.data_type().is_null();
+    let known = fields.iter().find(|field| !is_null(field) && *field.data_type() != ArrowType::Utf8)?;
+    let are_alike = fields.iter().all(|field| is_null(&field) || field.data_type() == known.data_type());
+    let to = Field::new("", known.data_type().clone(), true).with_metadata(known.metadata().clone());
+    (are_alike && fields.iter().any(|field| is_null(&field))).then(|| Arc::new(to))
+}
+
+fn unnamed(data_type: ArrowType) -> FieldRef {
+    Arc::new(Field::new("", data_type, true))
 }
 
 /// A plan with some columns cast to these types.
 pub(super) fn projected(plan: LogicalPlan, to: &[Option<ArrowType>]) -> Result<LogicalPlan> {
-    let column = |(at, to): (usize, &Option<ArrowType>)| {
+    cast_to(plan, &to.iter().map(|to| to.clone().map(unnamed)).collect::<Vec<_>>())
+}
+
+fn cast_to(plan: LogicalPlan, to: &[Option<FieldRef>]) -> Result<LogicalPlan> {
+    let column = |(at, to): (usize, &Option<FieldRef>)| {
         let (qualifier, field) = plan.schema().qualified_field(at);
         let column = Expr::Column(Column::new(qualifier.cloned(), field.name()));
-        match to {
+        // What is of the type already keeps the length of its own.
+        match to.as_ref().filter(|to| to.metadata().is_empty() || field.data_type().is_null()) {
             None => column,
-            Some(to) => cast(column, to.clone()).alias_qualified(qualifier.cloned(), field.name()),
+            Some(to) => Expr::Cast(Cast::new_from_field(Box::new(column), to.clone()))
+                .alias_qualified(qualifier.cloned(), field.name()),
         }
     };
     let columns = to.iter().enumerate().map(column).collect();

@@ -3,18 +3,25 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType as ArrowType;
-use datafusion::common::{Column, DFSchema};
+use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::expr_fn::first_value;
-use datafusion::logical_expr::expr::{InList, InSubquery};
+use datafusion::logical_expr::expr::{Case, InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::{
     Aggregate, BinaryExpr, Distinct, DistinctOn, Expr, ExprSchemable, LogicalPlan, Operator, Projection, lit,
 };
 
 use crate::functions::intervals;
 
+/// Of so many intervals at most the greatest is found by comparing each with all.
+const CHOSEN_MOST: usize = 16;
+
 fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
     matches!(expr.get_type(schema), Ok(ArrowType::Interval(_)))
+}
+
+fn is_interval_or_null(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(expr.get_type(schema), Ok(ArrowType::Interval(_) | ArrowType::Null))
 }
 
 /// An expression in the place of which its length is looked at.
@@ -50,6 +57,21 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Expr {
             }
             Expr::InSubquery(InSubquery { expr, subquery, negated })
         }
+        Expr::Case(Case { expr: Some(mut of), mut when_then_expr, else_expr })
+            if is_interval(&of, schema) && when_then_expr.iter().all(|(when, _)| is_interval(when, schema)) =>
+        {
+            measure(&mut of);
+            when_then_expr.iter_mut().for_each(|(when, _)| measure(when));
+            Expr::Case(Case { expr: Some(of), when_then_expr, else_expr })
+        }
+        Expr::ScalarFunction(call)
+            if !call.args.is_empty()
+                && call.args.len() <= CHOSEN_MOST
+                && call.args.iter().any(|arg| is_interval(arg, schema))
+                && call.args.iter().all(|arg| is_interval_or_null(arg, schema) && !arg.is_volatile()) =>
+        {
+            chosen(call)
+        }
         Expr::AggregateFunction(mut call) => {
             if call.params.distinct
                 && call.func.name() == "count"
@@ -68,6 +90,37 @@ pub(super) fn adapt(expr: Expr, schema: &DFSchema) -> Expr {
         }
         other => other,
     }
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null())
+}
+
+/// A function that gives one of its intervals, by their lengths.
+fn chosen(call: ScalarFunction) -> Expr {
+    let length = |expr: &Expr| intervals::order(expr.clone());
+    let nothing = Expr::Literal(ScalarValue::IntervalMonthDayNano(None), None);
+    let (branches, otherwise) = match (call.name(), &call.args[..]) {
+        ("nullif", [first, second]) if !is_null(second) => {
+            (vec![(length(first).eq(length(second)), nothing)], first.clone())
+        }
+        (name @ ("greatest" | "least"), args) => {
+            let args: Vec<&Expr> = args.iter().filter(|arg| !is_null(arg)).collect();
+            let is_beyond = |other: &Expr, arg: &Expr| match name {
+                "greatest" => length(other).gt(length(arg)),
+                _ => length(other).lt(length(arg)),
+            };
+            let branch = |arg: &Expr| {
+                let others = args.iter().copied().filter(|other| *other != arg);
+                let none_beyond = others.map(|other| is_beyond(other, arg).is_not_true());
+                (none_beyond.fold(arg.clone().is_not_null(), Expr::and), arg.clone())
+            };
+            (args.iter().copied().map(branch).collect(), nothing)
+        }
+        _ => return Expr::ScalarFunction(call),
+    };
+    let when_then_expr = branches.into_iter().map(|(when, then)| (Box::new(when), Box::new(then))).collect();
+    Expr::Case(Case { expr: None, when_then_expr, else_expr: Some(Box::new(otherwise)) })
 }
 
 /// A query of one column, as the lengths of its intervals.

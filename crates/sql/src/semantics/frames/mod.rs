@@ -8,6 +8,7 @@
 //! ```
 //!
 //! That function works an aggregate out anew for each row (`function`), which is what PostgreSQL does, too.
+mod forward;
 mod function;
 mod rule;
 mod spelling;

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use super::forward::forward;
 use super::function::{Framed, Inner};
 use super::{Exclusion, MARK};
 use crate::error::SqlError;
@@ -92,6 +93,10 @@ impl Frames {
             let framed = Framed::new(inner, exclusion, params.distinct, filter.is_some(), self.flag.clone());
             params.args.extend(filter.map(|filter| *filter));
             call.fun = WindowFunctionDefinition::WindowUDF(Arc::new(WindowUDF::from(framed)));
+        } else if let WindowFunctionDefinition::AggregateUDF(function) = &call.fun
+            && let Some(function) = forward(function)
+        {
+            call.fun = WindowFunctionDefinition::AggregateUDF(function);
         }
         Ok(Transformed::yes(Expr::WindowFunction(call)))
     }

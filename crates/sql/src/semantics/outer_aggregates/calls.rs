@@ -17,6 +17,9 @@ pub(crate) enum Clause {
     Where,
     GroupBy,
     Values,
+    Update,
+    Limit,
+    Offset,
     /// A clause of what there is once rows are grouped.
     OfGroups,
 }
@@ -30,6 +33,9 @@ impl Clause {
             Clause::Where => "aggregate functions are not allowed in WHERE",
             Clause::GroupBy => "aggregate functions are not allowed in GROUP BY",
             Clause::Values => "aggregate functions are not allowed in VALUES",
+            Clause::Update => "aggregate functions are not allowed in UPDATE",
+            Clause::Limit => "aggregate functions are not allowed in LIMIT",
+            Clause::Offset => "aggregate functions are not allowed in OFFSET",
             Clause::OfGroups => return None,
         })
     }

@@ -2,7 +2,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, Statement, TableFactor, Visitor};
+use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, Statement, TableAlias, TableFactor, Visitor};
 
 use crate::headings::heading;
 use crate::identifiers::fold;
@@ -25,11 +25,21 @@ struct Names<'a> {
     columns: HashSet<String>,
 }
 
+impl Names<'_> {
+    /// Adds the names that an alias gives columns.
+    fn add(&mut self, alias: &TableAlias) {
+        self.columns.extend(alias.columns.iter().map(|column| fold(&column.name)));
+    }
+}
+
 impl Visitor for Names<'_> {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         self.queries += 1;
+        for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
+            self.add(&cte.alias);
+        }
         ControlFlow::Continue(())
     }
 
@@ -50,9 +60,14 @@ impl Visitor for Names<'_> {
         {
             self.columns.extend(table.schema().columns().iter().map(|column| column.name.clone()));
         }
-        if let TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } = factor
-        {
-            self.columns.extend(alias.columns.iter().map(|column| fold(&column.name)));
+        match factor {
+            TableFactor::Table { alias: Some(alias), .. }
+            | TableFactor::Derived { alias: Some(alias), .. }
+            | TableFactor::Function { alias: Some(alias), .. }
+            | TableFactor::TableFunction { alias: Some(alias), .. }
+            | TableFactor::UNNEST { alias: Some(alias), .. }
+            | TableFactor::NestedJoin { alias: Some(alias), .. } => self.add(alias),
+            _ => {}
         }
         ControlFlow::Continue(())
     }

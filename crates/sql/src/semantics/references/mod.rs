@@ -9,6 +9,7 @@
 //!
 //! Queries are gone through from the outside, with the tables of each on a stack. Where the columns of a table are not known
 //! nothing is said of a name that may be one of them.
+mod joins;
 mod known;
 mod selected;
 
@@ -16,14 +17,15 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, OrderByKind, Query, Select,
-    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, VisitMut,
-    VisitorMut, WildcardAdditionalOptions,
+    Expr, Ident, LimitClause, ObjectName, ObjectNamePart, OrderBy, OrderByKind, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    WildcardAdditionalOptions,
 };
 
-use selected::{given, is_constant, is_same, place_in_list};
+use joins::{condition_of, is_lateral, named_join};
+use selected::{clause_of_list, given, is_constant, is_same, place_in_list};
 
-use super::columns::{Output, Scope, constraint_mut, label};
+use super::columns::{Output, Scope, label};
 use super::outer_aggregates::{Calls, Clause, OfQuery};
 use super::visit::{Found, own_after, own_around, own_parts};
 use super::{grouping, keys};
@@ -32,7 +34,6 @@ use crate::identifiers::{fold, hidden, shown};
 use crate::names::with_suggestion;
 use crate::source::Source;
 use crate::tables::Tables;
-use crate::template::template;
 use crate::walk::{WalkMut, walk_expressions};
 
 /// See the module.
@@ -132,8 +133,27 @@ impl Resolver<'_> {
                 self.subqueries(&mut query.order_by)?;
             }
         }
-        self.subqueries(&mut query.limit_clause)?;
+        self.limits(query.limit_clause.as_mut())?;
         self.scope.leave();
+        ControlFlow::Continue(())
+    }
+
+    /// How many rows there are to be, and to be left out.
+    fn limits(&mut self, clause: Option<&mut LimitClause>) -> Flow {
+        let (limit, offset) = match clause {
+            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
+                (limit.as_mut(), offset.as_mut().map(|offset| &mut offset.value))
+            }
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
+            None => (None, None),
+        };
+        for (clause, count) in [(Clause::Limit, limit), (Clause::Offset, offset)] {
+            let Some(count) = count else { continue };
+            let aggregates = OfQuery::new(clause);
+            self.levels.push(Level { outputs: Some(Vec::new()), aggregates, ..Level::default() });
+            self.expressions(count)?;
+            self.end()?;
+        }
         ControlFlow::Continue(())
     }
 
@@ -167,8 +187,9 @@ impl Resolver<'_> {
             });
         }
         self.show(before);
-        self.enter(Clause::OfGroups);
+        self.enter(clause_of_list(select));
         self.expressions(&mut select.projection)?;
+        self.enter(Clause::OfGroups);
         self.write_out(select, is_outermost);
         self.expressions(&mut select.distinct)?;
         self.enter(Clause::Where);
@@ -502,10 +523,6 @@ impl Resolver<'_> {
     }
 }
 
-fn is_lateral(factor: &TableFactor) -> bool {
-    matches!(factor, TableFactor::Derived { lateral: true, .. })
-}
-
 /// The columns that an item of the select list stands for, if it is a `*` of which they are known.
 fn columns_of(item: &SelectItem, level: &Level) -> Option<Vec<SelectItem>> {
     match item {
@@ -570,24 +587,5 @@ fn name_columns(select: &mut Select, level: &Level) {
             }
             _ => {}
         }
-    }
-}
-
-/// Makes `(a JOIN b) AS c` a query: the tables within are known by that name alone.
-fn named_join(factor: &mut TableFactor) -> Result<()> {
-    let TableFactor::NestedJoin { table_with_joins, alias: alias @ Some(_) } = factor else { return Ok(()) };
-    let mut query = template("SELECT *")?;
-    if let SetExpr::Select(select) = query.body.as_mut() {
-        select.from = vec![table_with_joins.as_ref().clone()];
-    }
-    *factor = TableFactor::Derived { lateral: false, subquery: query, alias: alias.take(), sample: None };
-    Ok(())
-}
-
-/// The condition of a join.
-fn condition_of(join: &mut JoinOperator) -> Option<&mut Expr> {
-    match constraint_mut(join) {
-        Some(JoinConstraint::On(condition)) => Some(condition),
-        _ => None,
     }
 }

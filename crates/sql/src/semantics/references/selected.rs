@@ -3,6 +3,19 @@ use datafusion::sql::sqlparser::ast::{Expr, Select, SelectItem, Value, ValueWith
 
 use crate::headings::heading;
 use crate::identifiers::{fold, shown};
+use crate::semantics::outer_aggregates::Clause;
+
+/// The clause that a select list is. The values of an `INSERT` and of an `UPDATE` are worked out by queries, whose lists have
+/// names that no user can write.
+pub(super) fn clause_of_list(select: &Select) -> Clause {
+    match select.projection.first() {
+        Some(SelectItem::ExprWithAlias { alias, .. }) if alias.value == "\u{0}0" => match select.from.is_empty() {
+            true => Clause::Values,
+            false => Clause::Update,
+        },
+        _ => Clause::OfGroups,
+    }
+}
 
 /// Whether two columns of the select list are one.
 pub(super) fn is_same(one: &Expr, other: &Expr) -> bool {
