@@ -4,7 +4,7 @@
 //! which the planner means what PostgreSQL does. What a pass needs to know of the statement is settled by those before it:
 //!
 //! ```text
-//! tables       moments of the past, the system catalog                  ─▶ which tables are there
+//! tables       moments of the past, limits by queries, the catalog      ─▶ which tables are there
 //! queries      comparisons with subqueries, limits, names of WITH, ...  ─▶ which queries are there, and that they are allowed
 //! functions    those of this statement                                  ─▶ what may be called
 //! expressions  arrays, numbers, patterns, rows, ...                     ─▶ what is computed
@@ -22,8 +22,8 @@ use crate::error::Result;
 use crate::parse::Source;
 use crate::past::Run;
 use crate::semantics::{
-    argument_orders, cast_names, duplicates, quantified, recursion, references, row_values, rows, spell_out, using,
-    values_of_subqueries, whole_rows, windows, with_names,
+    argument_orders, cast_names, duplicates, limit_values, quantified, recursion, references, row_values, rows,
+    spell_out, using, values_of_subqueries, whole_rows, windows, with_names,
 };
 use crate::view::View;
 use crate::{check, functions, interrupt, limits, past, pg_catalog};
@@ -61,9 +61,10 @@ impl<'a> Surroundings<'a> {
 type Pass = fn(&mut Statement, &mut Surroundings<'_>) -> Result<()>;
 
 /// All passes.
-const PASSES: [Pass; 23] = [
+const PASSES: [Pass; 24] = [
     // tables
     |statement, around| past::resolve(statement, around.view, around.source, around.run),
+    |statement, around| limit_values::work_out(statement, around.view, around.source, around.is_aggregate, around.run),
     |statement, _| quantified::spell_out(statement),
     |statement, around| {
         around.is_about_catalog = pg_catalog::rewrite(statement, &around.view.tables, around.source)?;

@@ -32,6 +32,7 @@ mod interval_literals;
 mod keys;
 mod lengths;
 mod library;
+pub(crate) mod limit_values;
 mod lists;
 mod long_sums;
 mod merged;
