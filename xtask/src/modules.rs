@@ -48,7 +48,7 @@ const CIRCLES: [(&str, usize); 12] = [
 
 /// The layers of a crate from the bottom to the top. A layer is a set of modules: of the crate's root, or within one (`a/b`). A
 /// module that stands in no layer may be imported by, and may import, any.
-const LAYERS: [(&str, &[&[&str]]); 3] = [
+const LAYERS: [(&str, &[&[&str]]); 4] = [
     (
         "durability",
         &[
@@ -91,6 +91,44 @@ const LAYERS: [(&str, &[&[&str]]); 3] = [
             &["merge"],
             &["table"],
             &["image"],
+        ],
+    ),
+    (
+        "sql",
+        &[
+            &["error"],
+            &["interrupt"],
+            &["syntax"],
+            &["values"],
+            &["names"],
+            &["parsing"],
+            &["state"],
+            &["access"],
+            &["functions/row_wise", "functions/overloads"],
+            &[
+                "functions/numbers",
+                "functions/times",
+                "functions/texts",
+                "functions/arrays",
+                "functions/tables",
+                "functions/statement",
+            ],
+            &["functions"],
+            &["semantics/operations"],
+            &["semantics/aggregates"],
+            &["semantics/rules"],
+            &["semantics/subplan"],
+            &["semantics/spelling"],
+            &["semantics/outer_aggregates"],
+            &["semantics/adapting"],
+            &["semantics/naming"],
+            &["semantics"],
+            &["pg_catalog"],
+            &["planning"],
+            &["point"],
+            &["session"],
+            &["statements"],
+            &["dispatch"],
         ],
     ),
 ];

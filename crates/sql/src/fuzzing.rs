@@ -6,7 +6,7 @@ use std::io::{self, Read};
 
 use engine::Database;
 
-use crate::copy::input::CopyInput;
+use crate::statements::copy::input::CopyInput;
 use crate::{Session, SessionOptions};
 
 /// The tables that statements may name.

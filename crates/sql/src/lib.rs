@@ -3,111 +3,59 @@
 //! A [`Session`] is one connection. It parses a statement, decides by its syntax tree which part answers it, and
 //! gives back rows or a command tag. Queries go to DataFusion over tables that read one snapshot; everything that
 //! changes the database goes through the engine's transactions.
+//!
+//! Each folder imports only those above it in this table:
+//!
+//! | folder | subject |
+//! |---|---|
+//! | `error`, `interrupt` | errors with PostgreSQL's codes; ending a statement |
+//! | `syntax` | the text of statements, walks through their trees |
+//! | `values`, `names` | types and values in PostgreSQL's spelling; tables and columns by name |
+//! | `parsing` | statements as they are read, those of our own syntax too |
+//! | `state` | what a statement sees, what it gives, settings |
+//! | `access` | tables in plans: scans, paths through indexes, totals, statistics |
+//! | `functions` | functions of our own, by subject |
+//! | `semantics` | PostgreSQL's semantics where DataFusion's differ |
+//! | `pg_catalog` | PostgreSQL's catalog, and views on the database itself |
+//! | `planning` | the passes over a statement as one ordered list; the planner |
+//! | `point` | statements that touch rows by key, without the planner |
+//! | `session` | [`Session`]: its block, its prepared statements |
+//! | `statements` | the statements that run on a session |
+//! | `dispatch` | which part answers a statement |
 #![forbid(unsafe_code)]
 
-mod activity;
-mod add_key;
-mod advisory;
-mod alter_database;
-mod alter_table;
-mod block;
-mod cancel;
-mod catalog;
-mod chains;
-mod change;
-mod check;
-mod computed;
-mod conditions;
-mod constants;
-mod control;
-mod copy;
-mod create_as;
-mod custom_settings;
-mod database_settings;
-mod ddl;
-mod diagnose;
-mod dialect;
+mod access;
 mod dispatch;
 mod error;
-mod explain;
 mod functions;
 #[doc(hidden)]
 pub mod fuzzing;
-mod headings;
-mod identifiers;
-mod implicit;
-mod implied;
-mod index_expressions;
-mod index_path;
-mod indexes;
-mod infix;
-mod insert;
 mod interrupt;
-mod limits;
-mod literals;
-mod locking;
-mod maintenance;
-mod memory_limit;
-mod modes;
-mod moment;
 mod names;
-mod opening;
-mod origin;
-mod outcome;
-mod parse;
-mod past;
+mod parsing;
 mod pg_catalog;
-mod planner;
+mod planning;
 mod point;
-mod prepared;
-mod progress;
-mod rewrite;
-mod runtimes;
-mod scan;
 mod semantics;
-mod sequences;
 mod session;
-mod set;
-mod set_config;
-mod setting_values;
-mod settings;
-mod source;
-mod split;
-mod stack;
-mod statistics;
-mod stop;
-mod system;
-mod table;
-mod table_options;
-mod tables;
-mod target;
-mod template;
-mod text;
-mod time_limit;
-mod tokens;
-mod totals;
-mod transactions;
-mod types;
+mod state;
+mod statements;
+mod syntax;
 mod values;
-mod values_list;
-mod view;
-mod wait;
-mod walk;
-mod watcher;
 
-pub use activity::CancelHandle;
-pub use copy::input::{CopyInput, NoInput};
-pub use database_settings::remembered_memory_limit;
 pub use error::{About, SqlError};
-pub use memory_limit::parse as parse_memory_limit;
-pub use opening::{open, with_expressions};
-pub use origin::Origin;
-pub use outcome::{Command, Notice, Outcome, Rows, Severity};
-pub use past::parse_time;
-pub use prepared::Prepared;
-pub use progress::Progress;
+pub use names::origin::Origin;
+pub use session::opening::{open, with_expressions};
+pub use session::prepared::Prepared;
+pub use session::progress::Progress;
 pub use session::{FileAccess, Session, SessionOptions, TransactionStatus};
-pub use split::{Piece, split};
-pub use text::text_value;
-pub use types::{catalog_type, type_of_field};
+pub use state::activity::CancelHandle;
+pub use state::database_settings::remembered_memory_limit;
+pub use state::memory_limit::parse as parse_memory_limit;
+pub use state::outcome::{Command, Notice, Outcome, Rows, Severity};
+pub use state::past::parse_time;
+pub use statements::copy::input::{CopyInput, NoInput};
+pub use syntax::split::{Piece, split};
 pub use values::read_value;
+pub use values::text::text_value;
+pub use values::types::{catalog_type, type_of_field};

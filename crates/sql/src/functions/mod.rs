@@ -1,37 +1,16 @@
 //! Functions of our own: those made for one statement and what it sees, and those that answer as PostgreSQL's do.
-mod arguments;
-mod bits;
-mod bytes;
-mod calendar;
-mod changes;
-mod codes;
-mod commit;
-mod degrees;
-mod fills;
-pub(crate) mod floats;
-mod generate;
-mod history;
-mod in_from;
-pub(crate) mod intervals;
-mod keywords;
-pub(crate) mod lists;
-pub(crate) mod numerics;
-pub(crate) mod octets;
+//!
+//! Functions stand in folders by subject; functions that are worked out row by row share `row_wise` and `overloads`. Imports the state
+//! and below; the semantics, the catalog and planning import it.
+pub(crate) mod arrays;
+pub(crate) mod numbers;
 mod overloads;
-pub(crate) mod parts;
-mod quoting;
-pub(crate) mod regexp;
-pub(crate) mod rounding;
 mod row_wise;
-mod rows;
-mod series;
-mod session;
-pub(crate) mod set_returning;
-mod shapes;
-mod templates;
+pub(crate) mod statement;
+pub(crate) mod tables;
+pub(crate) mod texts;
+pub(crate) mod times;
 pub(crate) mod typed;
-mod zeros;
-pub(crate) mod zones;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -42,14 +21,19 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFactor, VisitorMut};
 
-use crate::identifiers::fold;
-use crate::past::wall_time;
-use crate::view::View;
-use crate::walk::WalkMut;
-use crate::{advisory, sequences};
+use crate::functions::arrays::{fills, lists, shapes};
+use crate::functions::numbers::{bits, degrees, floats, numerics, rounding};
+use crate::functions::statement::{commit, session};
+use crate::functions::tables::{changes, generate, history, keywords};
+use crate::functions::texts::{bytes, codes, octets, quoting, regexp};
+use crate::functions::times::{calendar, parts, templates, zones};
+use crate::state::past::wall_time;
+use crate::state::view::View;
+use crate::syntax::identifiers::fold;
+use crate::syntax::walk::WalkMut;
 
-pub(crate) use in_from::{is_set_returning, spell_out as spell_out_in_from};
-pub(crate) use zeros::of_one_zero;
+pub(crate) use numbers::zeros::of_one_zero;
+pub(crate) use tables::in_from::{is_set_returning, spell_out as spell_out_in_from};
 
 /// The functions that need nothing of a statement.
 pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
@@ -78,8 +62,8 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
 /// Makes the functions known to the plan of a statement.
 pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
     state.register_udf(commit::function(view.moment.at()))?;
-    sequences::register(state, view)?;
-    advisory::register(state, view)?;
+    crate::functions::statement::sequences::register(state, view)?;
+    crate::functions::statement::advisory::register(state, view)?;
     session::register(state, view)?;
     state.register_udf(Arc::new(ScalarUDF::from(generate::SeriesList::new())))?;
     state.register_udtf(generate::NAME, Arc::new(generate::Generate));

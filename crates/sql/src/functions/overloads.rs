@@ -8,7 +8,7 @@ use datafusion::logical_expr::{
 };
 
 use super::row_wise::{Variant, function};
-use crate::types::taken;
+use crate::values::types::taken;
 
 /// Whether a type is one that the library's function does not take.
 type IsOurs = fn(&DataType) -> bool;

@@ -21,9 +21,9 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 use engine::DataType;
 
 use crate::error::SqlError;
-use crate::text::text_value;
 use crate::values::builder::ColumnBuilder;
 use crate::values::long_name;
+use crate::values::text::text_value;
 
 /// The types of arguments and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -21,9 +21,9 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::octets::with_bytes;
 use crate::error::SqlError;
-use crate::types::taken;
+use crate::functions::texts::octets::with_bytes;
+use crate::values::types::taken;
 
 /// The type of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::types::TYPE_KEY;
+use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
 pub(super) const RELATIONS: [(&str, &str); 17] = [

@@ -16,12 +16,13 @@ use datafusion::logical_expr::{
 
 use super::objects::Objects;
 use super::{OWNER, format_type, size_text, type_oid};
+use crate::access::index_expressions::text::parsed;
+use crate::access::index_expressions::write::{Style, written};
 use crate::error::SqlError;
-use crate::identifiers::quoted;
-use crate::index_expressions::{Style, parsed, written};
 use crate::names::name_in_text;
-use crate::types::type_name_of_field;
-use crate::view::View;
+use crate::state::view::View;
+use crate::syntax::identifiers::quoted;
+use crate::values::types::type_name_of_field;
 
 /// The answer of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

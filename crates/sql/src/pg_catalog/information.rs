@@ -4,7 +4,7 @@ use engine::{DataType, SequenceOptions};
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
 use super::relations::{Cell, Row, count, text};
 use super::{OWNER, TYPES, format_type, type_of};
-use crate::tables::{CATALOG, SCHEMA};
+use crate::names::tables::{CATALOG, SCHEMA};
 use Cell::Number;
 
 /// The rows of one relation.

@@ -17,6 +17,9 @@
 //! | `relations`, `information` | the rows of those that have any |
 //! | `functions` | `pg_get_indexdef` and its like |
 //! | `rewrite`, `nothing` | queries in other words |
+//! | `system` | views on the database itself: `lstore_tables` and its kin |
+//!
+//! Imports functions, `access` and below; planning imports it.
 mod columns;
 mod functions;
 mod information;
@@ -24,6 +27,7 @@ mod nothing;
 mod objects;
 mod relations;
 mod rewrite;
+pub(crate) mod system;
 
 use std::sync::Arc;
 
@@ -36,10 +40,10 @@ use engine::DataType;
 
 use crate::error::{Result, SqlError};
 use crate::names::name_in_text;
-use crate::origin::modifier_of;
-use crate::parse::Source;
-use crate::tables::Tables;
-use crate::view::View;
+use crate::names::origin::modifier_of;
+use crate::names::tables::Tables;
+use crate::state::view::View;
+use crate::syntax::source::Source;
 
 /// The schema of the catalog.
 pub(crate) const CATALOG_SCHEMA: &str = "pg_catalog";

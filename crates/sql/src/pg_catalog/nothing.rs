@@ -7,9 +7,9 @@ use datafusion::sql::sqlparser::ast::{
 use super::columns::EMPTY;
 use super::rewrite::catalog_name;
 use crate::error::Result;
-use crate::headings::heading;
 use crate::names::fold;
-use crate::template::template;
+use crate::names::headings::heading;
+use crate::syntax::template::template;
 
 /// Functions that make one row of many.
 const AGGREGATES: [&str; 9] = ["count", "sum", "min", "max", "avg", "array_agg", "string_agg", "bool_and", "bool_or"];

@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{Column, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table};
 
-use crate::identifiers::quoted;
-use crate::index_expressions::{Style, in_list, parsed, part_names, written};
-use crate::origin::oid_of;
-use crate::tables::{SCHEMA, Tables};
+use crate::access::index_expressions::text::{parsed, part_names};
+use crate::access::index_expressions::write::{Style, in_list, written};
+use crate::names::origin::oid_of;
+use crate::names::tables::{SCHEMA, Tables};
+use crate::syntax::identifiers::quoted;
 
 /// How an expression is written.
 type Write = fn(&Expr, &[Column], Style) -> String;

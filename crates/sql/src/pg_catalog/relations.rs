@@ -12,12 +12,12 @@ use engine::{Column, Database, IndexPart};
 use super::columns::{self, INFORMATION_PREFIX};
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
 use super::{CATALOG_OID, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, TYPES, information, type_of};
-use crate::computed;
-use crate::database_settings::{MEMORY_LIMIT, remembered};
+use crate::access::computed;
+use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
-use crate::index_expressions::Style;
-use crate::tables::{CATALOG, SCHEMA};
-use crate::view::View;
+use crate::names::tables::{CATALOG, SCHEMA};
+use crate::state::database_settings::{MEMORY_LIMIT, remembered};
+use crate::state::view::View;
 
 /// A value of a row.
 pub(super) enum Cell {

@@ -12,12 +12,13 @@ use super::columns::{INFORMATION_PREFIX, columns};
 use super::nothing::{empty_query, has_aggregate, nothing};
 use super::{CATALOG_SCHEMA, OWNER, relation_oid, type_oid};
 use crate::error::{Result, SqlError};
-use crate::functions::{is_set_returning, lists};
-use crate::identifiers::fold;
-use crate::parse::Source;
-use crate::tables::{CATALOG, SCHEMA, Tables};
-use crate::template::template;
-use crate::walk::{WalkMut, walk_expressions};
+use crate::functions::arrays::lists;
+use crate::functions::is_set_returning;
+use crate::names::tables::{CATALOG, SCHEMA, Tables};
+use crate::syntax::identifiers::fold;
+use crate::syntax::source::Source;
+use crate::syntax::template::template;
+use crate::syntax::walk::{WalkMut, walk_expressions};
 
 /// See [`super::rewrite`].
 pub(super) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<bool> {

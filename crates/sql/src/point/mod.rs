@@ -6,37 +6,38 @@
 //! ```
 //!
 //! Such a statement is looked at once (`shape` tells what it is, `term` where its values come from), against the table as it is
-//! then, and run (`run`) as often as wanted by a call of the engine: no plan, no task, no other thread. Whatever it says besides, and
-//! whatever value is not plainly one of its column's type, goes the long way, which means the same for all that both
-//! can do, errors included: here nothing is reported that the engine does not report.
-mod run;
-mod shape;
-mod term;
+//! then, and run (`statements/point.rs`) as often as wanted by a call of the engine: no plan, no task, no other thread. Whatever
+//! it says besides, and whatever value is not plainly one of its column's type, goes the long way, which means the same for all
+//! that both can do, errors included: here nothing is reported that the engine does not report.
+//!
+//! Imports names, values and below; sessions keep such statements prepared.
+pub(crate) mod shape;
+pub(crate) mod term;
 #[cfg(test)]
 mod tests;
+use std::sync::Arc;
 
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use datafusion::sql::sqlparser::ast::Statement;
 use engine::{DataType, Table};
-use std::sync::Arc;
-
-use crate::origin::Origin as Source;
-use crate::tables::Tables;
-use crate::types::arrow_schema;
-
 use shape::Shape;
 use term::{Origin, Scope, Term};
+
+use crate::names::origin::Origin as Source;
+use crate::names::tables::Tables;
+use crate::values::types::arrow_schema;
 
 /// A statement about rows by their keys, for a table as it is.
 #[derive(Debug)]
 pub(crate) struct Point {
-    table: String,
-    id: u32,
-    action: Action,
+    pub(crate) table: String,
+    pub(crate) id: u32,
+    pub(crate) action: Action,
 }
 
+/// The action of such a statement; values are the literals and parameters that they come from.
 #[derive(Debug)]
-enum Action {
+pub(crate) enum Action {
     Select {
         key: Vec<Origin>,
         columns: Vec<usize>,

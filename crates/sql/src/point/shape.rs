@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 use super::term::Scope;
 use crate::names::{column_name, fold, table_name};
-use crate::parse::Source;
+use crate::syntax::source::Source;
 
 /// Rows of one `INSERT` at most; more are better built as columns.
 const ROWS_MAX: usize = 64;

@@ -6,15 +6,15 @@ use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, FunctionArguments, Value as SqlValue};
 use engine::{Column, DataType, Schema, Value};
 
-use crate::literals::append_literal;
-use crate::literals::{Literal, literal};
 use crate::names::fold;
 use crate::values::builder::ColumnBuilder;
+use crate::values::literals::append_literal;
+use crate::values::literals::{Literal, literal};
 use crate::values::scalars::value_of_scalar;
 
 /// Where a value comes from.
 #[derive(Clone, Debug)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// It is a value of the column's type, or NULL.
     Constant(Value),
     /// A parameter, counted from 0, for a column of this type.
@@ -25,7 +25,7 @@ pub(super) enum Origin {
 
 /// The value that a column is set to.
 #[derive(Clone, Debug)]
-pub(super) enum Term {
+pub(crate) enum Term {
     Value(Origin),
     /// A column of integers plus or minus an integer. `width` is the type of the sum, `column_type` that of the column
     /// which it goes to.
@@ -40,7 +40,7 @@ pub(super) enum Term {
 
 impl Term {
     /// The column that it reads.
-    pub(super) fn reads(&self) -> Option<usize> {
+    pub(crate) fn reads(&self) -> Option<usize> {
         match self {
             Term::Value(_) => None,
             Term::Sum { read, .. } => Some(*read),
@@ -49,17 +49,17 @@ impl Term {
 }
 
 /// The names and types that a statement's expressions may use.
-pub(super) struct Scope<'a> {
-    pub(super) schema: &'a Schema,
+pub(crate) struct Scope<'a> {
+    pub(crate) schema: &'a Schema,
     /// what the table is called by
-    pub(super) label: &'a str,
+    pub(crate) label: &'a str,
     /// of the parameters
-    pub(super) types: &'a [DataType],
+    pub(crate) types: &'a [DataType],
 }
 
 impl Scope<'_> {
     /// The column that an expression is.
-    pub(super) fn column(&self, expr: &Expr) -> Option<usize> {
+    pub(crate) fn column(&self, expr: &Expr) -> Option<usize> {
         match expr {
             Expr::Identifier(ident) => self.schema.position(&fold(ident)),
             Expr::CompoundIdentifier(parts) => match &parts[..] {
@@ -73,7 +73,7 @@ impl Scope<'_> {
 
     /// Where the values of the primary key come from, if conditions say `column = value` for each of its columns once and
     /// nothing else.
-    pub(super) fn key(&self, conditions: &[&Expr]) -> Option<Vec<Origin>> {
+    pub(crate) fn key(&self, conditions: &[&Expr]) -> Option<Vec<Origin>> {
         let key = self.schema.primary_key();
         if key.is_empty() || conditions.len() != key.len() {
             return None;
@@ -137,7 +137,7 @@ impl Scope<'_> {
     }
 
     /// A column and what it is set to.
-    pub(super) fn set(&self, name: &str, expr: &Expr) -> Option<(usize, Term)> {
+    pub(crate) fn set(&self, name: &str, expr: &Expr) -> Option<(usize, Term)> {
         let at = self.schema.position(name)?;
         let column = &self.schema.columns()[at];
         let term = match self.cell(expr, column) {
@@ -182,7 +182,7 @@ impl Scope<'_> {
     }
 
     /// Whole rows of `VALUES`: columns that are not named are NULL.
-    pub(super) fn rows(&self, names: &[String], rows: &[&[Expr]]) -> Option<Vec<Vec<Origin>>> {
+    pub(crate) fn rows(&self, names: &[String], rows: &[&[Expr]]) -> Option<Vec<Vec<Origin>>> {
         let columns = self.schema.columns();
         let named = names.iter().map(|name| self.schema.position(name)).collect::<Option<Vec<_>>>()?;
         let targets = if names.is_empty() { (0..columns.len()).collect() } else { named };
@@ -205,10 +205,10 @@ impl Scope<'_> {
 }
 
 /// The values of the origins in one execution.
-pub(super) struct Bound<'a> {
-    pub(super) values: &'a [Value],
+pub(crate) struct Bound<'a> {
+    pub(crate) values: &'a [Value],
     /// microseconds since 1970
-    pub(super) now: i64,
+    pub(crate) now: i64,
 }
 
 impl Bound<'_> {
@@ -222,16 +222,16 @@ impl Bound<'_> {
     }
 
     /// The values of a key. One with NULL has no row, and goes the long way.
-    pub(super) fn key(&self, key: &[Origin]) -> Option<Vec<Value>> {
+    pub(crate) fn key(&self, key: &[Origin]) -> Option<Vec<Value>> {
         key.iter().map(|origin| self.value(origin).filter(|value| !value.is_null())).collect()
     }
 
-    pub(super) fn row(&self, row: &[Origin]) -> Option<Vec<Value>> {
+    pub(crate) fn row(&self, row: &[Origin]) -> Option<Vec<Value>> {
         row.iter().map(|origin| self.value(origin)).collect()
     }
 
     /// The columns with their new values; `read` holds the values of the columns that are read, in their order.
-    pub(super) fn changes(&self, sets: &[(usize, Term)], read: &[Value]) -> Option<Vec<(usize, Value)>> {
+    pub(crate) fn changes(&self, sets: &[(usize, Term)], read: &[Value]) -> Option<Vec<(usize, Value)>> {
         let mut read = read.iter();
         let change = |(column, term): &(usize, Term)| {
             let value = match term {

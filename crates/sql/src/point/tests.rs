@@ -3,9 +3,10 @@ use datafusion::sql::sqlparser::ast::Statement;
 use engine::{DataType, Database, Value};
 
 use super::Point;
-use crate::parse::{Parsed, Source, parse};
+use crate::names::tables::Tables;
+use crate::parsing::parse::{Parsed, parse};
 use crate::session::{Session, SessionOptions};
-use crate::tables::Tables;
+use crate::syntax::source::Source;
 use crate::{Outcome, text_value};
 
 const TABLE: &str = "CREATE TABLE t (id INT PRIMARY KEY, big BIGINT, small SMALLINT, name VARCHAR(5), price NUMERIC(8, 2), \
@@ -168,7 +169,7 @@ fn both_ways_lead_to_the_same() {
 fn insert_the_long_way(session: &mut Session, text: &str) -> Result<Outcome, crate::SqlError> {
     let Ok(Parsed::Statement(statement)) = parse(text) else { panic!("{text}") };
     let Statement::Insert(insert) = *statement else { panic!("{text}") };
-    Ok(crate::insert::run(session, &insert, &Source::new(text))?.into())
+    Ok(crate::statements::insert::run(session, &insert, &Source::new(text))?.into())
 }
 
 #[test]

@@ -13,12 +13,12 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::identifiers::fold;
-use crate::parse::Source;
-use crate::past::Run;
-use crate::template::template;
-use crate::view::View;
-use crate::walk::WalkMut;
+use crate::state::past::Run;
+use crate::state::view::View;
+use crate::syntax::identifiers::fold;
+use crate::syntax::source::Source;
+use crate::syntax::template::template;
+use crate::syntax::walk::WalkMut;
 
 /// Puts numbers in the place of such expressions; `run` works them out. `is_aggregate` knows the names of functions that have no
 /// place there.

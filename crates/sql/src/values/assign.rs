@@ -15,8 +15,8 @@ use super::builder::ColumnBuilder;
 use super::input;
 use super::{Misfit, blanks};
 use crate::error::{Result, SqlError};
-use crate::text::{float_digits, text_value};
-use crate::types::{type_name, type_of_field};
+use crate::values::text::{float_digits, text_value};
+use crate::values::types::{type_name, type_of_field};
 
 /// The types that texts may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

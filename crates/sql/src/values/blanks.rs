@@ -7,7 +7,7 @@ use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, Field};
 use engine::DataType;
 
-use crate::types::type_of_field;
+use crate::values::types::type_of_field;
 
 /// Texts of type `Utf8View` without the blanks at their ends.
 pub(crate) fn without(array: &ArrayRef) -> ArrayRef {

@@ -1,4 +1,6 @@
 //! Values on their way into columns: PostgreSQL's input syntax and assignment casts.
+//!
+//! Imports syntax and `interrupt`; names and all rooms above import it.
 pub(crate) mod assign;
 pub(crate) mod blanks;
 pub(crate) mod builder;
@@ -6,8 +8,11 @@ mod date_input;
 pub(crate) mod datetime;
 pub(crate) mod input;
 pub(crate) mod interval_input;
+pub(crate) mod literals;
 mod read;
 pub(crate) mod scalars;
+pub(crate) mod text;
+pub(crate) mod types;
 
 use engine::DataType;
 

@@ -5,8 +5,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::functions::{BESIDE, stand_in};
 use crate::error::{Result, SqlError};
-use crate::identifiers::fold;
-use crate::semantics::spellings::calling_quoted;
+use crate::semantics::spelling::spellings::calling_quoted;
+use crate::syntax::identifiers::fold;
 
 /// Where in a query an expression stands.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::functions::{BESIDE, StandIn};
 use crate::error::SqlError;
+use crate::semantics::operations::visible::visible;
 use crate::semantics::subplan::change_subqueries;
-use crate::semantics::visible::visible;
-use crate::walk::{WalkPlan, WalkTree};
+use crate::syntax::walk::{WalkPlan, WalkTree};
 
 /// See the module.
 #[derive(Debug)]

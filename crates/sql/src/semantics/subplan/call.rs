@@ -22,8 +22,8 @@ use super::answer::Answer;
 use super::run::{Statement, waiting};
 use super::scope;
 use crate::error::SqlError;
-use crate::semantics::{constants, mixed};
-use crate::walk::{WalkPlan, WalkTree};
+use crate::semantics::operations::{constants, mixed};
+use crate::syntax::walk::{WalkPlan, WalkTree};
 
 /// How many answers a call keeps for parameters that come again.
 const ANSWERS_MAX: usize = 16_384;

@@ -22,7 +22,7 @@ use datafusion::logical_expr::{
 };
 
 use super::{scope, subquery_of};
-use crate::walk::WalkTree;
+use crate::syntax::walk::WalkTree;
 
 /// A subquery for `EXISTS`, if a join gives its answer.
 pub(super) fn exists(plan: &LogicalPlan, visible: &DFSchema) -> Result<Option<Subquery>> {

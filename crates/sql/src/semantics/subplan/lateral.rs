@@ -10,7 +10,7 @@ use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, LogicalPlanBuild
 
 use super::call::{self, Kind, item_name};
 use super::{Subplans, scope};
-use crate::walk::WalkTree;
+use crate::syntax::walk::WalkTree;
 
 /// The column of the lists; no statement can spell it.
 const ROWS: &str = "\0rows";
@@ -66,6 +66,6 @@ fn with_outer_columns(expr: Expr, outer: &DFSchema, inner: &DFSchema) -> Result<
 }
 
 /// Whether a plan has a node that marks a LATERAL subquery.
-pub(in crate::semantics) fn has_wrapper(plan: &LogicalPlan) -> Result<bool> {
+pub(crate) fn has_wrapper(plan: &LogicalPlan) -> Result<bool> {
     plan.has(|node| Ok(matches!(node, LogicalPlan::Subquery(_))))
 }

@@ -37,10 +37,11 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, ExprSchemable, Filter, LogicalPlan, Operator, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::visible::visible;
-use super::{constants, ordered, sorted_aggregates};
 use crate::error::SqlError;
-use crate::walk::{WalkPlan, WalkTree};
+use crate::semantics::aggregates::{ordered, sorted_aggregates};
+use crate::semantics::operations::constants;
+use crate::semantics::operations::visible::visible;
+use crate::syntax::walk::{WalkPlan, WalkTree};
 pub(super) use lateral::has_wrapper;
 pub(crate) use run::Statement;
 pub(super) use scope::{change_subqueries, replace_references};

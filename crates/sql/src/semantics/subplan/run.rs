@@ -18,9 +18,9 @@ use tokio::task::block_in_place;
 
 use super::scope::parameter_number;
 use super::shared::WithNames;
-use crate::cancel::Token;
-use crate::stop::{self, StopFlag};
-use crate::walk::{WalkPlan, WalkTree};
+use crate::interrupt::cancel::Token;
+use crate::state::stop::{self, StopFlag};
+use crate::syntax::walk::{WalkPlan, WalkTree};
 
 /// The statement that subqueries belong to: with what they are planned and run, and what ends them.
 pub(crate) struct Statement {

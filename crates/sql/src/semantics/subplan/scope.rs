@@ -12,8 +12,8 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 
 use super::{Reference, subquery_of};
-use crate::semantics::visible::visible;
-use crate::walk::{WalkPlan, WalkTree};
+use crate::semantics::operations::visible::visible;
+use crate::syntax::walk::{WalkPlan, WalkTree};
 
 /// The columns of outer queries that a plan names, each once.
 pub(super) fn open_references(plan: &LogicalPlan) -> Result<Vec<Reference>> {
@@ -56,7 +56,7 @@ pub(super) fn is_open(plan: &LogicalPlan) -> Result<bool> {
 }
 
 /// Replaces columns of outer queries in a plan by what `replace` has for them.
-pub(in crate::semantics) fn replace_references(
+pub(crate) fn replace_references(
     plan: LogicalPlan,
     replace: &dyn Fn(&Reference) -> Option<Expr>,
 ) -> Result<LogicalPlan> {
@@ -84,10 +84,7 @@ pub(in crate::semantics) fn replace_references(
 
 /// Changes an expression that is a subquery: what `replace` has another expression for within, those of its own subqueries
 /// included.
-pub(in crate::semantics) fn change_subqueries(
-    expr: Expr,
-    replace: &dyn Fn(&Expr) -> Option<Expr>,
-) -> Result<Transformed<Expr>> {
+pub(crate) fn change_subqueries(expr: Expr, replace: &dyn Fn(&Expr) -> Option<Expr>) -> Result<Transformed<Expr>> {
     let Some(subquery) = subquery_of(&expr) else { return Ok(Transformed::no(expr)) };
     let plan = map_expressions(subquery.subquery.as_ref().clone(), &|expr, _| match replace(&expr) {
         Some(other) => Ok(Transformed::yes(other)),

@@ -30,12 +30,13 @@ use tokio::sync::Mutex;
 
 use super::run::Statement;
 use super::{Subplans, call, scope};
-use crate::identifiers::fold;
-use crate::origin::Origin;
-use crate::semantics::origins::origins;
-use crate::semantics::{constants, ordered};
-use crate::table::EngineTable;
-use crate::walk::{Walk, WalkPlan};
+use crate::access::table::EngineTable;
+use crate::names::origin::Origin;
+use crate::semantics::aggregates::ordered;
+use crate::semantics::operations::constants;
+use crate::semantics::rules::origins::origins;
+use crate::syntax::identifiers::fold;
+use crate::syntax::walk::{Walk, WalkPlan};
 
 /// The names of a statement's WITH queries, and whether each says to be worked out once, or says not to.
 #[derive(Debug, Default)]
@@ -157,7 +158,7 @@ pub(super) fn is_in_order(scan: &TableScan) -> bool {
 }
 
 /// Where a column of a scan comes from.
-pub(in crate::semantics) fn origin(scan: &TableScan, at: usize) -> Option<Origin> {
+pub(crate) fn origin(scan: &TableScan, at: usize) -> Option<Origin> {
     let provider = source_as_provider(&scan.source).ok()?;
     if let Some(table) = provider.downcast_ref::<EngineTable>() {
         return table.origin(scan.projected_schema.field(at).name());

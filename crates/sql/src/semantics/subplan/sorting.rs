@@ -7,7 +7,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Sort};
 
 use super::{scope, subquery_of};
-use crate::walk::WalkTree;
+use crate::syntax::walk::WalkTree;
 
 /// A sort over its projection with such columns; any other node stays. The second is what takes them away again.
 pub(super) fn widened(node: LogicalPlan) -> Result<(LogicalPlan, Option<Vec<Column>>)> {

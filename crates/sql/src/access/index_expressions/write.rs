@@ -1,0 +1,325 @@
+//! Writing expressions as PostgreSQL's catalog shows them.
+//!
+//! ```text
+//! as it was given    a+b > 0 and c='x'
+//! plain              (((a + b) > 0) AND (c = 'x'::text))       pg_get_indexdef(oid), pg_indexes
+//! pretty             a + b > 0 AND c = 'x'::text                psql, messages
+//! ```
+//!
+//! The pretty form is kept and always read again, so it says what was meant: no type is written that the planner
+//! would not have found.
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CastKind, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, UnaryOperator, Value,
+};
+use engine::{Column, DataType};
+
+use crate::syntax::identifiers::{fold, quoted};
+use crate::values::long_name;
+use crate::values::types::column_type;
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// With parentheses around every operator, and the types of texts.
+    Plain,
+    /// With those that are needed.
+    Pretty,
+}
+
+/// An expression over these columns as text.
+pub(crate) fn written(expr: &Expr, columns: &[Column], style: Style) -> String {
+    Writer { columns, style }.expr(expr)
+}
+
+/// An expression as it stands in the list of an index: in parentheses, but for calls of functions.
+pub(crate) fn in_list(expr: &Expr, columns: &[Column], style: Style) -> String {
+    let text = written(expr, columns, style);
+    if is_call(expr) { text } else { format!("({text})") }
+}
+
+/// Whether an expression may stand in the list of an index as it is.
+pub(crate) fn is_call(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_call(inner),
+        Expr::Function(_)
+        | Expr::Extract { .. }
+        | Expr::Substring { .. }
+        | Expr::Trim { .. }
+        | Expr::Position { .. }
+        | Expr::Overlay { .. }
+        | Expr::Ceil { .. }
+        | Expr::Floor { .. } => true,
+        _ => false,
+    }
+}
+
+struct Writer<'a> {
+    columns: &'a [Column],
+    style: Style,
+}
+
+/// How tightly an operator binds, where that decides about parentheses.
+fn strength(expr: &Expr) -> u8 {
+    match expr {
+        Expr::BinaryOp { op: BinaryOperator::Or, .. } => 1,
+        Expr::BinaryOp { op: BinaryOperator::And, .. } => 2,
+        Expr::UnaryOp { op: UnaryOperator::Not, .. } => 3,
+        Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNotFalse(_) => 4,
+        Expr::BinaryOp { op, .. } if is_comparison(op) => 5,
+        Expr::Between { .. } | Expr::InList { .. } | Expr::Like { .. } | Expr::ILike { .. } => 5,
+        Expr::BinaryOp { op: BinaryOperator::Plus | BinaryOperator::Minus, .. } => 7,
+        Expr::BinaryOp { op: BinaryOperator::Multiply | BinaryOperator::Divide | BinaryOperator::Modulo, .. } => 8,
+        Expr::BinaryOp { .. } => 6,
+        Expr::UnaryOp { .. } => 9,
+        Expr::Nested(inner) => strength(inner),
+        _ => 10,
+    }
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    matches!(
+        op,
+        BinaryOperator::Eq
+            | BinaryOperator::NotEq
+            | BinaryOperator::Lt
+            | BinaryOperator::LtEq
+            | BinaryOperator::Gt
+            | BinaryOperator::GtEq
+    )
+}
+
+impl Writer<'_> {
+    fn expr(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Nested(inner) => self.expr(inner),
+            Expr::Identifier(ident) => name(ident),
+            Expr::CompoundIdentifier(parts) => parts.last().map_or_else(String::new, name),
+            Expr::Value(value) => value.value.to_string(),
+            Expr::BinaryOp { left, op, right } => self.binary(expr, left, op, right),
+            Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } => {
+                self.whole(format!("NOT {}", self.below(inner, strength(expr))))
+            }
+            Expr::UnaryOp { op, expr: inner } => match inner.as_ref() {
+                Expr::Value(value) => format!("{op}{}", value.value),
+                _ => self.whole(format!("{op} {}", self.below(inner, strength(expr) + 1))),
+            },
+            Expr::IsNull(inner) => self.test(expr, inner, "IS NULL"),
+            Expr::IsNotNull(inner) => self.test(expr, inner, "IS NOT NULL"),
+            Expr::IsTrue(inner) => self.test(expr, inner, "IS TRUE"),
+            Expr::IsNotTrue(inner) => self.test(expr, inner, "IS NOT TRUE"),
+            Expr::IsFalse(inner) => self.test(expr, inner, "IS FALSE"),
+            Expr::IsNotFalse(inner) => self.test(expr, inner, "IS NOT FALSE"),
+            Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type, .. } => {
+                let to = column_type(data_type).map_or_else(|_| data_type.to_string(), |(known, _)| type_text(known));
+                self.cast(inner, &to)
+            }
+            Expr::InList { expr: inner, list, negated } => {
+                let (of, not) = (self.below(inner, strength(expr) + 1), if *negated { "NOT " } else { "" });
+                let list: Vec<String> = list.iter().map(|item| self.beside(item, inner)).collect();
+                self.whole(format!("{of} {not}IN ({})", list.join(", ")))
+            }
+            Expr::Between { expr: inner, negated, low, high } => {
+                let (of, not) = (self.below(inner, strength(expr) + 1), if *negated { "NOT " } else { "" });
+                let (low, high) = (self.beside(low, inner), self.beside(high, inner));
+                self.whole(format!("{of} {not}BETWEEN {low} AND {high}"))
+            }
+            Expr::Function(function) => self.call(expr, function),
+            other => other.to_string(),
+        }
+    }
+
+    /// With parentheses, where every operator has them.
+    fn whole(&self, text: String) -> String {
+        if self.style == Style::Plain { format!("({text})") } else { text }
+    }
+
+    /// An operand of an operator of this strength.
+    fn below(&self, operand: &Expr, outer: u8) -> String {
+        let text = self.expr(operand);
+        let is_open = self.style == Style::Pretty && strength(operand) < outer;
+        if is_open { format!("({text})") } else { text }
+    }
+
+    fn test(&self, whole: &Expr, inner: &Expr, what: &str) -> String {
+        self.whole(format!("{} {what}", self.below(inner, strength(whole) + 1)))
+    }
+
+    fn binary(&self, whole: &Expr, left: &Expr, op: &BinaryOperator, right: &Expr) -> String {
+        let outer = strength(whole);
+        if is_comparison(op) {
+            let (left, right) = (self.compared(left, right, outer + 1), self.compared(right, left, outer + 1));
+            return self.whole(format!("{left} {op} {right}"));
+        }
+        // Operators of one strength are read from the left; AND and OR may be regrouped.
+        let is_chain = matches!(op, BinaryOperator::And | BinaryOperator::Or);
+        let right_outer = if is_chain { outer } else { outer + 1 };
+        let text = format!("{} {op} {}", self.below(left, outer), self.below(right, right_outer));
+        if is_chain && self.style == Style::Plain {
+            return format!("({})", self.chain(whole, op));
+        }
+        self.whole(text)
+    }
+
+    /// All that is joined by one of AND and OR, without parentheses in between.
+    fn chain(&self, expr: &Expr, joining: &BinaryOperator) -> String {
+        match expr {
+            Expr::Nested(inner) => self.chain(inner, joining),
+            Expr::BinaryOp { left, op, right } if op == joining => {
+                format!("{} {op} {}", self.chain(left, joining), self.chain(right, joining))
+            }
+            other => self.expr(other),
+        }
+    }
+
+    /// One side of a comparison, which may be a text that has the type of the other.
+    fn compared(&self, side: &Expr, other: &Expr, outer: u8) -> String {
+        match self.column_of(side) {
+            Some(column) if is_varchar(column.data_type) && is_text_literal(other) => self.cast(side, "text"),
+            _ if is_text_literal(side) => self.beside(side, other),
+            _ => self.below(side, outer),
+        }
+    }
+
+    /// Writes an operand beside an expression: a text has its type.
+    fn beside(&self, expr: &Expr, other: &Expr) -> String {
+        let text = self.below(expr, 6);
+        match self.column_of(other) {
+            Some(column) if is_text_literal(expr) => {
+                let data_type = if is_varchar(column.data_type) { DataType::TEXT } else { column.data_type };
+                format!("{text}::{}", type_text(data_type))
+            }
+            _ => text,
+        }
+    }
+
+    fn column_of(&self, expr: &Expr) -> Option<&Column> {
+        let name = match expr {
+            Expr::Nested(inner) => return self.column_of(inner),
+            Expr::Identifier(ident) => fold(ident),
+            Expr::CompoundIdentifier(parts) => parts.last().map(fold)?,
+            _ => return None,
+        };
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    fn cast(&self, inner: &Expr, to: &str) -> String {
+        if let Expr::Nested(inner) = inner {
+            return self.cast(inner, to);
+        }
+        let text = self.expr(inner);
+        let is_bare = match inner {
+            Expr::Value(_) | Expr::Function(_) => true,
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.style == Style::Pretty,
+            _ => self.style == Style::Plain && text.starts_with('('),
+        };
+        if is_bare { format!("{text}::{to}") } else { format!("({text})::{to}") }
+    }
+
+    fn call(&self, whole: &Expr, function: &datafusion::sql::sqlparser::ast::Function) -> String {
+        let FunctionArguments::List(list) = &function.args else { return whole.to_string() };
+        let is_plain = list.duplicate_treatment.is_none()
+            && list.clauses.is_empty()
+            && function.filter.is_none()
+            && function.within_group.is_empty();
+        let argument = |argument: &FunctionArg| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(self.expr(expr)),
+            _ => None,
+        };
+        match list.args.iter().map(argument).collect::<Option<Vec<String>>>().filter(|_| is_plain) {
+            Some(arguments) => {
+                let name = function.name.to_string().to_lowercase();
+                // These are written as words of the language.
+                let is_word = ["coalesce", "nullif", "greatest", "least"].contains(&name.as_str());
+                let name = if is_word { name.to_uppercase() } else { name };
+                format!("{name}({})", arguments.join(", "))
+            }
+            None => whole.to_string(),
+        }
+    }
+}
+
+fn is_varchar(data_type: DataType) -> bool {
+    matches!(data_type, DataType::Text { max_chars: Some(_) } | DataType::Char { .. })
+}
+
+fn is_text_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_text_literal(inner),
+        Expr::Value(value) => matches!(value.value, Value::SingleQuotedString(_)),
+        _ => false,
+    }
+}
+
+fn type_text(data_type: DataType) -> String {
+    match data_type {
+        DataType::Decimal { precision, scale } => format!("numeric({precision},{scale})"),
+        other => long_name(other),
+    }
+}
+
+fn name(ident: &Ident) -> String {
+    quoted(&fold(ident))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::index_expressions::text::parsed;
+
+    fn columns() -> Vec<Column> {
+        let types = [("a", DataType::Integer), ("b", DataType::BigInt), ("c", DataType::TEXT)];
+        let more = [("v", DataType::Text { max_chars: Some(9) }), ("d", DataType::Date), ("Odd", DataType::Boolean)];
+        types.into_iter().chain(more).map(|(name, data_type)| Column::new(name, data_type)).collect()
+    }
+
+    #[test]
+    fn expressions_are_written_as_postgresql_does() {
+        let cases = [
+            ("lower(C)", "lower(c)", "lower(c)"),
+            ("a+b", "(a + b)", "a + b"),
+            ("a+b*2", "(a + (b * 2))", "a + b * 2"),
+            ("(a+b)*2", "((a + b) * 2)", "(a + b) * 2"),
+            ("a-(b-2)", "(a - (b - 2))", "a - (b - 2)"),
+            ("lower(c || 'x')", "lower((c || 'x'))", "lower(c || 'x')"),
+            ("a > 0 and b < 1 and c is null", "((a > 0) AND (b < 1) AND (c IS NULL))", "a > 0 AND b < 1 AND c IS NULL"),
+            (
+                "(a > 0 or b < 1) and not \"Odd\"",
+                "(((a > 0) OR (b < 1)) AND (NOT \"Odd\"))",
+                "(a > 0 OR b < 1) AND NOT \"Odd\"",
+            ),
+            ("c = 'it''s'", "(c = 'it''s'::text)", "c = 'it''s'::text"),
+            ("v <> 'x'", "((v)::text <> 'x'::text)", "v::text <> 'x'::text"),
+            ("d >= '2020-01-31'", "(d >= '2020-01-31'::date)", "d >= '2020-01-31'::date"),
+            ("cast(a as text)", "(a)::text", "a::text"),
+            ("(a + 1)::bigint", "(a + 1)::bigint", "(a + 1)::bigint"),
+            ("coalesce(a, -1)", "COALESCE(a, -1)", "COALESCE(a, -1)"),
+            ("t.a in (1, 2)", "(a IN (1, 2))", "a IN (1, 2)"),
+            ("a between 1 and 2", "(a BETWEEN 1 AND 2)", "a BETWEEN 1 AND 2"),
+            ("- a", "(- a)", "- a"),
+        ];
+        for (given, plain, pretty) in cases {
+            let expr = parsed(given).unwrap();
+            assert_eq!(written(&expr, &columns(), Style::Plain), plain, "{given}");
+            assert_eq!(written(&expr, &columns(), Style::Pretty), pretty, "{given}");
+            for text in [plain, pretty] {
+                let again = written(&parsed(text).unwrap(), &columns(), Style::Pretty);
+                assert_eq!(again, pretty, "{text} is read as it was meant");
+            }
+        }
+    }
+
+    #[test]
+    fn in_a_list_all_but_calls_stand_in_parentheses() {
+        let shown = |text: &str, style| in_list(&parsed(text).unwrap(), &columns(), style);
+        assert_eq!(
+            (shown("lower(c)", Style::Plain), shown("a+b", Style::Pretty)),
+            ("lower(c)".into(), "(a + b)".into())
+        );
+        assert_eq!(shown("a+b", Style::Plain), "((a + b))");
+    }
+}

@@ -1,0 +1,199 @@
+//! Which index leads to the rows that pass some conditions, if one is worth it.
+//!
+//! A scan reads encoded columns at many rows a nanosecond, and an index leads from row to row; so it is taken where few rows
+//! are in its range, which is found out by counting its entries up to a limit.
+//!
+//! An index of an expression leads to the rows for which a condition says something of the very same expression: both have
+//! gone through the planner, and are compared as it left them. One of a part of the table is taken only where the conditions
+//! say that all rows are in it ([`implied`]).
+use std::borrow::Cow;
+use std::ops::Bound;
+
+use datafusion::logical_expr::Expr;
+use engine::{Comparison, DataType, Index, IndexPart, IndexRange, Schema, Table, Test, Value};
+
+use crate::access::conditions::test_of;
+use crate::access::implied;
+use crate::access::index_expressions::compiled::{Compiled, comparable};
+
+/// An index, with the ranges of it in which all rows are that pass; no two have a row in common.
+#[derive(Clone)]
+pub(crate) struct IndexLookup {
+    pub(crate) index: Index,
+    pub(crate) ranges: Vec<IndexRange>,
+    /// about how many rows
+    pub(crate) rows: usize,
+}
+
+/// An index is taken for one row of so many at most.
+const SHARE: u64 = 16;
+/// So few rows are read through an index in any case.
+const ROWS_MIN: usize = 64;
+/// More entries are not counted.
+const ROWS_MAX: usize = 4096;
+/// Lists of values are looked up one by one up to so many.
+const RANGES_MAX: usize = 1024;
+
+/// A test of a part of an index's keys, by its number.
+type PartTest<'t> = (usize, Cow<'t, Test>);
+
+/// The best way to the rows of a table that pass, other than a scan. `conditions` are all that is known to hold of them, `tests`
+/// what of it is about columns.
+pub(crate) fn best(table: &Table, tests: &[(usize, Test)], conditions: &[Expr]) -> Option<IndexLookup> {
+    if conditions.is_empty() {
+        return None;
+    }
+    let indexes: Vec<Index> = table.primary_index().into_iter().chain(table.indexes()).collect();
+    let conditions: Vec<Expr> = match indexes.iter().any(|index| index.definition().is_computed()) {
+        true => conditions.iter().cloned().map(comparable).collect(),
+        false => Vec::new(),
+    };
+    let limit = usize::try_from(table.stats().records / SHARE).unwrap_or(usize::MAX).clamp(ROWS_MIN, ROWS_MAX);
+    let lookup = |index: Index| {
+        let tests = part_tests(&index, table.schema(), tests, &conditions)?;
+        let ranges = ranges_of(&index, &tests)?;
+        let mut rows = 0;
+        for range in &ranges {
+            rows += table.index_estimate(&index, range, limit - rows).ok()?;
+            if rows >= limit {
+                return None;
+            }
+        }
+        Some(IndexLookup { index, ranges, rows })
+    };
+    indexes.into_iter().filter_map(lookup).min_by_key(|lookup| lookup.rows)
+}
+
+/// Whether an index of expressions, or of a part of the table, may be of use because a condition holds.
+pub(crate) fn is_of_use(table: &Table, condition: &Expr) -> bool {
+    let indexes: Vec<Index> = table.indexes().into_iter().filter(|index| index.definition().is_computed()).collect();
+    if indexes.is_empty() {
+        return false;
+    }
+    let (schema, condition) = (table.schema(), &comparable(condition.clone()));
+    let says_of = |predicate: &Compiled| implied::says_of(predicate.logical(), condition, schema);
+    let is_of_use = |index: &Index| {
+        test_of(condition, &|expr| find(index, schema, expr)).is_some()
+            || index.predicate().as_deref().and_then(Compiled::of).is_some_and(says_of)
+    };
+    indexes.iter().any(is_of_use)
+}
+
+/// The part of an index's keys that an expression is, with its type.
+fn find(index: &Index, schema: &Schema, expr: &Expr) -> Option<(usize, DataType)> {
+    let is_part = |(at, part): (usize, &IndexPart)| match part {
+        IndexPart::Column(column) => {
+            matches!(expr, Expr::Column(named) if schema.position(&named.name) == Some(*column))
+        }
+        IndexPart::Expression(_) => {
+            let known = index.expression(at);
+            known.as_deref().and_then(Compiled::of).is_some_and(|known| known.logical() == expr)
+        }
+    };
+    let at = index.definition().parts.iter().enumerate().position(is_part)?;
+    Some((at, index.key_columns()[at].data_type))
+}
+
+/// The tests that can be made of an index's keys; `None` if rows that pass may be missing in the index.
+fn part_tests<'t>(
+    index: &Index,
+    schema: &Schema,
+    tests: &'t [(usize, Test)],
+    conditions: &[Expr],
+) -> Option<Vec<PartTest<'t>>> {
+    let parts = &index.definition().parts;
+    if !index.definition().is_computed() {
+        let place = |column| parts.iter().position(|part| *part == IndexPart::Column(column));
+        return Some(tests.iter().filter_map(|(column, test)| Some((place(*column)?, Cow::Borrowed(test)))).collect());
+    }
+    if let Some(predicate) = index.predicate()
+        && !implied::is_implied(Compiled::of(&*predicate)?.logical(), conditions, schema)
+    {
+        return None;
+    }
+    let test = |condition| test_of(condition, &|expr| find(index, schema, expr));
+    Some(conditions.iter().filter_map(test).map(|(at, test)| (at, Cow::Owned(test))).collect())
+}
+
+/// The ranges of an index that the tests leave; `None` if that is all of an index of all rows, or not to be had from it.
+fn ranges_of(index: &Index, tests: &[PartTest<'_>]) -> Option<Vec<IndexRange>> {
+    let width = index.definition().parts.len();
+    let mut beginnings: Vec<Vec<Value>> = vec![Vec::new()];
+    let mut known = 0;
+    while let Some(values) = (known < width).then(|| values_of(known, tests)).flatten() {
+        if beginnings.len() * values.len() > RANGES_MAX {
+            break;
+        }
+        let longer = |beginning: Vec<Value>| {
+            values.iter().map(move |value| beginning.iter().chain([value]).cloned().collect::<Vec<Value>>())
+        };
+        beginnings = beginnings.into_iter().flat_map(longer).collect();
+        known += 1;
+    }
+    if !index.is_ordered() && known < width {
+        return None;
+    }
+    let range = |equal| {
+        let mut range = IndexRange { equal, low: Bound::Unbounded, high: Bound::Unbounded };
+        for (_, test) in tests.iter().filter(|(part, _)| *part == known) {
+            narrow(&mut range, test);
+        }
+        range
+    };
+    let ranges: Vec<IndexRange> = beginnings.into_iter().map(range).collect();
+    (ranges != [IndexRange::all()] || index.definition().predicate.is_some()).then_some(ranges)
+}
+
+/// The values of which a part of the keys must have one, each once.
+fn values_of(part: usize, tests: &[PartTest<'_>]) -> Option<Vec<Value>> {
+    let of_part = || tests.iter().filter(|(at, _)| *at == part).map(|(_, test)| test.as_ref());
+    let pinned = |test: &Test| match test {
+        Test::IsNull => Some(vec![Value::Null]),
+        Test::Compare(Comparison::Eq, value) => Some(vec![value.clone()]),
+        _ => None,
+    };
+    let listed = |test: &Test| match test {
+        Test::In(values) if values.len() <= RANGES_MAX => {
+            let mut once: Vec<Value> = Vec::with_capacity(values.len());
+            for value in values {
+                if !once.contains(value) {
+                    once.push(value.clone());
+                }
+            }
+            Some(once)
+        }
+        _ => None,
+    };
+    of_part().find_map(pinned).or_else(|| of_part().find_map(listed))
+}
+
+/// Takes a test of the range's next column in. The first of several bounds on a side counts, as all tests are made of every
+/// row that is read.
+fn narrow(range: &mut IndexRange, test: &Test) {
+    let (low, high) = match test {
+        Test::Compare(Comparison::Greater, value) => (Bound::Excluded(value.clone()), Bound::Unbounded),
+        Test::Compare(Comparison::GreaterOrEqual, value) => (Bound::Included(value.clone()), Bound::Unbounded),
+        Test::Compare(Comparison::Less, value) => (Bound::Unbounded, Bound::Excluded(value.clone())),
+        Test::Compare(Comparison::LessOrEqual, value) => (Bound::Unbounded, Bound::Included(value.clone())),
+        Test::Between(low, high) => (Bound::Included(low.clone()), Bound::Included(high.clone())),
+        Test::Prefix(prefix) => match beginning_with(prefix) {
+            Some(bounds) => bounds,
+            None => return,
+        },
+        _ => return,
+    };
+    if range.low == Bound::Unbounded {
+        range.low = low;
+    }
+    if range.high == Bound::Unbounded {
+        range.high = high;
+    }
+}
+
+/// The bounds of texts that begin in some way, where its last character has a next one of its length.
+fn beginning_with(prefix: &[u8]) -> Option<(Bound<Value>, Bound<Value>)> {
+    let text = std::str::from_utf8(prefix).ok()?;
+    let last = *prefix.last().filter(|last| **last < 0x7f)?;
+    let end = format!("{}{}", &text[..text.len() - 1], char::from(last + 1));
+    Some((Bound::Included(Value::from(text)), Bound::Excluded(Value::from(end.as_str()))))
+}

@@ -1,0 +1,14 @@
+//! Tables in plans: scans of what the engine keeps, paths through indexes, totals out of the storage, statistics, and tables whose
+//! rows are worked out.
+//!
+//! Imports the state and below; the semantics, the catalog and planning import it.
+pub(crate) mod computed;
+pub(crate) mod conditions;
+pub(crate) mod implied;
+pub(crate) mod index_expressions;
+pub(crate) mod index_path;
+pub(crate) mod scan;
+pub(crate) mod sequences;
+pub(crate) mod statistics;
+pub(crate) mod table;
+pub(crate) mod totals;

@@ -1,0 +1,146 @@
+//! A table of the engine as DataFusion sees it: a schema, pushdown of conditions and primary keys, and scans of one
+//! moment.
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Constraint, Constraints};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use engine::{Table, Test, Value};
+
+use crate::access::conditions::{equality, test};
+use crate::access::index_path;
+use crate::access::scan::{ScanExec, ScanSource};
+use crate::interrupt;
+use crate::names::moment::Moment;
+use crate::names::origin::Origin;
+use crate::state::view::RowTarget;
+use crate::values::types::arrow_schema;
+
+/// The name of the hidden column with the ids of a target's rows, another for each target; no statement can spell it.
+pub(crate) fn rid_column(target: usize) -> String {
+    format!("{RID}{target}")
+}
+
+/// Whether a column is one of those.
+pub(crate) fn is_rid_column(name: &str) -> bool {
+    name.starts_with(RID)
+}
+
+const RID: &str = "\0rid ";
+
+/// One table at one moment.
+#[derive(Clone)]
+pub(crate) struct EngineTable {
+    table: Table,
+    moment: Moment,
+    partitions: usize,
+    /// Only these rows, if given.
+    rids: Option<Arc<[u64]>>,
+    schema: SchemaRef,
+    constraints: Constraints,
+}
+
+impl std::fmt::Debug for EngineTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EngineTable").field("name", &self.table.name()).finish_non_exhaustive()
+    }
+}
+
+impl EngineTable {
+    pub(crate) fn new(table: Table, moment: Moment, partitions: usize) -> EngineTable {
+        let schema = arrow_schema(table.schema());
+        let key = table.schema().primary_key();
+        let constraints = match key.is_empty() {
+            true => Constraints::default(),
+            false => Constraints::new_unverified(vec![Constraint::PrimaryKey(key.to_vec())]),
+        };
+        EngineTable { table, moment, partitions, rids: None, schema, constraints }
+    }
+
+    /// The table with the ids of its rows in one more column.
+    pub(crate) fn with_rids(target: RowTarget, at: usize, partitions: usize) -> EngineTable {
+        let plain = EngineTable::new(target.table, target.moment, partitions);
+        let mut fields = crate::values::types::fields(plain.table.schema().columns());
+        fields.push(Field::new(rid_column(at), arrow_schema::DataType::UInt64, false));
+        EngineTable { schema: Arc::new(ArrowSchema::new(fields)), rids: target.rids, ..plain }
+    }
+
+    /// Where the column of a name comes from, if it is the table's own.
+    pub(crate) fn origin(&self, column: &str) -> Option<Origin> {
+        self.table.schema().position(column).map(|at| Origin::of_column(&self.table, at))
+    }
+
+    /// The primary key that tests pin down, if they pin down all of it.
+    fn key(&self, tests: &[(usize, Test)]) -> Option<Vec<Value>> {
+        let key = self.table.schema().primary_key();
+        let value_of = |position: &usize| {
+            let mut values = tests.iter().filter_map(equality);
+            values.find_map(|(at, value)| (at == *position).then(|| value.clone()))
+        };
+        key.iter().map(value_of).collect::<Option<Vec<Value>>>().filter(|key| !key.is_empty())
+    }
+
+    /// Where to look for the rows that pass, and what is still to be tested there.
+    fn source(&self, mut tests: Vec<(usize, Test)>, conditions: &[Expr]) -> (ScanSource, Vec<(usize, Test)>) {
+        if let Some(rids) = &self.rids {
+            return (ScanSource::Rids(rids.clone()), tests);
+        }
+        let Some(key) = self.key(&tests) else {
+            let all = ScanSource::All { partitions: self.partitions };
+            return (index_path::best(&self.table, &tests, conditions).map_or(all, ScanSource::Index), tests);
+        };
+        let columns = self.table.schema().primary_key();
+        let is_found_by = |test: &(usize, Test)| {
+            equality(test).is_some_and(|(at, value)| columns.iter().zip(&key).any(|known| known == (&at, value)))
+        };
+        tests.retain(|test| !is_found_by(test));
+        (ScanSource::Key(key), tests)
+    }
+}
+
+#[async_trait]
+impl TableProvider for EngineTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        Some(&self.constraints)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        interrupt::check_plan()?;
+        let all = (0..self.schema.fields().len()).collect();
+        let columns = projection.cloned().unwrap_or(all);
+        let tests = filters.iter().filter_map(|filter| test(filter, self.table.schema())).collect();
+        let (source, tests) = self.source(tests, filters);
+        let schema = Arc::new(self.schema.project(&columns)?);
+        Ok(Arc::new(ScanExec::new(self.table.clone(), self.moment.clone(), source, tests, columns, schema)))
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let answer = |filter: &&Expr| match test(filter, self.table.schema()) {
+            Some(_) => TableProviderFilterPushDown::Exact,
+            // The scan does not test it, and may look where it can hold.
+            None if self.rids.is_none() && index_path::is_of_use(&self.table, filter) => {
+                TableProviderFilterPushDown::Inexact
+            }
+            None => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(answer).collect())
+    }
+}

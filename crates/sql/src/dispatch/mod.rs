@@ -1,0 +1,311 @@
+//! The dispatch of statements: what a session is told, which part answers it, and what becomes of the session's block.
+//!
+//! ```text
+//! text ──parse──▶ a statement ──▶ by its kind: control, COPY, rows by key (`point`), DML, DDL, settings, ...
+//!                                 whatever only reads: planned by DataFusion (`planner`)
+//! ```
+//!
+//! A statement has a token through which it can be stopped, and the session's transaction while it runs. Where it fails the block
+//! fails with it; in between, the transaction stands where the watcher finds it.
+//!
+//! Imports all other rooms; no room imports it.
+pub(crate) mod implicit;
+pub(crate) mod prepared;
+pub(crate) mod prepared_statements;
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{CloseCursor, Query, Statement};
+use engine::Value;
+
+use crate::error::{Result, SqlError};
+use crate::interrupt;
+use crate::interrupt::cancel::Reason;
+use crate::names::tables::Tables;
+use crate::names::{self, headings};
+use crate::parsing::control::Control;
+use crate::parsing::parse::{Parsed, parse};
+use crate::planning::planner::Plan;
+use crate::point::Point;
+use crate::session::Session;
+use crate::session::block::Block;
+use crate::session::prepared::Prepared;
+use crate::state::outcome::{Command, Outcome, texts};
+use crate::state::past::wall_time;
+use crate::state::settings::Limit;
+use crate::statements::copy::input::{CopyInput, NoInput};
+use crate::statements::{
+    alter_table, change, copy, create_as, ddl, explain, indexes, insert, locking, set, set_config, vacuum,
+};
+use crate::syntax::source::Source;
+use crate::syntax::stack;
+
+/// What a session is asked to run.
+pub(crate) enum Request {
+    /// A statement.
+    Parsed(Parsed),
+    /// A prepared statement about rows by their keys, with the values of its parameters.
+    Point(Arc<Prepared>, Vec<Value>),
+}
+
+impl From<Parsed> for Request {
+    fn from(parsed: Parsed) -> Request {
+        Request::Parsed(parsed)
+    }
+}
+
+impl Session {
+    /// Runs exactly one statement (a trailing `;` is allowed) and blocks until it is done, or until its rows can be
+    /// read.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the statement or its data. Nothing of a statement that failed stays behind; in a
+    /// transaction block all that is left to do is `ROLLBACK`, or `ROLLBACK TO` a savepoint.
+    pub fn execute(&mut self, statement: &str) -> Result<Outcome, SqlError> {
+        self.execute_with_input(statement, &mut NoInput)
+    }
+
+    /// Runs exactly one statement, as [`execute`](Self::execute) does, with rows for `COPY FROM STDIN`.
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
+    pub fn execute_with_input(&mut self, statement: &str, input: &mut dyn CopyInput) -> Result<Outcome, SqlError> {
+        self.run_statement(statement, |text| parse(text).map(Request::from), input)
+    }
+
+    /// Runs what `read` makes of the statement's text.
+    pub(crate) fn run_statement(
+        &mut self,
+        text: &str,
+        read: impl FnOnce(&str) -> Result<Request>,
+        input: &mut dyn CopyInput,
+    ) -> Result<Outcome> {
+        let running = self.activity.start(self.time_limit())?;
+        self.token = running.token().clone();
+        let _scope = interrupt::enter(&self.token);
+        let answered = stack::with_room(text.len(), || self.answer(text, read, input));
+        let done = answered.map_err(|error| pointed(self.token.explain(error), text));
+        if let Err(error) = &done {
+            self.fail(error);
+        }
+        self.suspend();
+        match done {
+            Ok(Outcome::Rows(rows)) => Ok(Outcome::Rows(rows.while_running(running))),
+            done => done,
+        }
+    }
+
+    /// Does something about a statement of this text without running it, which ends when a statement would have to.
+    pub(crate) fn looking<T>(&mut self, text: &str, work: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
+        let running = self.activity.start(self.time_limit())?;
+        self.token = running.token().clone();
+        let _scope = interrupt::enter(&self.token);
+        let done = stack::with_room(text.len(), || work(self)).map_err(|error| self.token.explain(error));
+        if let (Err(error), Some(_)) = (&done, &self.block) {
+            self.fail_block(error);
+        }
+        done
+    }
+
+    /// How long a statement may take that begins now, and what it is then told. Outside of a block it is a transaction.
+    fn time_limit(&self) -> Option<(std::time::Duration, Reason)> {
+        let statement = self.settings.limit(Limit::Statement).map(|limit| (limit, Reason::StatementTimeout));
+        let whole = self.settings.limit(Limit::Transaction).filter(|_| self.block.is_none());
+        let whole = whole.map(|limit| (limit, Reason::TransactionTimeout));
+        [whole, statement].into_iter().flatten().min_by_key(|(limit, _)| *limit)
+    }
+
+    fn answer(
+        &mut self,
+        statement: &str,
+        read: impl FnOnce(&str) -> Result<Request>,
+        input: &mut dyn CopyInput,
+    ) -> Result<Outcome> {
+        self.settings.check_begun()?;
+        self.now = self.block.as_ref().map_or_else(wall_time, Block::started);
+        let request = read(statement);
+        if let Some(block) = &mut self.block {
+            match self.activity.unpark() {
+                Ok(transaction) => block.resume(transaction),
+                Err(reason) => {
+                    block.lose();
+                    if let Ok(Request::Parsed(Parsed::Control(Control::Commit { .. } | Control::Rollback { .. }))) =
+                        request
+                    {
+                        self.leave_block();
+                    }
+                    return Err(reason.error());
+                }
+            }
+            block.running().iter().for_each(|transaction| self.token.interrupts(transaction.interrupter()));
+            block.refresh();
+        }
+        match request? {
+            Request::Parsed(parsed) => self.dispatch(parsed, &Source::new(statement), input),
+            Request::Point(prepared, values) => {
+                self.begin_statement()?;
+                self.execute_bound(&prepared, &values, input)
+            }
+        }
+    }
+
+    /// Has the block of the session fail, if there is one, because of an error outside of its statements: what the client
+    /// asked for could not be read, or its answer not be given.
+    pub fn fail_block(&mut self, error: &SqlError) {
+        let Some(block) = &mut self.block else { return };
+        match self.activity.unpark() {
+            Ok(transaction) => block.resume(transaction),
+            Err(_) => block.lose(),
+        }
+        self.fail(error);
+        self.suspend();
+    }
+
+    /// A statement has failed: so has its block.
+    fn fail(&mut self, error: &SqlError) {
+        let Some(block) = &mut self.block else { return };
+        match error.sqlstate {
+            // The time of the whole block is over, and now its user knows.
+            "25P04" => {
+                block.lose();
+                self.activity.forget_expiry();
+            }
+            _ => block.fail(),
+        }
+        self.activity.advisory.back_to(block.locks_kept());
+    }
+
+    /// Leaves the transaction where the watcher finds it.
+    fn suspend(&mut self) {
+        self.token.interrupts_nothing();
+        if let Some(block) = &mut self.block {
+            if let Some(transaction) = block.running().filter(|_| self.token.reason().is_some()) {
+                // It may not have met a wait, and is not for one of the next statement.
+                transaction.clear_interrupt();
+            }
+            let transaction = block.suspend();
+            self.activity.park(transaction, block.newest_savepoint(), self.settings.limit(Limit::Idle));
+        }
+    }
+
+    pub(crate) fn dispatch(&mut self, parsed: Parsed, source: &Source, input: &mut dyn CopyInput) -> Result<Outcome> {
+        if let Parsed::Control(control) = parsed {
+            return Ok(self.control(control)?.into());
+        }
+        if matches!(parsed, Parsed::Empty) {
+            return Ok(Command::new("").into());
+        }
+        self.begin_statement()?;
+        match parsed {
+            Parsed::Empty | Parsed::Control(_) => Ok(Command::new("").into()),
+            Parsed::Copy(statement) => copy::run(self, statement, source, input),
+            Parsed::AlterDatabase(alter) => Ok(set::alter_database(self, &alter)?.into()),
+            Parsed::Maintenance(asked) => Ok(vacuum::answer(&asked, &self.tables, self.block.is_some())?.into()),
+            Parsed::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
+            Parsed::Sequence(statement) => Ok(crate::statements::sequences::run(self, &statement)?.into()),
+            Parsed::Statement(statement) => match *statement {
+                Statement::Prepare { name, data_types, statement } => {
+                    Ok(self.prepare_statement(&name, &data_types, *statement, source)?.into())
+                }
+                Statement::Execute { name, parameters, .. } => {
+                    self.execute_statement(name.as_ref(), &parameters, source, input)
+                }
+                statement => self.run(statement, source),
+            },
+        }
+    }
+
+    /// Refuses a statement in a block that has failed, and looks which tables there are.
+    fn begin_statement(&mut self) -> Result<()> {
+        self.check_block()?;
+        let transaction = self.block.as_ref().and_then(Block::begun);
+        self.tables = transaction.map_or_else(|| Tables::published(&self.db), |own| Tables::of(&self.db, own));
+        Ok(())
+    }
+
+    fn run(&mut self, statement: Statement, source: &Source) -> Result<Outcome> {
+        if let Some(point) = Point::plan(&statement, &self.tables, &[])
+            && let Some(done) = point.run(self, &[])?
+        {
+            return Ok(done);
+        }
+        match statement {
+            Statement::Query(query) => self.query(query, source),
+            Statement::Explain { .. } => {
+                let plan = self.plan(explain::read(statement)?, source)?;
+                Ok(Outcome::Rows(explain::run(plan)?))
+            }
+            Statement::Insert(statement) => Ok(insert::run(self, &statement, source)?.into()),
+            Statement::Update(statement) => Ok(change::update(self, &statement, source)?.into()),
+            Statement::Delete(statement) => Ok(change::delete(self, &statement, source)?.into()),
+            Statement::Set(set) => Ok(self.set(&set)?.into()),
+            Statement::Reset(reset) => {
+                let change = self.settings.reset(&reset.reset)?;
+                self.finish_set(change)?;
+                Ok(Command::new("RESET").into())
+            }
+            Statement::ShowVariable { variable } => Ok(Outcome::Rows(self.show(&variable)?)),
+            Statement::Deallocate { name, .. } => {
+                let name = names::fold(&name);
+                Ok(self.deallocate(Some(&*name).filter(|name| *name != "all"))?.into())
+            }
+            Statement::Discard { object_type } => Ok(self.discard(&object_type)?.into()),
+            // There are no cursors, and nothing is listened to.
+            Statement::Close { cursor: CloseCursor::All } => Ok(Command::new("CLOSE CURSOR ALL").into()),
+            Statement::UNLISTEN { .. } => Ok(Command::new("UNLISTEN").into()),
+            Statement::ShowTables { .. } => {
+                let names = self.moment().map(|moment| self.tables.at(&moment).names())?;
+                Ok(Outcome::Rows(texts(&["table_name"], vec![names])?))
+            }
+            Statement::CreateTable(create) if create.query.is_some() => {
+                Ok(create_as::run(self, create, source)?.into())
+            }
+            Statement::CreateTable(create) => Ok(ddl::create_table(self, &create, source)?.into()),
+            Statement::CreateIndex(create) => Ok(indexes::create(self, &create, source)?.into()),
+            Statement::AlterTable(alter) => Ok(alter_table::run(self, &alter, source)?.into()),
+            Statement::Drop { .. } => Ok(ddl::drop(self, &statement, source)?.into()),
+            Statement::Truncate(truncate) => Ok(ddl::truncate(self, &truncate, source)?.into()),
+            other => Err(SqlError::unsupported(command_of(&other))),
+        }
+    }
+
+    fn query(&mut self, mut query: Box<Query>, source: &Source) -> Result<Outcome> {
+        let names = headings::of(&query);
+        set_config::apply(self, &mut query)?;
+        let plan = self.plan(Statement::Query(query), source)?;
+        let schema = headings::apply(&plan.schema(), &names);
+        let outcome = self.start(plan)?;
+        Ok(match outcome {
+            Outcome::Rows(rows) => Outcome::Rows(rows.renamed(schema)),
+            done => done,
+        })
+    }
+
+    fn start(&mut self, plan: Plan) -> Result<Outcome> {
+        let rows = plan.start()?;
+        if let Some(block) = &mut self.block {
+            block.watch(&rows.link());
+        }
+        Ok(Outcome::Rows(rows))
+    }
+}
+
+/// An error about a text that stands in the statement points there.
+fn pointed(error: SqlError, text: &str) -> SqlError {
+    let is_about_text = error.position.is_none() && matches!(error.sqlstate, "22P02" | "22007" | "22008");
+    let value = error.message.split_once(": \"").and_then(|(_, value)| value.strip_suffix('"'));
+    match value.filter(|_| is_about_text) {
+        Some(value) => {
+            let place = Source::new(text).find_text(value);
+            error.at(place)
+        }
+        None => error,
+    }
+}
+
+/// The words with which a statement that has no place here starts.
+fn command_of(statement: &Statement) -> String {
+    let text = statement.to_string();
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    words.join(" ").trim_end_matches(['(', ';', ',']).to_uppercase()
+}

@@ -1,0 +1,6 @@
+//! Functions of arrays.
+//!
+//! Imports no other folder of functions.
+pub(crate) mod fills;
+pub(crate) mod lists;
+pub(crate) mod shapes;

@@ -1,0 +1,164 @@
+//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, and the clocks beside that of the transaction:
+//! `statement_timestamp()`, `clock_timestamp()` and `timeofday()`.
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, IntervalMonthDayNanoType};
+use arrow_array::{Array, ArrayRef, Int32Array, StringViewArray, TimestampMicrosecondArray};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use chrono::DateTime;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::FunctionRegistry;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+
+use crate::error::Result as SqlResult;
+use crate::interrupt::cancel::Token;
+use crate::interrupt::runtimes::blocking;
+use crate::state::past::wall_time;
+use crate::state::view::View;
+
+/// How long a sleep goes on without a look at whether its statement is to stop.
+const BETWEEN_CHECKS: Duration = Duration::from_millis(10);
+const DAY_S: f64 = 86_400.0;
+
+/// Makes the functions known to the plan of a statement.
+pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
+    let interval = DataType::Interval(IntervalUnit::MonthDayNano);
+    let volatile = Volatility::Volatile;
+    for (name, call, signature) in [
+        ("pg_sleep", Call::Sleep, Signature::exact(vec![DataType::Float64], volatile)),
+        ("pg_sleep_for", Call::Sleep, Signature::exact(vec![interval], volatile)),
+        ("pg_backend_pid", Call::Process(view.process), Signature::nullary(Volatility::Stable)),
+        ("statement_timestamp", Call::Statement(wall_time()), Signature::nullary(Volatility::Stable)),
+        ("clock_timestamp", Call::Clock, Signature::nullary(volatile)),
+        ("timeofday", Call::Text, Signature::nullary(volatile)),
+    ] {
+        let function = SessionFunction { name, call, signature, token: view.token.clone() };
+        state.register_udf(Arc::new(ScalarUDF::from(function)))?;
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Call {
+    Sleep,
+    Process(i32),
+    /// When the statement began.
+    Statement(i64),
+    Clock,
+    /// The clock as a text.
+    Text,
+}
+
+/// A function for one statement.
+struct SessionFunction {
+    name: &'static str,
+    call: Call,
+    signature: Signature,
+    token: Arc<Token>,
+}
+
+/// How long the row asks for; nothing where it is NULL.
+fn seconds(times: &ArrayRef, row: usize) -> Option<f64> {
+    if times.is_null(row) {
+        return None;
+    }
+    if let Some(seconds) = times.as_primitive_opt::<Float64Type>() {
+        return Some(seconds.value(row));
+    }
+    let interval = times.as_primitive_opt::<IntervalMonthDayNanoType>()?.value(row);
+    let days = f64::from(interval.months) * 30.0 + f64::from(interval.days);
+    Some(days * DAY_S + interval.nanoseconds as f64 / 1e9)
+}
+
+/// A time as PostgreSQL's `timeofday` writes it.
+fn time_of_day(micros: i64) -> String {
+    let time = DateTime::from_timestamp_micros(micros).unwrap_or_default();
+    time.format("%a %b %d %H:%M:%S%.6f %Y UTC").to_string()
+}
+
+/// Sleeps for so long, or until the statement is to stop.
+fn sleep(seconds: f64, token: &Token) -> SqlResult<()> {
+    let started = Instant::now();
+    loop {
+        token.check()?;
+        let left = seconds - started.elapsed().as_secs_f64();
+        if left.is_nan() || left <= 0.0 {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::try_from_secs_f64(left).map_or(BETWEEN_CHECKS, |left| left.min(BETWEEN_CHECKS)));
+    }
+}
+
+impl ScalarUDFImpl for SessionFunction {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(match self.call {
+            Call::Sleep | Call::Text => DataType::Utf8View,
+            Call::Process(_) => DataType::Int32,
+            Call::Statement(_) | Call::Clock => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let times = |time: &dyn Fn() -> i64| {
+            let times: Vec<i64> = (0..rows).map(|_| time()).collect();
+            Ok(ColumnarValue::Array(Arc::new(TimestampMicrosecondArray::from(times).with_timezone("UTC"))))
+        };
+        match self.call {
+            Call::Process(number) => {
+                return Ok(ColumnarValue::Array(Arc::new(Int32Array::from(vec![number; rows]))));
+            }
+            Call::Statement(started) => return times(&|| started),
+            Call::Clock => return times(&wall_time),
+            Call::Text => {
+                let texts = (0..rows).map(|_| Some(time_of_day(wall_time())));
+                return Ok(ColumnarValue::Array(Arc::new(texts.collect::<StringViewArray>())));
+            }
+            Call::Sleep => {}
+        }
+        let times = args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<Vec<_>>>()?;
+        let mut answers = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let time = times.first().and_then(|times| seconds(times, row));
+            if let Some(time) = time {
+                let slept = blocking(|| sleep(time, &self.token));
+                slept.map_err(|error| DataFusionError::External(Box::new(error)))?;
+            }
+            // PostgreSQL's type for nothing is sent as an empty text.
+            answers.push(time.map(|_| ""));
+        }
+        Ok(ColumnarValue::Array(Arc::new(StringViewArray::from(answers))))
+    }
+}
+
+impl PartialEq for SessionFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for SessionFunction {}
+
+impl Hash for SessionFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl std::fmt::Debug for SessionFunction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionFunction").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,199 @@
+//! Functions in FROM whose arguments are no constants, and what of them the planner does not know: each becomes a query.
+//!
+//! ```text
+//! FROM t, generate_series(1, t.k) AS g(x)   ->   FROM t, LATERAL (SELECT generate_series(1, t.k)) AS g(x)
+//! FROM unnest(a) WITH ORDINALITY            ->   FROM (SELECT *, row_number() OVER () FROM (SELECT unnest(a))) ...
+//! FROM length('abc') AS n                   ->   FROM (SELECT length('abc')) AS n(n)
+//! ```
+use std::ops::ControlFlow;
+
+use datafusion::execution::session_state::SessionState;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor,
+    TableWithJoins, VisitorMut,
+};
+
+use super::generate;
+use crate::error::{Result, SqlError};
+use crate::syntax::identifiers::fold;
+use crate::syntax::template::template;
+use crate::syntax::walk::WalkMut;
+
+/// Functions that give rows, under PostgreSQL's names.
+const GIVE_ROWS: [&str; 5] = [generate::NAME, "unnest", "regexp_matches", "regexp_split_to_table", "string_to_table"];
+
+/// Whether a function gives several rows for one.
+pub(crate) fn is_set_returning(name: &str) -> bool {
+    GIVE_ROWS.contains(&name)
+}
+
+/// Rewrites such calls of a statement.
+pub(crate) fn spell_out(statement: &mut Statement, state: &SessionState) -> Result<()> {
+    match statement.walk_mut(&mut Selects { state }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+struct Selects<'s> {
+    state: &'s SessionState,
+}
+
+impl VisitorMut for Selects<'_> {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        let mut is_first = true;
+        for table in &mut select.from {
+            if let Err(error) = self.joined(table, is_first) {
+                return ControlFlow::Break(Box::new(error));
+            }
+            is_first = false;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Selects<'_> {
+    fn joined(&self, table: &mut TableWithJoins, is_first: bool) -> Result<()> {
+        self.factor(&mut table.relation, is_first)?;
+        table.joins.iter_mut().try_for_each(|join| self.factor(&mut join.relation, false))
+    }
+
+    fn factor(&self, factor: &mut TableFactor, is_first: bool) -> Result<()> {
+        let call = match factor {
+            TableFactor::NestedJoin { table_with_joins, .. } => return self.joined(table_with_joins, is_first),
+            TableFactor::UNNEST { array_exprs, alias, with_ordinality, with_offset: false, .. } => {
+                let arg = |expr: &Expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr.clone()));
+                let name = ObjectName::from(vec![Ident::new("unnest")]);
+                Call {
+                    name,
+                    args: array_exprs.iter().map(arg).collect(),
+                    alias: alias.clone(),
+                    is_numbered: *with_ordinality,
+                }
+            }
+            TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. } => {
+                let is_numbered = *with_ordinality;
+                Call { name: name.clone(), args: args.args.clone(), alias: alias.clone(), is_numbered }
+            }
+            TableFactor::Function { name, args, alias, with_ordinality, .. } => {
+                let is_numbered = *with_ordinality;
+                Call { name: name.clone(), args: args.clone(), alias: alias.clone(), is_numbered }
+            }
+            _ => return Ok(()),
+        };
+        if let Some(name) = self.spelled_out(&call) {
+            *factor = call.query(&name, is_first)?;
+        }
+        Ok(())
+    }
+
+    /// The name of the function, if its call becomes a query.
+    fn spelled_out(&self, call: &Call) -> Option<String> {
+        let parts: Vec<String> = call.name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
+        let name = match &parts[..] {
+            [name] => name.clone(),
+            [schema, name] if schema == "pg_catalog" => name.clone(),
+            _ => return None,
+        };
+        if name == generate::NAME {
+            return (call.is_numbered || !call.args.iter().all(is_constant)).then_some(name);
+        }
+        let is_known = GIVE_ROWS.contains(&name.as_str()) || self.state.scalar_functions().contains_key(&name);
+        (is_known && !self.state.table_functions().contains_key(&name)).then_some(name)
+    }
+}
+
+/// Whether an argument is one of which the value is known before any row.
+fn is_constant(arg: &FunctionArg) -> bool {
+    fn is_literal(expr: &Expr) -> bool {
+        match expr {
+            Expr::Value(_) | Expr::TypedString(_) | Expr::Interval(_) => true,
+            Expr::UnaryOp { expr, .. } | Expr::Nested(expr) | Expr::Cast { expr, .. } => is_literal(expr),
+            Expr::BinaryOp { left, right, .. } => is_literal(left) && is_literal(right),
+            _ => false,
+        }
+    }
+    matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if is_literal(expr))
+}
+
+/// A call in FROM.
+struct Call {
+    name: ObjectName,
+    args: Vec<FunctionArg>,
+    alias: Option<TableAlias>,
+    is_numbered: bool,
+}
+
+impl Call {
+    fn query(self, name: &str, is_first: bool) -> Result<TableFactor> {
+        // Each argument of `unnest` is a list of its own, of which the rows stand side by side.
+        let calls: Vec<Expr> = match name == "unnest" && self.args.len() > 1 {
+            true => self.args.iter().map(|arg| call(&self.name, vec![arg.clone()])).collect(),
+            false => vec![call(&self.name, self.args.clone())],
+        };
+        let mut names = vec![Ident::with_quote('"', name); calls.len()];
+        if let ([only], Some(alias)) = (&mut names[..], &self.alias) {
+            *only = alias.name.clone();
+        }
+        let mut query = select_of(calls)?;
+        if self.is_numbered {
+            names.push(Ident::new("ordinality"));
+            query = numbered(query)?;
+        }
+        let (label, given) = match self.alias {
+            Some(alias) => (alias.name, alias.columns),
+            None => (Ident::with_quote('"', name), Vec::new()),
+        };
+        if given.len() > names.len() {
+            let message = format!(
+                "table \"{}\" has {} columns available but {} columns specified",
+                fold(&label),
+                names.len(),
+                given.len()
+            );
+            return Err(SqlError::new("42P10", message));
+        }
+        let rest = names.into_iter().skip(given.len()).map(|name| TableAliasColumnDef { name, data_type: None });
+        let columns = given.clone().into_iter().chain(rest).collect();
+        let alias = TableAlias { explicit: true, name: label, columns, at: None };
+        Ok(TableFactor::Derived { lateral: !is_first, subquery: query, alias: Some(alias), sample: None })
+    }
+}
+
+fn call(name: &ObjectName, args: Vec<FunctionArg>) -> Expr {
+    Expr::Function(Function {
+        name: name.clone(),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+fn select_of(exprs: Vec<Expr>) -> Result<Box<Query>> {
+    let mut query = template("SELECT 1")?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        let item =
+            |(at, expr)| SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', format!("\0item {at}")) };
+        select.projection = exprs.into_iter().enumerate().map(item).collect();
+    }
+    Ok(query)
+}
+
+/// The query with a column that counts its rows.
+fn numbered(query: Box<Query>) -> Result<Box<Query>> {
+    let counting = "SELECT *, row_number() OVER ()::bigint AS \"\0number\" FROM (SELECT 1) AS \"\0rows\"";
+    let mut outer = template(counting)?;
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(TableFactor::Derived { subquery, .. }) = select.from.first_mut().map(|table| &mut table.relation)
+    {
+        *subquery = query;
+    }
+    Ok(outer)
+}

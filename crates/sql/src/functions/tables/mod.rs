@@ -1,0 +1,12 @@
+//! Functions in FROM, and those that give rows.
+//!
+//! Imports no other folder of functions.
+pub(crate) mod arguments;
+pub(crate) mod changes;
+pub(crate) mod generate;
+pub(crate) mod history;
+pub(crate) mod in_from;
+pub(crate) mod keywords;
+pub(crate) mod rows;
+pub(crate) mod series;
+pub(crate) mod set_returning;

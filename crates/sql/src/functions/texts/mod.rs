@@ -1,0 +1,8 @@
+//! Functions of texts and bytes.
+//!
+//! Imports no other folder of functions.
+pub(crate) mod bytes;
+pub(crate) mod codes;
+pub(crate) mod octets;
+pub(crate) mod quoting;
+pub(crate) mod regexp;

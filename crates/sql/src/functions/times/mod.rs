@@ -1,0 +1,8 @@
+//! Functions of dates, times and intervals.
+//!
+//! Imports no other folder of functions.
+pub(crate) mod calendar;
+pub(crate) mod intervals;
+pub(crate) mod parts;
+pub(crate) mod templates;
+pub(crate) mod zones;

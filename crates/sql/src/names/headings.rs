@@ -1,0 +1,181 @@
+//! Names of a query's columns, as PostgreSQL gives them to expressions without an alias.
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, ArrayElemTypeDef, DataType as SqlType, Expr, ObjectNamePart, Query, SelectItem, SetExpr, TrimWhereField,
+};
+use engine::DataType;
+
+use crate::names::origin::Origin as Source;
+use crate::syntax::identifiers::{fold, shown};
+use crate::values::types::{column_type, marked, type_name_of_sql};
+
+/// What is known of a query's column names from its text.
+#[derive(Default)]
+pub(crate) struct Headings {
+    /// Names of the columns before the first `*`.
+    before: Vec<Heading>,
+    /// Whether there is a `*`.
+    has_wildcard: bool,
+    /// Names of the columns after the last `*`.
+    after: Vec<Heading>,
+}
+
+/// What is known of one column.
+struct Heading {
+    name: String,
+    /// The type that it is cast to.
+    cast: Option<DataType>,
+}
+
+impl Heading {
+    fn on(&self, field: Field) -> Field {
+        let field = field.with_name(&self.name);
+        match self.cast.filter(|to| *field.data_type() == to.to_arrow()) {
+            Some(DataType::Uuid) => marked(field, DataType::Uuid),
+            Some(to @ DataType::Decimal { .. }) => Source::of_type(to).noted_on(field),
+            _ => field,
+        }
+    }
+}
+
+/// The names that a query's text gives to its columns.
+pub(crate) fn of(query: &Query) -> Headings {
+    let is_whole = !matches!(query.body.as_ref(), SetExpr::SetOperation { .. });
+    let mut body = query.body.as_ref();
+    loop {
+        body = match body {
+            SetExpr::SetOperation { left, .. } => left,
+            SetExpr::Query(inner) => &inner.body,
+            _ => break,
+        }
+    }
+    let mut headings = Headings::default();
+    match body {
+        SetExpr::Select(select) => {
+            for item in &select.projection {
+                let (name, expr) = match item {
+                    SelectItem::UnnamedExpr(expr) => (heading(expr).unwrap_or_else(|| "?column?".to_owned()), expr),
+                    SelectItem::ExprWithAlias { expr, alias } => (fold(alias), expr),
+                    _ => {
+                        headings.has_wildcard = true;
+                        headings.after.clear();
+                        continue;
+                    }
+                };
+                let list = if headings.has_wildcard { &mut headings.after } else { &mut headings.before };
+                // What the parts of a set operation make together has no length of its own.
+                let cast = cast_of(expr).filter(|to| is_whole || *to == DataType::Uuid);
+                list.push(Heading { name, cast });
+            }
+        }
+        _ => headings.has_wildcard = true,
+    }
+    headings
+}
+
+/// The name that PostgreSQL derives from an expression, if it finds one.
+pub(crate) fn heading(expr: &Expr) -> Option<String> {
+    named_by(expr).map(|(name, _)| name)
+}
+
+/// What a name is taken from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A column, a function or the like.
+    Word,
+    /// The type of a cast, or `case`: a name that gives way to others.
+    Form,
+}
+
+fn named_by(expr: &Expr) -> Option<(String, Origin)> {
+    let word = |name: &str| Some((name.to_owned(), Origin::Word));
+    let from_word = |expr: &Expr| named_by(expr).filter(|(_, origin)| *origin == Origin::Word);
+    match expr {
+        Expr::Identifier(ident) => word(shown(&fold(ident))),
+        Expr::CompoundIdentifier(parts) => word(shown(&fold(parts.last()?))),
+        Expr::Function(function) => match function.name.0.last()? {
+            ObjectNamePart::Identifier(ident) => word(shown(&fold(ident))),
+            ObjectNamePart::Function(_) => None,
+        },
+        Expr::Cast { expr, data_type, .. } => from_word(expr).or_else(|| Some((type_heading(data_type), Origin::Form))),
+        Expr::TypedString(typed) => Some((type_heading(&typed.data_type), Origin::Form)),
+        Expr::Interval(_) => Some(("interval".to_owned(), Origin::Form)),
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => named_by(inner),
+        Expr::Case { else_result, .. } => {
+            let other = else_result.as_ref().and_then(|result| from_word(result));
+            other.or_else(|| Some(("case".to_owned(), Origin::Form)))
+        }
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            let is_subscript = |access: &AccessExpr| matches!(access, AccessExpr::Subscript(_));
+            named_by(root).filter(|_| access_chain.iter().all(is_subscript))
+        }
+        Expr::Exists { negated: false, .. } => word("exists"),
+        Expr::Subquery(query) => word(&of(query).before.into_iter().next()?.name),
+        Expr::Extract { .. } => word("extract"),
+        Expr::AtTimeZone { .. } => word("timezone"),
+        Expr::Substring { shorthand, .. } => word(if *shorthand { "substr" } else { "substring" }),
+        Expr::Position { .. } => word("position"),
+        Expr::Trim { trim_where, .. } => word(match trim_where {
+            Some(TrimWhereField::Leading) => "ltrim",
+            Some(TrimWhereField::Trailing) => "rtrim",
+            Some(TrimWhereField::Both) | None => "btrim",
+        }),
+        Expr::Ceil { .. } => word("ceil"),
+        Expr::Floor { .. } => word("floor"),
+        Expr::Overlay { .. } => word("overlay"),
+        Expr::Array(_) => word("array"),
+        Expr::Tuple(_) => word("row"),
+        _ => None,
+    }
+}
+
+/// PostgreSQL's short name of a type; of an array that of its items.
+fn type_heading(data_type: &SqlType) -> String {
+    match data_type {
+        SqlType::Array(
+            ArrayElemTypeDef::SquareBracket(item, _)
+            | ArrayElemTypeDef::AngleBracket(item)
+            | ArrayElemTypeDef::Parenthesis(item),
+        ) => type_heading(item),
+        other => type_name_of_sql(other),
+    }
+}
+
+/// The type that an expression is cast to, of which its value does not know all.
+fn cast_of(expr: &Expr) -> Option<DataType> {
+    let known = |name| column_type(name).ok().filter(|(_, notice)| notice.is_none()).map(|(data_type, _)| data_type);
+    match expr {
+        Expr::Cast { data_type, .. } => known(data_type),
+        Expr::TypedString(typed) => known(&typed.data_type),
+        Expr::Nested(inner) => cast_of(inner),
+        _ => None,
+    }
+}
+
+/// Hidden names are shown as what they stand for.
+fn named(field: Field) -> Field {
+    let name = shown(field.name()).to_owned();
+    field.with_name(name)
+}
+
+/// The schema under the names that the text gives. Planners promise more about NULL than their rows keep at times, so
+/// that every column is given as one that may hold it.
+pub(crate) fn apply(schema: &SchemaRef, headings: &Headings) -> SchemaRef {
+    let width = schema.fields().len();
+    let known = headings.before.len() + headings.after.len();
+    let is_known = known == width || (known < width && headings.has_wildcard);
+    let first_after = width - headings.after.len().min(width);
+    let rename = |(at, field): (usize, &Arc<Field>)| {
+        let field = field.as_ref().clone().with_nullable(true);
+        match at {
+            _ if !is_known => named(field),
+            _ if at < headings.before.len() => headings.before[at].on(field),
+            _ if at >= first_after => headings.after[at - first_after].on(field),
+            _ => named(field),
+        }
+    };
+    let fields: Vec<Field> = schema.fields().iter().enumerate().map(rename).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}

@@ -1,0 +1,134 @@
+//! The tables that a statement may name: those that a snapshot sees, with what the own transaction did to the catalog.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::{Database, Index, ReadView, Sequence, Snapshot, Table, Timestamp, Transaction, TxnId};
+
+use crate::names::moment::Moment;
+
+/// The name of the one catalog.
+pub(crate) const CATALOG: &str = "lstore";
+/// The name of the one schema.
+pub(crate) const SCHEMA: &str = "public";
+
+/// The tables that a statement may name: those that a snapshot sees, which is that of its rows once the statement reads.
+#[derive(Clone)]
+pub(crate) struct Tables {
+    db: Database,
+    seen: Seen,
+    own: Option<Own>,
+}
+
+/// By which snapshot names are looked up.
+#[derive(Clone)]
+enum Seen {
+    /// Of what is newest, or held by the transaction that it belongs to.
+    Bare(Snapshot),
+    /// Nothing is read through it but names.
+    View(ReadView),
+}
+
+/// The changes of the catalog by the own transaction, which its snapshot does not tell.
+#[derive(Clone)]
+struct Own {
+    id: TxnId,
+    /// by the id of their table
+    indexes: Arc<BTreeMap<u32, Vec<Index>>>,
+}
+
+impl Tables {
+    /// Those of everybody, as of now.
+    pub(crate) fn published(db: &Database) -> Tables {
+        Tables { db: db.clone(), seen: Seen::Bare(Snapshot::at(Timestamp::MAX)), own: None }
+    }
+
+    /// Those that a transaction sees.
+    pub(crate) fn of(db: &Database, transaction: &Transaction) -> Tables {
+        let seen = Seen::Bare(transaction.catalog_snapshot());
+        let tables = Tables { db: db.clone(), seen, own: None };
+        let own = || {
+            let indexes = tables.all().into_iter().map(|(_, table)| (table.id(), transaction.indexes(&table)));
+            Own { id: transaction.id(), indexes: Arc::new(indexes.collect()) }
+        };
+        let own = transaction.has_changed_catalog().then(own);
+        Tables { own, ..tables }
+    }
+
+    /// Those that are seen together with the rows of a moment.
+    pub(crate) fn at(&self, moment: &Moment) -> Tables {
+        let own = self.own.clone().filter(|_| !moment.is_past());
+        Tables { db: self.db.clone(), seen: Seen::View(moment.view().clone().closed()), own }
+    }
+
+    /// Those of now, whatever the statement reads: numbers of sequences are of no snapshot.
+    pub(crate) fn newest(&self) -> Tables {
+        let newest = Snapshot::at(Timestamp::MAX);
+        let newest = self.own.as_ref().map_or(newest, |own| Snapshot::of_transaction(newest.at, own.id));
+        Tables { seen: Seen::Bare(newest), ..self.clone() }
+    }
+
+    /// The table or sequence of this name.
+    pub(crate) fn find(&self, name: &str) -> engine::Result<Table> {
+        match &self.seen {
+            Seen::Bare(snapshot) => self.db.table_seen(*snapshot, name),
+            Seen::View(view) => self.db.table_seen(view, name),
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        match &self.seen {
+            Seen::Bare(snapshot) => *snapshot,
+            Seen::View(view) => view.snapshot(),
+        }
+    }
+
+    fn of_names(&self, names: Vec<String>) -> impl Iterator<Item = (String, Table)> {
+        let find = |name: String| self.db.table_seen(self.snapshot(), &name).ok().map(|table| (name, table));
+        names.into_iter().filter_map(find)
+    }
+
+    /// All tables and sequences by name, sorted.
+    fn all(&self) -> Vec<(String, Table)> {
+        self.plain().into_iter().chain(self.sequences()).collect()
+    }
+
+    /// All tables by name, sorted. A serializable transaction does not depend on what such a list has.
+    pub(crate) fn plain(&self) -> Vec<(String, Table)> {
+        self.of_names(self.names()).collect()
+    }
+
+    /// All sequences by name, sorted.
+    pub(crate) fn sequences(&self) -> Vec<(String, Table)> {
+        self.of_names(self.db.sequence_names_seen(self.snapshot())).collect()
+    }
+
+    /// The sequence that a table is, if it is one.
+    pub(crate) fn sequence_of(&self, table: &Table) -> Option<Sequence> {
+        match &self.own {
+            None => table.sequence(),
+            Some(own) => table.sequence_within(own.id),
+        }
+    }
+
+    /// The indexes of a table, other than that of its key.
+    pub(crate) fn indexes_of(&self, table: &Table) -> Vec<Index> {
+        match self.own.as_ref().and_then(|own| own.indexes.get(&table.id())) {
+            None => table.indexes(),
+            Some(own) => own.clone(),
+        }
+    }
+
+    /// The table that a name means at a moment of the past. A table that was not there yet, or not under this name,
+    /// is the one that the name means here: it had no rows then, or those that it had under another name.
+    pub(crate) fn find_past(&self, moment: &Moment, name: &str) -> engine::Result<Table> {
+        match self.at(moment).find(name) {
+            Err(engine::Error::NoSuchTable(_)) => self.find(name),
+            found => found,
+        }
+    }
+
+    /// The names of the tables, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.db.table_names_seen(self.snapshot())
+    }
+}

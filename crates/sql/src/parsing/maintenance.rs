@@ -1,0 +1,84 @@
+//! `VACUUM` and `ANALYZE`, which have nothing to do here: merges and statistics need no request. They are accepted
+//! so that programs which keep house in PostgreSQL go on, and look whether the tables are there.
+//!
+//! ```text
+//! VACUUM [(option [value], ...)] [FULL] [FREEZE] [VERBOSE] [ANALYZE] [table [(column, ...)], ...]
+//! ANALYZE [(option [value], ...)] [VERBOSE] [table [(column, ...)], ...]
+//! ```
+use datafusion::sql::sqlparser::ast::ObjectName;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{IsOptional, Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use crate::error::Result;
+use crate::names::{position, table_name};
+use crate::syntax::source::Source;
+
+/// A `VACUUM` or `ANALYZE` statement.
+#[derive(Clone, Debug)]
+pub(crate) struct Maintenance {
+    pub(crate) tag: &'static str,
+    /// The tables that are named, and where.
+    pub(crate) tables: Vec<(String, Option<usize>)>,
+}
+
+/// Reads such a statement, if the next one is.
+pub(crate) fn parse_maintenance(parser: &mut Parser, source: &Source) -> Result<Option<Maintenance>> {
+    let tag = match parser.peek_token().token {
+        Token::Word(word) if word.keyword == Keyword::VACUUM => "VACUUM",
+        Token::Word(word) if word.keyword == Keyword::ANALYZE => "ANALYZE",
+        _ => return Ok(None),
+    };
+    parser.next_token();
+    let names = read(parser).map_err(|error| source.parser_error(error))?;
+    let table = |name: &ObjectName| Ok((table_name(name, source)?, position(name, source)));
+    Ok(Some(Maintenance { tag, tables: names.iter().map(table).collect::<Result<_>>()? }))
+}
+
+fn read(parser: &mut Parser) -> Result<Vec<ObjectName>, ParserError> {
+    if parser.consume_token(&Token::LParen) {
+        while !parser.consume_token(&Token::RParen) {
+            let next = parser.next_token();
+            if next.token == Token::EOF {
+                return parser.expected("a closing parenthesis", next);
+            }
+        }
+    }
+    while parser.parse_one_of_keywords(&[Keyword::FULL, Keyword::FREEZE, Keyword::VERBOSE, Keyword::ANALYZE]).is_some()
+    {
+    }
+    let mut names = Vec::new();
+    if matches!(parser.peek_token().token, Token::Word(_)) {
+        loop {
+            names.push(parser.parse_object_name(false)?);
+            parser.parse_parenthesized_column_list(IsOptional::Optional, false)?;
+            if !parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parsing::parse::{Parsed, parse};
+
+    #[test]
+    fn all_forms_are_read() {
+        for (text, tables) in [
+            ("VACUUM", 0),
+            ("vacuum analyze a, public.b (x, y);", 2),
+            ("VACUUM (FREEZE, PARALLEL 2) a", 1),
+            ("VACUUM FULL FREEZE VERBOSE ANALYZE a", 1),
+            ("analyze verbose", 0),
+            ("ANALYZE a", 1),
+        ] {
+            match parse(text) {
+                Ok(Parsed::Maintenance(asked)) => assert_eq!(asked.tables.len(), tables, "{text}"),
+                _ => panic!("{text}"),
+            }
+        }
+        assert_eq!(parse("VACUUM (FULL").err().map(|error| error.sqlstate), Some("42601"));
+    }
+}

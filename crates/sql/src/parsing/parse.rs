@@ -1,0 +1,236 @@
+//! From a statement's text to its syntax tree, with errors that point into the text.
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, Statement, Value as SqlValue, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+
+use crate::error::{Result, SqlError};
+use crate::interrupt;
+use crate::parsing::alter_database::{AlterDatabase, parse_alter_database};
+use crate::parsing::control::{Control, parse_control};
+use crate::parsing::copy_options::{CopyStatement, parse_copy};
+use crate::parsing::lock_clauses;
+use crate::parsing::lock_clauses::LockClause;
+use crate::parsing::maintenance::{Maintenance, parse_maintenance};
+use crate::parsing::sequence_statement::{SequenceStatement, parse_sequence};
+use crate::syntax::chains;
+use crate::syntax::dialect::SqlDialect;
+use crate::syntax::limits;
+use crate::syntax::source::Source;
+use crate::syntax::stack;
+use crate::syntax::tokens;
+use crate::syntax::walk::WalkMut;
+
+/// How many levels the parser may go down for one level of parentheses.
+const LEVELS_OF_NESTING: usize = 4;
+
+/// What a statement's text turned out to be.
+#[derive(Clone)]
+pub(crate) enum Parsed {
+    /// Nothing but blanks and comments.
+    Empty,
+    /// What begins, ends or divides a transaction.
+    Control(Control),
+    /// What sets the settings that sessions begin with.
+    AlterDatabase(AlterDatabase),
+    /// `VACUUM` or `ANALYZE`.
+    Maintenance(Maintenance),
+    /// `COPY`, which has a parser of its own as its options outgrew the library's.
+    Copy(CopyStatement),
+    /// What makes, changes or drops sequences.
+    Sequence(SequenceStatement),
+    /// A query that locks rows.
+    Locking(Box<Query>, Vec<LockClause>),
+    /// Anything else.
+    Statement(Box<Statement>),
+}
+
+impl Source<'_> {
+    /// PostgreSQL's syntax error for what stands at a place.
+    fn syntax_error(&self, position: Option<usize>, why: String) -> SqlError {
+        let rest = position.map_or("", |at| &self.text[at..]);
+        let message = match first_token(rest) {
+            Some(token) => format!("syntax error at or near \"{token}\""),
+            None => "syntax error at end of input".to_owned(),
+        };
+        SqlError::syntax(message).at(position.or(Some(self.text.len()))).detail(why)
+    }
+}
+
+/// The text of the token at the start of `rest`.
+fn first_token(rest: &str) -> Option<&str> {
+    let rest = rest.trim_start();
+    let first = rest.chars().next()?;
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let end = if is_word(first) {
+        rest.find(|c: char| !is_word(c)).unwrap_or(rest.len())
+    } else if first == '\'' || first == '"' {
+        rest[1..].find(first).map_or(rest.len(), |at| at + 2)
+    } else {
+        first.len_utf8()
+    };
+    Some(&rest[..end])
+}
+
+/// Parses exactly one statement.
+pub(crate) fn parse(text: &str) -> Result<Parsed> {
+    parse_source(&Source::new(text))
+}
+
+fn parse_source(source: &Source) -> Result<Parsed> {
+    if let Some(at) = source.text.find('\0') {
+        return Err(SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(Some(at)));
+    }
+    let tokens = source.tokens()?;
+    limits::guard_depth(&tokens)?;
+    limits::guard_readings(&tokens)?;
+    stack::with_room(source.text.len(), || parse_tokens(tokens, source))
+}
+
+fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parsed> {
+    let locks = lock_clauses::take(&mut tokens, source)?;
+    tokens::spell_out(&mut tokens);
+    let dialect = SqlDialect::of(&tokens);
+    let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);
+    let mut parser = parser.with_tokens_with_locations(tokens);
+    let parsed = whole_statement(&mut parser, source);
+    interrupt::check()?;
+    if dialect.is_exhausted() {
+        return Err(limits::too_many_readings());
+    }
+    let mut parsed = with_locks(parsed?, locks)?;
+    interrupt::walking(|| {
+        match &mut parsed {
+            Parsed::Statement(statement) => plain(statement.as_mut()),
+            Parsed::Locking(query, _) => plain(query.as_mut()),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(parsed)
+}
+
+/// Brings a statement's tree into the form in which it is known elsewhere.
+fn plain(statement: &mut impl VisitMut) {
+    let _ = statement.walk_mut(&mut Fetches);
+    chains::balance(statement);
+}
+
+/// Makes `FETCH FIRST 2 ROWS ONLY` a `LIMIT 2`.
+struct Fetches;
+
+impl VisitorMut for Fetches {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let Some(fetch) = query.fetch.take_if(|fetch| !fetch.with_ties && !fetch.percent) else {
+            return ControlFlow::Continue(());
+        };
+        let count = fetch.quantity.unwrap_or_else(|| Expr::value(SqlValue::Number("1".to_owned(), false)));
+        let none = LimitClause::LimitOffset { limit: None, offset: None, limit_by: Vec::new() };
+        if let LimitClause::LimitOffset { limit, .. } = query.limit_clause.get_or_insert(none) {
+            *limit = Some(count);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn whole_statement(parser: &mut Parser, source: &Source) -> Result<Parsed> {
+    while parser.consume_token(&Token::SemiColon) {}
+    let parsed = match parser.peek_token().token {
+        Token::EOF => Parsed::Empty,
+        Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(parser, source)?),
+        _ => other_statement(parser, source)?,
+    };
+    while parser.consume_token(&Token::SemiColon) {}
+    let next = parser.next_token();
+    match next.token {
+        Token::EOF => Ok(parsed),
+        found => Err(source.syntax_error(source.start(next.span), format!("Expected the end, found {found}."))),
+    }
+}
+
+/// A statement that is read from its tokens here, or else by the library.
+fn other_statement(parser: &mut Parser, source: &Source) -> Result<Parsed> {
+    if let Some(control) = parse_control(parser, source)? {
+        return Ok(Parsed::Control(control));
+    }
+    if let Some(alter) = parse_alter_database(parser, source)? {
+        return Ok(Parsed::AlterDatabase(alter));
+    }
+    if let Some(maintenance) = parse_maintenance(parser, source)? {
+        return Ok(Parsed::Maintenance(maintenance));
+    }
+    if let Some(statement) = parse_sequence(parser, source)? {
+        return Ok(Parsed::Sequence(statement));
+    }
+    parser.parse_statement().map(|statement| Parsed::Statement(Box::new(statement))).map_err(|e| source.parser_error(e))
+}
+
+/// Only a query can lock rows.
+fn with_locks(parsed: Parsed, locks: Vec<LockClause>) -> Result<Parsed> {
+    let Some(first) = locks.first() else { return Ok(parsed) };
+    match parsed {
+        Parsed::Statement(statement) => match *statement {
+            Statement::Query(query) => Ok(Parsed::Locking(query, locks)),
+            _ => Err(SqlError::unsupported(format!("{} in this statement", first.strength)).at(first.position)),
+        },
+        _ => Err(SqlError::syntax("syntax error at or near \"for\"").at(first.position)),
+    }
+}
+
+impl Source<'_> {
+    /// A parser's error as PostgreSQL's syntax error.
+    pub(crate) fn parser_error(&self, error: ParserError) -> SqlError {
+        let text = match error {
+            ParserError::RecursionLimitExceeded => return limits::too_deep("It nests too deeply.".to_owned()),
+            ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
+        };
+        let (why, position) = self.take_location(&text);
+        self.syntax_error(position, format!("{}.", why.trim_end_matches('.')))
+    }
+
+    /// Cuts ` at Line: 1, Column: 8` off a message and finds that place.
+    fn take_location<'t>(&self, text: &'t str) -> (&'t str, Option<usize>) {
+        let Some((why, place)) = text.rsplit_once(" at Line: ") else { return (text, None) };
+        let Some((line, column)) = place.split_once(", Column: ") else { return (text, None) };
+        match (line.parse(), column.trim().parse()) {
+            (Ok(line), Ok(column)) => (why, self.offset(Location { line, column })),
+            _ => (text, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> SqlError {
+        match parse(text) {
+            Err(error) => error,
+            Ok(_) => panic!("{text} was accepted"),
+        }
+    }
+
+    #[test]
+    fn syntax_errors_point_at_the_token() {
+        let wrong = error("SELECT 1 +\n  ) FROM t");
+        assert_eq!(wrong.message, "syntax error at or near \")\"");
+        assert_eq!((wrong.sqlstate, wrong.position), ("42601", Some(13)));
+        assert_eq!(error("SELEC 1").position, Some(0));
+        assert_eq!(error("SELECT (1").message, "syntax error at end of input");
+        assert_eq!(error("SELECT 1; SELECT 2").position, Some(10));
+        assert!(error("SELECT 'abc").message.starts_with("unterminated"));
+    }
+
+    #[test]
+    fn a_statement_without_errors_looks_up_no_place() {
+        for text in ["VALUES (1, 'a'), (2, 'b'), (3, 'c')", "SELECT a, b + $1 FROM t WHERE a IN (1, 2, 3)"] {
+            let source = Source::new(text);
+            assert!(parse_source(&source).is_ok());
+            assert!(!source.is_indexed(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The names that a statement may use: the tables of one database at the statement's moment, the tables at moments
+//! of the past that it names, the views on the database itself, and nothing else.
+//!
+//! A statement first takes its moment, and then looks names up by it: so the tables are those of the commit that
+//! decides which rows are seen. A look before that, such as how a statement may be run, sees the tables as they
+//! are, and proves nothing. A statement that writes holds the table that it writes to before it takes its moment.
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::error::{DataFusionError, Result};
+use engine::Table;
+
+use crate::access::sequences;
+use crate::access::table::EngineTable;
+use crate::error::SqlError;
+use crate::names::moment::Moment;
+use crate::names::tables::{CATALOG, SCHEMA, Tables};
+use crate::pg_catalog::system;
+use crate::pg_catalog::{self, CATALOG_SCHEMA};
+use crate::state::view::{PAST, RowTarget, TARGET, TARGET_SCHEMA, View};
+
+/// The list of catalogs, the catalog and its schemas of one statement.
+#[derive(Debug)]
+pub(crate) struct Names {
+    view: View,
+    part: Part,
+}
+
+/// Which schema's names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// The tables as the statement sees them.
+    Present,
+    /// The tables that have rows changed or locked.
+    Target,
+    /// PostgreSQL's description of tables.
+    Catalog,
+    /// The tables as they were after a commit.
+    Past(u64),
+}
+
+impl Names {
+    pub(crate) fn new(view: View) -> Names {
+        Names { view, part: Part::Present }
+    }
+
+    fn same(&self, part: Part) -> Arc<Names> {
+        Arc::new(Names { view: self.view.clone(), part })
+    }
+
+    /// The table that a name means at the moment at which tables are read.
+    fn find(&self, name: &str) -> engine::Result<Option<Table>> {
+        let missing = |error| if let engine::Error::NoSuchTable(_) = error { Ok(None) } else { Err(error) };
+        match self.part {
+            Part::Target => Ok(self.target(name).map(|(_, target)| target.table.clone())),
+            Part::Past(at) => match self.view.past.get(&at) {
+                Some(moment) => self.view.tables.find_past(moment, name).map(Some).or_else(missing),
+                None => Ok(None),
+            },
+            _ if self.view.moment.is_past() => {
+                let present = Tables::published(&self.view.db);
+                present.find_past(&self.view.moment, name).map(Some).or_else(missing)
+            }
+            _ => self.view.tables.find(name).map(Some).or_else(missing),
+        }
+    }
+
+    fn target(&self, name: &str) -> Option<(usize, &RowTarget)> {
+        let at = name.strip_prefix(TARGET)?.parse().ok()?;
+        Some((at, self.view.targets.get(at)?))
+    }
+
+    /// The moment at which the tables are read.
+    fn moment(&self) -> Option<Moment> {
+        match self.part {
+            Part::Past(at) => self.view.past.get(&at).cloned(),
+            _ => Some(self.view.moment.clone()),
+        }
+    }
+}
+
+impl CatalogProviderList for Names {
+    fn register_catalog(&self, _: String, _: Arc<dyn CatalogProvider>) -> Option<Arc<dyn CatalogProvider>> {
+        None
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        vec![CATALOG.to_owned()]
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        (name == CATALOG).then(|| self.same(Part::Present) as _)
+    }
+}
+
+impl CatalogProvider for Names {
+    fn schema_names(&self) -> Vec<String> {
+        vec![SCHEMA.to_owned()]
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        match name {
+            SCHEMA => Some(self.same(Part::Present)),
+            CATALOG_SCHEMA => Some(self.same(Part::Catalog)),
+            TARGET_SCHEMA if !self.view.targets.is_empty() => Some(self.same(Part::Target)),
+            _ => {
+                let at = name.strip_prefix(PAST)?.parse().ok()?;
+                self.view.past.contains_key(&at).then(|| self.same(Part::Past(at)) as _)
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for Names {
+    fn table_names(&self) -> Vec<String> {
+        if self.part == Part::Catalog {
+            return Vec::new();
+        }
+        self.view.tables.names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        crate::interrupt::check_plan()?;
+        let partitions = self.view.partitions;
+        if self.part == Part::Target {
+            let target = self.target(name);
+            return Ok(target.map(|(at, target)| Arc::new(EngineTable::with_rids(target.clone(), at, partitions)) as _));
+        }
+        if self.part == Part::Catalog {
+            return pg_catalog::relation(name, &self.view);
+        }
+        let found = self.find(name).map_err(|error| DataFusionError::External(Box::new(SqlError::from(error))))?;
+        match (found, self.moment()) {
+            (Some(table), _) if let Some(sequence) = self.view.tables.sequence_of(&table) => {
+                sequences::in_from(sequence, &table).map(Some)
+            }
+            (Some(table), Some(moment)) => Ok(Some(Arc::new(EngineTable::new(table, moment, partitions)))),
+            _ if self.part == Part::Present => match system::view(name, &self.view)? {
+                Some(view) => Ok(Some(view)),
+                None => pg_catalog::relation(name, &self.view),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        match self.part {
+            Part::Catalog => pg_catalog::is_relation(name),
+            Part::Present => {
+                !matches!(self.find(name), Ok(None)) || system::is_view(name) || pg_catalog::is_relation(name)
+            }
+            _ => !matches!(self.find(name), Ok(None)),
+        }
+    }
+}

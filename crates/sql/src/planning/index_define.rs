@@ -1,0 +1,84 @@
+//! What an index is defined by: expressions and predicates checked, planned and written out for the catalog, and read from there.
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::VisitorMut;
+use engine::{Column, ExpressionCompiler, ExpressionError, IndexExpression, RowExpression, Table};
+
+use crate::access::index_expressions::text::parsed;
+use crate::access::index_expressions::write::{Style, in_list};
+use crate::error::{Result, SqlError};
+use crate::planning::index_compile::{Kind, compile};
+use crate::syntax::identifiers::{fold, quoted};
+use crate::syntax::source::Source;
+use crate::syntax::walk::WalkMut;
+
+/// Works out the expressions of indexes: what the engine is supplied with.
+#[derive(Debug)]
+pub(crate) struct Expressions;
+
+impl ExpressionCompiler for Expressions {
+    fn compile(
+        &self,
+        expression: &IndexExpression,
+        columns: &[Column],
+    ) -> Result<Arc<dyn RowExpression>, ExpressionError> {
+        let told = |error: SqlError| ExpressionError::new(error.sqlstate, format!("{}: {error}", expression.text));
+        let parsed = parsed(&expression.text).map_err(told)?;
+        let mut compiled = compile(&parsed, columns, Kind::Expression, &Source::new("")).map_err(told)?;
+        // The type that it had when the index was made.
+        compiled.data_type = expression.data_type;
+        Ok(Arc::new(compiled))
+    }
+}
+
+/// The form in which the catalog keeps an expression, or the predicate, of a new index.
+///
+/// # Errors
+/// PostgreSQL's, where an index can't be of it.
+pub(crate) fn define(expr: &ast::Expr, table: &Table, kind: Kind, source: &Source) -> Result<IndexExpression> {
+    let (mut expr, columns) = (expr.clone(), table.schema().columns());
+    if let ControlFlow::Break(error) = expr.walk_mut(&mut WithoutTable { table: table.name(), source }) {
+        return Err(*error);
+    }
+    let compiled = compile(&expr, columns, kind, source)?;
+    let text = in_list(&expr, columns, Style::Pretty);
+    // It is read again whenever the database is opened, and has to mean the same.
+    let again = parsed(&text).and_then(|expr| compile(&expr, columns, kind, &Source::new(&text)));
+    let text = match again {
+        Ok(again) if again.logical == compiled.logical => text,
+        _ => format!("({expr})"),
+    };
+    Ok(IndexExpression { text, columns: compiled.columns, data_type: compiled.data_type })
+}
+
+/// Takes the name of the table away that stands before its columns, and refuses that of any other. Names of columns are spelled as
+/// the catalog has them.
+struct WithoutTable<'a> {
+    table: &'a str,
+    source: &'a Source<'a>,
+}
+
+impl VisitorMut for WithoutTable<'_> {
+    type Break = Box<SqlError>;
+
+    fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<Self::Break> {
+        if let ast::Expr::CompoundIdentifier(parts) = expr
+            && let [table, column] = &parts[..]
+        {
+            if fold(table) != self.table {
+                let message = format!("missing FROM-clause entry for table \"{}\"", fold(table));
+                let error = SqlError::new("42P01", message).at(self.source.start(table.span));
+                return ControlFlow::Break(Box::new(error));
+            }
+            *expr = ast::Expr::Identifier(column.clone());
+        }
+        if let ast::Expr::Identifier(ident) = expr {
+            let (name, span) = (fold(ident), ident.span);
+            let quote_style = Some('"').filter(|_| quoted(&name) != name);
+            *ident = ast::Ident { value: name, quote_style, span };
+        }
+        ControlFlow::Continue(())
+    }
+}

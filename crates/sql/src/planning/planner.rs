@@ -1,0 +1,288 @@
+//! Planning and running queries in DataFusion.
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion::error::DataFusionError;
+use datafusion::execution::SessionStateDefaults;
+use datafusion::execution::context::SQLOptions;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::SessionConfig;
+use datafusion::sql::parser::Statement as DataFusionStatement;
+use datafusion::sql::sqlparser::ast::Statement;
+use futures::StreamExt;
+use tokio::sync::mpsc;
+use tokio::task::JoinError;
+
+use crate::error::{Result, SqlError};
+use crate::interrupt::cancel::Token;
+use crate::interrupt::runtimes::{Lease, processors};
+use crate::names::diagnose::diagnose;
+use crate::names::tables::{CATALOG, SCHEMA};
+use crate::planning::catalog::Names;
+use crate::planning::rewrite::{Surroundings, rewrite};
+use crate::semantics::naming::{duplicates, unused_with};
+use crate::semantics::{
+    AdaptLiterals, CheckedIntegers, DerivedTables, Described, FailingConstants, Frames, GroupedExpressions,
+    LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans,
+    Unnested, UsingTypes, ValueTables, WithNames, WorkedOutLists, optimizer_rules, physical_rules,
+};
+use crate::state::outcome::{Rows, Stop};
+use crate::state::stop::{self, StopFlag};
+use crate::state::view::View;
+use crate::syntax::source::Source;
+use crate::values::types::CastTypes;
+use crate::{functions, interrupt, semantics};
+
+/// How many batches a query may be ahead of its reader.
+const BATCHES_AHEAD: usize = 2;
+
+/// Runs a future and blocks until it is done, or the statement is to stop. A panic inside becomes an error.
+fn run<T: Send + 'static>(token: &Arc<Token>, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    let task = Lease::take()?.spawn(interrupt::watched(token.clone(), work));
+    let abort = task.abort_handle();
+    let done = token.wait(task).inspect_err(|_| abort.abort());
+    done?.unwrap_or_else(|error| Err(internal(error)))
+}
+
+fn internal(error: JoinError) -> SqlError {
+    let why = match error.try_into_panic() {
+        Ok(panic) => match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+            (Some(text), _) => (*text).to_owned(),
+            (_, Some(text)) => text.clone(),
+            _ => "a panic".to_owned(),
+        },
+        Err(_) => return SqlError::new("57014", "canceling statement due to user request"),
+    };
+    SqlError::new("XX000", format!("internal error: {why}"))
+}
+
+/// Does what walks through expressions on a thread with the stack for it, and blocks until it is done.
+pub(crate) fn on_planner_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    run(&interrupt::current(), async move { work() })
+}
+
+/// What plans start from that know nothing of a database.
+pub(crate) fn plain_state() -> SessionState {
+    template(1)
+}
+
+/// Plans queries for one session.
+pub(crate) struct Planner {
+    template: SessionState,
+    partitions: usize,
+}
+
+/// A query that is planned and not yet started.
+pub(crate) struct Plan {
+    physical: Arc<dyn ExecutionPlan>,
+    state: SessionState,
+    text: Arc<str>,
+    token: Arc<Token>,
+    flag: StopFlag,
+    described: Described,
+}
+
+/// What every plan of so many partitions starts from. Building it takes milliseconds, so that sessions share it.
+fn template(partitions: usize) -> SessionState {
+    static KNOWN: Mutex<BTreeMap<usize, SessionState>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(partitions).or_insert_with(|| build_template(partitions)).clone()
+}
+
+fn build_template(partitions: usize) -> SessionState {
+    let mut config = SessionConfig::new()
+        .with_create_default_catalog_and_schema(false)
+        .with_default_catalog_and_schema(CATALOG, SCHEMA)
+        .with_target_partitions(partitions);
+    let options = config.options_mut();
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.collect_spans = true;
+    // The order of a query in FROM is what a LIMIT or an aggregate above it sees.
+    options.sql_parser.enable_subquery_sort_elimination = false;
+    // A table's ranges are spread over threads by its scan. Dealing out the batches of one range again would gain
+    // little, and show the rows of a small table in another order than they were put in.
+    options.optimizer.enable_round_robin_repartition = false;
+    // A row found by its key is not worth spreading over threads.
+    options.execution.use_row_number_estimates_to_optimize_partitioning = true;
+    options.execution.time_zone = Some("UTC".to_owned());
+    // Some rules know better than others what can't be NULL; that they differ harms nobody.
+    options.execution.skip_physical_aggregate_schema_check = true;
+    let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
+    expr_planners.extend(SessionStateDefaults::default_expr_planners());
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(OuterAggregates),
+        Arc::new(OperandTypes),
+        Arc::new(GroupedExpressions),
+        Arc::new(UsingTypes),
+        Arc::new(RecursiveTypes),
+        Arc::new(Unnested),
+        Arc::new(Multisets),
+        Arc::new(AdaptLiterals),
+    ];
+    rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(CheckedIntegers));
+    rules.push(Arc::new(WorkedOutLists));
+    rules.push(Arc::new(NamedUnions));
+    let mut builder = SessionStateBuilder::new()
+        .with_config(config)
+        .with_default_features()
+        .with_table_factories(Default::default())
+        .with_file_formats(Vec::new())
+        .with_type_planner(Arc::new(CastTypes))
+        .with_expr_planners(expr_planners)
+        .with_relation_planners(vec![Arc::new(DerivedTables)])
+        .with_analyzer_rules(interrupt::analyzer_rules(rules))
+        .with_optimizer_rules(interrupt::optimizer_rules(optimizer_rules()))
+        .with_physical_optimizer_rules(interrupt::physical_rules(physical_rules()));
+    let mut of_outer_aggregates = Vec::new();
+    if let Some(functions) = builder.aggregate_functions() {
+        *functions = semantics::aggregates(functions);
+        of_outer_aggregates = semantics::outer_aggregates(functions);
+    }
+    // It gives an array where PostgreSQL gives rows.
+    if let Some(functions) = builder.scalar_functions() {
+        let own = functions::plain();
+        let is_replaced = |name: &str| own.iter().any(|function| function.name() == name);
+        functions.retain(|function| function.name() != "generate_series" && !is_replaced(function.name()));
+        functions.extend(own);
+        functions.extend(of_outer_aggregates);
+        functions.extend(semantics::merged_columns());
+    }
+    builder.build()
+}
+
+impl Planner {
+    pub(crate) fn new(partitions: Option<usize>) -> Planner {
+        let partitions = partitions.unwrap_or_else(processors).max(1);
+        Planner { template: template(partitions), partitions }
+    }
+
+    /// How many partitions a query runs in.
+    pub(crate) fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    /// Whether an aggregate function has this name.
+    pub(crate) fn is_aggregate(&self, name: &str) -> bool {
+        self.template.aggregate_functions().contains_key(name)
+    }
+
+    /// Brings a statement into words that the planner understands as PostgreSQL does, and makes a state that knows
+    /// the functions that it calls.
+    fn rewritten(&self, statement: &mut Statement, view: &mut View, source: &Source) -> Result<SessionState> {
+        let run = |query: Statement, view: View| self.plan(query, view, source)?.collect();
+        let is_aggregate = |name: &str| self.is_aggregate(name);
+        rewrite(statement, Surroundings::new(view, source, self.template.clone(), &is_aggregate, &run))
+    }
+
+    /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
+    pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
+        let mut state = interrupt::walking(|| self.rewritten(&mut statement, &mut view, source))?;
+        let token = view.token.clone();
+        state.register_catalog_list(Arc::new(Names::new(view)));
+        let flag = StopFlag::default();
+        let with_names = WithNames::of(&statement);
+        let frames: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(Frames { flag: flag.clone() });
+        let mut rules = vec![frames];
+        if with_names.has_inner_queries() {
+            let (state_of_inner, token, flag) = (state.clone(), token.clone(), flag.clone());
+            let owner = semantics::Statement { state: state_of_inner, token, flag, with_names };
+            rules.push(Arc::new(Subplans::new(owner)));
+            // The rows beside an inner query repeat the keys of the outer rows.
+            rules.push(Arc::new(Unnested));
+        } else {
+            rules.push(Arc::new(SortedAggregates));
+        }
+        rules.push(Arc::new(FailingConstants));
+        rules.push(Arc::new(ValueTables));
+        interrupt::analyzer_rules(rules).into_iter().for_each(|rule| {
+            state.add_analyzer_rule(rule);
+        });
+        let described = Described::added_to(&mut state);
+        let text: Arc<str> = Arc::from(source.text);
+        let stop = token.clone();
+        run(&stop, async move {
+            let planned = plan_with_names(&state, statement).await;
+            let physical = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
+            Ok(Plan { physical, state, text, token, flag, described })
+        })
+    }
+}
+
+/// Plans with hidden names where the planner takes some of the statement's for the same.
+async fn plan_with_names(
+    state: &SessionState,
+    mut statement: Statement,
+) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    unused_with::check(state, &statement).await?;
+    match plan(state, statement.clone()).await {
+        Err(error) if duplicates::are_refused(&error.to_string()) => {
+            duplicates::rename_all(&mut statement);
+            // The statement that was written is the one to be corrected.
+            plan(state, statement).await.map_err(|_| error)
+        }
+        planned => planned,
+    }
+}
+
+async fn plan(state: &SessionState, statement: Statement) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    let statement = DataFusionStatement::Statement(Box::new(statement));
+    let logical = state.statement_to_plan(statement).await?;
+    // The dispatch by syntax tree never sends anything else here; this holds should that ever change.
+    SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&logical)?;
+    state.create_physical_plan(&logical).await
+}
+
+impl Plan {
+    /// The names and types of the columns.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.described.columns(self.physical.schema())
+    }
+
+    /// Starts the query; its rows come as they are computed.
+    pub(crate) fn start(self) -> Result<Rows> {
+        let schema = self.schema();
+        let (sender, batches) = mpsc::channel(BATCHES_AHEAD);
+        let (runtime, token, flag) = (Lease::take()?, self.token.clone(), self.flag.clone());
+        let task = runtime.spawn(pump(self, flag.clone(), sender.clone()));
+        let stop = Stop { task: task.abort_handle(), flag };
+        // A panic ends the pump without a word; its watcher says what happened.
+        runtime.spawn(async move {
+            if let Err(error) = task.await {
+                let _ = sender.send(Err(internal(error))).await;
+            }
+        });
+        Ok(Rows::running(schema, batches, stop, token))
+    }
+
+    /// Runs the query to its end.
+    pub(crate) fn collect(self) -> Result<Vec<RecordBatch>> {
+        self.start()?.collect()
+    }
+}
+
+/// Sends a query's batches until it ends, fails, or nobody listens any more.
+async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
+    let source = Source::new(&plan.text);
+    let physical = stop::stoppable(plan.physical, &flag);
+    let mut stream = match physical.and_then(|physical| execute_stream(physical, plan.state.task_ctx())) {
+        Ok(stream) => stream,
+        Err(error) => {
+            let _ = sender.send(Err(diagnose(&error, &source))).await;
+            return;
+        }
+    };
+    while let Some(batch) = stream.next().await {
+        let batch = batch.map_err(|error| diagnose(&error, &source));
+        let is_last = batch.is_err();
+        if sender.send(batch).await.is_err() || is_last {
+            return;
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! Untyped literals take the type of what they are compared with, as in PostgreSQL: `id = '5'` compares numbers.
+use std::sync::Arc;
+
+use arrow_schema::Field;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, JoinConstraint, ScalarValue};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+use engine::DataType;
+
+use super::casts::{ReadText, Round, WriteText};
+use super::{arithmetic, chars, lengths, outer_columns};
+use crate::error::SqlError;
+use crate::functions::arrays::lists;
+use crate::functions::numbers::{floats, numerics, rounding};
+use crate::functions::texts::{octets, regexp};
+use crate::functions::times::{intervals, parts};
+use crate::functions::typed;
+use crate::interrupt;
+use crate::semantics::operations::visible::visible;
+use crate::semantics::operations::{concatenation, library, mixed, operand_types, set_operations, spans, temporal};
+use crate::syntax::walk::{WalkPlan, WalkTree};
+use crate::values::builder::ColumnBuilder;
+use crate::values::types::{cast_to, digits_of_seconds, type_of_field};
+use crate::values::{Misfit, input};
+
+/// Adapts the literals of comparisons while the planner still sees which operand is untyped.
+#[derive(Debug)]
+pub(crate) struct LiteralPlanner;
+
+impl ExprPlanner for LiteralPlanner {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        interrupt::check_plan()?;
+        let RawBinaryExpr { op, left, right } = expr;
+        operand_types::check(&op, &left, &right, schema)?;
+        let (left, right) = match op {
+            BinaryOperator::Eq
+            | BinaryOperator::NotEq
+            | BinaryOperator::Lt
+            | BinaryOperator::LtEq
+            | BinaryOperator::Gt
+            | BinaryOperator::GtEq => {
+                let (left, right) = (adapt(left, &right, schema)?, right);
+                let right = adapt(right, &left, schema)?;
+                let (left, right) = mixed::of_one_width(Box::new(left), Box::new(right), schema);
+                let (left, right) = (*left, *right);
+                match lists::order(&op) {
+                    Some(order) if is_array(&left, schema) && is_array(&right, schema) => {
+                        return Ok(PlannerResult::Planned(order.call(vec![left, right])));
+                    }
+                    _ => (left, right),
+                }
+            }
+            BinaryOperator::Plus
+            | BinaryOperator::Minus
+            | BinaryOperator::Multiply
+            | BinaryOperator::Divide
+            | BinaryOperator::Modulo => return arithmetic::plan(op, left, right, schema),
+            BinaryOperator::BitwiseAnd | BinaryOperator::BitwiseOr => arithmetic::operands(left, right, schema)?,
+            BinaryOperator::StringConcat => {
+                return concatenation::plan(arithmetic::operand(left), arithmetic::operand(right), schema);
+            }
+            BinaryOperator::AtArrow if is_array(&left, schema) || is_array(&right, schema) => {
+                return Ok(PlannerResult::Planned(lists::contains().call(vec![left, right])));
+            }
+            BinaryOperator::ArrowAt if is_array(&left, schema) || is_array(&right, schema) => {
+                return Ok(PlannerResult::Planned(lists::contains().call(vec![right, left])));
+            }
+            BinaryOperator::PGOverlap if is_array(&left, schema) || is_array(&right, schema) => {
+                return Ok(PlannerResult::Planned(lists::overlaps().call(vec![left, right])));
+            }
+            BinaryOperator::PGRegexMatch
+            | BinaryOperator::PGRegexIMatch
+            | BinaryOperator::PGRegexNotMatch
+            | BinaryOperator::PGRegexNotIMatch => {
+                let ignores_case = matches!(op, BinaryOperator::PGRegexIMatch | BinaryOperator::PGRegexNotIMatch);
+                let matches = regexp::operator(left, right, ignores_case);
+                let is_negated = matches!(op, BinaryOperator::PGRegexNotMatch | BinaryOperator::PGRegexNotIMatch);
+                let planned = if is_negated { Expr::Not(Box::new(matches)) } else { matches };
+                return Ok(PlannerResult::Planned(planned));
+            }
+            _ => (left, right),
+        };
+        Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
+    }
+
+    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let call = ScalarFunction::new_udf(Arc::new(parts::extract()), args);
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+    }
+
+    fn plan_position(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let call = ScalarFunction::new_udf(Arc::new(typed::position()), args);
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+    }
+
+    fn plan_overlay(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(octets::over().call(args)))
+    }
+
+    /// `substring(text FROM pattern)`, where the second operand is a text, and `... FOR escape`.
+    fn plan_substring(&self, mut args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let is_pattern = |arg: Option<&Expr>| match arg {
+            Some(Expr::Literal(value, _)) => is_text(&value.data_type()),
+            Some(Expr::Cast(cast)) => is_text(cast.field.data_type()),
+            Some(Expr::ScalarFunction(call)) => matches!(call.name(), "concat" | "concat_ws"),
+            Some(Expr::BinaryExpr(binary)) => binary.op == Operator::StringConcat,
+            _ => false,
+        };
+        if args.len() == 3 && is_pattern(args.get(1)) && is_pattern(args.get(2)) {
+            return Ok(PlannerResult::Planned(regexp::similar_part(args)));
+        }
+        if args.len() != 2 || !is_pattern(args.get(1)) {
+            let call = ScalarFunction::new_udf(Arc::new(typed::substring()), args);
+            return Ok(PlannerResult::Planned(Expr::ScalarFunction(call)));
+        }
+        let pattern = args.remove(1);
+        Ok(PlannerResult::Planned(regexp::substring(args.remove(0), pattern)))
+    }
+}
+
+/// Adapts the literals of `IN` and `BETWEEN`, and gives casts between text and other types PostgreSQL's syntax.
+#[derive(Debug)]
+pub(crate) struct AdaptLiterals;
+
+impl AnalyzerRule for AdaptLiterals {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        outer_columns::change_up(plan, &mut analyze_node).map(|transformed| transformed.data)
+    }
+
+    fn name(&self) -> &str {
+        "adapt_literals"
+    }
+}
+
+fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let schema = visible(&plan)?;
+    let plan = set_operations::adapt_node(chars::adapt_node(temporal::order(plan, &schema)?)?)?;
+    let plan = spans::adapt_node(mixed::adapt_node(plan)?)?;
+    let names = NamePreserver::new(&plan);
+    let is_shown = matches!(plan, LogicalPlan::Projection(_));
+    plan.change_expressions(|expr| {
+        let name = names.save(&expr);
+        // Before and after: the length that `CASE` and its kin give is known behind them.
+        let told = |expr| if is_shown { chars::told_as_text(expr, &schema) } else { expr };
+        let adapted = told(expr).change_up(|expr| adapt_expr(expr, &schema))?.update_data(told);
+        Ok(adapted.update_data(|expr| name.restore(expr)))
+    })?
+    .map_data(|node| on_what_is_compared(node).recompute_schema())
+}
+
+/// A join by columns of one name, of which one is now cast, is a join by what is compared: the planner looks for columns.
+fn on_what_is_compared(mut node: LogicalPlan) -> LogicalPlan {
+    if let LogicalPlan::Join(join) = &mut node {
+        let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
+        if !join.on.iter().all(|(left, right)| is_column(left) && is_column(right)) {
+            join.join_constraint = JoinConstraint::On;
+        }
+    }
+    node
+}
+
+fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(adapt_parts(expr, schema)?.update_data(one_of_one))
+}
+
+/// `x IN (y)` as `x = y`: below a join that stands for a subquery, the library takes it for true of a NULL.
+fn one_of_one(expr: Expr) -> Expr {
+    match expr {
+        Expr::InList(InList { expr, mut list, negated }) if list.len() == 1 => {
+            let op = if negated { Operator::NotEq } else { Operator::Eq };
+            Expr::BinaryExpr(BinaryExpr { left: expr, op, right: Box::new(list.swap_remove(0)) })
+        }
+        other => other,
+    }
+}
+
+fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(match spans::adapt(mixed::adapt(chars::adapt(expr, schema)?, schema)?, schema) {
+        Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| untyped(item).is_some()) => {
+            let list: Result<Vec<Expr>> = list.into_iter().map(|item| adapt(item, &expr, schema)).collect();
+            Transformed::yes(Expr::InList(InList { expr, list: list?, negated }))
+        }
+        Expr::Between(Between { expr, negated, low, high }) if untyped(&low).is_some() || untyped(&high).is_some() => {
+            let low = Box::new(adapt(*low, &expr, schema)?);
+            let high = Box::new(adapt(*high, &expr, schema)?);
+            Transformed::yes(Expr::Between(Between { expr, negated, low, high }))
+        }
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: op @ (Operator::IsDistinctFrom | Operator::IsNotDistinctFrom),
+            right,
+        }) if untyped(&left).is_some() != untyped(&right).is_some() => {
+            let (left, right) = (adapt(*left, &right, schema)?, right);
+            let right = adapt(*right, &left, schema)?;
+            Transformed::yes(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }))
+        }
+        Expr::Cast(cast) => adapt_cast(cast, schema)?,
+        Expr::Like(mut like) if lengths::char_length(&like.expr, schema).is_some() => {
+            like.expr = Box::new(lengths::with_blanks(*like.expr, schema));
+            Transformed::yes(Expr::Like(like))
+        }
+        Expr::ScalarFunction(mut call) => {
+            if let Some(function) = settled(&call, schema) {
+                call.func = Arc::new(function);
+                return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+            }
+            // Its operand is read as it is shown, as that of LIKE is.
+            if regexp::reads_blanks(call.name())
+                && let Some(text) = call.args.first_mut()
+            {
+                *text = lengths::with_blanks(std::mem::take(text), schema);
+            }
+            let adapted = library::adapt(call, schema)?;
+            if adapted.transformed { adapted } else { temporal::adapt(adapted.data, schema)? }
+        }
+        Expr::SetComparison(mut comparison) => {
+            let column = comparison.subquery.subquery.schema().field(0);
+            *comparison.expr = adapt_to_field(std::mem::take(&mut *comparison.expr), column)?;
+            Transformed::yes(Expr::SetComparison(comparison))
+        }
+        other => temporal::adapt(other, schema)?,
+    })
+}
+
+/// A function whose type depends on the values of literals, with the type that it has now: what the planner works out
+/// of its arguments later does not change it.
+fn settled(call: &ScalarFunction, schema: &DFSchema) -> Option<ScalarUDF> {
+    const NAMES: [&str; 11] =
+        ["ceil", "floor", "trunc", "round", "ln", "log", "log10", "exp", "sqrt", "power", "trim_scale"];
+    if !NAMES.contains(&call.name()) {
+        return None;
+    }
+    let to = Expr::ScalarFunction(call.clone()).get_type(schema).ok()?;
+    rounding::settled(&call.func, &to)
+        .or_else(|| floats::settled(&call.func, &to))
+        .or_else(|| numerics::settled(&call.func, &to))
+}
+
+/// The text of an untyped literal.
+pub(crate) fn untyped(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
+        _ => None,
+    }
+}
+
+fn is_array(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|found| found.is_list())
+}
+
+fn is_text(data_type: &arrow_schema::DataType) -> bool {
+    matches!(
+        data_type,
+        arrow_schema::DataType::Utf8 | arrow_schema::DataType::Utf8View | arrow_schema::DataType::LargeUtf8
+    )
+}
+
+/// An untyped literal as a value of the type that `other` has; anything else as it is.
+pub(crate) fn adapt(literal: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
+    match other.to_field(schema) {
+        Ok((_, field)) if untyped(&literal).is_some() => adapt_to_field(literal, &field),
+        _ => Ok(literal),
+    }
+}
+
+/// An untyped literal as a value of a field's type.
+fn adapt_to_field(literal: Expr, field: &Field) -> Result<Expr> {
+    let Some(text) = untyped(&literal) else { return Ok(literal) };
+    match field.data_type() {
+        arrow_schema::DataType::Interval(_) => return intervals::read(text),
+        arrow_schema::DataType::List(_) if !text.trim_start().starts_with(['{', '[']) => {
+            let error = SqlError::new("22P02", format!("malformed array literal: \"{text}\""));
+            let error = error.detail("Array value must start with \"{\" or dimension information.".to_owned());
+            return Err(DataFusionError::External(Box::new(error)));
+        }
+        _ => {}
+    }
+    match type_of_field(field) {
+        Some(DataType::Char { .. }) => {
+            Ok(Expr::Literal(ScalarValue::Utf8View(Some(text.trim_end_matches(' ').to_owned())), None))
+        }
+        Some(data_type) if data_type == DataType::Uuid || !is_text(field.data_type()) => {
+            if field.data_type().is_null() {
+                return Ok(literal);
+            }
+            read(text, data_type)
+        }
+        _ => Ok(literal),
+    }
+}
+
+/// A text as a literal of a type. Decimals keep their own scale, as nothing is assigned to a column here.
+fn read(text: &str, data_type: DataType) -> Result<Expr> {
+    let data_type = match data_type {
+        DataType::Decimal { .. } => own_scale(text),
+        other => other,
+    };
+    let mut builder = ColumnBuilder::new(data_type);
+    builder.append_text(text).map_err(|misfit| failed(misfit, data_type, text))?;
+    Ok(Expr::Literal(ScalarValue::try_from_array(&builder.finish(), 0)?, None))
+}
+
+fn own_scale(text: &str) -> DataType {
+    let digits = text.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end().len());
+    match i8::try_from(digits) {
+        Ok(scale @ 0..=38) if input::decimal(text, 38, scale).is_ok() => DataType::Decimal { precision: 38, scale },
+        _ => DataType::Decimal { precision: 38, scale: 10 },
+    }
+}
+
+/// PostgreSQL's error for a bad literal, on its way through DataFusion.
+pub(crate) fn failed(misfit: Misfit, data_type: DataType, text: &str) -> DataFusionError {
+    let error = SqlError { detail: None, ..misfit.error("", data_type, text, "text") };
+    DataFusionError::External(Box::new(error))
+}
+
+fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let Ok((_, from)) = cast.expr.to_field(schema) else { return Ok(Transformed::no(Expr::Cast(cast))) };
+    if let Some(digits) = digits_of_seconds(&cast.field) {
+        let field = Field::new("", cast.field.data_type().clone(), true);
+        let whole = Cast::new_from_field(cast.expr, Arc::new(field));
+        let whole = adapt_cast(whole, schema)?.data;
+        return Ok(Transformed::yes(intervals::with_digits(whole, cast.field.data_type(), digits)));
+    }
+    let exact = cast_to(&cast.field, from.data_type());
+    if exact != *cast.field.data_type() {
+        let is_same = exact == *from.data_type();
+        let whole = Cast::new_from_field(cast.expr, Arc::new(Field::new("", exact, true)));
+        return Ok(Transformed::yes(if is_same { *whole.expr } else { Expr::Cast(whole) }));
+    }
+    let target = type_of_field(&cast.field);
+    let call = |function: ScalarUDF, expr: Expr| {
+        Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr])))
+    };
+    match target {
+        Some(to @ (DataType::Text { max_chars: Some(_) } | DataType::Char { .. })) => {
+            let text = if is_text(from.data_type()) || from.data_type().is_null() {
+                *cast.expr
+            } else {
+                call(WriteText::function(), *cast.expr).data
+            };
+            Ok(Transformed::yes(lengths::cut(text, to)))
+        }
+        // The text of a char(n) has no blanks at its end.
+        Some(to @ DataType::Text { .. }) if matches!(type_of_field(&from), Some(DataType::Char { .. })) => {
+            Ok(Transformed::yes(lengths::cut(*cast.expr, to)))
+        }
+        Some(DataType::Text { .. }) if is_text(cast.field.data_type()) => {
+            let differs = !is_text(from.data_type()) && !from.data_type().is_null() && !from.data_type().is_integer();
+            if differs { Ok(call(WriteText::function(), *cast.expr)) } else { Ok(Transformed::no(Expr::Cast(cast))) }
+        }
+        Some(data_type) if is_text(from.data_type()) && type_of_field(&from) != Some(data_type) => {
+            match (untyped(&cast.expr), data_type) {
+                // A numeric cast rounds to the scale that it names.
+                (Some(text), DataType::Decimal { precision, scale }) => {
+                    let unscaled = input::decimal(text, precision, scale);
+                    let unscaled = unscaled.map_err(|misfit| failed(misfit, data_type, text))?;
+                    let value = ScalarValue::Decimal128(Some(unscaled), precision, scale);
+                    Ok(Transformed::yes(Expr::Literal(value, None)))
+                }
+                (Some(text), _) => Ok(Transformed::yes(read(text, data_type)?)),
+                (None, _) => Ok(call(ReadText::function(data_type), *cast.expr)),
+            }
+        }
+        Some(to @ (DataType::SmallInt | DataType::Integer | DataType::BigInt))
+            if from.data_type().is_floating() || from.data_type().is_decimal() =>
+        {
+            Ok(call(Round::function(to), *cast.expr))
+        }
+        // The optimizer would compare what is cast instead, and not notice what does not fit.
+        Some(to @ (DataType::SmallInt | DataType::Integer | DataType::Decimal { .. }))
+            if is_wider(from.data_type(), &to.to_arrow()) =>
+        {
+            Ok(call(Round::function(to), *cast.expr))
+        }
+        Some(to @ DataType::Real) if *from.data_type() == arrow_schema::DataType::Float64 => {
+            Ok(call(Round::function(to), *cast.expr))
+        }
+        // As many digits as a float holds for sure.
+        Some(to @ DataType::Decimal { .. }) if from.data_type().is_floating() => {
+            Ok(call(Round::function(to), *cast.expr))
+        }
+        _ => Ok(Transformed::no(Expr::Cast(cast))),
+    }
+}
+
+/// Whether one type of exact numbers has values that the other has not.
+fn is_wider(from: &arrow_schema::DataType, to: &arrow_schema::DataType) -> bool {
+    if from.is_integer() && to.is_integer() {
+        return from.primitive_width() > to.primitive_width();
+    }
+    let (Some((from_whole, from_scale)), Some((whole, scale))) = (digits(from), digits(to)) else { return false };
+    from_whole > whole || from_scale > scale
+}
+
+/// The digits before the point and behind it that a type of exact numbers may have.
+fn digits(of: &arrow_schema::DataType) -> Option<(i16, i8)> {
+    use arrow_schema::DataType::{Decimal128, Decimal256, Int16, Int32, Int64};
+    Some(match of {
+        Int16 => (5, 0),
+        Int32 => (10, 0),
+        Int64 => (19, 0),
+        Decimal128(precision, scale) | Decimal256(precision, scale) => {
+            (i16::from(*precision) - i16::from(*scale), *scale)
+        }
+        _ => return None,
+    })
+}

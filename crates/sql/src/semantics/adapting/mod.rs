@@ -1,0 +1,10 @@
+//! Types that meet: untyped literals, casts, texts of a length, in plans.
+//!
+//! Imports subqueries and the folders below them.
+pub(crate) mod adapt;
+pub(crate) mod arithmetic;
+pub(crate) mod casts;
+pub(crate) mod chars;
+pub(crate) mod described;
+pub(crate) mod lengths;
+pub(crate) mod outer_columns;

@@ -1,0 +1,16 @@
+//! Aggregates and windows with PostgreSQL's types, orders and frames.
+//!
+//! Imports `operations`.
+pub(crate) mod argument_orders;
+pub(crate) mod distinct_values;
+pub(crate) mod extremes;
+pub(crate) mod float_sums;
+pub(crate) mod frames;
+pub(crate) mod grouped_expressions;
+pub(crate) mod inputs;
+pub(crate) mod interval_averages;
+pub(crate) mod moments;
+pub(crate) mod ordered;
+pub(crate) mod ordered_sets;
+pub(crate) mod sorted_aggregates;
+pub(crate) mod sum;

@@ -1,0 +1,348 @@
+//! Aggregates over rows in an order, and over distinct values, as `array_agg(DISTINCT x ORDER BY x DESC)` and
+//! `string_agg(x, y ORDER BY z)`.
+//!
+//! The library has the rows sorted below the aggregate, in one order for all of its calls, and reverses some of them. So a
+//! call that tells orders apart becomes one of a function that keeps its rows, and sorts them in the end:
+//!
+//! ```text
+//! string_agg(DISTINCT x, ',' ORDER BY x DESC)   ->  sorted(x, ',') by the first column, then by the second, each row once
+//! array_agg(x ORDER BY y)                       ->  sorted(x, y) by the second column; one argument
+//! ```
+//!
+//! PostgreSQL finds distinct values by sorting them, so that they are in their order where the call names none. Other
+//! aggregates give the same in any order, and lose it.
+use std::mem::size_of_val;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, UInt64Array};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, SortOptions};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::compute::{cast, concat, take};
+use datafusion::arrow::row::{RowConverter, SortField};
+use datafusion::common::ScalarValue;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::{
+    Accumulator, Aggregate, AggregateUDF, AggregateUDFImpl, Expr, LogicalPlan, Signature, TypeSignature, Volatility,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::argument_orders::{argument, not_an_argument};
+use super::inputs::inputs;
+use crate::syntax::walk::WalkTree;
+
+/// Converts the calls of statements without subqueries; those of others are when their subqueries are.
+#[derive(Debug)]
+pub(crate) struct SortedAggregates;
+
+impl AnalyzerRule for SortedAggregates {
+    fn name(&self) -> &str {
+        "sorted_aggregates"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.change_up(|node| converted(node).map(Transformed::yes)).map(|done| done.data)
+    }
+}
+
+/// An aggregate with such calls converted; any other node stays.
+pub(crate) fn converted(node: LogicalPlan) -> Result<LogicalPlan> {
+    let has_order = |expr: &Expr| {
+        expr.has(|expr| match expr {
+            Expr::AggregateFunction(call) => Ok(call.params.distinct || !call.params.order_by.is_empty()),
+            _ => Ok(false),
+        })
+    };
+    match &node {
+        LogicalPlan::Aggregate(aggregate) => {
+            let mut any = false;
+            for expr in &aggregate.aggr_expr {
+                any |= has_order(expr)? || delimiter_varies(expr)?;
+            }
+            if !any {
+                return Ok(node);
+            }
+        }
+        _ => return Ok(node),
+    }
+    let names = NamePreserver::new(&node);
+    let LogicalPlan::Aggregate(Aggregate { input, group_expr, aggr_expr, .. }) = node else { return Ok(node) };
+    let calls = aggr_expr.into_iter().map(|expr| {
+        let name = names.save(&expr);
+        let sorted = expr.change_down(|expr| match expr {
+            Expr::AggregateFunction(call) => sorted(call).map(Expr::AggregateFunction).map(Transformed::yes),
+            other => Ok(Transformed::no(other)),
+        })?;
+        Ok(name.restore(sorted.data))
+    });
+    let calls = calls.collect::<Result<Vec<Expr>>>()?;
+    Aggregate::try_new(input, group_expr, calls).map(LogicalPlan::Aggregate)
+}
+
+/// Whether what stands between two texts is another for each.
+fn delimiter_varies(expr: &Expr) -> Result<bool> {
+    expr.has(|expr| match expr {
+        Expr::AggregateFunction(call) => Ok(call.func.name() == "string_agg" && !has_constant(call)),
+        _ => Ok(false),
+    })
+}
+
+fn has_constant(call: &AggregateFunction) -> bool {
+    matches!(call.params.args.get(1), Some(Expr::Literal(..)))
+}
+
+fn sorted(mut call: AggregateFunction) -> Result<AggregateFunction> {
+    if call.func.inner().is::<Sorted>() || call.func.supports_within_group_clause() {
+        return Ok(call);
+    }
+    let params = &mut call.params;
+    let known = params.args.clone();
+    let mut keys = Vec::new();
+    for key in &params.order_by {
+        let is_same = |arg: &Expr| (*arg == key.expr || *without_cast(arg) == key.expr) && !is_untyped(&key.expr);
+        let column = match numbered(&key.expr).or_else(|| known.iter().position(is_same)) {
+            Some(column) => column,
+            None if params.distinct => return Err(DataFusionError::External(Box::new(not_an_argument()))),
+            None => {
+                params.args.push(key.expr.clone());
+                params.args.len() - 1
+            }
+        };
+        keys.push(Key { column, is_descending: !key.asc, nulls_first: key.nulls_first });
+    }
+    let is_distinct = call.params.distinct;
+    let tells_apart = matches!(call.func.name(), "array_agg" | "string_agg");
+    if !(tells_apart || is_distinct && is_statistic(call.func.name())) {
+        call.params.args = known;
+        if !matches!(call.func.name(), "first_value" | "last_value" | "nth_value") {
+            call.params.order_by.clear();
+        }
+        return Ok(call);
+    }
+    if keys.is_empty() && !is_distinct && (call.func.name() != "string_agg" || has_constant(&call)) {
+        return Ok(call);
+    }
+    if is_distinct {
+        let others = (0..known.len()).filter(|at| !keys.iter().any(|key| key.column == *at));
+        let others: Vec<Key> = others.map(|column| Key { column, is_descending: false, nulls_first: false }).collect();
+        keys.extend(others);
+    }
+    let any = TypeSignature::VariadicAny;
+    let signature = Signature::new(any, Volatility::Immutable);
+    let function = Sorted { inner: call.func.clone(), own: known.len(), keys, is_distinct, signature };
+    call.func = Arc::new(AggregateUDF::from(function));
+    call.params.distinct = false;
+    call.params.order_by.clear();
+    Ok(call)
+}
+
+/// Whether the library knows no distinct values for it, or for some types of them only.
+fn is_statistic(name: &str) -> bool {
+    name == "avg" || ["var", "stddev", "corr", "covar", "regr"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The argument that a key names by its number.
+fn numbered(key: &Expr) -> Option<usize> {
+    match key {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => argument(text),
+        _ => None,
+    }
+}
+
+fn without_cast(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast(cast) => &cast.expr,
+        other => other,
+    }
+}
+
+/// A text without a type has none yet where an order names it, and the argument has one.
+fn is_untyped(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.data_type().is_string())
+}
+
+/// A column by which rows are sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    column: usize,
+    is_descending: bool,
+    nulls_first: bool,
+}
+
+/// The function; its arguments are those of the call, and behind them what else the rows are sorted by.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Sorted {
+    inner: Arc<AggregateUDF>,
+    /// How many arguments are those of the call.
+    own: usize,
+    keys: Vec<Key>,
+    is_distinct: bool,
+    signature: Signature,
+}
+
+impl AggregateUDFImpl for Sorted {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[ArrowType]) -> Result<ArrowType> {
+        self.inner.return_type(&types[..self.own])
+    }
+
+    fn return_field(&self, args: &[FieldRef]) -> Result<FieldRef> {
+        self.inner.return_field(&args[..self.own])
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let list = |(at, field): (usize, &FieldRef)| -> FieldRef {
+            Arc::new(Field::new(format!("{}[{at}]", args.name), list_of(field.data_type()), true))
+        };
+        Ok(args.input_fields.iter().enumerate().map(list).collect())
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Rows {
+            inner: self.inner.clone(),
+            keys: self.keys.clone(),
+            is_distinct: self.is_distinct,
+            returned: args.return_field.clone(),
+            own: args.expr_fields[..self.own].to_vec(),
+            columns: vec![Vec::new(); args.expr_fields.len()],
+            types: args.expr_fields.iter().map(|field| field.data_type().clone()).collect(),
+        }))
+    }
+}
+
+fn list_of(item: &ArrowType) -> ArrowType {
+    ArrowType::List(Arc::new(Field::new_list_field(item.clone(), true)))
+}
+
+/// The rows of one group.
+#[derive(Debug)]
+struct Rows {
+    inner: Arc<AggregateUDF>,
+    keys: Vec<Key>,
+    is_distinct: bool,
+    returned: FieldRef,
+    /// The arguments of the call.
+    own: Vec<FieldRef>,
+    /// Of each column the values as they came.
+    columns: Vec<Vec<ArrayRef>>,
+    types: Vec<ArrowType>,
+}
+
+impl Rows {
+    fn column(&self, at: usize) -> Result<ArrayRef> {
+        let parts: Vec<&dyn Array> = self.columns[at].iter().map(AsRef::as_ref).collect();
+        match parts.is_empty() {
+            true => Ok(arrow_array::new_empty_array(&self.types[at])),
+            false => Ok(concat(&parts)?),
+        }
+    }
+
+    /// Which rows there are, in their order.
+    fn order(&self, columns: &[ArrayRef]) -> Result<UInt64Array> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        let mut order: Vec<usize> = (0..rows).collect();
+        if !self.keys.is_empty() {
+            let field = |key: &Key| {
+                let options = SortOptions { descending: key.is_descending, nulls_first: key.nulls_first };
+                SortField::new_with_options(columns[key.column].data_type().clone(), options)
+            };
+            let keys: Vec<ArrayRef> = self.keys.iter().map(|key| columns[key.column].clone()).collect();
+            let keys = RowConverter::new(self.keys.iter().map(field).collect())?.convert_columns(&keys)?;
+            // What stands beside each other stays in the order in which it came.
+            order.sort_by(|left, right| keys.row(*left).cmp(&keys.row(*right)));
+            if self.is_distinct {
+                order.dedup_by(|left, right| keys.row(*left) == keys.row(*right));
+            }
+        }
+        Ok(order.into_iter().map(|row| row as u64).collect())
+    }
+
+    fn texts(&self, columns: &[ArrayRef]) -> Result<ScalarValue> {
+        let (values, delimiters) = (cast(&columns[0], &ArrowType::Utf8)?, cast(&columns[1], &ArrowType::Utf8)?);
+        let (values, delimiters) = (values.as_string::<i32>(), delimiters.as_string::<i32>());
+        let mut joined: Option<String> = None;
+        for (value, delimiter) in values.iter().zip(delimiters) {
+            let Some(value) = value else { continue };
+            match &mut joined {
+                Some(text) => {
+                    text.push_str(delimiter.unwrap_or_default());
+                    text.push_str(value);
+                }
+                none => *none = Some(value.to_owned()),
+            }
+        }
+        ScalarValue::Utf8(joined).cast_to(self.returned.data_type())
+    }
+}
+
+impl Accumulator for Rows {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        for (column, values) in self.columns.iter_mut().zip(values) {
+            column.push(values.clone());
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let columns: Result<Vec<ArrayRef>> = (0..self.columns.len()).map(|at| self.column(at)).collect();
+        let columns = columns?;
+        let order = self.order(&columns)?;
+        let own: Result<Vec<ArrayRef>, _> =
+            columns[..self.own.len()].iter().map(|column| take(column, &order, None)).collect();
+        let own = own?;
+        if self.inner.name() == "string_agg" {
+            return self.texts(&own);
+        }
+        let (exprs, schema) = inputs(&self.own, &|_| None);
+        let mut accumulator = self.inner.accumulator(AccumulatorArgs {
+            return_field: self.returned.clone(),
+            schema: &schema,
+            ignore_nulls: false,
+            order_bys: &[],
+            is_reversed: false,
+            name: self.inner.name(),
+            is_distinct: false,
+            exprs: &exprs,
+            expr_fields: &self.own,
+        })?;
+        if !order.is_empty() {
+            accumulator.update_batch(&own)?;
+        }
+        accumulator.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        let arrays = self.columns.iter().flatten();
+        size_of_val(self) + arrays.map(|array| array.get_array_memory_size()).sum::<usize>()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let list = |at: usize| -> Result<ScalarValue> {
+            let values = self.column(at)?;
+            let item = Arc::new(Field::new_list_field(self.types[at].clone(), true));
+            let lengths = OffsetBuffer::from_lengths([values.len()]);
+            Ok(ScalarValue::List(Arc::new(ListArray::try_new(item, lengths, values, None)?)))
+        };
+        (0..self.columns.len()).map(list).collect()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for (column, lists) in self.columns.iter_mut().zip(states) {
+            let lists = lists.as_list::<i32>();
+            column.extend((0..lists.len()).filter(|row| !lists.is_null(*row)).map(|row| lists.value(row)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! Whole rows as values: `ROW(a, b) IS NULL`, and `count(t.*)` of a table that an outer join may have no row of.
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName,
+    ObjectNamePart, Query, Select, Statement, TableFactor, TableWithJoins, VisitorMut,
+};
+
+use super::columns::Scope;
+use crate::error::{Result, SqlError};
+use crate::names::tables::Tables;
+use crate::syntax::identifiers::fold;
+use crate::syntax::visit::own;
+use crate::syntax::walk::WalkMut;
+
+/// Rewrites tests of rows for NULL: all of their fields are tested.
+pub(crate) fn test_fields(statement: &mut Statement) {
+    let _ = statement.walk_mut(&mut Tests);
+}
+
+struct Tests;
+
+impl VisitorMut for Tests {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let (inner, is_null) = match expr {
+            Expr::IsNull(inner) => (inner, true),
+            Expr::IsNotNull(inner) => (inner, false),
+            _ => return ControlFlow::Continue(()),
+        };
+        let test = |field: Expr| match is_null {
+            true => Expr::IsNull(Box::new(field)),
+            false => Expr::IsNotNull(Box::new(field)),
+        };
+        if let Some(fields) = fields(inner) {
+            let all = fields.into_iter().map(test).reduce(|left, right| Expr::BinaryOp {
+                left: Box::new(left),
+                op: BinaryOperator::And,
+                right: Box::new(right),
+            });
+            if let Some(all) = all {
+                *expr = Expr::Nested(Box::new(all));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The fields of a row that is written out.
+fn fields(expr: &Expr) -> Option<Vec<Expr>> {
+    match expr {
+        Expr::Tuple(fields) => Some(fields.clone()),
+        Expr::Nested(inner) => fields(inner),
+        Expr::Function(call) => {
+            let [ObjectNamePart::Identifier(name)] = &call.name.0[..] else { return None };
+            let FunctionArguments::List(list) = &call.args else { return None };
+            let field = |arg: &FunctionArg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+                _ => None,
+            };
+            (fold(name) == "row").then(|| list.args.iter().map(field).collect())?
+        }
+        _ => None,
+    }
+}
+
+/// Rewrites `count(t.*)` as the count of a column of `t` that is never NULL, or of all rows where none of `t` is missing.
+pub(crate) fn rewrite(statement: &mut Statement, tables: &Tables) -> Result<()> {
+    match statement.walk_mut(&mut Queries { scope: Scope::new(tables) }) {
+        ControlFlow::Break(error) => Err(*error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct Queries<'a> {
+    scope: Scope<'a>,
+}
+
+impl VisitorMut for Queries<'_> {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        if query.with.is_some() {
+            self.scope.enter(query);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        if query.with.is_some() {
+            self.scope.leave();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        let counts = Counts { scope: &self.scope, from: &select.from };
+        own(&mut select.projection, |expr| counts.spell_out(expr))?;
+        own(&mut select.having, |expr| counts.spell_out(expr))
+    }
+}
+
+struct Counts<'a> {
+    scope: &'a Scope<'a>,
+    from: &'a [TableWithJoins],
+}
+
+impl Counts<'_> {
+    fn spell_out(&self, expr: &mut Expr) -> ControlFlow<Box<SqlError>> {
+        let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
+        let name = call.name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
+        if name.as_deref() != Some("count") {
+            return ControlFlow::Continue(());
+        }
+        let FunctionArguments::List(list) = &mut call.args else { return ControlFlow::Continue(()) };
+        let [FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table))] = &list.args[..] else {
+            return ControlFlow::Continue(());
+        };
+        match self.counted(table) {
+            Ok(arg) => list.args = vec![FunctionArg::Unnamed(arg)],
+            Err(error) => return ControlFlow::Break(Box::new(error)),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The argument that is counted in place of the rows of a table.
+    fn counted(&self, label: &ObjectName) -> Result<FunctionArgExpr> {
+        let Some(label) = label.0.last().and_then(ObjectNamePart::as_ident) else {
+            return Ok(FunctionArgExpr::Wildcard);
+        };
+        let wanted = fold(label);
+        let found = self.from.iter().find_map(|table| find(table, &wanted));
+        let Some((factor, may_miss)) = found else {
+            let message = format!("missing FROM-clause entry for table \"{wanted}\"");
+            return Err(SqlError::new("42P01", message));
+        };
+        if !may_miss {
+            return Ok(FunctionArgExpr::Wildcard);
+        }
+        let column = match factor {
+            TableFactor::Table { name, args: None, alias, .. }
+                if alias.as_ref().is_none_or(|alias| alias.columns.is_empty()) =>
+            {
+                self.scope.table(name).and_then(|table| {
+                    let schema = table.schema();
+                    let never_null = schema.columns().iter().find(|column| !column.nullable);
+                    never_null.map(|column| column.name.clone())
+                })
+            }
+            _ => None,
+        };
+        match column {
+            Some(column) => {
+                let column = Ident::with_quote('"', column);
+                Ok(FunctionArgExpr::Expr(Expr::CompoundIdentifier(vec![label.clone(), column])))
+            }
+            None => {
+                let error = SqlError::unsupported(format!("count({label}.*) of rows that an outer join may leave out"));
+                Err(error.hint("Count a column of it that is never NULL."))
+            }
+        }
+    }
+}
+
+/// The table of this label, and whether an outer join may leave its row out.
+fn find<'t>(table: &'t TableWithJoins, wanted: &str) -> Option<(&'t TableFactor, bool)> {
+    let mut found = within(&table.relation, wanted);
+    for join in &table.joins {
+        let (left_misses, right_misses) = match &join.join_operator {
+            JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => (false, true),
+            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => (true, false),
+            JoinOperator::FullOuter(_) => (true, true),
+            _ => (false, false),
+        };
+        found = match found {
+            Some((factor, may_miss)) => Some((factor, may_miss || left_misses)),
+            None => within(&join.relation, wanted).map(|(factor, may_miss)| (factor, may_miss || right_misses)),
+        };
+    }
+    found
+}
+
+fn within<'t>(factor: &'t TableFactor, wanted: &str) -> Option<(&'t TableFactor, bool)> {
+    let label = match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => return find(table_with_joins, wanted),
+        TableFactor::Table { alias: Some(alias), .. }
+        | TableFactor::Derived { alias: Some(alias), .. }
+        | TableFactor::Function { alias: Some(alias), .. } => fold(&alias.name),
+        TableFactor::Table { name, .. } => name.0.last()?.as_ident().map(fold)?,
+        _ => return None,
+    };
+    (label == wanted).then_some((factor, false))
+}

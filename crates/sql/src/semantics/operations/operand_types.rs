@@ -1,0 +1,350 @@
+//! Which types an operator takes. PostgreSQL has an operator for two types or refuses it, where the planner's library makes one
+//! type of nearly any two: it would compare numbers with texts, and days with numbers.
+//!
+//! A type belongs to a family, and a rule says for each operator which families it takes:
+//!
+//! ```text
+//! =  <  IN  BETWEEN  CASE x WHEN  IS DISTINCT FROM    one family; dates and times with dates; a time of day with an interval
+//! +  -  *  /  %                                       `has_arithmetic`
+//! &  |                                                whole numbers
+//! ~  LIKE                                             texts
+//! AND  OR                                             truths
+//! CASE  coalesce  greatest  least  ARRAY[...]         results of one family
+//! ```
+//!
+//! A literal without a type takes the other's, and NULL is of any. Operators are looked at where they are planned, while literals
+//! are still to be told from texts; what the planner types later, by a rule that runs before it does.
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, Like, ScalarFunction};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+use super::visible::visible;
+use crate::error::SqlError;
+use crate::values::types::type_name_of_field;
+
+/// Types that are compared with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// A literal without a type, NULL, and what the planner knows better.
+    Any,
+    Whole,
+    /// With decimals or a point.
+    Number,
+    Text,
+    Truth,
+    Bytes,
+    Date,
+    /// With or without a zone.
+    Timestamp,
+    Time,
+    Interval,
+    Array,
+}
+
+use Family::{Any, Array, Bytes, Date, Interval, Number, Text, Time, Timestamp, Truth, Whole};
+
+impl Family {
+    fn of(data_type: &ArrowType) -> Family {
+        match data_type {
+            ArrowType::Utf8View | ArrowType::LargeUtf8 => Text,
+            ArrowType::Boolean => Truth,
+            ArrowType::Binary | ArrowType::BinaryView | ArrowType::LargeBinary => Bytes,
+            ArrowType::Date32 | ArrowType::Date64 => Date,
+            ArrowType::Timestamp(..) => Timestamp,
+            ArrowType::Time32(_) | ArrowType::Time64(_) => Time,
+            ArrowType::Interval(_) | ArrowType::Duration(_) => Interval,
+            other if other.is_list() => Array,
+            other if other.is_integer() => Whole,
+            other if other.is_numeric() => Number,
+            _ => Any,
+        }
+    }
+
+    fn is_number(self) -> bool {
+        matches!(self, Whole | Number)
+    }
+
+    fn is_day(self) -> bool {
+        matches!(self, Date | Timestamp)
+    }
+
+    fn is_comparable(self, other: Family) -> bool {
+        self == other
+            || self == Any
+            || other == Any
+            || (self.is_number() && other.is_number())
+            || (self.is_day() && other.is_day())
+            || matches!((self, other), (Time, Interval) | (Interval, Time))
+    }
+
+    /// Whether values of both may be results of one expression.
+    fn is_of_one_result(self, other: Family) -> bool {
+        self.is_comparable(other) && !matches!((self, other), (Time, Interval) | (Interval, Time))
+    }
+}
+
+/// Whether there is such an operator of arithmetic.
+fn has_arithmetic(op: &BinaryOperator, left: Family, right: Family) -> bool {
+    if left == Any || right == Any || left == Array || right == Array {
+        return true;
+    }
+    match op {
+        _ if left.is_number() && right.is_number() => true,
+        BinaryOperator::Plus => matches!(
+            (left, right),
+            (Date, Whole | Time | Interval)
+                | (Whole | Time | Interval, Date)
+                | (Interval | Time, Interval | Timestamp)
+                | (Timestamp, Interval | Time)
+                | (Interval, Time)
+        ),
+        BinaryOperator::Minus => matches!(
+            (left, right),
+            (Date | Timestamp, Date | Timestamp | Interval | Time) | (Date, Whole) | (Interval | Time, Interval | Time)
+        ),
+        BinaryOperator::Multiply => match (left, right) {
+            (Interval | Time, other) | (other, Interval | Time) => other.is_number(),
+            _ => false,
+        },
+        BinaryOperator::Divide => matches!(left, Interval | Time) && right.is_number(),
+        _ => false,
+    }
+}
+
+/// How an operand stands in a message.
+fn name(expr: &Expr, schema: &DFSchema) -> String {
+    match expr {
+        Expr::Literal(ScalarValue::Utf8(_) | ScalarValue::Null, _) => "unknown".to_owned(),
+        other => other.to_field(schema).map_or_else(|_| "unknown".to_owned(), |(_, field)| type_name_of_field(&field)),
+    }
+}
+
+fn family(expr: &Expr, schema: &DFSchema) -> Family {
+    expr.get_type(schema).map_or(Any, |found| Family::of(&found))
+}
+
+fn external(error: SqlError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+fn no_operator(left: &str, op: &str, right: &str) -> DataFusionError {
+    let error = SqlError::new("42883", format!("operator does not exist: {left} {op} {right}"));
+    external(
+        error.hint("No operator matches the given name and argument types. You might need to add explicit type casts."),
+    )
+}
+
+/// An error unless there is an operator for two expressions.
+fn check_pair(
+    op: &str,
+    left: &Expr,
+    right: &Expr,
+    schema: &DFSchema,
+    has: impl Fn(Family, Family) -> bool,
+) -> Result<()> {
+    match has(family(left, schema), family(right, schema)) {
+        true => Ok(()),
+        false => Err(no_operator(&name(left, schema), op, &name(right, schema))),
+    }
+}
+
+fn check_comparison(op: &str, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<()> {
+    check_pair(op, left, right, schema, Family::is_comparable)
+}
+
+/// An error if PostgreSQL has no such operator for these operands.
+pub(crate) fn check(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<()> {
+    use BinaryOperator as B;
+    let are = |wanted: fn(Family) -> bool| move |left, right| wanted(left) && wanted(right);
+    match op {
+        B::Eq | B::Lt | B::LtEq | B::Gt | B::GtEq => check_comparison(&op.to_string(), left, right, schema),
+        B::NotEq => check_comparison("<>", left, right, schema),
+        B::BitwiseAnd | B::BitwiseOr => {
+            let are_whole = are(|family| matches!(family, Any | Whole));
+            check_pair(&op.to_string(), left, right, schema, are_whole)
+        }
+        B::PGRegexMatch | B::PGRegexIMatch | B::PGRegexNotMatch | B::PGRegexNotIMatch => {
+            let are_texts = are(|family| matches!(family, Any | Text));
+            check_pair(&op.to_string(), left, right, schema, are_texts)
+        }
+        B::AtArrow | B::ArrowAt | B::PGOverlap => {
+            let are_arrays = are(|family| matches!(family, Any | Array));
+            check_pair(&op.to_string(), left, right, schema, are_arrays)
+        }
+        B::And | B::Or => {
+            [left, right].into_iter().try_for_each(|operand| check_truth(&op.to_string(), operand, schema))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An error if PostgreSQL has no such operator of arithmetic for operands of these types.
+pub(crate) fn check_arithmetic(
+    op: &BinaryOperator,
+    (left, of_left): (&Expr, &ArrowType),
+    (right, of_right): (&Expr, &ArrowType),
+    schema: &DFSchema,
+) -> Result<()> {
+    match has_arithmetic(op, Family::of(of_left), Family::of(of_right)) {
+        true => Ok(()),
+        false => Err(no_operator(&name(left, schema), &op.to_string(), &name(right, schema))),
+    }
+}
+
+fn check_truth(what: &str, operand: &Expr, schema: &DFSchema) -> Result<()> {
+    match family(operand, schema) {
+        Truth | Any => Ok(()),
+        _ => {
+            let found = name(operand, schema);
+            Err(external(SqlError::mismatch(format!("argument of {what} must be type boolean, not type {found}"))))
+        }
+    }
+}
+
+/// Looks at what has no operator of its own in the plan, before the planner makes one type of its parts.
+#[derive(Debug)]
+pub(crate) struct OperandTypes;
+
+impl AnalyzerRule for OperandTypes {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.apply_with_subqueries(|node| {
+            let schema = visible(node)?;
+            node.apply_expressions(|expr| {
+                expr.apply(|expr| check_expr(expr, &schema).map(|()| TreeNodeRecursion::Continue))
+            })
+        })?;
+        Ok(plan)
+    }
+
+    fn name(&self) -> &str {
+        "operand_types"
+    }
+}
+
+fn check_expr(expr: &Expr, schema: &DFSchema) -> Result<()> {
+    match expr {
+        Expr::BinaryExpr(binary) if matches!(binary.op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom) => {
+            check_comparison("=", &binary.left, &binary.right, schema)
+        }
+        Expr::InList(InList { expr, list, negated }) => {
+            let op = if *negated { "<>" } else { "=" };
+            list.iter().try_for_each(|item| check_comparison(op, expr, item, schema))
+        }
+        Expr::Between(Between { expr, negated, low, high }) => {
+            let (first, second) = if *negated { ("<", ">") } else { (">=", "<=") };
+            check_comparison(first, expr, low, schema)?;
+            check_comparison(second, expr, high, schema)
+        }
+        Expr::InSubquery(InSubquery { expr, subquery, .. }) => {
+            let Some(field) = subquery.subquery.schema().fields().first() else { return Ok(()) };
+            match family(expr, schema).is_comparable(Family::of(field.data_type())) {
+                true => Ok(()),
+                false => Err(no_operator(&name(expr, schema), "=", &type_name_of_field(field))),
+            }
+        }
+        Expr::Like(like) => check_like(like, schema),
+        Expr::Not(inner) => check_truth("NOT", inner, schema),
+        Expr::Case(case) => check_case(case, schema),
+        Expr::ScalarFunction(call) => check_call(call, schema),
+        _ => Ok(()),
+    }
+}
+
+fn check_like(like: &Like, schema: &DFSchema) -> Result<()> {
+    let op = match (like.negated, like.case_insensitive) {
+        (false, false) => "~~",
+        (true, false) => "!~~",
+        (false, true) => "~~*",
+        (true, true) => "!~~*",
+    };
+    let has = |left: Family, right: Family| matches!((left, right), (Any | Text, Any | Text));
+    check_pair(op, &like.expr, &like.pattern, schema, has)
+}
+
+fn check_case(case: &Case, schema: &DFSchema) -> Result<()> {
+    for (when, _) in &case.when_then_expr {
+        match &case.expr {
+            Some(operand) => check_comparison("=", operand, when, schema)?,
+            None => check_truth("CASE/WHEN", when, schema)?,
+        }
+    }
+    let results = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
+    check_results("CASE", case.else_expr.as_deref().into_iter().chain(results), schema)
+}
+
+/// An error unless all are of one family.
+fn check_results<'e>(what: &str, results: impl Iterator<Item = &'e Expr>, schema: &DFSchema) -> Result<()> {
+    let mut known: Option<(&Expr, Family)> = None;
+    for result in results {
+        let found = family(result, schema);
+        match known {
+            _ if found == Any => {}
+            None => known = Some((result, found)),
+            Some((_, first)) if first.is_of_one_result(found) => {}
+            Some((first, _)) => {
+                let (first, other) = (name(first, schema), name(result, schema));
+                let message = format!("{what} types {first} and {other} cannot be matched");
+                return Err(external(SqlError::mismatch(message)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_call(call: &ScalarFunction, schema: &DFSchema) -> Result<()> {
+    let results = |what| check_results(what, call.args.iter(), schema);
+    match (call.name(), &call.args[..]) {
+        ("coalesce", _) => results("COALESCE"),
+        ("greatest", _) => results("GREATEST"),
+        ("least", _) => results("LEAST"),
+        ("make_array", _) => results("ARRAY"),
+        ("nullif", [left, right]) => check_comparison("=", left, right, schema),
+        (name, [value, array]) if let Some(op) = quantified(name) => {
+            let item = match array.get_type(schema) {
+                Ok(ArrowType::List(item)) => item,
+                _ => return Ok(()),
+            };
+            match family(value, schema).is_comparable(Family::of(item.data_type())) {
+                true => Ok(()),
+                false => Err(no_operator(&self::name(value, schema), op, &type_name_of_field(item.as_ref()))),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The operator of a function that compares a value with the items of an array.
+fn quantified(name: &str) -> Option<&str> {
+    name.strip_prefix("\0any ").or_else(|| name.strip_prefix("\0all "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_are_compared_as_postgresql_does() {
+        assert!(Whole.is_comparable(Number) && Date.is_comparable(Timestamp) && Text.is_comparable(Any));
+        assert!(Time.is_comparable(Interval) && !Time.is_of_one_result(Interval));
+        assert!(!Text.is_comparable(Whole) && !Truth.is_comparable(Whole) && !Date.is_comparable(Time));
+    }
+
+    #[test]
+    fn days_are_added_to_dates_and_not_to_moments() {
+        assert!(
+            has_arithmetic(&BinaryOperator::Plus, Date, Whole) && has_arithmetic(&BinaryOperator::Plus, Whole, Date)
+        );
+        assert!(!has_arithmetic(&BinaryOperator::Plus, Timestamp, Whole));
+        assert!(
+            !has_arithmetic(&BinaryOperator::Plus, Date, Date) && has_arithmetic(&BinaryOperator::Minus, Date, Date)
+        );
+        assert!(has_arithmetic(&BinaryOperator::Multiply, Number, Interval));
+        assert!(!has_arithmetic(&BinaryOperator::Divide, Number, Interval));
+    }
+}

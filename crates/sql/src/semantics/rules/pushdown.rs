@@ -1,0 +1,184 @@
+//! Keeps conditions where they belong: above aggregates that have a row even where there is none below them, and above
+//! joins of columns with the same name.
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
+use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
+use datafusion::optimizer::eliminate_join::EliminateJoin;
+use datafusion::optimizer::push_down_filter::PushDownFilter;
+use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
+
+use super::careful::OpenRowsOnly;
+use super::cross_joins::FewCrossJoins;
+use super::dependencies::{CarefulJoins, TrueDependencies};
+use super::distinct_windows::DistinctWindows;
+use super::lists::VaryingLists;
+use super::offsets::OffsetsInOrder;
+use super::plain_inputs::PlainInputs;
+use super::whole_filters::WholeFilters;
+use super::whole_orders::WholeOrders;
+use crate::access::totals::AggregateScans;
+use crate::syntax::walk::WalkTree;
+
+/// The library's rules, in which some have another in their place, and some of our own.
+pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let careful = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
+        "push_down_filter" => Arc::new(CarefulPushDown(PushDownFilter::new())) as Arc<dyn OptimizerRule + Send + Sync>,
+        "eliminate_cross_join" => Arc::new(FewCrossJoins(EliminateCrossJoin::new())),
+        "eliminate_join" => Arc::new(CarefulJoins(EliminateJoin::new())),
+        _ => rule,
+    };
+    let last = Arc::new(VaryingLists) as Arc<_>;
+    let mut rules: Vec<Arc<_>> = Optimizer::new().rules.into_iter().map(careful).chain([last]).collect();
+    let of_common = rules.iter().position(|rule| rule.name() == "common_sub_expression_eliminate");
+    rules.insert(of_common.unwrap_or_default(), Arc::new(DistinctWindows));
+    for name in ["replace_distinct_aggregate", "eliminate_duplicated_expr", "optimize_projections"] {
+        let by_dependencies = rules.iter().position(|rule| rule.name() == name);
+        rules.insert(by_dependencies.unwrap_or_default(), Arc::new(TrueDependencies));
+    }
+    rules
+}
+
+/// The library's rules for physical plans but for the one that finds the columns of a filter by name: where both sides
+/// of a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Filters are where they belong by then. And some
+/// of our own.
+pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.retain(|rule| rule.name() != "FilterPushdown");
+    // Before sorts are moved, and after.
+    let sorting = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or_default();
+    rules.insert(sorting, Arc::new(OffsetsInOrder));
+    rules.insert(sorting, Arc::new(PlainInputs));
+    let moving = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| rule.name() == "ProjectionPushdown";
+    for at in (0..rules.len()).rev().filter(|at| moving(&rules[*at])).collect::<Vec<_>>() {
+        rules.insert(at, Arc::new(WholeFilters));
+    }
+    let ensuring = rules.iter().find(|rule| rule.name() == "EnsureRequirements").cloned();
+    if let (Some(ensuring), Some(check)) = (ensuring, rules.iter_mut().find(|rule| rule.name() == "SanityCheckPlan")) {
+        *check = Arc::new(EnsuredAgain { ensuring, check: check.clone() });
+    }
+    if let Some(known) = rules.iter_mut().find(|rule| rule.name() == "aggregate_statistics") {
+        *known = Arc::new(OfUnfiltered(known.clone()));
+    }
+    rules.push(Arc::new(WholeOrders));
+    // First of all, while a scan stands directly below its aggregate.
+    rules.insert(0, Arc::new(AggregateScans));
+    rules.push(Arc::new(OpenRowsOnly));
+    rules
+}
+
+/// The library's last check, and the rule that sees to what it checks once more where it fails: where a sort below a join is
+/// left out, what is above it was laid out for one partition and gets several.
+#[derive(Debug)]
+struct EnsuredAgain {
+    ensuring: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+    check: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+}
+
+impl PhysicalOptimizerRule for EnsuredAgain {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        match self.check.optimize(plan.clone(), config) {
+            Ok(plan) => Ok(plan),
+            Err(_) => self.check.optimize(self.ensuring.optimize(plan, config)?, config),
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.check.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.check.schema_check()
+    }
+}
+
+/// The library's replacement of aggregates by what is known of their input, but for plans with `FILTER`: it would pass by
+/// such an aggregate, and put one from below it in its place.
+#[derive(Debug)]
+struct OfUnfiltered(Arc<dyn PhysicalOptimizerRule + Send + Sync>);
+
+impl PhysicalOptimizerRule for OfUnfiltered {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let is_filtered = |node: &AggregateExec| node.filter_expr().iter().any(Option::is_some);
+        let has_filter = plan.has(|node| Ok(node.downcast_ref::<AggregateExec>().is_some_and(is_filtered)))?;
+        if has_filter { Ok(plan) } else { self.0.optimize(plan, config) }
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}
+
+/// Pushes filters down as the library does, but for `HAVING (SELECT false)` and its like: below the aggregate it would
+/// take away the rows and leave the group.
+#[derive(Debug)]
+struct CarefulPushDown(PushDownFilter);
+
+impl OptimizerRule for CarefulPushDown {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Filter(filter) = &plan else { return self.0.rewrite(plan, config) };
+        if let LogicalPlan::Filter(inner) = filter.input.as_ref() {
+            return self.rewrite(one_filter(filter, inner)?, config);
+        }
+        if !may_have_the_empty_group(&filter.input) {
+            return self.0.rewrite(plan, config);
+        }
+        let conditions = split_conjunction(&filter.predicate).into_iter().cloned();
+        let (stays, rest): (Vec<Expr>, Vec<Expr>) = conditions.partition(|one| one.column_refs().is_empty());
+        let (stays, rest) = match (conjunction(stays), conjunction(rest)) {
+            (None, _) => return self.0.rewrite(plan, config),
+            (Some(_), None) => return Ok(Transformed::no(plan)),
+            (Some(stays), Some(rest)) => (stays, rest),
+        };
+        let below = LogicalPlan::Filter(Filter::try_new(rest, Arc::clone(&filter.input))?);
+        let pushed = self.0.rewrite(below, config)?;
+        if !pushed.transformed {
+            return Ok(Transformed::no(plan));
+        }
+        Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(stays, Arc::new(pushed.data))?)))
+    }
+}
+
+/// A filter above another as one, which asks the conditions of the inner one first.
+fn one_filter(outer: &Filter, inner: &Filter) -> Result<LogicalPlan> {
+    let mut conditions = split_conjunction(&inner.predicate);
+    for condition in split_conjunction(&outer.predicate) {
+        if !conditions.contains(&condition) {
+            conditions.push(condition);
+        }
+    }
+    let input = inner.input.clone();
+    Ok(match conjunction(conditions.into_iter().cloned()) {
+        Some(condition) => LogicalPlan::Filter(Filter::try_new(condition, input)?),
+        None => input.as_ref().clone(),
+    })
+}
+
+fn may_have_the_empty_group(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => {
+            aggregate.group_expr.iter().all(|group| matches!(group, Expr::GroupingSet(_)))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,14 @@
+//! Expressions of a statement's tree in words that the planner understands as PostgreSQL does.
+//!
+//! Imports `aggregates` for the spelling of frames.
+pub(crate) mod array_literals;
+pub(crate) mod escapes;
+pub(crate) mod filters;
+pub(crate) mod interval_literals;
+pub(crate) mod numbers;
+pub(crate) mod quantified;
+pub(crate) mod row_values;
+pub(crate) mod rows;
+pub(crate) mod spellings;
+pub(crate) mod values_of_subqueries;
+pub(crate) mod windows;

@@ -1,0 +1,268 @@
+//! Functions that the planner knows by another name or as an operator, as `mod(a, b)`, which is `a % b`; and operators that it
+//! knows as functions: `~ a`, `|/ a`, `a << b`, `a SIMILAR TO b`; and `a ~~ b`, which is `a LIKE b`.
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo, UnaryOperator, Value, VisitorMut,
+};
+
+use crate::functions::texts::regexp;
+use crate::functions::times::zones;
+use crate::syntax::identifiers::fold;
+use crate::syntax::walk::{WalkMut, walk_expressions};
+
+/// Names of PostgreSQL and of the planner.
+const NAMES: [(&str, &str); 7] = [
+    ("transaction_timestamp", "now"),
+    ("sign", "signum"),
+    ("variance", "var_samp"),
+    ("every", "bool_and"),
+    ("regexp_matches", "regexp_matches_of"),
+    ("regexp_split_to_table", "regexp_split_to_array"),
+    ("string_to_table", "string_to_array"),
+];
+
+/// Functions that give rows, for which the planner has one that gives an array.
+const GIVE_ROWS: [&str; 3] = ["regexp_matches", "regexp_split_to_table", "string_to_table"];
+
+/// Rewrites the calls of a statement.
+pub(crate) fn translate(statement: &mut Statement) {
+    let _ = statement.walk_mut(&mut Calls);
+}
+
+struct Calls;
+
+impl VisitorMut for Calls {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        // A sign belongs to the number, not to its power: `-2 ^ 2` is 4.
+        if let Expr::UnaryOp { op: UnaryOperator::Minus, expr: operand } = expr
+            && is_power(operand)
+        {
+            let mut power = take(operand);
+            let mut base = &mut power;
+            while let Expr::BinaryOp { left, op: BinaryOperator::PGExp, .. } = base {
+                base = left;
+            }
+            let inner = take(base);
+            *base = Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(inner) };
+            *expr = power;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Array(array) if array.elem.iter().any(has_names) => {
+                *expr = calling("make_array", std::mem::take(&mut array.elem));
+            }
+            Expr::Function(call) => {
+                if let Some(operation) = respell(call) {
+                    *expr = operation;
+                }
+            }
+            Expr::UnaryOp { op, expr: operand } => {
+                let (name, is_of_floats) = match op {
+                    UnaryOperator::BitwiseNot => ("bitwise_not", false),
+                    UnaryOperator::PGAbs => ("abs", false),
+                    UnaryOperator::PGSquareRoot => ("sqrt", true),
+                    UnaryOperator::PGCubeRoot => ("cbrt", true),
+                    _ => return ControlFlow::Continue(()),
+                };
+                let operand = take(operand);
+                let operand = if is_of_floats { cast(operand, DataType::Float8) } else { operand };
+                *expr = calling(name, vec![operand]);
+            }
+            Expr::BinaryOp { left, op, right } => {
+                let name = match op {
+                    BinaryOperator::PGLikeMatch
+                    | BinaryOperator::PGNotLikeMatch
+                    | BinaryOperator::PGILikeMatch
+                    | BinaryOperator::PGNotILikeMatch => {
+                        *expr = like(op, take(left), take(right));
+                        return ControlFlow::Continue(());
+                    }
+                    BinaryOperator::PGBitwiseXor => "bitwise_xor",
+                    BinaryOperator::PGBitwiseShiftLeft => "shift_left",
+                    BinaryOperator::PGBitwiseShiftRight => "shift_right",
+                    BinaryOperator::PGStartsWith => "starts_with",
+                    BinaryOperator::PGExp => "power",
+                    _ => return ControlFlow::Continue(()),
+                };
+                *expr = calling(name, vec![take(left), take(right)]);
+            }
+            Expr::AtTimeZone { timestamp, time_zone } => {
+                *expr = calling(zones::NAME, vec![take(time_zone), take(timestamp)]);
+            }
+            Expr::SimilarTo { negated, expr: text, pattern, escape_char } => {
+                let escape = escape_char.as_ref().map_or_else(|| "\\".to_owned(), |sign| plain(&sign.value));
+                let escape = Expr::value(Value::SingleQuotedString(escape));
+                let similar = calling(regexp::SIMILAR, vec![take(text), take(pattern), escape]);
+                *expr = match negated {
+                    true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(similar) },
+                    false => similar,
+                };
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// `a ~~ b` and its kin by their names.
+fn like(op: &BinaryOperator, text: Expr, pattern: Expr) -> Expr {
+    let negated = matches!(op, BinaryOperator::PGNotLikeMatch | BinaryOperator::PGNotILikeMatch);
+    let (expr, pattern) = (Box::new(text), Box::new(pattern));
+    match op {
+        BinaryOperator::PGLikeMatch | BinaryOperator::PGNotLikeMatch => {
+            Expr::Like { negated, any: false, expr, pattern, escape_char: None }
+        }
+        _ => Expr::ILike { negated, any: false, expr, pattern, escape_char: None },
+    }
+}
+
+fn is_power(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinaryOp { op: BinaryOperator::PGExp, .. })
+}
+
+/// Gives a call the name that the planner knows, or says which operation stands for it.
+fn respell(call: &mut Function) -> Option<Expr> {
+    let name = fold(call.name.0.last().and_then(ObjectNamePart::as_ident)?);
+    match name.as_str() {
+        "mod" => {
+            let [left, right] = two(call)?;
+            let operation = Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Modulo, right: Box::new(right) };
+            return Some(Expr::Nested(Box::new(operation)));
+        }
+        // Of one time, it is the age at the midnight that begins today.
+        "age" => {
+            let FunctionArguments::List(list) = &mut call.args else { return None };
+            if let [FunctionArg::Unnamed(FunctionArgExpr::Expr(_))] = &list.args[..] {
+                let today = cast(calling("current_date", Vec::new()), DataType::Timestamp(None, TimezoneInfo::None));
+                list.args.insert(0, FunctionArg::Unnamed(FunctionArgExpr::Expr(today)));
+            }
+        }
+        "make_interval" => name_places(call),
+        // The library counts without a sign.
+        "ntile" if call.over.is_some() => {
+            return Some(cast(Expr::Function(call.clone()), DataType::Int(None)));
+        }
+        "row_number" | "rank" | "dense_rank" if call.over.is_some() => {
+            return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None)));
+        }
+        "regr_count" => return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None))),
+        "gen_random_uuid" => return Some(cast(calling("uuid", Vec::new()), DataType::Uuid)),
+        "localtimestamp" | "localtime" | "current_timestamp" => {
+            let digits = match &call.args {
+                FunctionArguments::List(list) => list.args.first().and_then(|arg| arg.to_string().parse().ok()),
+                _ => None,
+            };
+            let now = calling("now", Vec::new());
+            return Some(match name.as_str() {
+                "localtime" => cast(now, DataType::Time(digits, TimezoneInfo::None)),
+                "localtimestamp" => cast(now, DataType::Timestamp(digits, TimezoneInfo::None)),
+                _ => cast(now, DataType::Timestamp(digits, TimezoneInfo::Tz)),
+            });
+        }
+        _ => {}
+    }
+    if let Some((_, known)) = NAMES.iter().find(|(own, _)| *own == name) {
+        call.name = ObjectName::from(vec![Ident::new(*known)]);
+        if GIVE_ROWS.contains(&&*name) {
+            return Some(calling("unnest", vec![Expr::Function(call.clone())]));
+        }
+    }
+    None
+}
+
+/// The names of the arguments of `make_interval`.
+const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+
+/// Puts arguments that have names in their places, and zeros where there is none.
+fn name_places(call: &mut Function) {
+    let FunctionArguments::List(list) = &mut call.args else {
+        return;
+    };
+    let zero = || Expr::value(Value::Number("0".to_owned(), false));
+    let mut places: Vec<Expr> = (0..PARTS.len()).map(|_| zero()).collect();
+    for (at, arg) in list.args.iter().enumerate() {
+        let (at, expr) = match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (Some(at), expr),
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => {
+                (PARTS.iter().position(|part| fold(name) == *part), expr)
+            }
+            // The planner says that it knows no such call.
+            _ => return,
+        };
+        match at.and_then(|at| places.get_mut(at)) {
+            Some(place) => *place = expr.clone(),
+            None => return,
+        }
+    }
+    list.args = places.into_iter().map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))).collect();
+}
+
+/// An expression out of its place.
+fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::value(Value::Null))
+}
+
+/// The text of a literal.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+/// A call of a function.
+pub(crate) fn calling(name: &str, args: Vec<Expr>) -> Expr {
+    calling_named(Ident::new(name), args)
+}
+
+/// A call of a function whose name is taken as it is spelled.
+pub(crate) fn calling_quoted(name: &str, args: Vec<Expr>) -> Expr {
+    calling_named(Ident::with_quote('"', name), args)
+}
+
+fn calling_named(name: Ident, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))).collect();
+    Expr::Function(Function {
+        name: ObjectName::from(vec![name]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// Whether an expression names columns, which may be of a query around: as items of an array the planner does not find those.
+fn has_names(expr: &Expr) -> bool {
+    let visited = walk_expressions(expr, |expr| match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    visited.is_break()
+}
+
+/// The arguments of a call of two, in parentheses.
+fn two(call: &Function) -> Option<[Expr; 2]> {
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let nested = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(Expr::Nested(Box::new(expr.clone()))),
+        _ => None,
+    };
+    match &list.args[..] {
+        [left, right] => Some([nested(left)?, nested(right)?]),
+        _ => None,
+    }
+}

@@ -1,0 +1,460 @@
+//! The types of parameters that were not declared: those that PostgreSQL would give them.
+//!
+//! A parameter takes the type of what it stands beside (`column = $1`, `column + $1`, `column IN ($1, ...)`, `BETWEEN`), of
+//! the column that it goes to (`VALUES ($1)`, `SET column = $1`), of its cast (`$1::date`), `bigint` as a number of rows,
+//! and `text` elsewhere. Expressions are looked at without a planner: names are those of the tables in the statement, and
+//! what is not known leaves a parameter a text, which the planner then reads as the type of what it meets.
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{
+    AssignmentTarget, BinaryOperator, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Insert, LimitClause, ObjectName, ObjectNamePart, Query, SetExpr, Statement, TableFactor, TableObject,
+    TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visitor, VisitorMut,
+};
+use engine::{DataType, Schema};
+
+use crate::error::{Result, SqlError};
+use crate::interrupt;
+use crate::names::tables::Tables;
+use crate::names::{fold, table_name};
+use crate::parsing::parse::Parsed;
+use crate::semantics::spelling::array_literals::item_type;
+use crate::syntax::source::Source;
+use crate::syntax::walk::{Walk, WalkMut};
+use crate::values::types::column_type;
+
+/// How many parameters a statement may have, as in PostgreSQL's protocol.
+pub(crate) const PARAMETERS_MAX: usize = 65_535;
+
+/// The number of a parameter, counted from 0.
+pub(crate) fn number_of(value: &SqlValue) -> Option<usize> {
+    let SqlValue::Placeholder(name) = value else { return None };
+    let number: usize = name.strip_prefix('$')?.parse().ok()?;
+    number.checked_sub(1)
+}
+
+/// How many parameters a statement has: as many as the largest number says.
+pub(crate) fn count(parsed: &mut Parsed, source: &Source) -> Result<usize> {
+    struct Count<'a> {
+        largest: usize,
+        source: &'a Source<'a>,
+    }
+    impl VisitorMut for Count<'_> {
+        type Break = SqlError;
+
+        fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<SqlError> {
+            may_go_on()?;
+            let SqlValue::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
+            match number_of(&value.value).filter(|at| *at < PARAMETERS_MAX) {
+                Some(at) => {
+                    self.largest = self.largest.max(at + 1);
+                    ControlFlow::Continue(())
+                }
+                None => {
+                    let error = SqlError::new("42P02", format!("there is no parameter {name}"));
+                    ControlFlow::Break(error.at(self.source.start(value.span)))
+                }
+            }
+        }
+    }
+    let mut count = Count { largest: 0, source };
+    let visited = match parsed {
+        Parsed::Statement(statement) => statement.walk_mut(&mut count),
+        Parsed::Locking(query, _) => query.walk_mut(&mut count),
+        _ => ControlFlow::Continue(()),
+    };
+    match visited {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(count.largest),
+    }
+}
+
+/// The types of all parameters, and of their items for those that are arrays, which travel as text; `known` are the types that
+/// were given.
+pub(crate) fn types(
+    parsed: &Parsed,
+    tables: &Tables,
+    known: Vec<Option<DataType>>,
+) -> Result<(Vec<DataType>, Vec<Option<DataType>>)> {
+    let items = vec![None; known.len()];
+    let mut finder = Finder::new(tables, known, items);
+    if finder.types.iter().any(Option::is_none) {
+        // Twice, as what one place says may tell what stands beside it in another.
+        for _ in 0..2 {
+            finder.operators.take();
+            let visited = match parsed {
+                Parsed::Statement(statement) => {
+                    finder.statement(statement);
+                    statement.walk(&mut finder)
+                }
+                Parsed::Locking(query, _) => query.walk(&mut finder),
+                _ => ControlFlow::Continue(()),
+            };
+            if let ControlFlow::Break(error) = visited {
+                return Err(error);
+            }
+        }
+    }
+    let types = finder.types.into_iter().map(|data_type| data_type.unwrap_or(DataType::TEXT));
+    Ok((types.collect(), finder.items))
+}
+
+/// Stops a walk through a statement that is to stop.
+pub(crate) fn may_go_on() -> ControlFlow<SqlError> {
+    interrupt::check().map_or_else(ControlFlow::Break, ControlFlow::Continue)
+}
+
+struct Finder<'a> {
+    tables: &'a Tables,
+    /// The tables that were met so far, each under the name by which its columns may be called.
+    scope: Vec<(String, Arc<Schema>)>,
+    types: Vec<Option<DataType>>,
+    /// The types of the items of those that are arrays.
+    items: Vec<Option<DataType>>,
+    /// The types of operators and calls by where they lie, as far as they were looked at in this walk: each is asked for once by
+    /// each operator around it.
+    operators: RefCell<HashMap<*const Expr, Option<DataType>>>,
+    /// How many types were worked out.
+    #[cfg(test)]
+    steps: std::cell::Cell<usize>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(tables: &'a Tables, types: Vec<Option<DataType>>, items: Vec<Option<DataType>>) -> Finder<'a> {
+        Finder {
+            tables,
+            scope: Vec::new(),
+            types,
+            items,
+            operators: RefCell::default(),
+            #[cfg(test)]
+            steps: Default::default(),
+        }
+    }
+
+    fn schema(&self, name: &ObjectName) -> Option<Arc<Schema>> {
+        let name = table_name(name, &Source::new("")).ok()?;
+        self.tables.find(&name).ok().map(|table| table.schema().clone())
+    }
+
+    fn enter(&mut self, factor: &TableFactor) {
+        let TableFactor::Table { name, alias, args: None, .. } = factor else { return };
+        let Some(schema) = self.schema(name) else { return };
+        let last = name.0.last().and_then(ObjectNamePart::as_ident);
+        let shown = alias.as_ref().map(|alias| &alias.name).or(last).map(fold).unwrap_or_default();
+        if !self.scope.iter().any(|(known, _)| *known == shown) {
+            self.scope.push((shown, schema));
+        }
+    }
+
+    fn enter_all(&mut self, tables: &[TableWithJoins]) {
+        for table in tables {
+            self.enter(&table.relation);
+            table.joins.iter().for_each(|join| self.enter(&join.relation));
+        }
+    }
+
+    /// The type of a column, of the table that is named or the newest that has one of that name.
+    fn column(&self, table: Option<&Ident>, column: &Ident) -> Option<DataType> {
+        let (table, column) = (table.map(fold), fold(column));
+        let mut scopes = self.scope.iter().rev().filter(|(name, _)| table.as_ref().is_none_or(|table| table == name));
+        scopes.find_map(|(_, schema)| schema.position(&column).map(|at| schema.columns()[at].data_type))
+    }
+
+    /// The type of an expression as far as it can be seen.
+    fn type_of(&self, expr: &Expr) -> Option<DataType> {
+        let is_operator = match expr {
+            Expr::BinaryOp { op, .. } => is_arithmetic(op),
+            Expr::Function(_) => true,
+            _ => false,
+        };
+        if let Some(known) = self.operators.borrow().get(&std::ptr::from_ref(expr)).filter(|_| is_operator) {
+            return *known;
+        }
+        let found = self.type_by_parts(expr);
+        if is_operator {
+            self.operators.borrow_mut().insert(std::ptr::from_ref(expr), found);
+        }
+        found
+    }
+
+    fn type_by_parts(&self, expr: &Expr) -> Option<DataType> {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
+        match expr {
+            Expr::Identifier(column) => self.column(None, column),
+            Expr::CompoundIdentifier(parts) => match &parts[..] {
+                [.., table, column] => self.column(Some(table), column),
+                _ => None,
+            },
+            Expr::Value(value) => match &value.value {
+                SqlValue::Number(text, _) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    Some(if text.parse::<i32>().is_ok() { DataType::Integer } else { DataType::BigInt })
+                }
+                SqlValue::Number(..) => Some(DataType::Decimal { precision: 38, scale: 10 }),
+                SqlValue::Boolean(_) => Some(DataType::Boolean),
+                other => *self.types.get(number_of(other)?)?,
+            },
+            Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
+                self.type_of(inner)
+            }
+            Expr::Cast { data_type, .. } => column_type(data_type).ok().map(|(data_type, _)| data_type),
+            Expr::TypedString(typed) => column_type(&typed.data_type).ok().map(|(data_type, _)| data_type),
+            Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
+                let (left, right) = (self.type_of(left), self.type_of(right));
+                if is_time(left) || is_time(right) { None } else { left.or(right) }
+            }
+            Expr::BinaryOp { op: BinaryOperator::StringConcat, .. } => Some(DataType::TEXT),
+            Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) if takes_one_of(name) => {
+                list.args.iter().filter_map(plain_argument).find_map(|arg| self.type_of(arg))
+            }
+            _ => None,
+        }
+    }
+
+    /// A parameter that nothing is known of yet gets a type.
+    fn set(&mut self, expr: &Expr, data_type: Option<DataType>) {
+        match expr {
+            Expr::Value(value) => {
+                if let Some(at) = number_of(&value.value)
+                    && let Some(known) = self.types.get_mut(at)
+                {
+                    *known = known.or(data_type.map(plain));
+                }
+            }
+            Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
+                self.set(inner, data_type);
+            }
+            _ => {}
+        }
+    }
+
+    /// Values of which one is taken are of one type.
+    fn set_alike<'e>(&mut self, values: impl Iterator<Item = &'e Expr> + Clone) {
+        let known = values.clone().find_map(|value| self.type_of(value));
+        values.for_each(|value| self.set(value, known));
+    }
+
+    /// Parameters of a series are of the type of what else is known of it.
+    fn set_series(&mut self, name: &ObjectName, args: &[FunctionArg]) {
+        if name.0.last().and_then(ObjectNamePart::as_ident).is_none_or(|name| fold(name) != "generate_series") {
+            return;
+        }
+        let args: Vec<&Expr> = args.iter().filter_map(plain_argument).collect();
+        let known = args.iter().find_map(|arg| self.type_of(arg));
+        // The step between times is no time.
+        let ends = if is_time(known) { 2 } else { 3 };
+        for arg in args.iter().take(ends) {
+            self.set(arg, known.or(Some(DataType::Integer)));
+        }
+    }
+
+    /// A parameter that nothing is known of yet is an array.
+    fn set_array(&mut self, expr: &Expr, item: Option<DataType>) {
+        match expr {
+            Expr::Value(value) => {
+                if let (Some(at), Some(item)) = (number_of(&value.value), item)
+                    && let (Some(known @ None), Some(items)) = (self.types.get_mut(at), self.items.get_mut(at))
+                {
+                    *known = Some(DataType::TEXT);
+                    *items = Some(plain(item));
+                }
+            }
+            Expr::Nested(inner) => self.set_array(inner, item),
+            _ => {}
+        }
+    }
+
+    fn set_each_other(&mut self, left: &Expr, right: &Expr) {
+        let (of_left, of_right) = (self.type_of(left), self.type_of(right));
+        self.set(left, of_right);
+        self.set(right, of_left);
+    }
+
+    /// Looks at the clauses that only this kind of statement has.
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => {
+                self.enter(&update.table.relation);
+                for assignment in &update.assignments {
+                    if let AssignmentTarget::ColumnName(name) = &assignment.target
+                        && let Some(column) = name.0.last().and_then(ObjectNamePart::as_ident)
+                    {
+                        let data_type = self.column(None, column);
+                        self.set(&assignment.value, data_type);
+                    }
+                }
+            }
+            Statement::Delete(delete) => {
+                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+                self.enter_all(from);
+            }
+            _ => {}
+        }
+    }
+
+    fn insert(&mut self, insert: &Insert) {
+        let TableObject::TableName(name) = &insert.table else { return };
+        let (Some(schema), Some(query)) = (self.schema(name), &insert.source) else { return };
+        let named = insert.columns.iter().map(|name| {
+            let column = name.0.last().and_then(ObjectNamePart::as_ident)?;
+            schema.position(&fold(column)).map(|at| schema.columns()[at].data_type)
+        });
+        let columns: Vec<Option<DataType>> = match insert.columns.is_empty() {
+            true => schema.columns().iter().map(|column| Some(column.data_type)).collect(),
+            false => named.collect(),
+        };
+        match query.body.as_ref() {
+            SetExpr::Values(values) => {
+                for row in &values.rows {
+                    row.content.iter().zip(&columns).for_each(|(cell, data_type)| self.set(cell, *data_type));
+                }
+            }
+            SetExpr::Select(select) => {
+                for (item, data_type) in select.projection.iter().zip(&columns) {
+                    if let datafusion::sql::sqlparser::ast::SelectItem::UnnamedExpr(expr) = item {
+                        self.set(expr, *data_type);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A text is a text of any length, and a number one of any scale.
+fn plain(data_type: DataType) -> DataType {
+    match data_type {
+        DataType::Text { .. } | DataType::Char { .. } => DataType::TEXT,
+        DataType::Decimal { .. } => DataType::Decimal { precision: 38, scale: 10 },
+        other => other,
+    }
+}
+
+fn plain_argument(arg: &FunctionArg) -> Option<&Expr> {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    }
+}
+
+/// Whether a function gives one of its arguments.
+fn takes_one_of(name: &ObjectName) -> bool {
+    let name = name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
+    name.is_some_and(|name| ["coalesce", "greatest", "least", "nullif"].contains(&name.as_str()))
+}
+
+fn is_time(data_type: Option<DataType>) -> bool {
+    matches!(data_type, Some(DataType::Date | DataType::Timestamp | DataType::TimestampTz))
+}
+
+fn is_arithmetic(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};
+    matches!(op, Plus | Minus | Multiply | Divide | Modulo)
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+impl Visitor for Finder<'_> {
+    type Break = SqlError;
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<SqlError> {
+        self.enter(factor);
+        if let TableFactor::Table { name, args: Some(args), .. } = factor {
+            self.set_series(name, &args.args);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<SqlError> {
+        // Entered before the expressions of the select list are looked at, which stand in front.
+        if let SetExpr::Select(select) = query.body.as_ref() {
+            self.enter_all(&select.from);
+        }
+        if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause {
+            let counts = limit.iter().chain(offset.iter().map(|offset| &offset.value));
+            counts.for_each(|expr| self.set(expr, Some(DataType::BigInt)));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
+        may_go_on()?;
+        match expr {
+            Expr::Cast { expr, data_type, .. } if let Some(item) = item_type(data_type) => {
+                let item = column_type(&item).map_or(DataType::BigInt, |(item, _)| item);
+                self.set_array(expr, Some(item));
+            }
+            Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
+                let item = self.type_of(left);
+                self.set_array(right, item);
+            }
+            Expr::Cast { expr, data_type, .. } => {
+                let data_type = column_type(data_type).ok().map(|(data_type, _)| data_type);
+                self.set(expr, data_type);
+            }
+            Expr::BinaryOp { left, op, right } if is_comparison(op) => self.set_each_other(left, right),
+            Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
+                let is_of_time = is_time(self.type_of(left)) || is_time(self.type_of(right));
+                if !is_of_time {
+                    self.set_each_other(left, right);
+                }
+            }
+            Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
+                self.set(left, Some(DataType::Boolean));
+                self.set(right, Some(DataType::Boolean));
+            }
+            Expr::Between { expr, low, high, .. } => {
+                self.set_each_other(expr, low);
+                self.set_each_other(expr, high);
+            }
+            Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) => {
+                self.set_series(name, &list.args);
+                if takes_one_of(name) {
+                    self.set_alike(list.args.iter().filter_map(plain_argument));
+                }
+            }
+            Expr::Case { operand, conditions, else_result, .. } => {
+                let tested = conditions.iter().map(|when| &when.condition);
+                if let Some(operand) = operand {
+                    self.set_alike(tested.chain([&**operand]));
+                }
+                let results = conditions.iter().map(|when| &when.result);
+                self.set_alike(results.chain(else_result.as_deref()));
+            }
+            Expr::InList { expr, list, .. } => list.iter().for_each(|item| self.set_each_other(expr, item)),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Database;
+
+    use super::*;
+    use crate::parsing::parse::parse;
+
+    #[test]
+    fn the_steps_of_finding_types_grow_with_the_length_of_a_statement() {
+        let tables = Tables::published(&Database::in_memory());
+        let steps = |depth: usize| {
+            let text = format!("SELECT 1 + 2 * $1{}", " + $2 - 3".repeat(depth));
+            let Ok(Parsed::Statement(statement)) = parse(&text) else { panic!("{text} is no statement") };
+            let mut finder = Finder::new(&tables, vec![None; 2], vec![None; 2]);
+            let _ = statement.walk(&mut finder);
+            assert_eq!(finder.types, [Some(DataType::Integer); 2]);
+            finder.steps.get()
+        };
+        let few = steps(50);
+        assert!(steps(500) <= 11 * few, "{few} and {}", steps(500));
+    }
+}

@@ -1,0 +1,191 @@
+//! One connection: its settings, its open transaction, its prepared statements, and what a statement of it sees.
+//!
+//! This is the state. `dispatch` runs statements on it, `prepared` those with parameters, `transactions` those that begin and end
+//! blocks, `set` those about settings.
+//!
+//! Beside it stand its block of statements (`block`, `transactions`) and its prepared statements (`prepared`, `kept_statements`, with
+//! the types of parameters in `infer` and their values in `substitute`). Imports planning, `point` and below; statements import it.
+pub(crate) mod block;
+pub(crate) mod infer;
+pub(crate) mod kept_statements;
+pub(crate) mod opening;
+pub(crate) mod prepared;
+pub(crate) mod progress;
+pub(crate) mod substitute;
+pub(crate) mod transactions;
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::Statement;
+use engine::Database;
+
+use crate::Progress;
+use crate::error::Result;
+use crate::interrupt::cancel::Token;
+use crate::names::moment::{Moment, Past};
+use crate::names::tables::Tables;
+use crate::planning::planner::{Plan, Planner};
+use crate::session::block::Block;
+use crate::session::kept_statements::Statements;
+use crate::state::activity;
+use crate::state::activity::{Activity, CancelHandle};
+use crate::state::advisory::Locks;
+use crate::state::settings::{Limit, Settings};
+use crate::state::taken_numbers::{Taken, Taking};
+use crate::state::view::{RowTarget, View};
+use crate::syntax::source::Source;
+
+/// Whether `COPY` and `BACKUP` may touch files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileAccess {
+    /// `COPY` from or to a file and `BACKUP` are refused.
+    #[default]
+    Denied,
+    /// `COPY` reads and writes files with the rights of this process.
+    Allowed,
+}
+
+/// How a session behaves.
+#[derive(Clone, Debug, Default)]
+pub struct SessionOptions {
+    /// Whether `COPY` and `BACKUP` may touch files.
+    pub files: FileAccess,
+    /// How many partitions a query runs in; the number of cores where it is not given.
+    pub target_partitions: Option<usize>,
+}
+
+/// Where a session stands, as the PostgreSQL protocol tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// Outside of a block: each statement is its own transaction.
+    Idle,
+    /// In a block.
+    InBlock,
+    /// In a block that takes nothing but its end, or the way back to a savepoint.
+    Failed,
+}
+
+/// One connection to a database.
+///
+/// Statements outside of `BEGIN ... COMMIT` are transactions of their own, and are tried again for a while when they
+/// meet another transaction's writes. Calls block; call from a thread that may.
+pub struct Session {
+    pub(crate) db: Database,
+    pub(crate) files: FileAccess,
+    pub(crate) progress: Option<Arc<dyn Progress>>,
+    pub(crate) planner: Planner,
+    pub(crate) settings: Settings,
+    /// `None` outside of `BEGIN ... COMMIT`, where each statement is its own transaction.
+    pub(crate) block: Option<Block>,
+    /// What `now()` is: when the transaction of the statement that runs began, in microseconds since 1970.
+    pub(crate) now: i64,
+    /// What the statement that runs may name, as it looks before the moment that the statement reads is taken.
+    pub(crate) tables: Tables,
+    /// The numbers that it has got from sequences.
+    taken: Taken,
+    pub(crate) activity: Arc<Activity>,
+    /// Of the statement that runs, or ran last.
+    pub(crate) token: Arc<Token>,
+    /// Prepared statements by name.
+    pub(crate) statements: Statements,
+    /// What `pg_backend_pid()` is.
+    process: i32,
+}
+
+impl Session {
+    /// A connection to `db`.
+    pub fn new(db: &Database, options: SessionOptions) -> Session {
+        opening::supply(db);
+        Session {
+            db: db.clone(),
+            files: options.files,
+            progress: None,
+            planner: Planner::new(options.target_partitions),
+            settings: Settings::new(db),
+            block: None,
+            now: 0,
+            tables: Tables::published(db),
+            taken: Taken::default(),
+            activity: activity::enter(),
+            token: Arc::default(),
+            statements: Statements::default(),
+            process: std::process::id().cast_signed(),
+        }
+    }
+
+    /// The database that this session is connected to.
+    pub fn database(&self) -> &Database {
+        &self.db
+    }
+
+    /// Has `progress` told of statements that read or write files.
+    pub fn set_progress(&mut self, progress: Arc<dyn Progress>) {
+        self.progress = Some(progress);
+    }
+
+    /// Gives the session the number under which its client knows it: what `pg_backend_pid()` is.
+    pub fn set_process(&mut self, process: u32) {
+        self.process = process.cast_signed();
+    }
+
+    /// What other threads stop this session's statements with.
+    pub fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle(Arc::downgrade(&self.activity))
+    }
+
+    /// Tells the session that it will be asked for a statement which its caller is still reading, so that a cancellation
+    /// from now on is meant for that; or that all is done that it was asked for.
+    pub fn set_asked(&self, is_asked: bool) {
+        self.activity.set_asked(is_asked);
+    }
+
+    /// Where the session stands between `BEGIN` and the end of its block.
+    pub fn transaction_status(&self) -> TransactionStatus {
+        match &self.block {
+            None => TransactionStatus::Idle,
+            Some(block) if block.is_failing() => TransactionStatus::Failed,
+            Some(_) => TransactionStatus::InBlock,
+        }
+    }
+
+    /// What a query of this session reads now.
+    pub(crate) fn moment(&mut self) -> Result<Moment> {
+        match (self.settings.as_of(), &mut self.block) {
+            (Some(at), _) => Moment::after(&self.db, at),
+            (None, Some(block)) => block.moment(&self.db, &self.token),
+            (None, None) => Moment::now(&self.db),
+        }
+    }
+
+    /// Plans a query that reads what the session sees now.
+    pub(crate) fn plan(&mut self, statement: Statement, source: &Source) -> Result<Plan> {
+        let moment = self.moment()?;
+        self.planner.plan(statement, self.view(moment, Vec::new()), source)
+    }
+
+    /// What a statement sees at a moment, names as well as rows; `targets` are the tables whose rows it changes or locks.
+    pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
+        let (past, partitions) = (Past::default(), self.planner.partitions());
+        let (db, tables, token) = (self.db.clone(), self.tables.at(&moment), self.token.clone());
+        let settings = Arc::new(self.settings.all(self.modes()));
+        let timeout = self.settings.limit(Limit::Lock);
+        let locks = Locks::of(&db, &self.activity.advisory, &token, timeout);
+        let is_read_only = self.modes().is_read_only;
+        let taking = Taking { taken: self.taken.clone(), is_read_only, waits: Arc::new(locks.clone()) };
+        let (now, process) = (self.now, self.process);
+        View { db, tables, moment, past, partitions, targets, taking, settings, locks, process, now, token }
+    }
+
+    /// The settings as they are become those that `RESET` and `DISCARD ALL` lead back to.
+    pub fn settings_are_defaults(&mut self) {
+        self.settings.become_defaults();
+    }
+}
+
+impl Drop for Session {
+    /// A block is rolled back, even while rows of it are still held.
+    fn drop(&mut self) {
+        self.leave_block();
+        activity::leave(&self.activity);
+    }
+}

@@ -1,0 +1,94 @@
+//! A statement that is ready to be run with values for its parameters.
+use std::collections::HashSet;
+
+use datafusion::sql::sqlparser::ast::Statement;
+use engine::DataType;
+
+use super::substitute;
+use crate::parsing::parse::Parsed;
+use crate::point::Point;
+use crate::syntax::stack;
+
+/// A statement that is ready to be run with values for its parameters.
+pub struct Prepared {
+    pub(crate) text: String,
+    pub(crate) parsed: Parsed,
+    pub(crate) parameters: Vec<DataType>,
+    /// What the items are of parameters that are arrays.
+    pub(crate) items: Vec<Option<DataType>>,
+    /// The numbers of those that are cast to `oid[]`.
+    pub(crate) oid_arrays: HashSet<usize>,
+    /// The short way, if it may go that.
+    pub(crate) point: Option<Point>,
+}
+
+impl Prepared {
+    /// The types of `$1`, `$2`, ...
+    pub fn parameters(&self) -> &[DataType] {
+        &self.parameters
+    }
+
+    /// The type of a parameter's items if it is an array, which is given as PostgreSQL's text of it: `{1,2}`.
+    pub fn items(&self, parameter: usize) -> Option<DataType> {
+        self.items.get(parameter).copied().flatten()
+    }
+
+    /// Whether a parameter is cast to an array of the catalog's numbers: items are numbers of 32 bits where they
+    /// are sent.
+    pub fn is_oid_array(&self, parameter: usize) -> bool {
+        self.oid_arrays.contains(&(parameter + 1))
+    }
+
+    pub(crate) fn types(&self) -> substitute::Types<'_> {
+        substitute::Types { plain: &self.parameters, items: &self.items }
+    }
+
+    /// Notes that the client has called a parameter an array of `item`.
+    pub fn with_items(mut self, parameter: usize, item: DataType) -> Prepared {
+        if let Some(known) = self.items.get_mut(parameter) {
+            *known = Some(item);
+        }
+        self
+    }
+
+    /// The text that it was made of.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it ends a transaction block, which is what a block that has failed still takes.
+    pub fn ends_block(&self) -> bool {
+        match &self.parsed {
+            Parsed::Control(control) => control.ends_block(),
+            _ => false,
+        }
+    }
+
+    /// Whether it begins, ends or divides transactions, or does what no transaction can take back.
+    pub fn is_control(&self) -> bool {
+        matches!(self.parsed, Parsed::Control(_) | Parsed::Maintenance(_))
+    }
+
+    /// Whether it is a query, whose rows can be given out bit by bit.
+    pub fn gives_rows(&self) -> bool {
+        match &self.parsed {
+            Parsed::Locking(..) => true,
+            Parsed::Statement(statement) => matches!(
+                **statement,
+                Statement::Query(_)
+                    | Statement::Explain { .. }
+                    | Statement::ShowVariable { .. }
+                    | Statement::ShowTables { .. }
+                    | Statement::Execute { .. }
+            ),
+            _ => false,
+        }
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        let parsed = std::mem::replace(&mut self.parsed, Parsed::Empty);
+        stack::with_room(self.text.len(), || drop(parsed));
+    }
+}

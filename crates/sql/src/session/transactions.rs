@@ -1,0 +1,322 @@
+//! `BEGIN` to `ROLLBACK TO`, and the transaction of a single statement.
+use std::time::{Duration, Instant};
+
+use datafusion::sql::sqlparser::ast::ObjectName;
+use engine::{ReadView, Table, Timestamp, Transaction, TransactionOptions};
+
+use crate::error::{Result, SqlError};
+use crate::interrupt::cancel::Token;
+use crate::names::moment::Moment;
+use crate::names::{position, table_name};
+use crate::parsing::control::Control;
+use crate::parsing::modes::{AskedModes, Modes};
+use crate::session::block::{Block, options};
+use crate::session::{FileAccess, Session};
+use crate::state::database_settings::with_memory_limit;
+use crate::state::outcome::{Command, Notice};
+use crate::state::past::wall_time;
+use crate::state::settings::Limit;
+use crate::syntax::source::Source;
+
+/// How often a wait looks whether the statement is to stop.
+const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
+
+/// A statement that writes: its transaction, and what its own queries read.
+pub(crate) struct Write<'a> {
+    pub(crate) transaction: &'a mut Transaction,
+    token: &'a Token,
+    moment: Option<Moment>,
+}
+
+impl<'a> Write<'a> {
+    /// The table of this name, which the statement is about to write to: nobody drops or replaces it from here on.
+    pub(crate) fn table(&mut self, name: &ObjectName, source: &Source) -> Result<Table> {
+        let found = self.transaction.table_to_write(&table_name(name, source)?);
+        found.map_err(|error| SqlError::from(error).at(position(name, source)))
+    }
+
+    /// An error if the statement is to stop.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.token.check()
+    }
+
+    /// The token that tells whether it is.
+    pub(crate) fn token(&self) -> &'a Token {
+        self.token
+    }
+
+    /// The moment that the statement's queries read: taken once, so that none of them sees what the statement
+    /// writes itself.
+    pub(crate) fn moment(&mut self) -> Result<Moment> {
+        match &self.moment {
+            Some(moment) => Ok(moment.clone()),
+            None => self.next_moment(),
+        }
+    }
+
+    /// The moment once everything is read that was to be read at it; what is written next need not be kept from it.
+    pub(crate) fn moment_read(&mut self) -> Result<ReadView> {
+        let view = self.moment()?.view().clone().closed();
+        self.end_reading();
+        Ok(view)
+    }
+
+    /// Nothing more is read at the statement's moment.
+    pub(crate) fn end_reading(&mut self) {
+        self.moment = None;
+    }
+
+    /// Takes the statement's moment again, for rows that others have changed meanwhile.
+    pub(crate) fn next_moment(&mut self) -> Result<Moment> {
+        let moment = Moment::of(self.transaction.view()?);
+        self.moment = Some(moment.clone());
+        Ok(moment)
+    }
+}
+
+fn outside(sqlstate: &'static str, what: &str) -> SqlError {
+    SqlError::new(sqlstate, format!("{what} can only be used in transaction blocks"))
+}
+
+fn no_block(tag: &str) -> Command {
+    without_block(Command::new(tag))
+}
+
+fn without_block(command: Command) -> Command {
+    command.with_notice(Notice::warning("25P01", "there is no transaction in progress"))
+}
+
+impl Session {
+    /// The modes of the transaction that runs, or of the next.
+    pub(crate) fn modes(&self) -> Modes {
+        self.block.as_ref().map_or_else(|| self.settings.modes(), Block::modes)
+    }
+
+    /// Runs a statement that begins, ends or divides a transaction.
+    pub(crate) fn control(&mut self, control: Control) -> Result<Command> {
+        let is_implicit = self.block.as_ref().is_some_and(Block::is_implicit);
+        match control {
+            Control::Commit { chain: true } | Control::Rollback { chain: true } if is_implicit => {
+                Err(outside("25P01", "AND CHAIN"))
+            }
+            Control::Commit { .. } if is_implicit => self.commit(false).map(without_block),
+            Control::Rollback { .. } if is_implicit => self.rollback(false).map(without_block),
+            Control::Commit { chain } => self.commit(chain),
+            Control::Rollback { chain } => self.rollback(chain),
+            Control::RollbackTo(name) => {
+                let block = self.block.as_mut().ok_or_else(|| outside("25P01", "ROLLBACK TO SAVEPOINT"))?;
+                let settings = block.rollback_to(&name)?;
+                let locks_kept = block.locks_kept();
+                self.settings.restore(settings);
+                self.activity.advisory.back_to(locks_kept);
+                Ok(Command::new("ROLLBACK"))
+            }
+            other => {
+                self.check_block()?;
+                self.within(other)
+            }
+        }
+    }
+
+    /// Runs a control statement that a failed block does not take.
+    fn within(&mut self, control: Control) -> Result<Command> {
+        match control {
+            Control::Begin { tag, modes } => match &mut self.block {
+                Some(block) if block.is_implicit() => {
+                    block.set_implicit(false);
+                    block.set_modes(modes)?;
+                    Ok(Command::new(tag))
+                }
+                Some(block) => {
+                    block.set_modes(modes)?;
+                    let notice = Notice::warning("25001", "there is already a transaction in progress");
+                    Ok(Command::new(tag).with_notice(notice))
+                }
+                None => {
+                    self.begin(self.settings.modes().with(modes))?;
+                    Ok(Command::new(tag))
+                }
+            },
+            Control::Savepoint(name) => {
+                let settings = self.settings.save();
+                let block = self.block.as_mut().filter(|block| !block.is_implicit());
+                let block = block.ok_or_else(|| outside("25P01", "SAVEPOINT"))?;
+                block.savepoint(name, settings, self.activity.advisory.mark(), &self.db, &self.token)?;
+                Ok(Command::new("SAVEPOINT"))
+            }
+            Control::Release(name) => {
+                let block = self.block.as_mut().ok_or_else(|| outside("25P01", "RELEASE SAVEPOINT"))?;
+                block.release(&name)?;
+                Ok(Command::new("RELEASE"))
+            }
+            Control::SetSession(modes) => {
+                self.settings.set_modes(modes);
+                Ok(Command::new("SET"))
+            }
+            Control::SetTransaction(modes) => match self.set_transaction(modes)? {
+                true => Ok(Command::new("SET")),
+                false => {
+                    let error = outside("25P01", "SET TRANSACTION");
+                    Ok(Command::new("SET").with_notice(Notice::warning(error.sqlstate, error.message)))
+                }
+            },
+            Control::Checkpoint => match self.db.checkpoint() {
+                Ok(_) => Ok(Command::new("CHECKPOINT")),
+                Err(engine::Error::NotOnDisk) => {
+                    let notice = "the database is in memory: there is nothing to write".to_owned();
+                    Ok(Command::new("CHECKPOINT").with_notice(notice))
+                }
+                Err(error) => Err(error.into()),
+            },
+            Control::WaitForLsn { lsn, time } => self.wait_for_lsn(lsn, time),
+            Control::Backup(_) if self.files == FileAccess::Denied => {
+                Err(SqlError::new("42501", "this session may not write files"))
+            }
+            Control::Backup(directory) => {
+                let done = self.db.backup(&directory)?;
+                let notice = format!("the backup has every commit up to {}", done.until.0);
+                Ok(Command::new("BACKUP").with_notice(notice))
+            }
+            Control::Commit { .. } | Control::Rollback { .. } | Control::RollbackTo(_) => {
+                Err(SqlError::new("XX000", "the end of a block within it"))
+            }
+        }
+    }
+
+    /// `WAIT FOR LSN`: until a commit and all before it are on disk.
+    fn wait_for_lsn(&self, lsn: u64, time: Option<Duration>) -> Result<Command> {
+        let started = Instant::now();
+        loop {
+            let left = time.map(|time| time.saturating_sub(started.elapsed()));
+            let slice = left.map_or(BETWEEN_CHECKS, |left| left.min(BETWEEN_CHECKS));
+            if self.db.wait_durable_for(Timestamp(lsn), slice)? {
+                return Ok(Command::new("WAIT"));
+            }
+            self.token.check()?;
+            if left == Some(slice) {
+                let message = format!("timed out while waiting for LSN {lsn} to be on disk");
+                let so_far = format!("The log is on disk up to LSN {}.", self.db.newest_durable_commit().0);
+                return Err(SqlError::new("57014", message).detail(so_far));
+            }
+        }
+    }
+
+    /// Sets modes of the block, if there is one.
+    pub(crate) fn set_transaction(&mut self, modes: AskedModes) -> Result<bool> {
+        match &mut self.block {
+            None => Ok(false),
+            Some(block) => block.set_modes(modes).map(|()| true),
+        }
+    }
+
+    pub(crate) fn begin(&mut self, modes: Modes) -> Result<()> {
+        let limit = self.activity.begin_block(self.settings.limit(Limit::Transaction))?;
+        let (durability, settings) = (self.settings.durability(), self.settings.save());
+        let session = self.activity.advisory.session();
+        self.block = Some(Block::new(modes, wall_time(), durability, settings, limit, session));
+        Ok(())
+    }
+
+    /// `COMMIT`; of a block that failed it is a rollback.
+    fn commit(&mut self, chain: bool) -> Result<Command> {
+        let Some(mut block) = self.block.take() else {
+            return if chain { Err(outside("25P01", "COMMIT AND CHAIN")) } else { Ok(no_block("COMMIT")) };
+        };
+        let (modes, has_failed) = (block.modes(), block.has_failed());
+        let alters_memory_limit = block.has_altered_memory_limit();
+        let durability = self.settings.durability();
+        let committed = block.end().map_or(Ok(()), |mut transaction| {
+            transaction.set_durability(durability);
+            transaction.commit().map(drop)
+        });
+        self.activity.end_block();
+        match has_failed || committed.is_err() {
+            true => self.settings.restore(block.into_settings()),
+            false => self.settings.end_local(),
+        }
+        committed?;
+        let command = Command::new(if has_failed { "ROLLBACK" } else { "COMMIT" });
+        let command = if alters_memory_limit { with_memory_limit(&self.db, command) } else { command };
+        if chain {
+            self.begin(modes)?;
+        }
+        Ok(command)
+    }
+
+    fn rollback(&mut self, chain: bool) -> Result<Command> {
+        let Some(modes) = self.leave_block() else {
+            return if chain { Err(outside("25P01", "ROLLBACK AND CHAIN")) } else { Ok(no_block("ROLLBACK")) };
+        };
+        if chain {
+            self.begin(modes)?;
+        }
+        Ok(Command::new("ROLLBACK"))
+    }
+
+    /// Rolls the block back and leaves it; returns its modes, if there was one.
+    pub(crate) fn leave_block(&mut self) -> Option<Modes> {
+        let mut block = self.block.take()?;
+        let modes = block.modes();
+        drop(block.end());
+        self.activity.end_block();
+        self.settings.restore(block.into_settings());
+        Some(modes)
+    }
+
+    /// Refuses a statement in a block that has failed.
+    pub(crate) fn check_block(&self) -> Result<()> {
+        match self.block.as_ref().is_some_and(Block::has_failed) {
+            true => {
+                let message = "current transaction is aborted, commands ignored until end of transaction block";
+                Err(SqlError::new("25P02", message))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses what changes something where the transaction only reads.
+    pub(crate) fn check_read_write(&self, command: &str) -> Result<()> {
+        match self.modes().is_read_only {
+            true => Err(SqlError::new("25006", format!("cannot execute {command} in a read-only transaction"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs a statement that writes, in the block or in a transaction of its own. The latter is committed when the
+    /// statement succeeds, and tried again from the start when another transaction got in its way.
+    pub(crate) fn write<T>(
+        &mut self,
+        command: &str,
+        work: impl Fn(&Session, &mut Write<'_>) -> Result<T>,
+    ) -> Result<T> {
+        if self.settings.as_of().is_some() {
+            let message = format!("cannot execute {command} while lstore.as_of is set");
+            return Err(SqlError::new("25006", message).hint("RESET lstore.as_of leads back to the present."));
+        }
+        self.check_read_write(command)?;
+        let Some(mut block) = self.block.take() else { return self.write_alone(work) };
+        let done = block.transaction(&self.db, &self.token).and_then(|transaction| {
+            transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
+            work(self, &mut Write { transaction, token: &self.token, moment: None })
+        });
+        self.block = Some(block);
+        done
+    }
+
+    fn write_alone<T>(&self, work: impl Fn(&Session, &mut Write<'_>) -> Result<T>) -> Result<T> {
+        // The wait for the transaction that won a row is the engine's own, and must not outlast the statement.
+        let limits = [Limit::Lock, Limit::Statement].map(|limit| self.settings.limit(limit));
+        let lock_timeout = limits.into_iter().flatten().min();
+        let durability = self.settings.durability();
+        let session = Some(self.activity.advisory.session());
+        let options = TransactionOptions { lock_timeout, durability, session, ..options(self.settings.modes()) };
+        let done = self.db.run(options, |transaction| {
+            self.token.check()?;
+            transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
+            self.token.interrupts(transaction.interrupter());
+            work(self, &mut Write { transaction, token: &self.token, moment: None })
+        });
+        self.token.interrupts_nothing();
+        done
+    }
+}

@@ -1,0 +1,288 @@
+//! The state that a session shares with the rows that it has given out, its cancel handles and the watcher: the
+//! running statements, and the transaction of its block while no statement uses it.
+//!
+//! ```text
+//! statement begins   the transaction is taken from here               the idle alarm is called off
+//! statement ends     it is parked here again                          the idle alarm is set once no rows are open
+//! alarm              the transaction is taken and rolled back; the session learns of it at its next statement
+//! ```
+//!
+//! So the locks and the snapshot of a block that is over its time go at once, whether or not its session ever comes back.
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use engine::{Database, Savepoint, Transaction, TxnId};
+
+use crate::error::Result;
+use crate::interrupt::cancel::{Reason, Token};
+use crate::interrupt::watcher::{self, Alarm};
+use crate::names::tables::Tables;
+use crate::state::advisory::Advisory;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Activity {
+    state: Mutex<State>,
+    /// The session's advisory locks.
+    pub(crate) advisory: Arc<Advisory>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Statements that run, and those that have their rows read.
+    running: Vec<Arc<Token>>,
+    /// Whether the session has been asked for a statement that may not have begun yet.
+    is_asked: bool,
+    /// Whether that is cancelled.
+    is_cancelled_ahead: bool,
+    parked: Option<Parked>,
+    /// Why the transaction of the block was rolled back, until the session has been told.
+    expired: Option<Reason>,
+    is_in_block: bool,
+    /// Counts blocks, so that an alarm of one does not reach the next.
+    block: u64,
+    idle_timeout: Option<Duration>,
+    idle_alarm: Option<Alarm>,
+    /// Counts idle times, likewise.
+    idle: u64,
+}
+
+/// A transaction that no statement uses, and how far a failure takes it back: all the way if there is no savepoint.
+struct Parked {
+    transaction: Transaction,
+    newest: Option<Savepoint>,
+}
+
+impl Activity {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A statement begins, and may take this long.
+    pub(crate) fn start(self: &Arc<Activity>, limit: Option<(Duration, Reason)>) -> Result<Running> {
+        let token = Arc::new(Token::default());
+        let stop = token.clone();
+        let alarm = limit.map(|(after, reason)| watcher::set(after, move || stop.cancel(reason)));
+        let alarm = alarm.transpose()?;
+        let mut state = self.state();
+        state.running.push(token.clone());
+        if std::mem::take(&mut state.is_cancelled_ahead) {
+            token.cancel(Reason::User);
+        }
+        state.idle += 1;
+        let idle_alarm = state.idle_alarm.take();
+        drop(state);
+        drop(idle_alarm);
+        Ok(Running { activity: self.clone(), token, _alarm: alarm })
+    }
+
+    fn end(self: &Arc<Activity>, token: &Arc<Token>) {
+        let mut state = self.state();
+        state.running.retain(|running| !Arc::ptr_eq(running, token));
+        if let Some(timeout) = state.idle_timeout
+            && state.running.is_empty()
+            && state.is_in_block
+        {
+            let (activity, idle) = (Arc::downgrade(self), state.idle);
+            // Without its thread there is no limit, which is less harm than an error where no statement is.
+            state.idle_alarm = watcher::set(timeout, move || expire_idle(&activity, idle)).ok();
+        }
+        let is_over = state.running.is_empty() && !state.is_in_block;
+        drop(state);
+        if is_over {
+            self.advisory.back_to(0);
+        }
+    }
+
+    /// A block begins, and may take this long.
+    pub(crate) fn begin_block(self: &Arc<Activity>, timeout: Option<Duration>) -> Result<Option<Alarm>> {
+        let mut state = self.state();
+        state.block += 1;
+        (state.is_in_block, state.expired) = (true, None);
+        let (activity, block) = (Arc::downgrade(self), state.block);
+        drop(state);
+        timeout.map(|timeout| watcher::set(timeout, move || expire_block(&activity, block))).transpose()
+    }
+
+    /// The block ends.
+    pub(crate) fn end_block(&self) {
+        let mut state = self.state();
+        state.block += 1;
+        (state.is_in_block, state.expired) = (false, None);
+        let parked = state.parked.take();
+        drop(state);
+        drop(parked);
+        self.advisory.back_to(0);
+    }
+
+    /// Leaves the block's transaction here until the next statement. Without one, or if its time is over, it is gone.
+    pub(crate) fn park(
+        &self,
+        transaction: Option<Transaction>,
+        newest: Option<Savepoint>,
+        idle_timeout: Option<Duration>,
+    ) {
+        let parked = transaction.map(|transaction| Parked { transaction, newest });
+        let mut state = self.state();
+        state.idle_timeout = idle_timeout;
+        let over = match state.expired {
+            None => {
+                state.parked = parked;
+                None
+            }
+            Some(_) => parked,
+        };
+        drop(state);
+        drop(over);
+    }
+
+    /// Takes the transaction back, or says why it is gone.
+    pub(crate) fn unpark(&self) -> std::result::Result<Option<Transaction>, Reason> {
+        let mut state = self.state();
+        match state.expired.take() {
+            Some(reason) => Err(reason),
+            None => Ok(state.parked.take().map(|parked| parked.transaction)),
+        }
+    }
+
+    /// The tables that a statement of the block would see.
+    pub(crate) fn tables(&self, db: &Database) -> Tables {
+        let state = self.state();
+        state.parked.as_ref().map_or_else(|| Tables::published(db), |parked| Tables::of(db, &parked.transaction))
+    }
+
+    /// Rows of the block could not be read: it has failed, and gives its locks free before its session hears of it.
+    fn fail(&self) {
+        let mut state = self.state();
+        let parked = state.parked.take();
+        state.parked = parked.and_then(|mut parked| {
+            let newest = parked.newest?;
+            parked.transaction.rollback_to(newest).ok().map(|()| parked)
+        });
+        if state.parked.is_none() {
+            self.advisory.back_to(0);
+        }
+    }
+
+    /// The session knows that the block's time is over.
+    pub(crate) fn forget_expiry(&self) {
+        self.state().expired = None;
+    }
+
+    /// Stops everything that runs, or what the session has been asked for; whether there was anything.
+    pub(crate) fn cancel(&self, reason: Reason) -> bool {
+        let mut state = self.state();
+        let running = state.running.clone();
+        state.is_cancelled_ahead = running.is_empty() && state.is_asked;
+        let is_any = !running.is_empty() || state.is_asked;
+        drop(state);
+        running.iter().for_each(|token| token.cancel(reason));
+        is_any
+    }
+
+    /// The session has been asked for a statement, or has done what it was asked for.
+    pub(crate) fn set_asked(&self, is_asked: bool) {
+        let mut state = self.state();
+        (state.is_asked, state.is_cancelled_ahead) = (is_asked, false);
+    }
+}
+
+/// The sessions of the process. It is written only where they begin and end, and read where all of them are asked
+/// for.
+static SESSIONS: Mutex<Vec<Weak<Activity>>> = Mutex::new(Vec::new());
+
+/// A session's activity, to be asked for until [`leave`].
+pub(crate) fn enter() -> Arc<Activity> {
+    let activity = Arc::default();
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&activity));
+    activity
+}
+
+/// The session is over.
+pub(crate) fn leave(activity: &Arc<Activity>) {
+    let is_other = |known: &Weak<Activity>| !std::ptr::eq(known.as_ptr(), Arc::as_ptr(activity));
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).retain(is_other);
+    activity.advisory.end();
+}
+
+/// The transactions of a database that belong to idle sessions.
+pub(crate) fn idle_transactions(db: &Database) -> HashSet<TxnId> {
+    let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let idle = |session: &Weak<Activity>| {
+        let activity = session.upgrade()?;
+        let state = activity.state();
+        let parked = state.parked.as_ref().filter(|_| state.running.is_empty())?;
+        parked.transaction.is_of(db).then(|| parked.transaction.id())
+    };
+    sessions.iter().filter_map(idle).collect()
+}
+
+fn expire_idle(activity: &Weak<Activity>, idle: u64) {
+    let Some(activity) = activity.upgrade() else { return };
+    let mut state = activity.state();
+    if state.idle != idle || !state.running.is_empty() || !state.is_in_block || state.expired.is_some() {
+        return;
+    }
+    state.expired = Some(Reason::IdleTimeout);
+    let parked = state.parked.take();
+    drop(state);
+    drop(parked);
+    activity.advisory.back_to(0);
+}
+
+fn expire_block(activity: &Weak<Activity>, block: u64) {
+    let Some(activity) = activity.upgrade() else { return };
+    let mut state = activity.state();
+    if state.block != block || state.expired.is_some() {
+        return;
+    }
+    state.expired = Some(Reason::TransactionTimeout);
+    let parked = state.parked.take();
+    drop(state);
+    activity.cancel(Reason::TransactionTimeout);
+    drop(parked);
+    activity.advisory.back_to(0);
+}
+
+/// A statement that runs, or has its rows read, until it is dropped.
+pub(crate) struct Running {
+    activity: Arc<Activity>,
+    token: Arc<Token>,
+    _alarm: Option<Alarm>,
+}
+
+impl Running {
+    pub(crate) fn token(&self) -> &Arc<Token> {
+        &self.token
+    }
+
+    /// The block that the statement's rows belong to has failed.
+    pub(crate) fn fail_block(&self) {
+        self.activity.fail();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.activity.end(&self.token);
+    }
+}
+
+/// Stops what a session is doing, from any thread.
+#[derive(Clone)]
+pub struct CancelHandle(pub(crate) Weak<Activity>);
+
+impl CancelHandle {
+    /// Stops the statement that the session runs, or is about to run ([`Session::set_asked`](crate::Session::set_asked)), and
+    /// the queries that still give out rows: they end with SQLSTATE 57014. Returns whether there was anything to stop.
+    pub fn cancel(&self) -> bool {
+        self.0.upgrade().is_some_and(|activity| activity.cancel(Reason::User))
+    }
+}
+
+impl std::fmt::Debug for CancelHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CancelHandle").finish_non_exhaustive()
+    }
+}

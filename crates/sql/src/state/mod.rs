@@ -1,0 +1,17 @@
+//! The state with which statements run: what one sees (`view`, `past`, `advisory`), what it gives (`outcome`, `target`), how it
+//! ends (`stop`, `activity`), and what was set (`settings` and its kin).
+//!
+//! Imports what statements are read into and below; tables in plans, functions and sessions import it.
+pub(crate) mod activity;
+pub(crate) mod advisory;
+pub(crate) mod custom_settings;
+pub(crate) mod database_settings;
+pub(crate) mod memory_limit;
+pub(crate) mod outcome;
+pub(crate) mod past;
+pub(crate) mod setting_values;
+pub(crate) mod settings;
+pub(crate) mod stop;
+pub(crate) mod taken_numbers;
+pub(crate) mod target;
+pub(crate) mod view;

@@ -1,0 +1,266 @@
+//! The results of a statement: rows that stream, or a command tag.
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use arrow_array::{ArrayRef, RecordBatch, StringViewArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use tokio::sync::mpsc::Receiver;
+use tokio::task::AbortHandle;
+
+use crate::SqlError;
+use crate::interrupt::cancel::Token;
+use crate::state::activity::Running;
+use crate::state::stop::StopFlag;
+use crate::values::blanks;
+
+/// The result of one statement.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A query's rows.
+    Rows(Rows),
+    /// The command has run.
+    Done(Command),
+}
+
+/// The result of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// PostgreSQL's command tag, such as `INSERT 0 3`.
+    pub tag: String,
+    /// Messages for the user beside the tag.
+    pub notices: Vec<Notice>,
+}
+
+/// How much a notice matters, in PostgreSQL's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Good to know.
+    Notice,
+    /// Probably not what was meant.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Notice => "NOTICE",
+            Severity::Warning => "WARNING",
+        })
+    }
+}
+
+/// A message that is no error; displayed it is its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// How much it matters.
+    pub severity: Severity,
+    /// The five-character SQLSTATE.
+    pub sqlstate: &'static str,
+    /// The text.
+    pub message: String,
+}
+
+impl Notice {
+    pub(crate) fn warning(sqlstate: &'static str, message: impl Into<String>) -> Notice {
+        Notice { severity: Severity::Warning, sqlstate, message: message.into() }
+    }
+}
+
+impl From<String> for Notice {
+    fn from(message: String) -> Notice {
+        Notice { severity: Severity::Notice, sqlstate: "00000", message }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Command {
+    pub(crate) fn new(tag: impl Into<String>) -> Command {
+        Command { tag: tag.into(), notices: Vec::new() }
+    }
+
+    pub(crate) fn with_notice(mut self, notice: impl Into<Notice>) -> Command {
+        self.notices.push(notice.into());
+        self
+    }
+}
+
+impl From<Command> for Outcome {
+    fn from(command: Command) -> Outcome {
+        Outcome::Done(command)
+    }
+}
+
+/// How a query's rows and its session's transaction block see each other.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    state: AtomicU8,
+}
+
+impl Link {
+    const FAILED: u8 = 1;
+    const CLOSED: u8 = 2;
+    const TIED: u8 = 4;
+
+    /// Whether reading the rows failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.state.load(Ordering::Acquire) & Link::FAILED != 0
+    }
+
+    /// Ties the rows to the session's block: it fails with them.
+    pub(crate) fn tie(&self) {
+        self.state.fetch_or(Link::TIED, Ordering::AcqRel);
+    }
+
+    /// Notes that reading the rows failed; whether a block fails with them.
+    fn fail(&self) -> bool {
+        self.state.fetch_or(Link::FAILED, Ordering::AcqRel) & (Link::TIED | Link::CLOSED) == Link::TIED
+    }
+
+    /// Tells the rows that their transaction is over and its snapshot with it.
+    pub(crate) fn close(&self) {
+        self.state.fetch_or(Link::CLOSED, Ordering::AcqRel);
+    }
+}
+
+/// The rows of a query, batch by batch as they are computed. Dropping them stops the query.
+pub struct Rows {
+    schema: SchemaRef,
+    pub(crate) source: Source,
+    link: Arc<Link>,
+    /// Until the last row is read the statement is not over.
+    running: Option<Running>,
+}
+
+pub(crate) enum Source {
+    Ready(std::vec::IntoIter<RecordBatch>),
+    Running { batches: Receiver<Result<RecordBatch, SqlError>>, stop: Stop, token: Arc<Token> },
+}
+
+/// How a query is stopped: its task is, where it yields, and its operators are, where they look at the flag.
+pub(crate) struct Stop {
+    pub(crate) task: AbortHandle,
+    pub(crate) flag: StopFlag,
+}
+
+impl Rows {
+    /// Rows that are there already.
+    pub(crate) fn ready(batch: RecordBatch) -> Rows {
+        let schema = batch.schema();
+        Rows { schema, source: Source::Ready(vec![batch].into_iter()), link: Arc::default(), running: None }
+    }
+
+    /// Rows that a task computes.
+    pub(crate) fn running(
+        schema: SchemaRef,
+        batches: Receiver<Result<RecordBatch, SqlError>>,
+        stop: Stop,
+        token: Arc<Token>,
+    ) -> Rows {
+        Rows { schema, source: Source::Running { batches, stop, token }, link: Arc::default(), running: None }
+    }
+
+    /// Ties the rows to a statement that runs until they are read.
+    pub(crate) fn while_running(mut self, running: Running) -> Rows {
+        self.running = match self.source {
+            Source::Ready(_) => None,
+            Source::Running { .. } => Some(running),
+        };
+        self
+    }
+
+    /// The names and types of the columns.
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// An error if the statement is to stop, for a caller that takes long over a batch.
+    ///
+    /// # Errors
+    /// 57014 and its like.
+    pub fn check(&self) -> Result<(), SqlError> {
+        match &self.source {
+            Source::Ready(_) => Ok(()),
+            Source::Running { token, .. } => token.check(),
+        }
+    }
+
+    pub(crate) fn link(&self) -> Arc<Link> {
+        self.link.clone()
+    }
+
+    /// Puts the rows under other column names.
+    pub(crate) fn renamed(mut self, schema: SchemaRef) -> Rows {
+        self.schema = schema;
+        self
+    }
+
+    fn next_batch(&mut self) -> Option<Result<RecordBatch, SqlError>> {
+        match &mut self.source {
+            Source::Ready(batches) => batches.next().map(Ok),
+            Source::Running { batches, token, .. } => {
+                if self.link.state.load(Ordering::Acquire) & Link::CLOSED != 0 {
+                    let message = "the transaction that this query ran in is over";
+                    return Some(Err(SqlError::new("24000", message)));
+                }
+                token.wait(batches.recv()).unwrap_or_else(|error| Some(Err(error)))
+            }
+        }
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch, SqlError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.link.has_failed() {
+            return None;
+        }
+        let Some(batch) = self.next_batch() else {
+            self.running = None;
+            return None;
+        };
+        let renamed = batch.and_then(|batch| {
+            let rows = batch.num_rows();
+            let columns = batch.columns().iter().zip(self.schema.fields());
+            let columns = columns.map(|(column, field)| blanks::shown(column, field)).collect();
+            crate::state::target::batch(self.schema.clone(), columns, rows)
+        });
+        if renamed.is_err() {
+            let running = self.running.take();
+            if self.link.fail() {
+                running.iter().for_each(Running::fail_block);
+            }
+        }
+        Some(renamed)
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        if let Source::Running { stop, .. } = &self.source {
+            stop.flag.raise();
+            stop.task.abort();
+        }
+    }
+}
+
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+/// Rows of texts, given by columns.
+pub(crate) fn texts(names: &[&str], columns: Vec<Vec<String>>) -> Result<Rows, SqlError> {
+    let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, DataType::Utf8View, false)).collect();
+    let array = |texts: Vec<String>| Arc::new(texts.into_iter().map(Some).collect::<StringViewArray>()) as ArrayRef;
+    let columns = columns.into_iter().map(array).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
+    batch.map(Rows::ready).map_err(|error| SqlError::new("XX000", error.to_string()))
+}

@@ -1,0 +1,544 @@
+//! Session settings: the few that clients set, accepted where they are true and refused where they would not be; the
+//! modes of transactions and limits of time; the moment of the past that queries read, if not the present; and the
+//! memory limit, which is the whole database's, and which sessions only see.
+//!
+//! Each session has its values twice: those of the session, and those in use, in which `SET LOCAL` may have put others
+//! for the rest of the block. The end of a block puts the session's values in use again; a rollback brings back both as
+//! they were at the block's begin, or at the savepoint.
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use datafusion::sql::sqlparser::ast::{ContextModifier, Ident, Reset, Set};
+use engine::{Database, Durability, Timestamp};
+
+use crate::error::{Result, SqlError};
+use crate::names::fold;
+use crate::names::tables::CATALOG;
+use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
+use crate::parsing::time_limit;
+use crate::state::custom_settings::CustomSettings;
+use crate::state::database_settings;
+use crate::state::memory_limit;
+use crate::state::past;
+use crate::state::setting_values::{boolean, durability, invalid, is_utf8, literal, milliseconds};
+
+/// The values that a setting may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Allowed {
+    /// Any text.
+    Any,
+    /// These, in any case; the first is what is shown.
+    Only(&'static [&'static str]),
+    /// Nothing: it tells how things are.
+    Fixed,
+    /// An amount of memory, which is the database's: no session sets it.
+    Memory,
+    /// A commit or a time.
+    Past,
+    /// An isolation level; of the session's transactions, or of the running one.
+    Isolation(Whose),
+    /// On or off.
+    ReadOnly(Whose),
+    Deferrable(Whose),
+    /// How long something may take.
+    Time(Limit),
+    /// When commits are acknowledged.
+    Durability,
+    /// How texts are sent: in one way, that has many names.
+    Encoding,
+}
+
+impl Allowed {
+    /// Whether a session may begin with another value than others.
+    fn is_of_sessions(self) -> bool {
+        match self {
+            Allowed::Any | Allowed::Only(_) | Allowed::Time(_) | Allowed::Durability => true,
+            Allowed::Isolation(whose) | Allowed::ReadOnly(whose) | Allowed::Deferrable(whose) => {
+                whose == Whose::Default
+            }
+            Allowed::Fixed | Allowed::Memory | Allowed::Past | Allowed::Encoding => false,
+        }
+    }
+}
+
+/// Which transactions a mode is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Those to come.
+    Default,
+    /// The one that runs.
+    Current,
+}
+
+/// The time limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// The wait for one row.
+    Lock,
+    /// A statement, with its waits and the reading of its rows.
+    Statement,
+    /// A transaction.
+    Transaction,
+    /// The time between two statements of a block.
+    Idle,
+}
+
+/// Name, default and allowed values.
+const KNOWN: [(&str, &str, Allowed); 36] = [
+    ("application_name", "", Allowed::Any),
+    ("bytea_output", "hex", Allowed::Only(&["hex"])),
+    ("client_encoding", "UTF8", Allowed::Encoding),
+    ("client_min_messages", "notice", Allowed::Only(&["notice", "warning", "error"])),
+    ("datestyle", "ISO, YMD", Allowed::Only(&["ISO, YMD", "iso", "iso, mdy", "iso, dmy", "ymd"])),
+    ("default_table_access_method", "heap", Allowed::Only(&["heap"])),
+    ("default_tablespace", "", Allowed::Only(&[""])),
+    ("default_transaction_deferrable", "off", Allowed::Deferrable(Whose::Default)),
+    ("default_transaction_isolation", "read committed", Allowed::Isolation(Whose::Default)),
+    ("default_transaction_read_only", "off", Allowed::ReadOnly(Whose::Default)),
+    ("extra_float_digits", "1", Allowed::Only(&["1", "2", "3"])),
+    ("idle_in_transaction_session_timeout", "0", Allowed::Time(Limit::Idle)),
+    ("in_hot_standby", "off", Allowed::Fixed),
+    ("integer_datetimes", "on", Allowed::Fixed),
+    ("intervalstyle", "postgres", Allowed::Only(&["postgres"])),
+    ("is_superuser", "on", Allowed::Fixed),
+    ("lc_collate", "C", Allowed::Fixed),
+    ("lc_ctype", "C", Allowed::Fixed),
+    ("lock_timeout", "0", Allowed::Time(Limit::Lock)),
+    ("lstore.as_of", "", Allowed::Past),
+    ("max_identifier_length", "63", Allowed::Fixed),
+    ("max_index_keys", "32", Allowed::Fixed),
+    ("memory_limit", "none", Allowed::Memory),
+    ("search_path", "public", Allowed::Only(&["public", "\"$user\", public", "$user, public"])),
+    ("server_encoding", "UTF8", Allowed::Fixed),
+    ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), Allowed::Fixed),
+    ("server_version_num", "160000", Allowed::Fixed),
+    ("session_authorization", "lstore", Allowed::Fixed),
+    ("standard_conforming_strings", "on", Allowed::Only(&["on", "true", "1"])),
+    ("statement_timeout", "0", Allowed::Time(Limit::Statement)),
+    ("synchronous_commit", "on", Allowed::Durability),
+    ("timezone", "UTC", Allowed::Only(&["UTC", "gmt", "etc/utc", "z", "0", "+00", "+00:00"])),
+    ("transaction_deferrable", "off", Allowed::Deferrable(Whose::Current)),
+    ("transaction_isolation", "read committed", Allowed::Isolation(Whose::Current)),
+    ("transaction_read_only", "off", Allowed::ReadOnly(Whose::Current)),
+    ("transaction_timeout", "0", Allowed::Time(Limit::Transaction)),
+];
+
+/// The values that a session can set for itself.
+#[derive(Clone)]
+struct Values {
+    application_name: String,
+    as_of: Option<Timestamp>,
+    modes: Modes,
+    durability: Durability,
+    /// Milliseconds by [`Limit`], 0 being none.
+    limits: [u32; 4],
+    custom: CustomSettings,
+}
+
+/// The values of a session at a moment.
+#[derive(Clone)]
+pub(crate) struct Saved {
+    session: Values,
+    in_use: Values,
+}
+
+/// The settings of a session.
+pub(crate) struct Settings {
+    values: Saved,
+    /// The values that the session began with.
+    defaults: Values,
+    /// Why it could not begin with what the database remembers.
+    unread: Option<SqlError>,
+    db: Database,
+}
+
+/// The change that a `SET` makes.
+pub(crate) enum Change {
+    /// It was a setting of the session, and is done.
+    Done,
+    /// It is a mode of the running transaction.
+    Modes(AskedModes),
+}
+
+/// One value, read and not yet put into its place.
+enum Assigned {
+    Nothing,
+    ApplicationName(String),
+    AsOf(Option<Timestamp>),
+    Modes(AskedModes),
+    Limit(Limit, u32),
+    Durability(Durability),
+    Custom(String, String),
+}
+
+impl Saved {
+    /// Custom settings that others know are known here, too.
+    fn know(&mut self, others: &Saved) {
+        for values in [&mut self.in_use, &mut self.session] {
+            values.custom.know(&others.in_use.custom);
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn new(db: &Database) -> Settings {
+        let values = Values {
+            application_name: String::new(),
+            as_of: None,
+            modes: Modes::DEFAULT,
+            durability: Durability::Sync,
+            limits: [0; 4],
+            custom: CustomSettings::default(),
+        };
+        let defaults = values.clone();
+        let values = Saved { session: values.clone(), in_use: values };
+        let mut settings = Settings { values, defaults, unread: None, db: db.clone() };
+        match database_settings::remembered(db) {
+            Ok(remembered) => settings.begin_with(remembered),
+            Err(error) => settings.unread = Some(error),
+        }
+        settings
+    }
+
+    /// Begins the session with what the database remembers. Settings that this version does not understand are left
+    /// alone.
+    fn begin_with(&mut self, remembered: Vec<(String, String)>) {
+        for (name, value) in remembered {
+            let Ok((known, default, allowed)) = find(&name) else { continue };
+            if let (true, Ok(assigned)) = (allowed.is_of_sessions(), self.read(known, default, allowed, &value)) {
+                self.put(assigned, false);
+            }
+        }
+        self.become_defaults();
+    }
+
+    /// Refuses to go on with other settings than those that the database remembers.
+    pub(crate) fn check_begun(&self) -> Result<()> {
+        self.unread.clone().map_or(Ok(()), Err)
+    }
+
+    /// The setting of an `ALTER DATABASE ... SET` and its value, none for the default.
+    pub(crate) fn for_a_database(&self, set: &Set) -> Result<(String, Option<String>)> {
+        let (name, value) = asked(set)?;
+        let known = Settings::check_name(&name)?;
+        if value.eq_ignore_ascii_case("default") {
+            return Ok((known.to_owned(), None));
+        }
+        let (known, default, allowed) = find(known)?;
+        self.read(known, default, allowed, &value)?;
+        Ok((known.to_owned(), Some(value)))
+    }
+
+    /// The name of a setting that a database may remember.
+    pub(crate) fn check_name(name: &str) -> Result<&'static str> {
+        let (name, _, allowed) = find(name)?;
+        match allowed.is_of_sessions() || allowed == Allowed::Memory {
+            true => Ok(name),
+            false => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be set for a database"))),
+        }
+    }
+
+    /// The values as they are become those of `RESET ALL`.
+    pub(crate) fn become_defaults(&mut self) {
+        self.defaults = self.values.session.clone();
+    }
+
+    /// All values, to come back to.
+    pub(crate) fn save(&self) -> Saved {
+        self.values.clone()
+    }
+
+    /// Brings back values of before.
+    pub(crate) fn restore(&mut self, saved: Saved) {
+        let before = std::mem::replace(&mut self.values, saved);
+        self.values.know(&before);
+    }
+
+    /// Puts the session's values in use again: the end of `SET LOCAL`.
+    pub(crate) fn end_local(&mut self) {
+        let before = self.values.clone();
+        self.values.in_use = self.values.session.clone();
+        self.values.know(&before);
+    }
+
+    /// The commit as of which queries read tables, if they don't read the present.
+    pub(crate) fn as_of(&self) -> Option<Timestamp> {
+        self.values.in_use.as_of
+    }
+
+    /// The modes of a transaction that begins now.
+    pub(crate) fn modes(&self) -> Modes {
+        self.values.in_use.modes
+    }
+
+    /// When a commit is acknowledged now.
+    pub(crate) fn durability(&self) -> Durability {
+        self.values.in_use.durability
+    }
+
+    /// How long something may take now, if that is limited.
+    pub(crate) fn limit(&self, limit: Limit) -> Option<Duration> {
+        time_limit::limit(self.values.in_use.limits[limit as usize])
+    }
+
+    /// The values of all.
+    pub(crate) fn all(&self, current: Modes) -> BTreeMap<String, String> {
+        let known = KNOWN.iter().map(|known| (known.0.to_owned(), self.value(*known, current)));
+        let custom = self.values.in_use.custom.all().map(|(name, value)| (name.clone(), value.clone()));
+        known.chain(custom).collect()
+    }
+
+    /// `SHOW name`: the canonical name and the value. `current` are the modes of the running transaction.
+    pub(crate) fn show(&self, words: &[Ident], current: Modes) -> Result<Vec<(String, String)>> {
+        let words: Vec<String> = words.iter().map(fold).collect();
+        let name = match words.join(" ").as_str() {
+            "all" => return Ok(self.all(current).into_iter().collect()),
+            "time zone" => "timezone".to_owned(),
+            "lstore as_of" => "lstore.as_of".to_owned(),
+            "transaction isolation level" => "transaction_isolation".to_owned(),
+            name => name.to_owned(),
+        };
+        let custom = words.join(".");
+        if let Some(value) = self.values.in_use.custom.get(&custom) {
+            return Ok(vec![(custom, value.to_owned())]);
+        }
+        let known = find(&name)?;
+        Ok(vec![(known.0.to_owned(), self.value(known, current))])
+    }
+
+    fn value(&self, known: (&str, &str, Allowed), current: Modes) -> String {
+        self.value_among(&self.values.in_use, known, current)
+    }
+
+    fn value_among(&self, values: &Values, (_, default, allowed): (&str, &str, Allowed), current: Modes) -> String {
+        let on = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
+        let modes = |whose: Whose| if whose == Whose::Current { current } else { values.modes };
+        match allowed {
+            Allowed::Any => values.application_name.clone(),
+            Allowed::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
+            Allowed::Memory => memory_limit::show(self.db.memory_limit_bytes()),
+            Allowed::Isolation(whose) => modes(whose).isolation.to_string(),
+            Allowed::ReadOnly(whose) => on(modes(whose).is_read_only),
+            Allowed::Deferrable(whose) => on(modes(whose).is_deferrable),
+            Allowed::Time(limit) => time_limit::show(values.limits[limit as usize]),
+            Allowed::Durability => match values.durability {
+                Durability::Partition => "partition".to_owned(),
+                durability => on(durability == Durability::Sync),
+            },
+            Allowed::Only(_) | Allowed::Fixed | Allowed::Encoding => default.to_owned(),
+        }
+    }
+
+    /// Whether a `SET` is to last for the block only.
+    pub(crate) fn is_local(set: &Set) -> bool {
+        match set {
+            Set::SingleAssignment { scope, .. } => matches!(scope, Some(ContextModifier::Local)),
+            Set::SetTimeZone { local, .. } => *local,
+            _ => false,
+        }
+    }
+
+    /// `SET ...`.
+    pub(crate) fn set(&mut self, set: &Set) -> Result<Change> {
+        let (name, value) = asked(set)?;
+        self.assign(&name, &value, Settings::is_local(set))
+    }
+
+    /// `SET SESSION CHARACTERISTICS AS TRANSACTION ...`.
+    pub(crate) fn set_modes(&mut self, asked: AskedModes) {
+        self.put(Assigned::Modes(asked), false);
+    }
+
+    /// `RESET ...`.
+    pub(crate) fn reset(&mut self, reset: &Reset) -> Result<Change> {
+        match reset {
+            Reset::ALL => {
+                self.restore(Saved { session: self.defaults.clone(), in_use: self.defaults.clone() });
+                Ok(Change::Done)
+            }
+            Reset::ConfigurationParameter(name) => self.assign(&name.to_string().to_lowercase(), "default", false),
+        }
+    }
+
+    /// Sets a value by its name.
+    pub(crate) fn assign_named(&mut self, name: &str, value: &str, is_local: bool) -> Result<Change> {
+        self.assign(&name.to_lowercase(), value, is_local)
+    }
+
+    fn assign(&mut self, name: &str, value: &str, is_local: bool) -> Result<Change> {
+        if CustomSettings::may_be(name) {
+            let default = self.defaults.custom.get(name).unwrap_or_default().to_owned();
+            let value = if value.eq_ignore_ascii_case("default") { default } else { value.to_owned() };
+            self.put(Assigned::Custom(name.to_owned(), value), is_local);
+            return Ok(Change::Done);
+        }
+        let (name, default, allowed) = find(name)?;
+        if allowed == Allowed::Memory {
+            let hint = format!("ALTER DATABASE {CATALOG} SET {name} = '...' changes it for the whole database.");
+            return Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed now")).hint(hint));
+        }
+        let begun_with = match allowed.is_of_sessions() {
+            true => self.value_among(&self.defaults, (name, default, allowed), self.defaults.modes),
+            false => default.to_owned(),
+        };
+        let assigned = self.read(name, &begun_with, allowed, value)?;
+        match (allowed, assigned) {
+            (
+                Allowed::Isolation(Whose::Current)
+                | Allowed::ReadOnly(Whose::Current)
+                | Allowed::Deferrable(Whose::Current),
+                Assigned::Modes(asked),
+            ) => return Ok(Change::Modes(asked)),
+            (_, assigned) => self.put(assigned, is_local),
+        }
+        Ok(Change::Done)
+    }
+
+    fn put(&mut self, assigned: Assigned, is_local: bool) {
+        let places = match is_local {
+            true => vec![&mut self.values.in_use],
+            false => vec![&mut self.values.in_use, &mut self.values.session],
+        };
+        for values in places {
+            match &assigned {
+                Assigned::Nothing => {}
+                Assigned::ApplicationName(name) => values.application_name.clone_from(name),
+                Assigned::AsOf(at) => values.as_of = *at,
+                Assigned::Modes(asked) => values.modes = values.modes.with(*asked),
+                Assigned::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
+                Assigned::Durability(durability) => values.durability = *durability,
+                Assigned::Custom(name, value) => values.custom.set(name, value),
+            }
+        }
+    }
+
+    fn read(&self, name: &'static str, default: &str, allowed: Allowed, value: &str) -> Result<Assigned> {
+        let says_default = value.eq_ignore_ascii_case("default");
+        let is_default = says_default || value.eq_ignore_ascii_case(default);
+        let value = if says_default { default } else { value };
+        let modes = |asked: AskedModes| Ok(Assigned::Modes(asked));
+        match allowed {
+            Allowed::Any => Ok(Assigned::ApplicationName(value.to_owned())),
+            Allowed::Memory => {
+                memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
+                Ok(Assigned::Nothing)
+            }
+            Allowed::Past if is_default => Ok(Assigned::AsOf(None)),
+            Allowed::Past => Ok(Assigned::AsOf(Some(past::commit_of_text(&self.db, value)?))),
+            Allowed::Isolation(_) => {
+                let level = IsolationLevel::named(value).ok_or_else(|| {
+                    invalid(name, value).hint(format!("Available values: {}.", IsolationLevel::names()))
+                })?;
+                modes(AskedModes { isolation: Some(level), ..AskedModes::default() })
+            }
+            Allowed::ReadOnly(_) => {
+                modes(AskedModes { is_read_only: Some(boolean(name, value)?), ..AskedModes::default() })
+            }
+            Allowed::Deferrable(_) => {
+                modes(AskedModes { is_deferrable: Some(boolean(name, value)?), ..AskedModes::default() })
+            }
+            Allowed::Time(limit) => Ok(Assigned::Limit(limit, milliseconds(name, value)?)),
+            Allowed::Durability => Ok(Assigned::Durability(durability(name, value)?)),
+            Allowed::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
+            Allowed::Encoding if is_utf8(value) => Ok(Assigned::Nothing),
+            Allowed::Only(_) if is_default => Ok(Assigned::Nothing),
+            Allowed::Only(values) if values.iter().any(|allowed| allowed.eq_ignore_ascii_case(value)) => {
+                Ok(Assigned::Nothing)
+            }
+            Allowed::Only(_) | Allowed::Encoding => {
+                Err(SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""))
+                    .hint(format!("It is always \"{default}\".")))
+            }
+        }
+    }
+}
+
+/// The setting that a `SET` is about, and the value.
+fn asked(set: &Set) -> Result<(String, String)> {
+    match set {
+        Set::SingleAssignment { scope: Some(ContextModifier::Global), .. } => Err(SqlError::unsupported("SET GLOBAL")),
+        Set::SingleAssignment { variable, values, hivevar: false, .. } => {
+            let texts: Result<Vec<String>> = values.iter().map(literal).collect();
+            Ok((variable.to_string().to_lowercase(), texts?.join(", ")))
+        }
+        Set::SetTimeZone { value, .. } => Ok(("timezone".to_owned(), literal(value)?)),
+        Set::SetNames { charset_name, collation_name: None } => {
+            Ok(("client_encoding".to_owned(), charset_name.value.clone()))
+        }
+        other => Err(SqlError::unsupported(format!("\"{other}\""))),
+    }
+}
+
+fn find(name: &str) -> Result<(&'static str, &'static str, Allowed)> {
+    let known = KNOWN.iter().find(|known| known.0 == name).copied();
+    known.ok_or_else(|| SqlError::new("42704", format!("unrecognized configuration parameter \"{name}\"")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_waits_for_the_disk_unless_it_is_told_not_to() {
+        let mut settings = Settings::new(&Database::in_memory());
+        assert_eq!(settings.durability(), Durability::Sync);
+        for (value, durability, shown) in [
+            ("off", Durability::Async, "off"),
+            ("local", Durability::Sync, "on"),
+            ("Partition", Durability::Partition, "partition"),
+            ("false", Durability::Async, "off"),
+        ] {
+            settings.assign("synchronous_commit", value, false).unwrap();
+            let known = find("synchronous_commit").unwrap();
+            assert_eq!((settings.durability(), &*settings.value(known, Modes::DEFAULT)), (durability, shown));
+        }
+        assert_eq!(refused(&mut settings, "synchronous_commit", "sometimes"), "22023");
+    }
+
+    fn refused(settings: &mut Settings, name: &str, value: &str) -> &'static str {
+        settings.assign(name, value, false).err().map_or("", |error| error.sqlstate)
+    }
+
+    fn shown(settings: &Settings, name: &str) -> String {
+        settings.show(&[Ident::new(name)], Modes::DEFAULT).unwrap().remove(0).1
+    }
+
+    #[test]
+    fn settings_are_true_or_refused() {
+        let mut settings = Settings::new(&Database::in_memory());
+        assert!(settings.assign("timezone", "utc", false).is_ok());
+        assert_eq!(refused(&mut settings, "timezone", "Europe/Berlin"), "0A000");
+        assert_eq!(refused(&mut settings, "statement_timeout", "soon"), "22023");
+        assert_eq!(refused(&mut settings, "default_transaction_isolation", "chaos"), "22023");
+        assert_eq!(refused(&mut settings, "default_transaction_read_only", "o"), "22023");
+        assert_eq!(refused(&mut settings, "server_version", "1"), "55P02");
+        assert_eq!(refused(&mut settings, "no_such", "1"), "42704");
+        settings.assign("application_name", "psql", false).unwrap();
+        assert_eq!(shown(&settings, "Application_Name"), "psql");
+        assert!(KNOWN.is_sorted_by_key(|known| known.0));
+    }
+
+    #[test]
+    fn local_values_end_and_saved_values_come_back() {
+        let mut settings = Settings::new(&Database::in_memory());
+        settings.assign("lock_timeout", "1s", false).unwrap();
+        let saved = settings.save();
+        settings.assign("lock_timeout", "2s", true).unwrap();
+        settings.assign("statement_timeout", "3s", false).unwrap();
+        assert_eq!(settings.limit(Limit::Lock), Some(Duration::from_secs(2)));
+        settings.end_local();
+        assert_eq!(
+            (shown(&settings, "lock_timeout"), shown(&settings, "statement_timeout")),
+            ("1s".into(), "3s".into())
+        );
+        settings.restore(saved);
+        assert_eq!(
+            (shown(&settings, "lock_timeout"), shown(&settings, "statement_timeout")),
+            ("1s".into(), "0".into())
+        );
+        settings.assign("default_transaction_isolation", "Repeatable Read", false).unwrap();
+        settings.assign("default_transaction_read_only", "t", false).unwrap();
+        assert_eq!(shown(&settings, "default_transaction_isolation"), "repeatable read");
+        assert!(settings.modes().is_read_only && settings.modes().isolation == IsolationLevel::RepeatableRead);
+    }
+}

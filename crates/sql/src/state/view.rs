@@ -1,0 +1,70 @@
+//! What one statement sees of its database and its session, and the names of schemas that only plans use.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::{Database, Table};
+
+use crate::interrupt::cancel::Token;
+use crate::names::moment::{Moment, Past};
+use crate::names::tables::Tables;
+use crate::state::advisory::Locks;
+use crate::state::taken_numbers::Taking;
+
+/// The schema in which a plan finds the tables that have rows changed or locked, with the hidden row ids. No
+/// statement can spell this name, as statements with a zero byte are refused.
+pub(crate) const TARGET_SCHEMA: &str = "\0target";
+
+/// The name of a target table in [`TARGET_SCHEMA`].
+pub(crate) fn target_table(at: usize) -> String {
+    format!("{TARGET}{at}")
+}
+
+pub(crate) const TARGET: &str = "\0table ";
+
+/// The schema in which a plan finds the tables as they were after a commit; no statement can spell it either.
+pub(crate) fn past_schema(at: u64) -> String {
+    format!("{PAST}{at}")
+}
+
+pub(crate) const PAST: &str = "\0past ";
+
+/// The view of one statement.
+#[derive(Clone)]
+pub(crate) struct View {
+    pub(crate) db: Database,
+    pub(crate) tables: Tables,
+    pub(crate) moment: Moment,
+    pub(crate) past: Past,
+    /// How many partitions a scan may have.
+    pub(crate) partitions: usize,
+    /// The tables that have rows changed or locked by the statement.
+    pub(crate) targets: Vec<RowTarget>,
+    /// The sequences as the statement may use them.
+    pub(crate) taking: Taking,
+    /// The values of the session's settings.
+    pub(crate) settings: Arc<BTreeMap<String, String>>,
+    /// The session's advisory locks.
+    pub(crate) locks: Locks,
+    /// The value of `pg_backend_pid()`.
+    pub(crate) process: i32,
+    /// The value of `now()`, in microseconds since 1970.
+    pub(crate) now: i64,
+    /// Whether the statement is to stop.
+    pub(crate) token: Arc<Token>,
+}
+
+/// A table of which the rows are wanted with their ids.
+#[derive(Clone)]
+pub(crate) struct RowTarget {
+    pub(crate) table: Table,
+    /// The moment at which it is seen.
+    pub(crate) moment: Moment,
+    /// Only the rows with these ids, if given.
+    pub(crate) rids: Option<Arc<[u64]>>,
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View").field("at", &self.moment.at()).finish_non_exhaustive()
+    }
+}

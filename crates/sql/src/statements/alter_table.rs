@@ -1,0 +1,80 @@
+//! `ALTER TABLE`: the retention of a table, its name, and a primary key for a table without one. Every other is refused.
+use datafusion::sql::sqlparser::ast::{AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind};
+use engine::{Table, Transaction};
+
+use crate::error::{Result, SqlError};
+use crate::names::{position, table_name};
+use crate::parsing::table_options;
+use crate::session::Session;
+use crate::state::outcome::Command;
+use crate::statements::add_key;
+use crate::syntax::source::Source;
+
+/// Runs `ALTER TABLE`, as far as there is one.
+pub(crate) fn run(session: &mut Session, alter: &AlterTable, source: &Source) -> Result<Command> {
+    let options = match &alter.operations[..] {
+        [AlterTableOperation::SetOptionsParens { options }] => options,
+        [AlterTableOperation::AddConstraint { constraint, not_valid: false }] => {
+            return add_key::run(session, alter, constraint, source);
+        }
+        [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) }] => {
+            return rename(session, alter, to, source);
+        }
+        _ => return Err(not_there(alter)),
+    };
+    session.write("ALTER TABLE", |_, write| {
+        let name = table_name(&alter.name, source)?;
+        let table = match altered(write.transaction, &name, alter, source)? {
+            Ok(table) => table,
+            Err(skipped) => return Ok(skipped),
+        };
+        let mut settings = write.transaction.settings(&table);
+        for (name, value, key) in table_options::pairs(options)? {
+            let at = source.start(key.span);
+            table_options::set(&mut settings, &name, value).map_err(|error| error.at(at))?;
+            if name != "retention" {
+                let error = SqlError::unsupported(format!("changing \"{name}\" of a table that is there")).at(at);
+                return Err(error.hint("Make a new table with it, and fill it from this one."));
+            }
+        }
+        write.transaction.set_retention(&name, settings.retention)?;
+        Ok(Command::new("ALTER TABLE"))
+    })
+}
+
+fn not_there(alter: &AlterTable) -> SqlError {
+    let what = alter.operations.first().map(AlterTableOperation::to_string).unwrap_or_default();
+    let words: Vec<&str> = what.split_whitespace().take(2).collect();
+    let message = format!("ALTER TABLE ... {}", words.join(" ").trim_end_matches('(').trim_end());
+    let hint = "ALTER TABLE ... SET (retention = ...), ... ADD PRIMARY KEY and ... RENAME TO are all that there is.";
+    SqlError::unsupported(message).hint(hint)
+}
+
+/// The table to be altered, or what to say where it is missing and may be.
+pub(crate) fn altered(
+    transaction: &Transaction,
+    name: &str,
+    alter: &AlterTable,
+    source: &Source,
+) -> Result<std::result::Result<Table, Command>> {
+    match transaction.table(name).map_err(|error| SqlError::from(error).at(position(&alter.name, source))) {
+        Err(error) if alter.if_exists && error.sqlstate == "42P01" => {
+            let notice = format!("{}, skipping", error.message);
+            Ok(Err(Command::new("ALTER TABLE").with_notice(notice)))
+        }
+        found => found.map(Ok),
+    }
+}
+
+/// `ALTER TABLE ... RENAME TO`.
+fn rename(session: &mut Session, alter: &AlterTable, to: &ObjectName, source: &Source) -> Result<Command> {
+    let (name, new_name) = (table_name(&alter.name, source)?, table_name(to, source)?);
+    session.write("ALTER TABLE", |_, write| {
+        if let Err(skipped) = altered(write.transaction, &name, alter, source)? {
+            return Ok(skipped);
+        }
+        let renamed = write.transaction.rename_table(&name, &new_name);
+        renamed.map_err(|error| SqlError::from(error).at(position(to, source)))?;
+        Ok(Command::new("ALTER TABLE"))
+    })
+}

@@ -1,0 +1,257 @@
+//! `UPDATE` and `DELETE`: a query finds the rows' ids and new values, the engine's transaction changes them.
+//!
+//! Under READ COMMITTED a row may have been changed by others between the two. It is locked then, and the same query is run
+//! again as of now, over nothing but such rows: those that still qualify are changed, to values worked out anew, and the
+//! others are left alone, as by PostgreSQL's EvalPlanQual. Rows that were not found at first never join in.
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
+use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Select, SelectItem, SetExpr, Spanned,
+    Statement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+};
+use engine::{Changed, Table};
+
+use crate::access::table::rid_column;
+use crate::error::{Result, SqlError};
+use crate::names::{column_name, find_column, fold, position};
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::state::outcome::Command;
+use crate::state::target::{batch, nullable};
+use crate::state::view::{RowTarget, TARGET_SCHEMA, target_table};
+use crate::statements::constants;
+use crate::syntax::source::Source;
+use crate::syntax::template::template;
+use crate::values::assign::{Texts, assign};
+use crate::values::literals::is_untyped;
+
+/// Runs an `UPDATE`.
+pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) -> Result<Command> {
+    let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
+    if update.returning.is_some() || update.output.is_some() {
+        return refuse("RETURNING", "returning");
+    }
+    if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
+        return refuse("ORDER BY or LIMIT of UPDATE", "update");
+    }
+    let others = match &update.from {
+        None => &[][..],
+        Some(UpdateTableFromKind::AfterSet(tables)) => tables,
+        Some(UpdateTableFromKind::BeforeSet(_)) => return refuse("FROM before SET", "from"),
+    };
+    let found = Found::new(&update.table, others, update.selection.as_ref(), source)?;
+    let updated = session.write("UPDATE", |session, write| {
+        let table = write.table(found.name, source)?;
+        let sets = read_assignments(&table, &update.assignments, source)?;
+        let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).collect();
+        let updated = change(write, |write, rids| {
+            let target = RowTarget { table: table.clone(), moment: write.moment()?, rids };
+            let rows = found.rows(session, target, &exprs, source)?;
+            update_rows(write, &table, &sets, &rows)
+        })?;
+        if updated == 0 {
+            let columns = table.schema().columns();
+            constants::check(
+                session,
+                write,
+                sets.iter().map(|set| (&set.expr, &columns[set.column], set.texts)),
+                source,
+            )?;
+        }
+        Ok(updated)
+    })?;
+    Ok(Command::new(format!("UPDATE {updated}")))
+}
+
+/// Runs a `DELETE`.
+pub(crate) fn delete(session: &mut Session, delete: &Delete, source: &Source) -> Result<Command> {
+    let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
+    if delete.returning.is_some() || delete.output.is_some() {
+        return refuse("RETURNING", "returning");
+    }
+    if !delete.tables.is_empty() || !delete.order_by.is_empty() || delete.limit.is_some() {
+        return refuse("this form of DELETE", "delete");
+    }
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+    let [from] = &from[..] else { return refuse("DELETE from several tables", "from") };
+    let others = delete.using.as_deref().unwrap_or_default();
+    let found = Found::new(from, others, delete.selection.as_ref(), source)?;
+    let deleted = session.write("DELETE", |session, write| {
+        let table = write.table(found.name, source)?;
+        change(write, |write, rids| {
+            let target = RowTarget { table: table.clone(), moment: write.moment()?, rids };
+            let rows = self::rids(&found.rows(session, target, &[], source)?)?;
+            let view = write.moment_read()?;
+            Ok(write.transaction.delete_batch(&table, &rows, &view)?)
+        })
+    })?;
+    Ok(Command::new(format!("DELETE {deleted}")))
+}
+
+/// Finds rows and changes them, then those again that others have changed meanwhile, until there are none.
+fn change(write: &mut Write<'_>, pass: impl Fn(&mut Write<'_>, Option<Arc<[u64]>>) -> Result<Changed>) -> Result<u64> {
+    let mut changed = pass(write, None)?;
+    let mut rows = changed.rows;
+    while !changed.stale.is_empty() {
+        write.next_moment()?;
+        changed = pass(write, Some(changed.stale.into()))?;
+        rows += changed.rows;
+    }
+    Ok(rows)
+}
+
+/// One column to set.
+struct Set {
+    column: usize,
+    expr: Expr,
+    texts: Texts,
+}
+
+/// The columns of `SET` with their expressions.
+fn read_assignments(table: &Table, assignments: &[Assignment], source: &Source) -> Result<Vec<Set>> {
+    let mut sets: Vec<Set> = Vec::with_capacity(assignments.len());
+    for assignment in assignments {
+        for (name, expr) in pairs(assignment)? {
+            let at = position(name, source);
+            let column = find_column(table, &column_name(name, source)?, at)?;
+            if sets.iter().any(|set| set.column == column) {
+                let name = &table.schema().columns()[column].name;
+                let message = format!("multiple assignments to same column \"{name}\"");
+                return Err(SqlError::syntax(message).at(at));
+            }
+            let expr = if is_default(expr) { Expr::Value(null()) } else { expr.clone() };
+            let texts = if is_untyped(&expr) { Texts::AreRead } else { Texts::Stay };
+            sets.push(Set { column, expr, texts });
+        }
+    }
+    Ok(sets)
+}
+
+fn null() -> datafusion::sql::sqlparser::ast::ValueWithSpan {
+    datafusion::sql::sqlparser::ast::Value::Null.with_empty_span()
+}
+
+fn is_default(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
+fn pairs(assignment: &Assignment) -> Result<Vec<(&ObjectName, &Expr)>> {
+    match (&assignment.target, &assignment.value) {
+        (AssignmentTarget::ColumnName(name), expr) => Ok(vec![(name, expr)]),
+        (AssignmentTarget::Tuple(names), Expr::Tuple(exprs)) if names.len() == exprs.len() => {
+            Ok(names.iter().zip(exprs).collect())
+        }
+        (AssignmentTarget::Tuple(names), Expr::Nested(expr)) if names.len() == 1 => Ok(vec![(&names[0], expr)]),
+        (AssignmentTarget::Tuple(_), Expr::Tuple(_) | Expr::Nested(_)) => {
+            Err(SqlError::syntax("number of columns does not match number of values"))
+        }
+        (AssignmentTarget::Tuple(_), _) => Err(SqlError::unsupported("a subquery for several columns of SET")),
+    }
+}
+
+/// The rows that an `UPDATE` or `DELETE` is about.
+struct Found<'a> {
+    name: &'a ObjectName,
+    alias: Option<&'a TableAlias>,
+    others: &'a [TableWithJoins],
+    selection: Option<&'a Expr>,
+}
+
+impl<'a> Found<'a> {
+    fn new(
+        table: &'a TableWithJoins,
+        others: &'a [TableWithJoins],
+        selection: Option<&'a Expr>,
+        source: &Source,
+    ) -> Result<Found<'a>> {
+        match &table.relation {
+            TableFactor::Table { name, alias, args: None, version: None, .. }
+                if table.joins.is_empty() && alias.as_ref().is_none_or(|alias| alias.columns.is_empty()) =>
+            {
+                Ok(Found { name, alias: alias.as_ref(), others, selection })
+            }
+            other => Err(SqlError::unsupported("changing anything but one table").at(source.start(other.span()))),
+        }
+    }
+
+    /// Finds the rows: one batch of their ids and the values of `exprs`.
+    fn rows(&self, session: &Session, target: RowTarget, exprs: &[&Expr], source: &Source) -> Result<RecordBatch> {
+        let statement = self.select(&target.table, exprs)?;
+        let view = session.view(target.moment.clone(), vec![target]);
+        let plan = session.planner.plan(statement, view, source)?;
+        let schema = plan.schema();
+        let rows = concat_batches(&schema, &plan.collect()?);
+        let rows = rows.map_err(|error| SqlError::new("XX000", error.to_string()))?;
+        if self.others.is_empty() { Ok(rows) } else { each_once(&rows) }
+    }
+
+    /// `SELECT rid, exprs... FROM target AS alias, others... WHERE selection`.
+    fn select(&self, table: &Table, exprs: &[&Expr]) -> Result<Statement> {
+        let mut query = template("SELECT 1")?;
+        let SetExpr::Select(select) = query.body.as_mut() else {
+            return Err(SqlError::new("XX000", "the template is no SELECT"));
+        };
+        let alias = self.alias.map_or_else(|| table.name().to_owned(), |alias| fold(&alias.name));
+        let quoted = |name: &str| Ident::with_quote('"', name);
+        let rid = Expr::CompoundIdentifier(vec![quoted(&alias), quoted(&rid_column(0))]);
+        let items = std::iter::once(&rid).chain(exprs.iter().copied()).enumerate();
+        let item = |(at, expr): (usize, &Expr)| SelectItem::ExprWithAlias {
+            expr: expr.clone(),
+            alias: quoted(&format!("\0{at}")),
+        };
+        let Select { projection, from, selection, .. } = select.as_mut();
+        *projection = items.map(item).collect();
+        *from = std::iter::once(target_factor(&alias)?).chain(self.others.iter().cloned()).collect();
+        *selection = self.selection.cloned();
+        Ok(Statement::Query(query))
+    }
+}
+
+/// The target table under its alias, as it stands in a FROM clause.
+fn target_factor(alias: &str) -> Result<TableWithJoins> {
+    let SetExpr::Select(mut select) = *template("SELECT 1 FROM s.t AS t")?.body else {
+        return Err(SqlError::new("XX000", "the template is no SELECT"));
+    };
+    let mut factor = select.from.pop().ok_or_else(|| SqlError::new("XX000", "the template has no table"))?;
+    if let TableFactor::Table { name, alias: Some(shown), .. } = &mut factor.relation {
+        let quoted = |name: &str| Ident::with_quote('"', name);
+        *name = ObjectName::from(vec![quoted(TARGET_SCHEMA), quoted(&target_table(0))]);
+        shown.name = quoted(alias);
+    }
+    Ok(factor)
+}
+
+/// The first of the rows that a join gave for each id; which one is first is not defined, as in PostgreSQL.
+fn each_once(rows: &RecordBatch) -> Result<RecordBatch> {
+    let mut seen = HashSet::new();
+    let is_first: BooleanArray = rids(rows)?.values().iter().map(|rid| Some(seen.insert(*rid))).collect();
+    filter_record_batch(rows, &is_first).map_err(|error| SqlError::new("XX000", error.to_string()))
+}
+
+fn rids(rows: &RecordBatch) -> Result<UInt64Array> {
+    rows.column(0)
+        .as_primitive_opt::<UInt64Type>()
+        .filter(|rids| rids.null_count() == 0)
+        .cloned()
+        .ok_or_else(|| SqlError::new("XX000", "a query for rows gave no row ids"))
+}
+
+fn update_rows(write: &mut Write<'_>, table: &Table, sets: &[Set], rows: &RecordBatch) -> Result<Changed> {
+    let schema = rows.schema();
+    let columns = table.schema().columns();
+    let mut arrays: Vec<ArrayRef> = Vec::with_capacity(sets.len());
+    for (at, set) in sets.iter().enumerate() {
+        let column = &columns[set.column];
+        arrays.push(assign(rows.column(at + 1), schema.field(at + 1), &column.name, column.data_type, set.texts)?);
+    }
+    let positions: Vec<usize> = sets.iter().map(|set| set.column).collect();
+    let values = batch(nullable(positions.iter().map(|at| &columns[*at])), arrays, rows.num_rows())?;
+    let view = write.moment_read()?;
+    Ok(write.transaction.update_batch(table, &rids(rows)?, &positions, &values, &view)?)
+}

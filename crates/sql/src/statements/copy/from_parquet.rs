@@ -1,0 +1,108 @@
+//! `COPY ... FROM` a Parquet file: columns matched by name, one batch at a time.
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, SchemaRef};
+use engine::{Column, DataType};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::{Meter, open};
+use crate::Progress;
+use crate::error::{Result, SqlError};
+use crate::session::transactions::Write;
+use crate::state::target::Target;
+use crate::values::assign::{Texts, assign, is_assignable};
+use crate::values::long_name;
+use crate::values::types::type_name;
+
+const ROWS_AT_ONCE: usize = 8_192;
+
+/// Loads a file; returns how many rows came in.
+pub(crate) fn run(
+    write: &mut Write<'_>,
+    target: &Target,
+    path: &str,
+    progress: Option<Arc<dyn Progress>>,
+) -> Result<(u64, Vec<String>)> {
+    let (file, size) = open(path)?;
+    let unreadable = |error: &dyn std::fmt::Display| {
+        SqlError::new("22P04", format!("could not read file \"{path}\" as Parquet: {error}"))
+    };
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| unreadable(&error))?;
+    let total = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0).max(1);
+    let order = match_columns(builder.schema(), target, path)?;
+    let reader = builder.with_batch_size(ROWS_AT_ONCE).build().map_err(|error| unreadable(&error))?;
+    let mut meter = Meter::start(progress, &format!("COPY {} from {path}", target.table.name()), Some(size));
+    let mut loaded = 0u64;
+    for batch in reader {
+        write.check()?;
+        let batch = batch.map_err(|error| unreadable(&error))?;
+        let rows = u64::try_from(batch.num_rows()).unwrap_or(0);
+        let place = |error: SqlError| {
+            let place = format!("File \"{path}\", rows {} to {}.", loaded + 1, loaded + rows);
+            let detail = error.detail.clone().map_or(place.clone(), |detail| format!("{detail} {place}"));
+            error.detail(detail)
+        };
+        let assigned = assign_columns(&batch, &order, target).map_err(place)?;
+        loaded += write.transaction.insert_batch(&target.table, &assigned).map_err(|error| place(error.into()))?;
+        meter.reach(u64::try_from(u128::from(size) * u128::from(loaded) / u128::from(total)).unwrap_or(size));
+    }
+    Ok((loaded, Vec::new()))
+}
+
+/// Texts become ids, as ids travel as text; all else needs the right type in the file.
+fn texts(column: &Column) -> Texts {
+    if column.data_type == DataType::Uuid { Texts::AreRead } else { Texts::Stay }
+}
+
+fn assign_columns(batch: &RecordBatch, order: &[usize], target: &Target) -> Result<RecordBatch> {
+    let schema = batch.schema();
+    let assign = |(at, column): (&usize, &Column)| {
+        assign(batch.column(*at), schema.field(*at), &column.name, column.data_type, texts(column))
+    };
+    let arrays: Result<Vec<ArrayRef>> = order.iter().zip(target.columns()).map(assign).collect();
+    target.rows(arrays?, batch.num_rows())
+}
+
+/// For each column to fill, its position in the file; one error tells everything that differs.
+fn match_columns(file: &SchemaRef, target: &Target, path: &str) -> Result<Vec<usize>> {
+    let mut order = Vec::new();
+    let (mut shape, mut kinds) = (Vec::new(), Vec::new());
+    for column in target.columns() {
+        match find(file, &column.name) {
+            None => shape.push(format!("column \"{}\" is not in the file", column.name)),
+            Some(at) => {
+                let field = file.field(at);
+                if !is_assignable(field, column.data_type, texts(column)) {
+                    let (has, needs) = (type_name(field.data_type()), long_name(column.data_type));
+                    kinds.push(format!("column \"{}\" is {has} in the file and {needs} in the table", column.name));
+                }
+                order.push(at);
+            }
+        }
+    }
+    let extra = |(at, field): (usize, &Arc<Field>)| {
+        (!order.contains(&at)).then(|| format!("column \"{}\" of the file is not in the table", field.name()))
+    };
+    shape.extend(file.fields().iter().enumerate().filter_map(extra));
+    let sqlstate = match (shape.is_empty(), kinds.is_empty()) {
+        (true, true) => return Ok(order),
+        (false, _) => "42P16",
+        (true, false) => "42804",
+    };
+    shape.append(&mut kinds);
+    let message = format!("file \"{path}\" does not fit table \"{}\"", target.table.name());
+    Err(SqlError::new(sqlstate, message).detail(format!("{}.", shape.join("; "))))
+}
+
+/// The position of a column by its exact name, or else by the only one that differs in case.
+fn find(file: &SchemaRef, name: &str) -> Option<usize> {
+    let fields = file.fields();
+    fields.iter().position(|field| field.name() == name).or_else(|| {
+        let mut near = fields.iter().enumerate().filter(|(_, field)| field.name().eq_ignore_ascii_case(name));
+        match (near.next(), near.next()) {
+            (Some((at, _)), None) => Some(at),
+            _ => None,
+        }
+    })
+}

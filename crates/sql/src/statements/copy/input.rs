@@ -1,0 +1,74 @@
+//! The source of the rows of `COPY FROM STDIN`: the caller of the session supplies it with the statement.
+use std::io::{self, Read};
+
+use crate::interrupt::cancel::Token;
+
+/// The standard input of a session. Reading blocks until there is more, and ends where the rows do.
+///
+/// An error of the kind `WouldBlock` or `TimedOut` says that nothing has come for a while: it is asked again unless
+/// the statement is to stop. `ConnectionAborted` says that the sender of the rows has given up.
+pub trait CopyInput: Read {
+    /// Rows are wanted from here on, with so many columns.
+    ///
+    /// # Errors
+    /// If there is no client to ask. The text of the error is told to the user.
+    fn begin(&mut self, columns: usize, is_binary: bool) -> io::Result<()>;
+
+    /// All rows were read; what may follow them is passed over.
+    ///
+    /// # Errors
+    /// As reading.
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An input that waits no longer than the statement runs.
+pub(crate) struct Patient<'a> {
+    pub(crate) input: &'a mut dyn CopyInput,
+    pub(crate) token: &'a Token,
+}
+
+impl Patient<'_> {
+    fn ask<T>(&mut self, mut ask: impl FnMut(&mut dyn CopyInput) -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match ask(self.input) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    if let Err(stopped) = self.token.check() {
+                        return Err(io::Error::new(io::ErrorKind::ConnectionAborted, stopped.message));
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        self.ask(|input| input.end())
+    }
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.ask(|input| input.read(out))
+    }
+}
+
+/// The input of sessions that have none.
+#[derive(Debug)]
+pub struct NoInput;
+
+impl Read for NoInput {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Ok(0)
+    }
+}
+
+impl CopyInput for NoInput {
+    fn begin(&mut self, _: usize, _: bool) -> io::Result<()> {
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "COPY FROM STDIN is not supported without a client that sends rows",
+        ))
+    }
+}

@@ -1,0 +1,142 @@
+//! `COPY` between a table or query and a file, or from what a client sends.
+pub(crate) mod csv_reader;
+mod csv_writer;
+mod from_csv;
+mod from_parquet;
+pub(crate) mod input;
+mod text_reader;
+mod to_file;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::Progress;
+use crate::error::{Result, SqlError};
+use crate::names::fold;
+use crate::names::headings;
+use crate::session::transactions::Write;
+use crate::session::{FileAccess, Session};
+use crate::state::outcome::{Command, Notice, Outcome};
+use crate::state::target::Target;
+use crate::syntax::source::Source;
+
+use crate::parsing::copy_options::{CopyStatement, Format, Subject};
+use input::CopyInput;
+
+/// Runs a `COPY`.
+pub(crate) fn run(
+    session: &mut Session,
+    copy: CopyStatement,
+    source: &Source,
+    input: &mut dyn CopyInput,
+) -> Result<Outcome> {
+    let Some(path) = &copy.path else {
+        return match copy.is_from {
+            true => from_input(session, &copy, source, input),
+            false => Err(SqlError::unsupported("COPY TO STDOUT").at(copy.path_position)),
+        };
+    };
+    if session.files == FileAccess::Denied {
+        let message = "permission denied to COPY to or from a file";
+        return Err(SqlError::new("42501", message).at(copy.path_position));
+    }
+    let format = copy.format()?;
+    let progress = session.progress.clone();
+    let command = match copy.is_from {
+        false => to_file::run(session, &copy, path, format, source)?,
+        true => {
+            let (rows, notices) = session.write("COPY FROM", |_, write| {
+                let target = target(write, &copy, source)?;
+                match format {
+                    Format::Csv | Format::Text => {
+                        from_csv::run(write, &target, path, format, &copy.options, progress.clone())
+                    }
+                    Format::Parquet => from_parquet::run(write, &target, path, progress.clone()),
+                }
+            })?;
+            copied(rows, notices)
+        }
+    };
+    Ok(command.into())
+}
+
+fn copied(rows: u64, notices: Vec<String>) -> Command {
+    Command { tag: format!("COPY {rows}"), notices: notices.into_iter().map(Notice::from).collect() }
+}
+
+/// `COPY ... FROM STDIN`. The rows come once: where others got in the way, it is not tried again.
+fn from_input(
+    session: &mut Session,
+    copy: &CopyStatement,
+    source: &Source,
+    input: &mut dyn CopyInput,
+) -> Result<Outcome> {
+    let format = copy.format()?;
+    if format == Format::Parquet {
+        return Err(SqlError::unsupported("COPY FROM STDIN in Parquet").at(copy.path_position));
+    }
+    let input = RefCell::new(Some(input));
+    let (rows, notices) = session.write("COPY FROM", |_, write| {
+        let target = target(write, copy, source)?;
+        let Some(input) = input.take() else {
+            let message = "could not serialize access due to concurrent update";
+            return Err(SqlError::new("40001", message).hint("Send the rows again."));
+        };
+        from_csv::run_input(write, &target, input, format, &copy.options)
+    })?;
+    Ok(copied(rows, notices).into())
+}
+
+fn target(write: &mut Write<'_>, copy: &CopyStatement, source: &Source) -> Result<Target> {
+    let Subject::Table { name, columns } = &copy.subject else {
+        return Err(SqlError::syntax("COPY FROM needs a table"));
+    };
+    let table = write.table(name, source)?;
+    let columns: Vec<_> = columns.iter().map(|column| (fold(column), source.start(column.span))).collect();
+    Target::new(table, &columns)
+}
+
+/// Tells of progress while it lives.
+pub(crate) struct Meter {
+    progress: Option<Arc<dyn Progress>>,
+    told: u64,
+}
+
+impl Meter {
+    fn start(progress: Option<Arc<dyn Progress>>, label: &str, total_bytes: Option<u64>) -> Meter {
+        if let Some(progress) = &progress {
+            progress.start(label, total_bytes);
+        }
+        Meter { progress, told: 0 }
+    }
+
+    /// So many bytes are done since the start.
+    fn reach(&mut self, bytes: u64) {
+        if let Some(progress) = &self.progress
+            && bytes > self.told
+        {
+            progress.advance(bytes - self.told);
+            self.told = bytes;
+        }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if let Some(progress) = &self.progress {
+            progress.finish();
+        }
+    }
+}
+
+/// Opens a file that is to be read, and tells its size.
+fn open(path: &str) -> Result<(std::fs::File, u64)> {
+    let opened = std::fs::File::open(path).and_then(|file| {
+        let metadata = file.metadata()?;
+        match metadata.is_dir() {
+            true => Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "it is a directory")),
+            false => Ok((file, metadata.len())),
+        }
+    });
+    opened.map_err(|error| SqlError::io("open", path, &error))
+}

@@ -1,0 +1,89 @@
+//! `CREATE TABLE ... AS`: a table of a query's columns and rows.
+use arrow_schema::Field;
+use datafusion::sql::sqlparser::ast::{CreateTable, Expr, Query, SelectItem, SetExpr, Statement};
+use engine::{Column, DataType, Schema};
+
+use crate::error::{Result, SqlError};
+use crate::names::headings;
+use crate::names::origin::Origin;
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::state::outcome::Command;
+use crate::state::target::Target;
+use crate::statements::ddl::NewTable;
+use crate::syntax::source::Source;
+use crate::values::assign::Texts;
+use crate::values::types::{BARE_NUMERIC, UNLIMITED, is_rounding, type_name, type_of_field};
+
+/// Runs a `CREATE TABLE ... AS`: the table and its rows are one statement's work.
+pub(crate) fn run(session: &mut Session, mut create: CreateTable, source: &Source) -> Result<Command> {
+    let query = create.query.take().ok_or_else(|| SqlError::new("XX000", "no query"))?;
+    let new = NewTable::read(&create, source)?;
+    if !create.columns.is_empty() || !create.constraints.is_empty() {
+        return Err(SqlError::unsupported("a list of columns before AS").at(source.find_word("as")));
+    }
+    let names = headings::of(&query);
+    let rounds = rounding_columns(&query);
+    session.write("CREATE TABLE AS", |session, write| {
+        if let Some(skipped) = new.skip(write.transaction, "CREATE TABLE AS") {
+            return Ok(skipped);
+        }
+        let view = session.view(write.moment()?, Vec::new());
+        let plan = session.planner.plan(Statement::Query(query.clone()), view, source)?;
+        let shape = headings::apply(&plan.schema(), &names);
+        let columns: Result<Vec<Column>> = shape
+            .fields()
+            .iter()
+            .enumerate()
+            .map(|(at, field)| column_of(field, rounds.as_ref().is_none_or(|rounds| rounds[at])))
+            .collect();
+        let schema = Schema::new(columns?, &[]).map_err(|error| SqlError::from(engine::Error::from(error)))?;
+        let target = Target::new(new.create(write.transaction, schema)?, &[])?;
+        let rows = fill(write, &target, plan.start()?)?;
+        Ok(Command::new(format!("SELECT {rows}")))
+    })
+}
+
+/// Which columns of a query are casts that name a type's precision; `None` where its list does not tell.
+fn rounding_columns(query: &Query) -> Option<Vec<bool>> {
+    fn rounds(expr: &Expr) -> bool {
+        match expr {
+            Expr::Nested(inner) => rounds(inner),
+            Expr::Cast { data_type, .. } => is_rounding(data_type),
+            _ => false,
+        }
+    }
+    let SetExpr::Select(select) = query.body.as_ref() else { return None };
+    let of_item = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(rounds(expr)),
+        _ => None,
+    };
+    select.projection.iter().map(of_item).collect()
+}
+
+/// A column for the values of a query's column, which has its precision for good if the query names it.
+fn column_of(field: &Field, is_rounded: bool) -> Result<Column> {
+    match type_of_field(field) {
+        Some(DataType::Char { chars: 0 } | DataType::Text { max_chars: Some(UNLIMITED) }) => {
+            Ok(Column::new(field.name(), DataType::TEXT))
+        }
+        // What is computed has no precision of its own, and values to come may have more digits.
+        Some(DataType::Decimal { scale: 0..=10, .. }) if !is_rounded && Origin::of_field(field).modifier == -1 => {
+            Ok(Column::new(field.name(), BARE_NUMERIC))
+        }
+        Some(data_type) => Ok(Column::new(field.name(), data_type)),
+        None => {
+            let message = format!("a column of type {} (\"{}\")", type_name(field.data_type()), field.name());
+            Err(SqlError::unsupported(message))
+        }
+    }
+}
+
+fn fill(write: &mut Write<'_>, target: &Target, rows: crate::Rows) -> Result<u64> {
+    let texts = vec![Texts::Stay; target.columns().len()];
+    let mut inserted = 0;
+    for batch in rows {
+        inserted += write.transaction.insert_batch(&target.table, &target.assign(&batch?, &texts)?)?;
+    }
+    Ok(inserted)
+}

@@ -1,0 +1,195 @@
+//! `CREATE INDEX`, `DROP INDEX`, and the indexes behind UNIQUE constraints.
+use datafusion::sql::sqlparser::ast::{
+    CreateIndex, Expr, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, Spanned, UniqueConstraint,
+};
+use engine::{IndexDefinition, IndexMethod, IndexPart, Table, Transaction};
+
+use crate::access::index_expressions::text::part_names;
+use crate::access::index_expressions::write::is_call;
+use crate::error::{Result, SqlError};
+use crate::names::{fold, position, table_name};
+use crate::planning::index_compile::Kind;
+use crate::session::Session;
+use crate::state::outcome::Command;
+use crate::syntax::source::Source;
+
+/// `CREATE INDEX`. Others go on writing to the table meanwhile, with CONCURRENTLY and without.
+pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Source) -> Result<Command> {
+    let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
+    match create {
+        _ if !create.include.is_empty() => refuse("INCLUDE", "include")?,
+        _ if create.nulls_distinct == Some(false) => refuse("NULLS NOT DISTINCT", "nulls")?,
+        _ if !create.with.is_empty() => refuse("an option of an index", "with")?,
+        _ if !create.alter_options.is_empty() => refuse("an option of an index", "index")?,
+        _ => {}
+    }
+    if create.concurrently && session.block.is_some() {
+        let message = "CREATE INDEX CONCURRENTLY cannot run inside a transaction block";
+        return Err(SqlError::new("25001", message));
+    }
+    let method = method(create, source)?;
+    let table = table_name(&create.table_name, source)?;
+    let name = create.name.as_ref().map(|name| table_name(name, source)).transpose()?;
+    let at = create.name.as_ref().and_then(|name| position(name, source));
+    session.write("CREATE INDEX", |_, write| {
+        let mut command = Command::new("CREATE INDEX");
+        let found = write.transaction.table(&table);
+        let found = found.map_err(|error| SqlError::from(error).at(position(&create.table_name, source)))?;
+        if let Some(name) = name.as_ref().filter(|name| create.if_not_exists && is_taken(write.transaction, name)) {
+            command = command.with_notice(format!("relation \"{name}\" already exists, skipping"));
+            return Ok(command);
+        }
+        let parts = create.columns.iter().map(|column| part(column, &found, source)).collect::<Result<_>>()?;
+        let mut definition = IndexDefinition::of(String::new(), parts).using(method);
+        definition.unique = create.unique;
+        let predicate = create.predicate.as_ref();
+        let predicate = predicate.map(|of| crate::planning::index_define::define(of, &found, Kind::Predicate, source));
+        definition.predicate = predicate.transpose()?;
+        let free = || free_name(write.transaction, &found, &part_names(&definition, found.schema()), "idx");
+        definition.name = name.clone().unwrap_or_else(free);
+        write.transaction.create_index(&table, definition).map_err(|error| match error {
+            // It is about a row.
+            error @ engine::Error::Expression(_) => error.into(),
+            error => SqlError::from(error).at(at),
+        })?;
+        Ok(command)
+    })
+}
+
+fn method(create: &CreateIndex, source: &Source) -> Result<IndexMethod> {
+    let mut using = create.using.as_ref();
+    for option in &create.index_options {
+        match option {
+            IndexOption::Using(method) => using = Some(method),
+            _ => return Err(SqlError::unsupported("an option of an index")),
+        }
+    }
+    let name = match using {
+        None => return Ok(IndexMethod::default()),
+        Some(IndexType::Custom(name)) => fold(name),
+        Some(other) => other.to_string().to_lowercase(),
+    };
+    let methods = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash];
+    methods.into_iter().find(|method| method.name() == name).ok_or_else(|| {
+        SqlError::new("42704", format!("access method \"{name}\" does not exist")).at(source.find_word(&name))
+    })
+}
+
+/// A column, or an expression. Whichever order they are asked for in, the index is read from either end.
+fn part(column: &IndexColumn, table: &Table, source: &Source) -> Result<IndexPart> {
+    if column.operator_class.is_some() {
+        return Err(SqlError::unsupported("an operator class"));
+    }
+    let expr = &column.column.expr;
+    let mut inner = expr;
+    while let Expr::Nested(nested) = inner {
+        inner = nested;
+    }
+    match inner {
+        Expr::Identifier(ident) => Ok(IndexPart::Column(positions(table, &[fold(ident)])?[0])),
+        _ if matches!(expr, Expr::Nested(_)) || is_call(expr) => {
+            crate::planning::index_define::define(inner, table, Kind::Expression, source).map(IndexPart::Expression)
+        }
+        _ => Err(SqlError::syntax(format!("an index of {expr}, which is no call of a function, needs parentheses"))
+            .hint(format!("Write ({expr}) with parentheses of its own."))
+            .at(source.start(expr.span()))),
+    }
+}
+
+/// The names of the columns of a constraint. Whichever order they are asked for in, the index is read from either end.
+fn column_names(columns: &[IndexColumn]) -> Result<Vec<String>> {
+    let name = |column: &IndexColumn| match &column.column.expr {
+        Expr::Identifier(ident) if column.operator_class.is_none() => Ok(fold(ident)),
+        Expr::Identifier(_) => Err(SqlError::unsupported("an operator class")),
+        other => Err(SqlError::syntax(format!("{other} can't be part of a UNIQUE constraint"))),
+    };
+    columns.iter().map(name).collect()
+}
+
+fn positions(table: &Table, columns: &[String]) -> Result<Vec<usize>> {
+    let position = |name: &String| {
+        let missing = || SqlError::new("42703", format!("column \"{name}\" does not exist"));
+        table.schema().position(name).ok_or_else(missing)
+    };
+    columns.iter().map(position).collect()
+}
+
+fn is_taken(transaction: &Transaction, name: &str) -> bool {
+    transaction.index(name).is_ok() || transaction.table(name).is_ok()
+}
+
+/// A name that nothing has yet, made as PostgreSQL does.
+fn free_name(transaction: &Transaction, table: &Table, columns: &[String], suffix: &str) -> String {
+    let plain = format!("{}_{}_{suffix}", table.name(), columns.join("_"));
+    let numbered = (1..).map(|number| format!("{plain}{number}"));
+    let mut names = std::iter::once(plain.clone()).chain(numbered);
+    names.find(|name| !is_taken(transaction, name)).unwrap_or(plain)
+}
+
+/// `DROP INDEX`.
+pub(crate) fn drop(session: &mut Session, names: &[ObjectName], if_exists: bool, source: &Source) -> Result<Command> {
+    session.write("DROP INDEX", |_, write| {
+        let mut command = Command::new("DROP INDEX");
+        for name in names {
+            let (index, at) = (table_name(name, source)?, position(name, source));
+            match write.transaction.index(&index) {
+                Ok((table, found)) if found.definition().is_constraint => {
+                    let message =
+                        format!("cannot drop index {index} because constraint {index} on table {table} requires it");
+                    return Err(SqlError::new("2BP01", message).at(at));
+                }
+                Ok(_) => {}
+                Err(_) if if_exists => {
+                    command = command.with_notice(format!("index \"{index}\" does not exist, skipping"));
+                    continue;
+                }
+                Err(error) => return Err(SqlError::from(error).at(at)),
+            }
+            write.transaction.drop_index(&index).map_err(|error| SqlError::from(error).at(at))?;
+        }
+        Ok(command)
+    })
+}
+
+/// A UNIQUE constraint of a table that is to be made.
+pub(crate) struct Unique {
+    name: Option<String>,
+    columns: Vec<String>,
+}
+
+impl Unique {
+    /// The constraint of one column.
+    pub(crate) fn of_column(column: &str, constraint: &UniqueConstraint) -> Result<Unique> {
+        let columns = vec![column.to_owned()];
+        Ok(Unique { columns, ..Unique::of_table(constraint)? })
+    }
+
+    /// A constraint of a table.
+    pub(crate) fn of_table(constraint: &UniqueConstraint) -> Result<Unique> {
+        let is_plain = constraint.index_type.is_none()
+            && constraint.index_options.is_empty()
+            && constraint.characteristics.is_none()
+            && constraint.index_name.is_none()
+            && constraint.nulls_distinct != NullsDistinctOption::NotDistinct;
+        match is_plain {
+            true => {
+                Ok(Unique { name: constraint.name.as_ref().map(fold), columns: column_names(&constraint.columns)? })
+            }
+            false => Err(SqlError::unsupported("an option of UNIQUE")),
+        }
+    }
+
+    /// Makes the index behind it.
+    pub(crate) fn create(&self, transaction: &mut Transaction, table: &Table) -> Result<()> {
+        let position = |name: &String| {
+            let missing = || SqlError::new("42703", format!("column \"{name}\" named in key does not exist"));
+            table.schema().position(name).ok_or_else(missing)
+        };
+        let columns = self.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
+        let name = self.name.clone().unwrap_or_else(|| free_name(transaction, table, &self.columns, "key"));
+        let mut definition = IndexDefinition::new(name, &columns).unique();
+        definition.is_constraint = true;
+        transaction.create_index(table.name(), definition)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! Running `CREATE`, `ALTER` and `DROP SEQUENCE`.
+use engine::{Sequence, Transaction};
+
+use crate::error::Result;
+use crate::parsing::sequence_statement::{Named, SequenceStatement};
+use crate::session::Session;
+use crate::state::outcome::Command;
+
+/// Runs one of the statements.
+pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Result<Command> {
+    let tag = statement.tag();
+    session.write(tag, |_, write| match statement {
+        SequenceStatement::Create { sequence, if_not_exists, options } => {
+            if *if_not_exists && write.transaction.table(&sequence.name).is_ok() {
+                let notice = format!("relation \"{}\" already exists, skipping", sequence.name);
+                return Ok(Command::new(tag).with_notice(notice));
+            }
+            let created = write.transaction.create_sequence(&sequence.name, options.of_new()?);
+            created.map(|()| Command::new(tag)).map_err(|error| sequence.error(error))
+        }
+        SequenceStatement::Alter { sequence, if_exists, options } => {
+            let Some(before) = find(write.transaction, sequence, *if_exists)? else {
+                return Ok(skipped(sequence, tag));
+            };
+            let (changed, restart) = options.of_changed(before.options())?;
+            let altered = write.transaction.alter_sequence(&sequence.name, changed, restart);
+            altered.map(|()| Command::new(tag)).map_err(|error| sequence.error(error))
+        }
+        SequenceStatement::Rename { sequence, if_exists, to } => {
+            if find(write.transaction, sequence, *if_exists)?.is_none() {
+                return Ok(skipped(sequence, tag));
+            }
+            let renamed = write.transaction.rename_table(&sequence.name, &to.name);
+            renamed.map(|()| Command::new(tag)).map_err(|error| to.error(error))
+        }
+        SequenceStatement::Drop { sequences, if_exists } => {
+            let mut command = Command::new(tag);
+            for sequence in sequences {
+                match find(write.transaction, sequence, *if_exists)? {
+                    Some(_) => {
+                        write.transaction.drop_sequence(&sequence.name).map_err(|error| sequence.error(error))?
+                    }
+                    None => command = command.with_notice(sequence.skipped_notice()),
+                }
+            }
+            Ok(command)
+        }
+    })
+}
+
+/// The sequence of a name; none where it is missing and may be.
+fn find(transaction: &Transaction, named: &Named, may_be_missing: bool) -> Result<Option<Sequence>> {
+    match transaction.table(&named.name) {
+        Err(engine::Error::NoSuchTable(_)) if may_be_missing => Ok(None),
+        Err(error) => Err(named.error(error)),
+        Ok(table) => match transaction.sequence(&table) {
+            Some(sequence) => Ok(Some(sequence)),
+            None => Err(named.error(engine::Error::WrongKind { name: named.name.clone(), expected: "sequence" })),
+        },
+    }
+}
+
+/// The answer of a statement about a sequence that is not there and need not be.
+fn skipped(sequence: &Named, tag: &str) -> Command {
+    Command::new(tag).with_notice(sequence.skipped_notice())
+}

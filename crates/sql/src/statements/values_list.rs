@@ -1,0 +1,117 @@
+//! `INSERT ... VALUES`: each cell takes the type of its column on its own, so that literals need no planner.
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::Field;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Spanned, Statement, Values};
+use engine::Column;
+
+use crate::error::{Result, SqlError};
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::state::target::Target;
+use crate::statements::insert::check_width;
+use crate::syntax::source::Source;
+use crate::syntax::template::template;
+use crate::values::Misfit;
+use crate::values::assign::{Texts, assign};
+use crate::values::builder::ColumnBuilder;
+use crate::values::literals::{append_literal, literal};
+use crate::values::types::type_name;
+
+/// Rows that are built and inserted together.
+const ROWS_AT_ONCE: usize = 8_192;
+/// Expressions that are computed by one query.
+const EXPRESSIONS_AT_ONCE: usize = 100;
+
+/// Inserts the rows of a `VALUES` list.
+pub(crate) fn insert(
+    session: &Session,
+    write: &mut Write<'_>,
+    target: Target,
+    is_named: bool,
+    values: &Values,
+    source: &Source,
+) -> Result<u64> {
+    let width = values.rows.first().map_or(0, |row| row.content.len());
+    // The first expression that is too much, or where they begin.
+    let row = values.rows.first().map_or(&[][..], |row| &row.content);
+    let wrong = row.get(target.columns().len()).or(row.first());
+    check_width(width, &target, is_named, wrong.and_then(|expr| source.start(expr.span())))?;
+    let target = target.first(width);
+    if let Some(row) = values.rows.iter().find(|row| row.content.len() != width) {
+        let at = row.content.first().and_then(|expr| source.start(expr.span()));
+        return Err(SqlError::syntax("VALUES lists must all be the same length").at(at));
+    }
+    let mut builders: Vec<ColumnBuilder> =
+        target.columns().map(|column| ColumnBuilder::new(column.data_type)).collect();
+    let mut inserted = 0;
+    for (at, rows) in values.rows.chunks(ROWS_AT_ONCE).enumerate() {
+        write.check()?;
+        let exprs = rows.iter().flat_map(|row| row.content.iter()).filter(|expr| literal(expr).is_none());
+        let mut computed = compute(session, write, &exprs.collect::<Vec<_>>(), source)?.into_iter();
+        if (at + 1) * ROWS_AT_ONCE >= values.rows.len() {
+            write.end_reading();
+        }
+        for row in rows {
+            for ((expr, column), builder) in row.content.iter().zip(target.columns()).zip(&mut builders) {
+                let appended = match literal(expr) {
+                    Some(literal) => append_literal(builder, literal, column),
+                    None => append_computed(builder, computed.next(), column),
+                };
+                appended.map_err(|error| error.at(source.start(expr.span())))?;
+            }
+        }
+        let arrays = builders.iter_mut().map(ColumnBuilder::finish).collect();
+        inserted += write.transaction.insert_batch(&target.table, &target.rows(arrays, rows.len())?)?;
+    }
+    Ok(inserted)
+}
+
+fn append_computed(builder: &mut ColumnBuilder, computed: Option<(ArrayRef, Field)>, column: &Column) -> Result<()> {
+    let Some((array, field)) = computed else {
+        return Err(SqlError::new("XX000", "a value was not computed"));
+    };
+    if array.len() != 1 {
+        let from = type_name(array.data_type());
+        return Err(Misfit::Kind.error(&column.name, column.data_type, "", &from));
+    }
+    let array = assign(&array, &field, &column.name, column.data_type, Texts::Stay)?;
+    builder.append_cell(&array, 0);
+    Ok(())
+}
+
+/// The values of expressions, each as an array of one.
+fn compute(
+    session: &Session,
+    write: &mut Write<'_>,
+    exprs: &[&Expr],
+    source: &Source,
+) -> Result<Vec<(ArrayRef, Field)>> {
+    let mut computed = Vec::with_capacity(exprs.len());
+    for exprs in exprs.chunks(EXPRESSIONS_AT_ONCE) {
+        let statement = Statement::Query(select_of(exprs)?);
+        let plan = session.planner.plan(statement, session.view(write.moment()?, Vec::new()), source)?;
+        let schema = plan.schema();
+        let batches = plan.collect()?;
+        let row: Option<&RecordBatch> = batches.iter().find(|batch| batch.num_rows() == 1);
+        let Some(row) = row.filter(|_| batches.iter().map(RecordBatch::num_rows).sum::<usize>() == 1) else {
+            return Err(SqlError::unsupported("a function that returns a set, in VALUES"));
+        };
+        let fields = schema.fields().iter().map(|field| field.as_ref().clone());
+        computed.extend(row.columns().iter().cloned().zip(fields));
+    }
+    Ok(computed)
+}
+
+/// `SELECT` of these expressions without a table.
+fn select_of(exprs: &[&Expr]) -> Result<Box<Query>> {
+    let mut query = template("SELECT 1")?;
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return Err(SqlError::new("XX000", "the template is no SELECT"));
+    };
+    let item = |(at, expr): (usize, &&Expr)| SelectItem::ExprWithAlias {
+        expr: (*expr).clone(),
+        alias: Ident::with_quote('"', format!("\0{at}")),
+    };
+    select.projection = exprs.iter().enumerate().map(item).collect();
+    Ok(query)
+}

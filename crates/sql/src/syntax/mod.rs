@@ -1,0 +1,16 @@
+//! The text of statements: where one ends, its tokens, its tree, walks through trees, templates that are filled in.
+//!
+//! Imports `interrupt` alone; every room above it reads or writes statements with it.
+pub(crate) mod chains;
+pub(crate) mod check;
+pub(crate) mod dialect;
+pub(crate) mod identifiers;
+pub(crate) mod infix;
+pub(crate) mod limits;
+pub(crate) mod source;
+pub(crate) mod split;
+pub(crate) mod stack;
+pub(crate) mod template;
+pub(crate) mod tokens;
+pub(crate) mod visit;
+pub(crate) mod walk;
