@@ -41,7 +41,7 @@ const CIRCLES: [(&str, usize); 12] = [
     ("lab", 9),
     ("lineage", 2),
     ("server", 5),
-    ("sql", 9),
+    ("sql", 3),
     ("testkit", 6),
     ("txn", 8),
 ];

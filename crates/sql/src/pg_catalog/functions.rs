@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 };
 
 use super::objects::Objects;
-use super::{OWNER, format_type, size_text, type_oid};
+use super::oids::{OWNER, format_type, size_text, type_oid};
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::error::SqlError;

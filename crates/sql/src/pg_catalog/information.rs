@@ -2,8 +2,8 @@
 use engine::{DataType, SequenceOptions};
 
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
+use super::oids::{CATALOG_SCHEMA, OWNER, TYPES, format_type, type_of};
 use super::relations::{Cell, Row, count, text};
-use super::{OWNER, TYPES, format_type, type_of};
 use crate::names::tables::{CATALOG, SCHEMA};
 use Cell::Number;
 
@@ -19,7 +19,7 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
             constraints().flat_map(|(table, index)| key_columns(table, index, false)).collect()
         }
         "key_column_usage" => constraints().flat_map(|(table, index)| key_columns(table, index, true)).collect(),
-        "schemata" => [super::CATALOG_SCHEMA, "information_schema", SCHEMA].map(schema).into(),
+        "schemata" => [CATALOG_SCHEMA, "information_schema", SCHEMA].map(schema).into(),
         "sequences" => objects.sequences.iter().map(sequence).collect(),
         "table_constraints" => constraints().map(|(table, index)| constraint(table, index)).collect(),
         "tables" => objects.tables.iter().map(table).collect(),
@@ -57,7 +57,7 @@ fn columns(table: &TableObject) -> Vec<Row> {
         let mut row = of_table(table);
         row.extend([("column_name", text(&column.name)), ("ordinal_position", count(at + 1))]);
         row.extend([("is_nullable", yes(is_nullable)), ("data_type", Cell::Text(format_type(oid, None)))]);
-        row.extend([("udt_catalog", text(CATALOG)), ("udt_schema", text(super::CATALOG_SCHEMA))]);
+        row.extend([("udt_catalog", text(CATALOG)), ("udt_schema", text(CATALOG_SCHEMA))]);
         row.extend([("udt_name", text(internal)), ("dtd_identifier", Cell::Text((at + 1).to_string()))]);
         row.extend(["is_self_referencing", "is_identity", "identity_cycle"].map(|name| (name, yes(false))));
         row.extend([("is_generated", text("NEVER")), ("is_updatable", yes(true))]);

@@ -10,8 +10,11 @@ use datafusion::error::Result as DataFusionResult;
 use engine::{Column, Database, IndexPart};
 
 use super::columns::{self, INFORMATION_PREFIX};
+use super::information;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
-use super::{CATALOG_OID, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, TYPES, information, type_of};
+use super::oids::{
+    CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, TYPES, type_of,
+};
 use crate::access::computed;
 use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
@@ -127,8 +130,7 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_index" => objects().indexes().map(|(table, index)| index_row(table, index)).collect(),
         "pg_indexes" => objects().indexes().map(|(table, index)| index_view(table, index)).collect(),
         "pg_namespace" => {
-            let names =
-                [(CATALOG_OID, super::CATALOG_SCHEMA), (INFORMATION_OID, "information_schema"), (PUBLIC_OID, SCHEMA)];
+            let names = [(CATALOG_OID, CATALOG_SCHEMA), (INFORMATION_OID, "information_schema"), (PUBLIC_OID, SCHEMA)];
             let row =
                 |(oid, name)| vec![("oid", Number(oid)), ("nspname", text(name)), ("nspowner", Number(OWNER_OID))];
             names.into_iter().map(row).collect()

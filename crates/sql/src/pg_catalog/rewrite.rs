@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::columns::{INFORMATION_PREFIX, columns};
 use super::nothing::{empty_query, has_aggregate, nothing};
-use super::{CATALOG_SCHEMA, OWNER, relation_oid, type_oid};
+use super::oids::{CATALOG_SCHEMA, OWNER, PUBLIC_OID, relation_oid, type_oid};
 use crate::error::{Result, SqlError};
 use crate::functions::arrays::lists;
 use crate::functions::is_set_returning;
@@ -236,7 +236,7 @@ impl Rewrite<'_> {
                 let missing = || SqlError::new("42704", format!("type \"{text}\" does not exist"));
                 Some(type_oid(text).ok_or_else(|| missing().at(self.source.start(value.span)))?)
             }
-            "regnamespace" => (text == SCHEMA).then_some(super::PUBLIC_OID),
+            "regnamespace" => (text == SCHEMA).then_some(PUBLIC_OID),
             _ => None,
         };
         Ok(oid.map(|oid| Expr::value(Value::Number(oid.to_string(), false))))

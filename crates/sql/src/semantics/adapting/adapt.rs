@@ -5,7 +5,7 @@ use arrow_schema::Field;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, JoinConstraint, ScalarValue};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
@@ -15,8 +15,8 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
 use super::casts::{ReadText, Round, WriteText};
+use super::untyped::{adapt, adapt_to_field, failed, is_text, read, untyped};
 use super::{arithmetic, chars, lengths, outer_columns};
-use crate::error::SqlError;
 use crate::functions::arrays::lists;
 use crate::functions::numbers::{floats, numerics, rounding};
 use crate::functions::texts::{octets, regexp};
@@ -26,9 +26,8 @@ use crate::interrupt;
 use crate::semantics::operations::visible::visible;
 use crate::semantics::operations::{concatenation, library, mixed, operand_types, set_operations, spans, temporal};
 use crate::syntax::walk::{WalkPlan, WalkTree};
-use crate::values::builder::ColumnBuilder;
+use crate::values::input;
 use crate::values::types::{cast_to, digits_of_seconds, type_of_field};
-use crate::values::{Misfit, input};
 
 /// Adapts the literals of comparisons while the planner still sees which operand is untyped.
 #[derive(Debug)]
@@ -243,82 +242,8 @@ fn settled(call: &ScalarFunction, schema: &DFSchema) -> Option<ScalarUDF> {
         .or_else(|| numerics::settled(&call.func, &to))
 }
 
-/// The text of an untyped literal.
-pub(crate) fn untyped(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
-        _ => None,
-    }
-}
-
 fn is_array(expr: &Expr, schema: &DFSchema) -> bool {
     expr.get_type(schema).is_ok_and(|found| found.is_list())
-}
-
-fn is_text(data_type: &arrow_schema::DataType) -> bool {
-    matches!(
-        data_type,
-        arrow_schema::DataType::Utf8 | arrow_schema::DataType::Utf8View | arrow_schema::DataType::LargeUtf8
-    )
-}
-
-/// An untyped literal as a value of the type that `other` has; anything else as it is.
-pub(crate) fn adapt(literal: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
-    match other.to_field(schema) {
-        Ok((_, field)) if untyped(&literal).is_some() => adapt_to_field(literal, &field),
-        _ => Ok(literal),
-    }
-}
-
-/// An untyped literal as a value of a field's type.
-fn adapt_to_field(literal: Expr, field: &Field) -> Result<Expr> {
-    let Some(text) = untyped(&literal) else { return Ok(literal) };
-    match field.data_type() {
-        arrow_schema::DataType::Interval(_) => return intervals::read(text),
-        arrow_schema::DataType::List(_) if !text.trim_start().starts_with(['{', '[']) => {
-            let error = SqlError::new("22P02", format!("malformed array literal: \"{text}\""));
-            let error = error.detail("Array value must start with \"{\" or dimension information.".to_owned());
-            return Err(DataFusionError::External(Box::new(error)));
-        }
-        _ => {}
-    }
-    match type_of_field(field) {
-        Some(DataType::Char { .. }) => {
-            Ok(Expr::Literal(ScalarValue::Utf8View(Some(text.trim_end_matches(' ').to_owned())), None))
-        }
-        Some(data_type) if data_type == DataType::Uuid || !is_text(field.data_type()) => {
-            if field.data_type().is_null() {
-                return Ok(literal);
-            }
-            read(text, data_type)
-        }
-        _ => Ok(literal),
-    }
-}
-
-/// A text as a literal of a type. Decimals keep their own scale, as nothing is assigned to a column here.
-fn read(text: &str, data_type: DataType) -> Result<Expr> {
-    let data_type = match data_type {
-        DataType::Decimal { .. } => own_scale(text),
-        other => other,
-    };
-    let mut builder = ColumnBuilder::new(data_type);
-    builder.append_text(text).map_err(|misfit| failed(misfit, data_type, text))?;
-    Ok(Expr::Literal(ScalarValue::try_from_array(&builder.finish(), 0)?, None))
-}
-
-fn own_scale(text: &str) -> DataType {
-    let digits = text.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end().len());
-    match i8::try_from(digits) {
-        Ok(scale @ 0..=38) if input::decimal(text, 38, scale).is_ok() => DataType::Decimal { precision: 38, scale },
-        _ => DataType::Decimal { precision: 38, scale: 10 },
-    }
-}
-
-/// PostgreSQL's error for a bad literal, on its way through DataFusion.
-pub(crate) fn failed(misfit: Misfit, data_type: DataType, text: &str) -> DataFusionError {
-    let error = SqlError { detail: None, ..misfit.error("", data_type, text, "text") };
-    DataFusionError::External(Box::new(error))
 }
 
 fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {

@@ -13,7 +13,7 @@ use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::adapt::{adapt, untyped};
+use super::untyped::{adapt, untyped};
 use crate::functions::times::intervals;
 use crate::semantics::operations::{decimals, long_sums, mixed, operand_types, temporal};
 

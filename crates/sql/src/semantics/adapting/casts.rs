@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
 };
 use engine::DataType;
 
-use super::adapt::failed;
+use super::untyped::failed;
 use crate::error::SqlError;
 use crate::values::Misfit;
 use crate::values::assign::{into_numbers, long_text};

@@ -12,8 +12,8 @@ use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFu
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Projection, Union, lit};
 use engine::DataType;
 
-use super::adapt::untyped;
 use super::lengths;
+use super::untyped::untyped;
 use crate::semantics::aggregates::extremes;
 use crate::values::types::{UNLIMITED, type_of_field};
 

@@ -8,3 +8,4 @@ pub(crate) mod chars;
 pub(crate) mod described;
 pub(crate) mod lengths;
 pub(crate) mod outer_columns;
+pub(crate) mod untyped;

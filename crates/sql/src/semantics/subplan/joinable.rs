@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Subquery, Volatility,
 };
 
-use super::{scope, subquery_of};
+use super::scope::{self, subquery_of};
 use crate::syntax::walk::WalkTree;
 
 /// A subquery for `EXISTS`, if a join gives its answer.

@@ -24,10 +24,10 @@ mod run;
 mod scope;
 pub(super) mod shared;
 mod sorting;
+mod with_names;
 
 use std::sync::Arc;
 
-use arrow_schema::FieldRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema};
@@ -44,8 +44,8 @@ use crate::semantics::operations::visible::visible;
 use crate::syntax::walk::{WalkPlan, WalkTree};
 pub(super) use lateral::has_wrapper;
 pub(crate) use run::Statement;
-pub(super) use scope::{change_subqueries, replace_references};
-pub(crate) use shared::WithNames;
+pub(super) use scope::{Reference, change_subqueries, replace_references};
+pub(crate) use with_names::WithNames;
 
 use call::Kind;
 
@@ -238,27 +238,13 @@ impl Subplans {
     }
 }
 
-/// The subquery of an expression that is one.
-fn subquery_of(expr: &Expr) -> Option<&Subquery> {
-    match expr {
-        Expr::Exists(Exists { subquery, .. })
-        | Expr::InSubquery(InSubquery { subquery, .. })
-        | Expr::SetComparison(SetComparison { subquery, .. })
-        | Expr::ScalarSubquery(subquery) => Some(subquery),
-        _ => None,
-    }
-}
-
 pub(super) fn has_subqueries(node: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     node.look_at_expressions(|expr| {
         expr.look(|expr| {
-            found |= subquery_of(expr).is_some();
+            found |= scope::subquery_of(expr).is_some();
             Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })
     })?;
     Ok(found)
 }
-
-/// A column of an outer query, with its type.
-pub(super) type Reference = (FieldRef, Column);

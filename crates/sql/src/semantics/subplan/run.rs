@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
 use super::scope::parameter_number;
-use super::shared::WithNames;
+use super::with_names::WithNames;
 use crate::interrupt::cancel::Token;
 use crate::state::stop::{self, StopFlag};
 use crate::syntax::walk::{WalkPlan, WalkTree};

@@ -4,16 +4,30 @@
 //! which one it is. As the nearest query that has the name is the one, a name is open as long as no node on the way has it.
 use std::sync::Arc;
 
-use datafusion::common::DFSchema;
+use arrow_schema::FieldRef;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema};
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::expr::{Exists, InSubquery, Placeholder, SetComparison};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 
-use super::{Reference, subquery_of};
 use crate::semantics::operations::visible::visible;
 use crate::syntax::walk::{WalkPlan, WalkTree};
+
+/// A column of an outer query, with its type.
+pub(crate) type Reference = (FieldRef, Column);
+
+/// The subquery of an expression that is one.
+pub(super) fn subquery_of(expr: &Expr) -> Option<&Subquery> {
+    match expr {
+        Expr::Exists(Exists { subquery, .. })
+        | Expr::InSubquery(InSubquery { subquery, .. })
+        | Expr::SetComparison(SetComparison { subquery, .. })
+        | Expr::ScalarSubquery(subquery) => Some(subquery),
+        _ => None,
+    }
+}
 
 /// The columns of outer queries that a plan names, each once.
 pub(super) fn open_references(plan: &LogicalPlan) -> Result<Vec<Reference>> {

@@ -5,9 +5,8 @@
 //! The planner puts a copy of the query's plan wherever it is named. Copies are found by their name and by being
 //! equal, and one table stands for them. All scans of it share the rows: the scan that needs a batch first has it
 //! computed, and it stays for the others as long as the statement.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -24,7 +23,6 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
-use datafusion::sql::sqlparser::ast::{self, CteAsMaterialized, Visitor};
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::Mutex;
 
@@ -35,44 +33,7 @@ use crate::names::origin::Origin;
 use crate::semantics::aggregates::ordered;
 use crate::semantics::operations::constants;
 use crate::semantics::rules::origins::origins;
-use crate::syntax::identifiers::fold;
-use crate::syntax::walk::{Walk, WalkPlan};
-
-/// The names of a statement's WITH queries, and whether each says to be worked out once, or says not to.
-#[derive(Debug, Default)]
-pub(crate) struct WithNames {
-    names: BTreeMap<String, Option<bool>>,
-    queries: usize,
-}
-
-impl WithNames {
-    pub(crate) fn of(statement: &ast::Statement) -> WithNames {
-        let mut names = WithNames::default();
-        let _ = statement.walk(&mut names);
-        names
-    }
-
-    /// Whether there are queries within the statement's query.
-    pub(crate) fn has_inner_queries(&self) -> bool {
-        self.queries > 1
-    }
-}
-
-impl Visitor for WithNames {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
-        self.queries += 1;
-        for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
-            let said = cte.materialized.as_ref().map(|said| matches!(said, CteAsMaterialized::Materialized));
-            let known = self.names.entry(fold(&cte.alias.name)).or_insert(said);
-            if *known != said {
-                *known = None;
-            }
-        }
-        ControlFlow::Continue(())
-    }
-}
+use crate::syntax::walk::WalkPlan;
 
 /// Puts tables in the place of queries that are worked out once.
 pub(super) fn share(plan: LogicalPlan, plans: &Subplans) -> Result<LogicalPlan> {

@@ -6,7 +6,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Sort};
 
-use super::{scope, subquery_of};
+use super::scope::{self, subquery_of};
 use crate::syntax::walk::WalkTree;
 
 /// A sort over its projection with such columns; any other node stays. The second is what takes them away again.

@@ -8,8 +8,8 @@ use engine::Column;
 
 use super::csv_reader::{CsvReader, Dialect, ReadError, Record};
 use super::input::{CopyInput, Patient};
+use super::meter::{Meter, open};
 use super::text_reader::TextReader;
-use super::{Meter, open};
 use crate::Progress;
 use crate::error::{Result, SqlError};
 use crate::parsing::copy_options::{CopyOptions, Format, Header};

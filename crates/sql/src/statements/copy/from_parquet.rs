@@ -6,7 +6,7 @@ use arrow_schema::{Field, SchemaRef};
 use engine::{Column, DataType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::{Meter, open};
+use super::meter::{Meter, open};
 use crate::Progress;
 use crate::error::{Result, SqlError};
 use crate::session::transactions::Write;

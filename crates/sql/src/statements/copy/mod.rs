@@ -4,16 +4,14 @@ mod csv_writer;
 mod from_csv;
 mod from_parquet;
 pub(crate) mod input;
+mod meter;
 mod text_reader;
 mod to_file;
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
-use crate::Progress;
 use crate::error::{Result, SqlError};
 use crate::names::fold;
-use crate::names::headings;
 use crate::session::transactions::Write;
 use crate::session::{FileAccess, Session};
 use crate::state::outcome::{Command, Notice, Outcome};
@@ -94,49 +92,4 @@ fn target(write: &mut Write<'_>, copy: &CopyStatement, source: &Source) -> Resul
     let table = write.table(name, source)?;
     let columns: Vec<_> = columns.iter().map(|column| (fold(column), source.start(column.span))).collect();
     Target::new(table, &columns)
-}
-
-/// Tells of progress while it lives.
-pub(crate) struct Meter {
-    progress: Option<Arc<dyn Progress>>,
-    told: u64,
-}
-
-impl Meter {
-    fn start(progress: Option<Arc<dyn Progress>>, label: &str, total_bytes: Option<u64>) -> Meter {
-        if let Some(progress) = &progress {
-            progress.start(label, total_bytes);
-        }
-        Meter { progress, told: 0 }
-    }
-
-    /// So many bytes are done since the start.
-    fn reach(&mut self, bytes: u64) {
-        if let Some(progress) = &self.progress
-            && bytes > self.told
-        {
-            progress.advance(bytes - self.told);
-            self.told = bytes;
-        }
-    }
-}
-
-impl Drop for Meter {
-    fn drop(&mut self) {
-        if let Some(progress) = &self.progress {
-            progress.finish();
-        }
-    }
-}
-
-/// Opens a file that is to be read, and tells its size.
-fn open(path: &str) -> Result<(std::fs::File, u64)> {
-    let opened = std::fs::File::open(path).and_then(|file| {
-        let metadata = file.metadata()?;
-        match metadata.is_dir() {
-            true => Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "it is a directory")),
-            false => Ok((file, metadata.len())),
-        }
-    });
-    opened.map_err(|error| SqlError::io("open", path, &error))
 }

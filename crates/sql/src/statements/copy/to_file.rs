@@ -12,9 +12,10 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::csv_writer::CsvWriter;
-use super::{Meter, headings};
+use super::meter::Meter;
 use crate::Rows;
 use crate::error::{Result, SqlError};
+use crate::names::headings;
 use crate::names::tables::Tables;
 use crate::names::{find_column, find_table, fold, table_name};
 use crate::parsing::copy_options::{CopyStatement, Format, Subject};
