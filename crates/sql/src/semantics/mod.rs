@@ -14,7 +14,6 @@
 //! Each folder imports only those above it. The whole imports functions, `access` and below; planning imports it.
 pub(crate) mod adapting;
 pub(crate) mod aggregates;
-pub(crate) mod limit_values;
 pub(crate) mod naming;
 pub(crate) mod operations;
 mod outer_aggregates;

@@ -5,6 +5,7 @@ pub(crate) mod array_literals;
 pub(crate) mod escapes;
 pub(crate) mod filters;
 pub(crate) mod interval_literals;
+pub(crate) mod limit_values;
 pub(crate) mod numbers;
 pub(crate) mod quantified;
 pub(crate) mod row_values;
