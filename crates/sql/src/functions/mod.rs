@@ -3,6 +3,7 @@
 //! Functions stand in folders by subject; functions that are worked out row by row share `row_wise` and `overloads`. Imports the state
 //! and below; the semantics, the catalog and planning import it.
 pub(crate) mod arrays;
+mod coalesce;
 pub(crate) mod numbers;
 mod overloads;
 mod row_wise;
@@ -49,6 +50,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(templates::functions())
         .chain(calendar::functions())
         .chain(shapes::functions())
+        .chain([coalesce::function()])
         .chain(typed::functions().map(octets::with_bytes))
         .chain(octets::functions())
         .chain(degrees::functions())

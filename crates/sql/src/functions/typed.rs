@@ -98,8 +98,7 @@ impl Typed {
             Gives::Same => {
                 types.iter().map(|of| if *of == DataType::Int16 { DataType::Int64 } else { of.clone() }).collect()
             }
-            Gives::First => types.to_vec(),
-            Gives::Common => of_one_width(types.to_vec()),
+            Gives::First | Gives::Common => of_one_width(types.to_vec()),
             _ => of_one_type(types, if self.gives == Gives::Integer { 2 } else { types.len() }),
         };
         taken(self.inner.as_ref(), types)
@@ -197,10 +196,10 @@ fn typed(types: &[DataType]) -> Vec<DataType> {
 }
 
 /// Numerics, where one of them has 256 bits, with as many and the decimals of all: the library knows nothing that holds both.
-fn of_one_width(types: Vec<DataType>) -> Vec<DataType> {
+pub(super) fn of_one_width(types: Vec<DataType>) -> Vec<DataType> {
     let decimals = |found: &DataType| match found {
         DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => Some(*scale),
-        other => other.is_integer().then_some(0),
+        other => (other.is_integer() || other.is_null()).then_some(0),
     };
     let is_wide = |found: &DataType| matches!(found, DataType::Decimal256(..));
     let all: Option<Vec<i8>> = types.iter().map(decimals).collect();

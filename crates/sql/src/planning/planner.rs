@@ -9,6 +9,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::Volatility;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -171,6 +172,12 @@ impl Planner {
     /// Whether an aggregate function has this name.
     pub(crate) fn is_aggregate(&self, name: &str) -> bool {
         self.template.aggregate_functions().contains_key(name)
+    }
+
+    /// Whether a function has this name that gives the same for the same arguments at all times.
+    pub(crate) fn is_immutable(&self, name: &str) -> bool {
+        let found = self.template.scalar_functions().get(name);
+        found.is_some_and(|function| function.signature().volatility == Volatility::Immutable)
     }
 
     /// Brings a statement into words that the planner understands as PostgreSQL does, and makes a state that knows

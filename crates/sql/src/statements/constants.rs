@@ -2,12 +2,16 @@
 //!
 //! PostgreSQL works constants out before it runs a statement: that one does not fit its column is an error whether or not there
 //! are rows.
-use datafusion::sql::sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, SelectItem, SetExpr, Statement,
+};
 use types::Column;
 
 use crate::error::Result;
+use crate::planning::planner::Planner;
 use crate::session::Session;
 use crate::session::transactions::Write;
+use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::assign::{Texts, assign};
@@ -23,7 +27,7 @@ pub(crate) fn check<'a>(
     let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
     select.projection.clear();
     let mut columns = Vec::new();
-    for (expr, column, texts) in assigned.filter(|(expr, ..)| is_constant(expr)) {
+    for (expr, column, texts) in assigned.filter(|(expr, ..)| is_constant(expr, &session.planner)) {
         select.projection.push(SelectItem::UnnamedExpr(expr.clone()));
         columns.push((column, texts));
     }
@@ -40,14 +44,25 @@ pub(crate) fn check<'a>(
     Ok(())
 }
 
-/// Whether an expression is made of literals, operators and casts alone.
-fn is_constant(expr: &Expr) -> bool {
+/// Whether an expression is made of literals, operators, casts and functions that give the same at all times alone.
+fn is_constant(expr: &Expr, planner: &Planner) -> bool {
     match expr {
         Expr::Value(_) | Expr::TypedString(_) | Expr::Interval(_) => true,
-        Expr::Cast { expr, .. } | Expr::Nested(expr) | Expr::UnaryOp { expr, .. } | Expr::Extract { expr, .. } => {
-            is_constant(expr)
+        Expr::Cast { expr, .. }
+        | Expr::Nested(expr)
+        | Expr::UnaryOp { expr, .. }
+        | Expr::Extract { expr, .. }
+        | Expr::Ceil { expr, .. }
+        | Expr::Floor { expr, .. } => is_constant(expr, planner),
+        Expr::BinaryOp { left, right, .. } => is_constant(left, planner) && is_constant(right, planner),
+        Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, filter: None, .. }) => {
+            let name = name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
+            let is_constant_arg = |arg: &FunctionArg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => is_constant(arg, planner),
+                _ => false,
+            };
+            planner.is_immutable(&name) && list.clauses.is_empty() && list.args.iter().all(is_constant_arg)
         }
-        Expr::BinaryOp { left, right, .. } => is_constant(left) && is_constant(right),
         _ => false,
     }
 }

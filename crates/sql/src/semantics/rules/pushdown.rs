@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
+use datafusion::logical_expr::expr::GroupingSet;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
@@ -121,8 +122,8 @@ impl PhysicalOptimizerRule for OfUnfiltered {
     }
 }
 
-/// Pushes filters down as the library does, but for `HAVING (SELECT false)` and its like: below the aggregate it would
-/// take away the rows and leave the group.
+/// Pushes filters down as the library does, but for `HAVING (SELECT false)` and `HAVING max(a) = 1 AND max(a) = 2`: below the
+/// aggregate they would take away the rows and leave the group.
 #[derive(Debug)]
 struct CarefulPushDown(PushDownFilter);
 
@@ -140,22 +141,7 @@ impl OptimizerRule for CarefulPushDown {
         if let LogicalPlan::Filter(inner) = filter.input.as_ref() {
             return self.rewrite(one_filter(filter, inner)?, config);
         }
-        if !may_have_the_empty_group(&filter.input) {
-            return self.0.rewrite(plan, config);
-        }
-        let conditions = split_conjunction(&filter.predicate).into_iter().cloned();
-        let (stays, rest): (Vec<Expr>, Vec<Expr>) = conditions.partition(|one| one.column_refs().is_empty());
-        let (stays, rest) = match (conjunction(stays), conjunction(rest)) {
-            (None, _) => return self.0.rewrite(plan, config),
-            (Some(_), None) => return Ok(Transformed::no(plan)),
-            (Some(stays), Some(rest)) => (stays, rest),
-        };
-        let below = LogicalPlan::Filter(Filter::try_new(rest, Arc::clone(&filter.input))?);
-        let pushed = self.0.rewrite(below, config)?;
-        if !pushed.transformed {
-            return Ok(Transformed::no(plan));
-        }
-        Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(stays, Arc::new(pushed.data))?)))
+        if has_empty_group(&filter.input) { Ok(Transformed::no(plan)) } else { self.0.rewrite(plan, config) }
     }
 }
 
@@ -174,11 +160,13 @@ fn one_filter(outer: &Filter, inner: &Filter) -> Result<LogicalPlan> {
     })
 }
 
-fn may_have_the_empty_group(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Aggregate(aggregate) => {
-            aggregate.group_expr.iter().all(|group| matches!(group, Expr::GroupingSet(_)))
-        }
+/// Whether a plan is an aggregate that has a group without rows, too: no column is one of all of its groups then, and a condition
+/// that comes to false must not go below it.
+fn has_empty_group(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Aggregate(aggregate) = plan else { return false };
+    aggregate.group_expr.iter().all(|group| match group {
+        Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => sets.iter().any(Vec::is_empty),
+        Expr::GroupingSet(GroupingSet::Cube(_) | GroupingSet::Rollup(_)) => true,
         _ => false,
-    }
+    })
 }

@@ -1,0 +1,64 @@
+//! `coalesce` of numerics of several widths.
+//!
+//! The library has no type for one of 128 and one of 256 bits together, and refuses them before the types are settled here. So
+//! its function is asked for arguments of one width. It works out no argument behind the first that is there, as it becomes a
+//! `CASE`.
+use std::sync::Arc;
+
+use arrow_schema::{DataType, FieldRef};
+use datafusion::error::Result;
+use datafusion::functions::core::coalesce;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
+
+use super::typed::of_one_width;
+
+/// The function under its name in SQL.
+pub(super) fn function() -> ScalarUDF {
+    ScalarUDF::from(OfOneWidth { inner: coalesce() })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct OfOneWidth {
+    inner: Arc<ScalarUDF>,
+}
+
+impl ScalarUDFImpl for OfOneWidth {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        self.inner.return_field_from_args(args)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.coerce_types(&of_one_width(types.to_vec()))
+    }
+
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        self.inner.simplify(args, info)
+    }
+
+    fn conditional_arguments<'a>(&self, args: &'a [Expr]) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)> {
+        self.inner.conditional_arguments(args)
+    }
+
+    fn short_circuits(&self) -> bool {
+        self.inner.short_circuits()
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        self.inner.invoke_with_args(args)
+    }
+}
