@@ -95,6 +95,13 @@ def value(text, type_):
     return text
 
 
+def is_shorter(a, b):
+    """Whether a numeric is the other with the sixteen decimals of a function of numerics, beside others that have more."""
+    wide = decimal.Context(prec=120)
+    is_short = a.normalize(wide).as_tuple().exponent >= -16
+    return a != b and is_short and a == b.quantize(decimal.Decimal(1).scaleb(-16), context=wide)
+
+
 def close(a, b):
     if a == b or a is None or b is None:
         return a == b
@@ -106,7 +113,7 @@ def close(a, b):
         if isinstance(a, decimal.Decimal) and isinstance(b, decimal.Decimal):
             # Where both have as many decimals no digit may differ; quotients have at least ten here, sixteen there.
             if a.as_tuple().exponent == b.as_tuple().exponent:
-                return False
+                return is_shorter(a, b) or is_shorter(b, a)
             return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
         return math.isclose(float(a), float(b), rel_tol=1e-12)
     if isinstance(a, str) and isinstance(b, str) and NUMBER.fullmatch(a) and NUMBER.fullmatch(b):
