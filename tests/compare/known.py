@@ -4,7 +4,7 @@ import re
 # A kind of difference, what it says of itself, and the statement, each as an expression, and the reason.
 KNOWN = [
     ("accepted|code", r"42804 could not determine polymorphic type", r"", "an untyped text is taken for a text"),
-    ("rows", r"", r"atan2d?\(", "a float that is computed is never negative zero, whose angle is another"),
+    ("rows|tag", r"", r"atan2d?\(", "a float that is computed is never negative zero, whose angle is another"),
 ]
 
 # Errors of values: out of range, a division by zero, logarithms and powers, a NULL that may not be, bad arguments.
