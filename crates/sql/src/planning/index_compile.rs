@@ -158,7 +158,7 @@ fn adapted(expr: &ast::Expr, source: &Source) -> Result<ast::Expr> {
     let mut statement = Statement::Query(query);
     check::query(&statement, source)?;
     spell_out(&mut statement)?;
-    cast_names::tell_apart(&mut statement);
+    cast_names::tell_apart(&mut statement, &|_| false);
     if let Statement::Query(query) = statement
         && let SetExpr::Select(mut select) = *query.body
         && let Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = select.projection.pop()

@@ -102,8 +102,8 @@ const PASSES: [Pass; 24] = [
     |statement, around| references::resolve(statement, &around.view.tables, around.source, around.is_aggregate),
     |statement, around| using::rewrite(statement, &around.view.tables),
     // headings
-    |statement, _| {
-        cast_names::tell_apart(statement);
+    |statement, around| {
+        cast_names::tell_apart(statement, around.is_aggregate);
         Ok(())
     },
     |statement, _| {

@@ -3,15 +3,16 @@ use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
+use crate::syntax::identifiers::fold;
 use crate::syntax::walk::{Walk, WalkMut};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
     Statement, UnaryOperator, Value, VisitMut, Visitor, VisitorMut,
 };
 
-/// Tells function calls apart that differ in nothing but casts.
-pub(crate) fn tell_apart(statement: &mut Statement) {
-    let _ = statement.walk_mut(&mut Calls::default());
+/// Tells function calls apart that differ in nothing but casts; `is_aggregate` knows the names of aggregate functions.
+pub(crate) fn tell_apart(statement: &mut Statement, is_aggregate: &dyn Fn(&str) -> bool) {
+    let _ = statement.walk_mut(&mut Calls { seen: HashMap::new(), is_aggregate });
 }
 
 /// An expression as the planner names it: without its casts and signs that change nothing.
@@ -111,12 +112,12 @@ impl VisitorMut for Strip {
 }
 
 /// Calls by what the planner names them, and what those of one name are.
-#[derive(Default)]
-struct Calls {
+struct Calls<'a> {
     seen: HashMap<String, Vec<String>>,
+    is_aggregate: &'a dyn Fn(&str) -> bool,
 }
 
-impl VisitorMut for Calls {
+impl VisitorMut for Calls<'_> {
     type Break = ();
 
     /// Goes from the inside out: a call that is put around an argument is not itself told apart.
@@ -144,9 +145,13 @@ impl VisitorMut for Calls {
             && let FunctionArguments::List(list) = &mut call.args
         {
             let has_only_values = list.args.iter().all(|arg| value(arg).is_some());
+            let name = call.name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
+            let is_wrapped = |first: &Expr| is_number(first) || (self.is_aggregate)(&name);
             for _ in 0..times {
                 match list.args.first_mut() {
-                    Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) if has_only_values && is_number(first) => {
+                    Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first)))
+                        if has_only_values && is_wrapped(first) =>
+                    {
                         *first = coalesced(std::mem::replace(first, Expr::Tuple(Vec::new())));
                     }
                     _ => list.args.iter_mut().for_each(wrap),
