@@ -363,7 +363,6 @@ fn sql_name(arrow: &str) -> &str {
         "Utf8View" | "LargeUtf8" => "text",
         "BinaryView" => "bytea",
         name if name.starts_with("Decimal") => "numeric",
-        name if name.starts_with("Timestamp") && name.contains("Some(") => "timestamp with time zone",
         name if name.starts_with("Timestamp") && name.contains('"') => "timestamp with time zone",
         name if name.starts_with("Timestamp") => "timestamp",
         name if name.starts_with("Interval") => "interval",

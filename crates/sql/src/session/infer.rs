@@ -22,6 +22,7 @@ use crate::names::tables::Tables;
 use crate::names::{fold, table_name};
 use crate::parsing::parse::Parsed;
 use crate::semantics::spelling::array_literals::item_type;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::syntax::walk::{Walk, WalkMut};
 use crate::values::types::column_type;
@@ -344,7 +345,7 @@ fn plain_argument(arg: &FunctionArg) -> Option<&Expr> {
 
 /// Whether a function gives one of its arguments.
 fn takes_one_of(name: &ObjectName) -> bool {
-    let name = name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
+    let name = last_part(name);
     name.is_some_and(|name| ["coalesce", "greatest", "least", "nullif"].contains(&name.as_str()))
 }
 

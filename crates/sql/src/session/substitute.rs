@@ -5,8 +5,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, CastKind, DataType as SqlType, ExactNumberInfo, Expr, LimitClause, Query, SetExpr, Statement,
-    TimezoneInfo, Value as SqlValue, VisitorMut,
+    ArrayElemTypeDef, CastKind, DataType as SqlType, ExactNumberInfo, Expr, Query, SetExpr, Statement, TimezoneInfo,
+    Value as SqlValue, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 use engine::{DataType, Value};
@@ -14,6 +14,7 @@ use engine::{DataType, Value};
 use super::infer::{may_go_on, number_of};
 use crate::error::{Result, SqlError};
 use crate::parsing::parse::Parsed;
+use crate::syntax::visit::limit_and_offset;
 use crate::syntax::walk::WalkMut;
 
 /// The types of parameters.
@@ -98,12 +99,7 @@ impl VisitorMut for Substitute<'_> {
     type Break = SqlError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
-        match &mut query.limit_clause {
-            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
-                limit.iter_mut().chain(offset.iter_mut().map(|offset| &mut offset.value)).for_each(|e| self.count(e));
-            }
-            Some(LimitClause::OffsetCommaLimit { .. }) | None => {}
-        }
+        limit_and_offset(query.limit_clause.as_mut()).into_iter().flatten().for_each(|count| self.count(count));
         query.fetch.iter_mut().filter_map(|fetch| fetch.quantity.as_mut()).for_each(|expr| self.count(expr));
         ControlFlow::Continue(())
     }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::planning::planner::Planner;
 use crate::session::Session;
 use crate::session::transactions::Write;
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::assign::{Texts, assign};
@@ -56,7 +56,7 @@ fn is_constant(expr: &Expr, planner: &Planner) -> bool {
         | Expr::Floor { expr, .. } => is_constant(expr, planner),
         Expr::BinaryOp { left, right, .. } => is_constant(left, planner) && is_constant(right, planner),
         Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, filter: None, .. }) => {
-            let name = name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
+            let name = last_part(name).unwrap_or_default();
             let is_constant_arg = |arg: &FunctionArg| match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => is_constant(arg, planner),
                 _ => false,

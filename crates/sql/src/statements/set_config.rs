@@ -1,11 +1,11 @@
 //! `SELECT set_config(name, value, is_local)`: `SET` in the shape of a query, as some tools send it.
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, Query, SelectItem, SetExpr, Value,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SelectItem, SetExpr, Value,
 };
 
 use crate::error::Result;
-use crate::names::fold;
 use crate::session::Session;
+use crate::syntax::identifiers::last_part;
 
 /// Carries out what a query of nothing else asks for, and puts the new values into the query.
 pub(crate) fn apply(session: &mut Session, query: &mut Query) -> Result<()> {
@@ -37,7 +37,7 @@ fn each(query: &mut Query, mut set: impl FnMut(&str, &str, bool) -> Result<Strin
 /// The name, the value and whether it is for the block only, if an expression is such a call.
 fn asked(expr: &Expr) -> Option<(String, String, bool)> {
     let Expr::Function(function) = expr else { return None };
-    let name = function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
+    let name = last_part(&function.name);
     let FunctionArguments::List(list) = &function.args else { return None };
     let literal = |arg: &FunctionArg| match arg {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => literal(expr),

@@ -1,5 +1,5 @@
 //! Identifiers as the catalog knows them, and names that only the planner sees.
-use datafusion::sql::sqlparser::ast::Ident;
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 /// An identifier as the catalog knows it.
 pub(crate) fn fold(ident: &Ident) -> String {
@@ -7,6 +7,11 @@ pub(crate) fn fold(ident: &Ident) -> String {
         Some(_) => ident.value.clone(),
         None => ident.value.to_lowercase(),
     }
+}
+
+/// What a table or a function is called without its schema, as the catalog knows it.
+pub(crate) fn last_part(name: &ObjectName) -> Option<String> {
+    name.0.last().and_then(ObjectNamePart::as_ident).map(fold)
 }
 
 /// A name as it has to be written.

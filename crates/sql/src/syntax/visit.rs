@@ -2,10 +2,21 @@
 //! something else, and all of them, each replaced where there is another spelling of it.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, VisitMut, VisitorMut};
 
 use crate::error::{Result, SqlError};
 use crate::syntax::walk::WalkMut;
+
+/// The numbers of a query's `LIMIT` and `OFFSET`.
+pub(crate) fn limit_and_offset(clause: Option<&mut LimitClause>) -> [Option<&mut Expr>; 2] {
+    match clause {
+        Some(LimitClause::LimitOffset { limit, offset, .. }) => {
+            [limit.as_mut(), offset.as_mut().map(|offset| &mut offset.value)]
+        }
+        Some(LimitClause::OffsetCommaLimit { offset, limit }) => [Some(limit), Some(offset)],
+        None => [None, None],
+    }
+}
 
 /// When an expression is looked at: before what it consists of, after that, or both.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::walk::{Walk, WalkMut};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
@@ -145,7 +145,7 @@ impl VisitorMut for Calls<'_> {
             && let FunctionArguments::List(list) = &mut call.args
         {
             let has_only_values = list.args.iter().all(|arg| value(arg).is_some());
-            let name = call.name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
+            let name = last_part(&call.name).unwrap_or_default();
             let is_wrapped = |first: &Expr| is_number(first) || (self.is_aggregate)(&name);
             for _ in 0..times {
                 match list.args.first_mut() {

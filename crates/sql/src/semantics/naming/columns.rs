@@ -12,7 +12,7 @@ use crate::names::headings::heading;
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::semantics::operations::merged::Side;
 use crate::semantics::spelling::spellings::calling_quoted;
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::{fold, last_part};
 
 /// One column of what stands in FROM.
 #[derive(Clone)]
@@ -303,9 +303,7 @@ pub(crate) fn merges_from_the_right(join: &JoinOperator) -> bool {
 
 fn merged_names(join: &JoinOperator, left: &[Output], right: &[Output]) -> Option<Vec<String>> {
     match constraint(join)? {
-        JoinConstraint::Using(names) => {
-            Some(names.iter().filter_map(|name| name.0.last()?.as_ident().map(fold)).collect())
-        }
+        JoinConstraint::Using(names) => Some(names.iter().filter_map(last_part).collect()),
         JoinConstraint::Natural => {
             let is_common = |output: &&Output| right.iter().any(|other| other.name == output.name);
             Some(left.iter().filter(is_common).map(|output| output.name.clone()).collect())

@@ -2,11 +2,11 @@
 //! `ROLLUP (a, a)`, sets within sets, and `GROUP BY DISTINCT`. They are written as the sets that they stand for, each with
 //! every column once.
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, ObjectNamePart, Value,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Value,
 };
 
 use crate::error::{Result, SqlError};
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::tokens::{DISTINCT_SETS, EMPTY_SET, SETS};
 
 /// A cube of more columns is refused.
@@ -131,7 +131,7 @@ fn flat(sets: &[Vec<Expr>]) -> Result<Sets> {
 
 /// The sets of what stands among others, which the parser takes for a function.
 fn nested(function: &Function) -> Result<Option<Sets>> {
-    let Some(name) = function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold) else { return Ok(None) };
+    let Some(name) = last_part(&function.name) else { return Ok(None) };
     let FunctionArguments::List(list) = &function.args else { return Ok(None) };
     let part = |arg: &FunctionArg| match arg {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),

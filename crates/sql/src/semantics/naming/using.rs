@@ -7,14 +7,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SetExpr,
-    Statement, TableFactor, TableWithJoins, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr, Statement,
+    TableFactor, TableWithJoins, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
 use super::columns::{Output, Scope, constraint_mut, merges, merges_from_the_right};
 use crate::error::{Result, SqlError};
 use crate::names::tables::Tables;
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::visit::own_after;
 use crate::syntax::walk::{Walk, WalkMut};
 
@@ -133,7 +133,7 @@ impl Joins<'_> {
             let left = TableWithJoins { relation: table.relation.clone(), joins: table.joins[..at].to_vec() };
             let sides = [("left", self.scope.joined(&left)), ("right", self.scope.factor(&table.joins[at].relation))];
             for (name, (side, columns)) in names.iter().flat_map(|name| sides.iter().map(move |side| (name, side))) {
-                let Some(name) = name.0.last().and_then(ObjectNamePart::as_ident).map(fold) else { continue };
+                let Some(name) = last_part(name) else { continue };
                 if columns.as_ref().is_some_and(|columns| columns.iter().all(|column| column.name != name)) {
                     let message = format!("column \"{name}\" specified in USING clause does not exist in {side} table");
                     return Some(SqlError::new("42703", message));
@@ -234,7 +234,7 @@ fn merged(table: &TableWithJoins) -> Option<(Ident, Vec<String>)> {
         | JoinOperator::LeftOuter(JoinConstraint::Using(columns)) => columns,
         _ => return None,
     };
-    let name = |column: &ObjectName| column.0.last()?.as_ident().map(fold);
+    let name = |column: &ObjectName| last_part(column);
     Some((owner, columns.iter().filter_map(name).collect()))
 }
 

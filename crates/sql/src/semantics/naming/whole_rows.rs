@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::columns::Scope;
 use crate::error::{Result, SqlError};
 use crate::names::tables::Tables;
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::visit::own;
 use crate::syntax::walk::WalkMut;
 
@@ -109,7 +109,7 @@ struct Counts<'a> {
 impl Counts<'_> {
     fn spell_out(&self, expr: &mut Expr) -> ControlFlow<Box<SqlError>> {
         let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
-        let name = call.name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
+        let name = last_part(&call.name);
         if name.as_deref() != Some("count") {
             return ControlFlow::Continue(());
         }
@@ -187,7 +187,7 @@ fn within<'t>(factor: &'t TableFactor, wanted: &str) -> Option<(&'t TableFactor,
         TableFactor::Table { alias: Some(alias), .. }
         | TableFactor::Derived { alias: Some(alias), .. }
         | TableFactor::Function { alias: Some(alias), .. } => fold(&alias.name),
-        TableFactor::Table { name, .. } => name.0.last()?.as_ident().map(fold)?,
+        TableFactor::Table { name, .. } => last_part(name)?,
         _ => return None,
     };
     (label == wanted).then_some((factor, false))

@@ -1,12 +1,10 @@
 //! Which query each aggregate of a statement belongs to, told while names are looked up from the outside inwards.
-use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, Value,
-};
+use datafusion::sql::sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
 
 use super::functions::{BESIDE, stand_in};
 use crate::error::{Result, SqlError};
 use crate::semantics::spelling::spellings::calling_quoted;
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::last_part;
 
 /// Where in a query an expression stands.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -181,7 +179,7 @@ impl<'a> Calls<'a> {
         if function.over.is_some() {
             return None;
         }
-        let name = function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold)?;
+        let name = last_part(&function.name)?;
         (name != "grouping" && (self.is_aggregate)(&name)).then_some(name)
     }
 }

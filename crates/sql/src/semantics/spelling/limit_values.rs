@@ -8,16 +8,15 @@ use std::ops::ControlFlow;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use datafusion::sql::sqlparser::ast::{
-    Expr, LimitClause, Query, SelectItem, SetExpr, Spanned, Statement, Value, VisitorMut, With,
-};
+use datafusion::sql::sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Spanned, Statement, Value, VisitorMut, With};
 
 use crate::error::{Result, SqlError};
 use crate::state::past::Run;
 use crate::state::view::View;
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
+use crate::syntax::visit::limit_and_offset;
 use crate::syntax::walk::WalkMut;
 
 /// Puts numbers in the place of such expressions; `run` works them out. `is_aggregate` knows the names of functions that have no
@@ -47,14 +46,7 @@ impl VisitorMut for Limits<'_> {
 
     /// Inner queries come first, those of a `WITH` included.
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        let counts = match &mut query.limit_clause {
-            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
-                [limit.as_mut(), offset.as_mut().map(|offset| &mut offset.value)]
-            }
-            Some(LimitClause::OffsetCommaLimit { offset, limit }) => [Some(limit), Some(offset)],
-            None => [None, None],
-        };
-        for count in counts.into_iter().flatten() {
+        for count in limit_and_offset(query.limit_clause.as_mut()).into_iter().flatten() {
             if self.works_out(count)
                 && let Err(error) = self.replace(count, query.with.as_ref())
             {
@@ -117,7 +109,7 @@ impl VisitorMut for Parts<'_> {
         match expr {
             Expr::Function(call) => {
                 self.is_more = true;
-                let name = call.name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
+                let name = last_part(&call.name).unwrap_or_default();
                 self.is_refused |= self.queries == 0 && (call.over.is_some() || (self.is_aggregate)(&name));
             }
             Expr::Value(value) => self.is_refused |= matches!(value.value, Value::Placeholder(_)),

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::walk::WalkMut;
 use crate::values::types::is_bare_numeric;
 
@@ -130,7 +130,7 @@ impl VisitorMut for Numbers {
             }
             Expr::Array(array) => array.elem.iter_mut().for_each(narrow),
             Expr::Function(function) => {
-                let name = function.name.0.last().and_then(|part| part.as_ident()).map(fold);
+                let name = last_part(&function.name);
                 let narrowed = name.map_or(0, |name| match &*name {
                     name if TYPED_BY_ARGUMENTS.contains(&name) => usize::MAX,
                     name if TYPED_BY_THE_FIRST.contains(&name) => 1,

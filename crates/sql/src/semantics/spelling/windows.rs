@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Ident, NamedWindowDefinition, NamedWindowExpr, ObjectName, ObjectNamePart, OrderBy, OrderByKind,
-    Query, Select, SetExpr, Statement, Value, VisitMut, VisitorMut, WindowSpec, WindowType,
+    FunctionArguments, Ident, NamedWindowDefinition, NamedWindowExpr, ObjectName, OrderBy, OrderByKind, Query, Select,
+    SetExpr, Statement, Value, VisitMut, VisitorMut, WindowSpec, WindowType,
 };
 
 use crate::error::{Result, SqlError};
 use crate::semantics::aggregates::frames;
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::source::Source;
 use crate::syntax::visit::own;
 use crate::syntax::walk::WalkMut;
@@ -113,7 +113,7 @@ fn of_call(function: &mut Function, known: &[(String, WindowSpec)], source: &Sou
 /// `bool_and(x) OVER (...)` as `min(x::int) OVER (...) = 1`: the planner knows how to take rows out of that one again when a
 /// frame slides over them, as it may also do when it turns an order round.
 fn of_truths(function: &mut Function) -> Option<Expr> {
-    let name = function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold)?;
+    let name = last_part(&function.name)?;
     let other = match name.as_str() {
         "bool_and" | "every" => "min",
         "bool_or" => "max",

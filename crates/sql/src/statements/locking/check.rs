@@ -1,12 +1,12 @@
 //! Queries that can't lock rows, refused in PostgreSQL's words.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Function, GroupByExpr, ObjectNamePart, Query, Select, SetExpr, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Function, GroupByExpr, Query, Select, SetExpr, Visitor};
 
 use crate::error::{Result, SqlError};
-use crate::names::fold;
 use crate::parsing::lock_clauses::LockClause;
 use crate::planning::planner::Planner;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::walk::Walk;
 
 /// An error for what a clause can't do.
@@ -72,7 +72,7 @@ impl Functions<'_> {
         if function.over.is_some() {
             return ControlFlow::Break("is not allowed with window functions");
         }
-        let name = function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
+        let name = last_part(&function.name);
         match name.is_some_and(|name| self.planner.is_aggregate(&name)) {
             true => ControlFlow::Break("is not allowed with aggregate functions"),
             false => ControlFlow::Continue(()),

@@ -13,6 +13,7 @@ use crate::pg_catalog::system;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::view::{TARGET_SCHEMA, target_table};
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 
 /// A table of the query.
@@ -103,7 +104,7 @@ fn label(factor: &TableFactor) -> Option<String> {
         TableFactor::Table { alias: Some(alias), .. }
         | TableFactor::Derived { alias: Some(alias), .. }
         | TableFactor::NestedJoin { alias: Some(alias), .. } => Some(fold(&alias.name)),
-        TableFactor::Table { name, alias: None, .. } => name.0.last()?.as_ident().map(fold),
+        TableFactor::Table { name, alias: None, .. } => last_part(name),
         _ => None,
     }
 }
@@ -175,7 +176,7 @@ fn not_a_table(name: &ObjectName, asked: &[&LockClause], source: &Source) -> Opt
         Err(error) => error.sqlstate == "3F000" && name.to_string().to_lowercase().contains("information_schema"),
     };
     let refused = |clause: &&LockClause| {
-        let view = name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
+        let view = last_part(name).unwrap_or_default();
         Err(SqlError::new("42809", format!("cannot lock rows in view \"{view}\"")).at(clause.position))
     };
     is_view.then(|| asked.first().map_or(Ok(None), refused))

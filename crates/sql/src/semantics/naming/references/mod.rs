@@ -33,7 +33,7 @@ use crate::names::with_suggestion;
 use crate::semantics::outer_aggregates::{Calls, Clause, OfQuery};
 use crate::syntax::identifiers::{fold, hidden, shown};
 use crate::syntax::source::Source;
-use crate::syntax::visit::{Found, own_after, own_around, own_parts};
+use crate::syntax::visit::{Found, limit_and_offset, own_after, own_around, own_parts};
 use crate::syntax::walk::{WalkMut, walk_expressions};
 
 /// See the module.
@@ -140,13 +140,7 @@ impl Resolver<'_> {
 
     /// How many rows there are to be, and to be left out.
     fn limits(&mut self, clause: Option<&mut LimitClause>) -> Flow {
-        let (limit, offset) = match clause {
-            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
-                (limit.as_mut(), offset.as_mut().map(|offset| &mut offset.value))
-            }
-            Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
-            None => (None, None),
-        };
+        let [limit, offset] = limit_and_offset(clause);
         for (clause, count) in [(Clause::Limit, limit), (Clause::Offset, offset)] {
             let Some(count) = count else { continue };
             let aggregates = OfQuery::new(clause);
