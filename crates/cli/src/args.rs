@@ -71,12 +71,12 @@ pub struct SqlArgs {
     pub no_header: bool,
     /// What -c and -f ask for, in the order of the command line
     #[arg(skip)]
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStep>,
 }
 
 /// One `-c` or `-f`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ScriptStep {
     /// SQL text.
     Command(String),
     /// A script.
@@ -127,11 +127,11 @@ pub fn parse(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Res
 }
 
 /// Brings `-c` and `-f` back into the one order that they were given in.
-fn steps(sql: &SqlArgs, matches: &ArgMatches) -> Vec<Step> {
+fn steps(sql: &SqlArgs, matches: &ArgMatches) -> Vec<ScriptStep> {
     let places = |id| matches.indices_of(id).into_iter().flatten();
-    let commands = places("commands").zip(sql.commands.iter().cloned().map(Step::Command));
-    let files = places("files").zip(sql.files.iter().cloned().map(Step::File));
-    let mut steps: Vec<(usize, Step)> = commands.chain(files).collect();
+    let commands = places("commands").zip(sql.commands.iter().cloned().map(ScriptStep::Command));
+    let files = places("files").zip(sql.files.iter().cloned().map(ScriptStep::File));
+    let mut steps: Vec<(usize, ScriptStep)> = commands.chain(files).collect();
     steps.sort_by_key(|(place, _)| *place);
     steps.into_iter().map(|(_, step)| step).collect()
 }
@@ -148,8 +148,8 @@ mod tests {
     #[test]
     fn commands_and_files_keep_their_order() {
         let cli = parse(["lstore", "data", "-f", "a.sql", "-c", "select 1", "-f", "b.sql"]).unwrap();
-        let file = |name: &str| Step::File(PathBuf::from(name));
-        assert_eq!(cli.sql.steps, [file("a.sql"), Step::Command("select 1".into()), file("b.sql")]);
+        let file = |name: &str| ScriptStep::File(PathBuf::from(name));
+        assert_eq!(cli.sql.steps, [file("a.sql"), ScriptStep::Command("select 1".into()), file("b.sql")]);
         assert_eq!(cli.sql.dir, Some(PathBuf::from("data")));
     }
 

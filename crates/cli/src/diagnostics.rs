@@ -17,7 +17,7 @@ const RIGHT_OF_PLACE: usize = 16;
 
 /// Where a statement stands in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ScriptPlace {
     /// The script, as the user named it.
     pub file: String,
     /// The line on which the statement starts, from 1.
@@ -25,7 +25,7 @@ pub struct Place {
 }
 
 /// The error as text of several lines, each ended. `statement` is the text that `error.position` counts in.
-pub fn render(error: &SqlError, statement: &str, place: Option<&Place>, color: bool) -> String {
+pub fn render(error: &SqlError, statement: &str, place: Option<&ScriptPlace>, color: bool) -> String {
     let mut text = String::new();
     let position = error.position.map(|at| floor_char_boundary(statement, at));
     if let Some(place) = place {
@@ -105,7 +105,7 @@ mod tests {
         let mut error = error("column \"x\" does not exist", 7);
         error.detail = Some("d".into());
         error.hint = Some("h".into());
-        let place = Place { file: "a.sql".into(), line: 3 };
+        let place = ScriptPlace { file: "a.sql".into(), line: 3 };
         let expected = "a.sql:3: ERROR:  column \"x\" does not exist\nLINE 1: select x\n               ^\n\
                         DETAIL:  d\nHINT:  h\n";
         assert_eq!(render(&error, "select x", Some(&place), false), expected);
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn the_line_is_that_of_the_place() {
         let statement = "select\n\t日本, x\nfrom t";
-        let place = Place { file: "a.sql".into(), line: 10 };
+        let place = ScriptPlace { file: "a.sql".into(), line: 10 };
         let text = render(&error("no", statement.find('x').unwrap()), statement, Some(&place), false);
         assert_eq!(text, "a.sql:11: ERROR:  no\nLINE 2:  日本, x\n               ^\n");
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use engine::Table as EngineTable;
 
-use crate::diagnostics::Place;
+use crate::diagnostics::ScriptPlace;
 use crate::output::Format;
 use crate::output::table::Table;
 use crate::shell::{Shell, Stop};
@@ -25,12 +25,12 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 9] = [
 
 impl Shell {
     /// Runs one backslash command.
-    pub(crate) fn run_command(&mut self, text: &str, place: Option<&Place>) -> Result<(), Stop> {
+    pub(crate) fn run_command(&mut self, text: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
         self.dispatch(text, place)?;
         Ok(self.out().flush()?)
     }
 
-    fn dispatch(&mut self, text: &str, place: Option<&Place>) -> Result<(), Stop> {
+    fn dispatch(&mut self, text: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         // A semicolon is a habit, not part of a name.
         let name = name.trim_end_matches(';');
@@ -78,7 +78,7 @@ impl Shell {
         list.write(self.out(), true, true, false)
     }
 
-    fn describe(&mut self, name: &str, place: Option<&Place>) -> Result<(), Stop> {
+    fn describe(&mut self, name: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
         let table = match self.db.table(name) {
             Ok(table) => table,
             Err(error) => return Err(self.fail(&error.to_string(), place)),
@@ -101,7 +101,7 @@ impl Shell {
         Ok(writeln!(out, "Tail records: {tails}, {unmerged} of them not merged yet; merges: {}\n", stats.merges)?)
     }
 
-    fn set_timing(&mut self, argument: &str, place: Option<&Place>) -> Result<(), Stop> {
+    fn set_timing(&mut self, argument: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
         self.timing = match argument {
             "" => !self.timing,
             "on" => true,
@@ -112,7 +112,7 @@ impl Shell {
         Ok(writeln!(self.out(), "Timing is {state}.")?)
     }
 
-    fn set_format(&mut self, argument: &str, place: Option<&Place>) -> Result<(), Stop> {
+    fn set_format(&mut self, argument: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
         if !argument.is_empty() {
             match Format::from_str(argument, true) {
                 Ok(format) => self.settings.style.format = format,
@@ -126,7 +126,7 @@ impl Shell {
         Ok(())
     }
 
-    fn set_output(&mut self, argument: &str, place: Option<&Place>) -> Result<(), Stop> {
+    fn set_output(&mut self, argument: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
         let argument = unquoted_text(argument);
         let path = (!argument.is_empty()).then(|| Path::new(&argument));
         self.redirect(path).map_err(|error| self.fail(&format!("{argument}: {error}"), place))

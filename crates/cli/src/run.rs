@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use engine::{ArchiveSetting, Database, OpenOptions};
 use lab::LabError;
 
-use crate::args::{self, Bench, SqlArgs, Step, Task};
+use crate::args::{self, Bench, ScriptStep, SqlArgs, Task};
 use crate::editor::TerminalEditor;
 use crate::gpu;
 use crate::index;
@@ -137,14 +137,14 @@ fn run_sql(args: &SqlArgs) -> ExitCode {
     }
 }
 
-fn run_steps(shell: &mut Shell, steps: &[Step]) -> Result<(), Stop> {
+fn run_steps(shell: &mut Shell, steps: &[ScriptStep]) -> Result<(), Stop> {
     if steps.is_empty() {
         return shell.run_file(Path::new("-"));
     }
     for step in steps {
         match step {
-            Step::Command(text) => shell.run_text(text)?,
-            Step::File(path) => shell.run_file(path)?,
+            ScriptStep::Command(text) => shell.run_text(text)?,
+            ScriptStep::File(path) => shell.run_file(path)?,
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use engine::Database;
 use sql::{Command, FileAccess, Outcome, Session, SessionOptions, SqlError, TransactionStatus};
 
-use crate::diagnostics::{self, Place};
+use crate::diagnostics::{self, ScriptPlace};
 use crate::input::{Input, Item};
 use crate::output::{RowsError, Style, write_rows};
 use crate::progress::CopyBars;
@@ -120,7 +120,7 @@ impl Shell {
         loop {
             line.clear();
             number += 1;
-            let place = |line| name.map(|file| Place { file: file.to_owned(), line });
+            let place = |line| name.map(|file| ScriptPlace { file: file.to_owned(), line });
             let count = match lines.read_until(b'\n', &mut line) {
                 Ok(count) => count,
                 Err(error) => return Err(self.fail(&error.to_string(), place(number).as_ref())),
@@ -141,7 +141,7 @@ impl Shell {
 
     /// Runs items to the end or the first failure; `file` names where they come from.
     pub(crate) fn run_items(&mut self, items: Vec<Item>, file: Option<&str>) -> Result<(), Stop> {
-        let place = |line| file.map(|file| Place { file: file.to_owned(), line });
+        let place = |line| file.map(|file| ScriptPlace { file: file.to_owned(), line });
         for item in items {
             match item {
                 Item::Statement { text, line } => self.run_statement(&text, place(line).as_ref())?,
@@ -151,7 +151,7 @@ impl Shell {
         Ok(())
     }
 
-    fn run_statement(&mut self, statement: &str, place: Option<&Place>) -> Result<(), Stop> {
+    fn run_statement(&mut self, statement: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
         let start = Instant::now();
         let done = match self.session.execute(statement) {
             Ok(Outcome::Rows(rows)) => {
@@ -189,7 +189,7 @@ impl Shell {
         Ok(())
     }
 
-    fn tell_error(&mut self, error: &SqlError, statement: &str, place: Option<&Place>) -> Stop {
+    fn tell_error(&mut self, error: &SqlError, statement: &str, place: Option<&ScriptPlace>) -> Stop {
         let text = diagnostics::render(error, statement, place, self.settings.err_color);
         // Output from before the failure comes before its message.
         if let Err(error) = self.out().flush() {
@@ -202,7 +202,7 @@ impl Shell {
     }
 
     /// Tells of a failure that no statement is to blame for.
-    pub(crate) fn fail(&mut self, message: &str, place: Option<&Place>) -> Stop {
+    pub(crate) fn fail(&mut self, message: &str, place: Option<&ScriptPlace>) -> Stop {
         self.tell_error(&SqlError::new("XX000", message), "", place)
     }
 

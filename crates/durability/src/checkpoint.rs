@@ -66,7 +66,7 @@ pub use self::hold::BlobHold;
 use self::hold::Holds;
 pub use self::manifest::Manifest;
 pub use self::survey::{CheckpointFile, CheckpointFileKind, CheckpointStats};
-pub use self::writer::{CheckpointWriter, Published};
+pub use self::writer::{CheckpointWriter, PublishedCheckpoint};
 use crate::Lsn;
 use crate::device::{Access, Device, DeviceFile};
 
@@ -110,7 +110,7 @@ pub struct Checkpoints {
     device: Arc<dyn Device>,
     access: Access,
     options: CheckpointOptions,
-    state: RwLock<State>,
+    state: RwLock<StoreState>,
     handles: Handles,
     holds: Holds,
     is_writing: AtomicBool,
@@ -125,14 +125,14 @@ struct Kept {
     files: Vec<FileUse>,
 }
 
-struct State {
+struct StoreState {
     /// Newest first, at most two.
     kept: Vec<Kept>,
     next_manifest: u64,
     next_file: u64,
 }
 
-impl State {
+impl StoreState {
     /// The file of a blob, if a kept checkpoint needs it.
     fn file(&self, number: u64) -> Option<FileUse> {
         let find = |kept: &Kept| {
@@ -197,7 +197,7 @@ impl Checkpoints {
         let named = kept.iter().flat_map(|kept| &kept.files).map(|file| file.number);
         let last_file = names.blobs.iter().copied().chain(named).max().unwrap_or(0);
         let next_manifest = names.manifests.last().map_or(1, |last| last.saturating_add(1));
-        let state = State { kept, next_manifest, next_file: last_file.saturating_add(1) };
+        let state = StoreState { kept, next_manifest, next_file: last_file.saturating_add(1) };
         if access == Access::Write {
             if let Some(newest) = found.manifests.first() {
                 newest.mend(&*device)?;

@@ -10,7 +10,7 @@ use crate::Lsn;
 use crate::checkpoint::fuzzing as files;
 use crate::checkpoint::{Checkpoints, FoundCheckpoints};
 use crate::device::{Access, Device};
-use crate::format::frame::{self, Frame, FrameKind, Header, Hole, Place, Tag, u64_at};
+use crate::format::frame::{self, Frame, FrameKind, FramePlace, Header, Hole, Tag, u64_at};
 use crate::format::segment::{self, Link, file_name};
 use crate::format::witness;
 use crate::log::redo_log::Log;
@@ -34,7 +34,7 @@ pub fn headers(data: &[u8]) {
         assert!(again.is_ok_and(|again| again == header), "{header:?} is another one after it was written");
     }
     let _ = segment::Header::decode_copy(data, "copy");
-    let place = Place { salt: SALT, offset: 4096 };
+    let place = FramePlace { salt: SALT, offset: 4096 };
     if let Some(header) =
         Some(data).filter(|data| data.len() >= frame::HEADER_BYTES).and_then(|data| Header::decode(data, place))
     {
@@ -100,7 +100,7 @@ fn frames(data: &[u8], start: u64) -> Vec<u8> {
                 payload_checksum: frame::payload_checksum(payload),
                 flush_distance: (bytes.len() - flush) as u32,
             };
-            let mut header = frame.encode(Place { salt: SALT, offset: start + bytes.len() as u64 });
+            let mut header = frame.encode(FramePlace { salt: SALT, offset: start + bytes.len() as u64 });
             header[0] ^= flags & 0x80;
             bytes.extend_from_slice(&header);
         }

@@ -56,10 +56,10 @@ mod recovery;
 
 pub use archive::copies::{ArchivedLog, Extent, SegmentArchive, archived_logs};
 pub use archive::gather::{GatheredLog, gather_log};
-pub use archive::outgoing::{Archived, OldSegment};
+pub use archive::outgoing::{ArchivedSegments, OldSegment};
 pub use checkpoint::{
     BlobHold, CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats,
-    CheckpointWriter, Checkpoints, FoundCheckpoints, Manifest, Published,
+    CheckpointWriter, Checkpoints, FoundCheckpoints, Manifest, PublishedCheckpoint,
 };
 pub use device::fs::FsDevice;
 pub use device::lock::{lock_directory, lock_to_read};
@@ -68,9 +68,9 @@ pub use error::{LogError, OpenError, Result, device_error};
 pub use format::frame::{Frame, FrameKind, MAX_PAYLOAD_BYTES, u32_at, u64_at};
 pub use format::log_files::{LogFile, LogFileContent, log_files};
 pub use format::trim::begin_log_at;
-pub use log::commit::{Appended, CommitMode};
+pub use log::commit::{CommitLocation, CommitMode};
 pub use log::dependency::Dependencies;
 pub use log::redo_log::{Log, LogStats, Reservation};
 pub use lsn::Lsn;
 pub use options::LogOptions;
-pub use recovery::recover::{Recovered, read_log, read_log_to_gap};
+pub use recovery::recover::{RecoveredLog, read_log, read_log_to_gap};

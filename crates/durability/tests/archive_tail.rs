@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use durability::{
-    Archived, CommitMode, Device, Extent, Frame, GatheredLog, Log, LogError, LogOptions, Lsn, OpenError,
+    ArchivedSegments, CommitMode, Device, Extent, Frame, GatheredLog, Log, LogError, LogOptions, Lsn, OpenError,
     SegmentArchive, archived_logs, read_log_to_gap,
 };
 use support::{Found, Ledger, SMALL, commit_and_wait, commit_many, open_with};
@@ -188,6 +188,6 @@ fn an_archive_with_a_gap_begins_behind_it() {
         assert_eq!(read(&archive, log.number(), 50, false).unwrap().1.lsns().len(), 11);
     }
     assert!(matches!(read(&archive, log.number(), 1, false), Err(LogError::Corrupt { .. })));
-    let nothing = Archived { log: 7, from: 3, until: 2 };
+    let nothing = ArchivedSegments { log: 7, from: 3, until: 2 };
     assert_eq!(copies.note(nothing, 0).unwrap().from, 3, "another log has an extent of its own");
 }

@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use durability::{CommitMode, Device, Log, LogError, LogOptions, Recovered};
+use durability::{CommitMode, Device, Log, LogError, LogOptions, RecoveredLog};
 use support::{Found, Ledger, SMALL, commit, commit_and_wait, commit_many, open_with};
 use testkit::FaultyDevice;
 
@@ -15,7 +15,7 @@ const SLOT: usize = 512;
 const FRAMES: usize = 1536;
 
 /// Opens with segments so small that every partition has several.
-fn open(device: &FaultyDevice) -> Result<(Log, Recovered, Found), LogError> {
+fn open(device: &FaultyDevice) -> Result<(Log, RecoveredLog, Found), LogError> {
     open_with(device, LogOptions { segment_bytes: 2048, growth_bytes: 512, ..SMALL })
 }
 
@@ -237,7 +237,7 @@ fn torn_frames_do_not_come_back() {
 }
 
 /// Reads the LSNs of a log with payloads that are none of `support`.
-fn read_lsns(device: &FaultyDevice, lsns: &mut Vec<u64>) -> (Log, Recovered) {
+fn read_lsns(device: &FaultyDevice, lsns: &mut Vec<u64>) -> (Log, RecoveredLog) {
     let mut apply = |frame: durability::Frame<'_>| {
         lsns.push(frame.lsn);
         Ok::<(), std::fmt::Error>(())

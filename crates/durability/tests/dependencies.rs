@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use durability::{CommitMode, Dependencies, FrameKind, Log, LogError, LogOptions, Lsn, OpenError, Recovered};
+use durability::{CommitMode, Dependencies, FrameKind, Log, LogError, LogOptions, Lsn, OpenError, RecoveredLog};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -39,7 +39,7 @@ fn writes(payload: &[u8]) -> impl Iterator<Item = (usize, Lsn)> {
 }
 
 /// Opens the log and replays it. A cell that is written over what was lost shows at once.
-fn open(device: &FaultyDevice, options: LogOptions) -> Result<(Log, Recovered, World), LogError> {
+fn open(device: &FaultyDevice, options: LogOptions) -> Result<(Log, RecoveredLog, World), LogError> {
     let mut world = World::default();
     let mut apply = |frame: durability::Frame<'_>| {
         if frame.kind == FrameKind::Commit {
@@ -97,7 +97,7 @@ fn transact(log: &Log, world: &Mutex<World>, random: &mut StdRng, own_cell: Opti
 }
 
 /// The state after the crash holds all that was acknowledged, and is the same each time.
-fn survives(image: &FaultyDevice, world: &World, seed: u64) -> Recovered {
+fn survives(image: &FaultyDevice, world: &World, seed: u64) -> RecoveredLog {
     let (log, recovered, found) = open(image, SMALL).unwrap();
     let lost: Vec<_> = world.acknowledged.difference(&found.acknowledged).collect();
     assert!(lost.is_empty(), "seed {seed}: {lost:?} were acknowledged and are lost; {recovered:?}");

@@ -6,10 +6,10 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{Access, CommitMode, Device, FsDevice, Log, LogError, LogOptions, OpenError, Recovered};
+use durability::{Access, CommitMode, Device, FsDevice, Log, LogError, LogOptions, OpenError, RecoveredLog};
 use support::{Found, Ledger, commit, commit_and_wait, commit_many};
 
-fn open(directory: &Path) -> Result<(Log, Recovered, Found), OpenError<Infallible>> {
+fn open(directory: &Path) -> Result<(Log, RecoveredLog, Found), OpenError<Infallible>> {
     let device = Arc::new(FsDevice::new(directory).unwrap());
     let options = LogOptions { partitions: 3, segment_bytes: 256 << 10, ..LogOptions::default() };
     let (mut found, mut seen) = (Found::default(), (0, 0));
@@ -27,7 +27,7 @@ fn commits_are_found_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a/b");
     let (log, recovered, _) = open(&path).unwrap();
-    assert_eq!(recovered, Recovered { was_closed: true, ..Recovered::default() });
+    assert_eq!(recovered, RecoveredLog { was_closed: true, ..RecoveredLog::default() });
     let ledger = Ledger::default();
     commit_many(&log, &ledger, 1, 50).unwrap();
     for txn in 51..=9_000 {

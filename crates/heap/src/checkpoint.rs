@@ -27,7 +27,7 @@ use durability::{Device, Log, Lsn};
 
 use crate::error::HeapResult;
 use crate::image::{self, FILES, Header, Writer};
-use crate::{Count, Shared};
+use crate::{Count, HeapState};
 
 /// The state of the heap's checkpoints.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub(crate) struct Checkpoints {
 
 /// A finished checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checkpointed {
+pub struct FinishedCheckpoint {
     /// Its number, from 1.
     pub number: u64,
     /// The words that it holds; all others are zero.
@@ -55,9 +55,9 @@ pub struct Checkpointed {
     pub trimmed_segments: u64,
 }
 
-impl Shared {
+impl HeapState {
     /// Takes a checkpoint; see the head of the module.
-    pub(crate) fn checkpoint(&self, log: &Log, device: &dyn Device) -> HeapResult<Checkpointed> {
+    pub(crate) fn checkpoint(&self, log: &Log, device: &dyn Device) -> HeapResult<FinishedCheckpoint> {
         let mut checkpoints = self.checkpoints.lock();
         let before = checkpoints.newest;
         if let Some((file, header)) = before
@@ -90,7 +90,7 @@ impl Shared {
             None => 0,
         };
         let Header { number, first, last, .. } = header;
-        Ok(Checkpointed { number, words, first, last, trimmed_segments })
+        Ok(FinishedCheckpoint { number, words, first, last, trimmed_segments })
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Checkpointer {
 }
 
 impl Checkpointer {
-    pub(crate) fn start(shared: &Arc<Shared>, interval: Duration) -> std::io::Result<Checkpointer> {
+    pub(crate) fn start(shared: &Arc<HeapState>, interval: Duration) -> std::io::Result<Checkpointer> {
         let is_over = Arc::new(AtomicBool::new(false));
         let (shared, over) = (Arc::downgrade(shared), is_over.clone());
         let work = move || run(&shared, &over, interval);
@@ -121,7 +121,7 @@ impl Drop for Checkpointer {
     }
 }
 
-fn run(shared: &Weak<Shared>, is_over: &AtomicBool, interval: Duration) {
+fn run(shared: &Weak<HeapState>, is_over: &AtomicBool, interval: Duration) {
     let mut until = Instant::now() + interval;
     while !is_over.load(Ordering::Acquire) {
         let left = until.saturating_duration_since(Instant::now());

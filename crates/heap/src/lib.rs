@@ -86,12 +86,12 @@ use durability::{CommitMode, Device, Log, LogError, LogOptions, LogStats, Lsn, d
 use parking_lot::Mutex;
 use sync::{Counters, Pause};
 
-pub use checkpoint::Checkpointed;
+pub use checkpoint::FinishedCheckpoint;
 pub use error::{HeapError, HeapResult};
 pub use hash_table::HashTable;
 pub use recover::HeapRecovered;
 pub use reference::HeapRef;
-pub use transaction::{Committed, Transaction};
+pub use transaction::{CommittedTransaction, Transaction};
 
 use allocator::{Allocator, BLOCKS_START};
 use backoff::{Backoff, RightOfWay};
@@ -155,7 +155,7 @@ pub(crate) enum Count {
 const COUNTS: usize = Count::Checkpoints as usize + 1;
 
 /// The state that transactions and the thread of checkpoints share.
-pub(crate) struct Shared {
+pub(crate) struct HeapState {
     pub(crate) memory: Memory,
     pub(crate) allocator: Allocator,
     /// None where nothing is durable.
@@ -171,7 +171,7 @@ pub(crate) struct Shared {
 pub struct Heap {
     // Its thread ends before the log is closed.
     checkpointer: Option<Checkpointer>,
-    shared: Arc<Shared>,
+    shared: Arc<HeapState>,
 }
 
 impl Heap {
@@ -191,7 +191,7 @@ impl Heap {
         let opened = recover::open(&device, &options)?;
         let allocator = Allocator::find(&opened.memory, opened.end)?;
         let location = device.location();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(HeapState {
             memory: opened.memory,
             allocator,
             log: Some(opened.log),
@@ -214,7 +214,7 @@ impl Heap {
         let options = checked(options);
         let memory = Memory::new(options.words);
         let allocator = Allocator::empty(&memory);
-        let shared = Shared {
+        let shared = HeapState {
             memory,
             allocator,
             log: None,
@@ -261,7 +261,7 @@ impl Heap {
         &self,
         mode: CommitMode,
         mut body: impl FnMut(&mut Transaction<'_>) -> Result<T, E>,
-    ) -> Result<(T, Committed), E> {
+    ) -> Result<(T, CommittedTransaction), E> {
         let mut backoff = None;
         let mut transaction = self.begin();
         loop {
@@ -285,7 +285,7 @@ impl Heap {
     /// # Errors
     /// [`HeapError::Log`] if the log has failed, or the disk is full: then it is not known whether the commit
     /// survives a crash.
-    pub fn wait(&self, committed: &Committed) -> HeapResult<()> {
+    pub fn wait(&self, committed: &CommittedTransaction) -> HeapResult<()> {
         self.shared.wait(committed)
     }
 
@@ -316,7 +316,7 @@ impl Heap {
     /// # Errors
     /// [`HeapError::Log`] if the device or the log fails; the checkpoint before is whole then, and the log still
     /// reaches back to it.
-    pub fn checkpoint(&self) -> HeapResult<Option<Checkpointed>> {
+    pub fn checkpoint(&self) -> HeapResult<Option<FinishedCheckpoint>> {
         match (&self.shared.log, &self.shared.device) {
             (Some(log), Some(device)) => self.shared.checkpoint(log, &**device).map(Some),
             _ => Ok(None),
@@ -357,12 +357,12 @@ impl Heap {
     }
 }
 
-impl Shared {
+impl HeapState {
     pub(crate) fn stable_lsn(&self) -> Lsn {
         self.log.as_ref().map_or(Lsn::MAX, Log::stable_lsn)
     }
 
-    pub(crate) fn wait(&self, committed: &Committed) -> HeapResult<()> {
+    pub(crate) fn wait(&self, committed: &CommittedTransaction) -> HeapResult<()> {
         match (&self.log, &committed.appended) {
             (Some(log), Some(appended)) => Ok(log.wait(appended)?),
             (Some(_), None) if committed.mode == CommitMode::Sync => self.wait_stable(committed.lsn),

@@ -40,7 +40,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use sync::hint::SpinWait;
 use sync::zeroed_atomics;
 
-use crate::sets::{Seen, Sets};
+use crate::sets::{OwnershipRead, Sets};
 
 /// Words under one record.
 pub(crate) const STRIPE_WORDS: u64 = 4;
@@ -129,7 +129,7 @@ impl Memory {
     /// Moves the snapshot to now, if everything read is still as it was.
     fn extend(&self, sets: &mut Sets) -> Result<(), Conflict> {
         let now = self.now();
-        let is_as_it_was = |seen: &Seen| self.records[seen.record].load(Ordering::Acquire) == seen.word;
+        let is_as_it_was = |seen: &OwnershipRead| self.records[seen.record].load(Ordering::Acquire) == seen.word;
         if !sets.reads.iter().all(is_as_it_was) {
             return Err(Conflict);
         }
@@ -156,7 +156,7 @@ impl Memory {
             if std::mem::replace(&mut last, record) != record
                 && let Some(word) = self.own(record, mine)?
             {
-                owned.push(Seen { record, word });
+                owned.push(OwnershipRead { record, word });
             }
         }
         Ok(())
@@ -253,7 +253,7 @@ impl Memory {
             // Committers wait for no other without end, so we may.
             loop {
                 match self.own(record, mine) {
-                    Ok(Some(word)) => break sets.owned.push(Seen { record, word }),
+                    Ok(Some(word)) => break sets.owned.push(OwnershipRead { record, word }),
                     Ok(None) => break,
                     Err(Conflict) => wait.pause(),
                 }

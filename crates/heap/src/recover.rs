@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use durability::{Device, Log, LogError, Lsn, OpenError, Recovered};
+use durability::{Device, Log, LogError, Lsn, OpenError, RecoveredLog};
 
 use crate::HeapOptions;
 use crate::checkpoint::Checkpoints;
@@ -26,7 +26,7 @@ use crate::redo;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeapRecovered {
     /// The findings in the log. Its commits include those that the checkpoint had already.
-    pub log: Recovered,
+    pub log: RecoveredLog,
     /// The number of the checkpoint that recovery began with; 0 if there was none.
     pub checkpoint: u64,
     /// The LSN of its oldest chunk, and of its newest.
@@ -100,7 +100,7 @@ impl Base {
     }
 
     /// Whether the log has what the checkpoint lacks, and all that the checkpoint testifies to.
-    fn check(&self, recovered: &Recovered) -> HeapResult<()> {
+    fn check(&self, recovered: &RecoveredLog) -> HeapResult<()> {
         let (name, first, last) = match &self.header {
             Some((at, header)) => (FILES[*at], header.first, header.last),
             None => (FILES[0], 0, 0),
@@ -121,7 +121,7 @@ impl Base {
 }
 
 /// A heap as it was found.
-pub(crate) struct Opened {
+pub(crate) struct OpenedHeap {
     pub(crate) memory: Memory,
     pub(crate) log: Log,
     pub(crate) checkpoints: Checkpoints,
@@ -131,7 +131,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens the heap on `device`.
-pub(crate) fn open(device: &Arc<dyn Device>, options: &HeapOptions) -> HeapResult<Opened> {
+pub(crate) fn open(device: &Arc<dyn Device>, options: &HeapOptions) -> HeapResult<OpenedHeap> {
     let memory = Memory::new(options.words);
     // The files are read under the lock, which the log takes first.
     let mut loaded: Option<Base> = None;
@@ -179,7 +179,7 @@ pub(crate) fn open(device: &Arc<dyn Device>, options: &HeapOptions) -> HeapResul
     };
     let checkpoints = Checkpoints { newest: base.header, is_unconfirmed: true, number: base.number_max };
     let end = end.max(header.map_or(0, |header| header.words));
-    Ok(Opened { memory, log, checkpoints, end, recovered })
+    Ok(OpenedHeap { memory, log, checkpoints, end, recovered })
 }
 
 #[cfg(test)]

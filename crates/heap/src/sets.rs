@@ -23,7 +23,7 @@ pub(crate) struct Write {
 
 /// An ownership record and what stood in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct OwnershipRead {
     pub(crate) record: usize,
     pub(crate) word: u64,
 }
@@ -33,10 +33,10 @@ pub(crate) struct Seen {
 pub(crate) struct Sets {
     /// Everything read is as it was when the clock stood here.
     pub(crate) snapshot: Lsn,
-    pub(crate) reads: Vec<Seen>,
+    pub(crate) reads: Vec<OwnershipRead>,
     pub(crate) writes: WriteSet,
     /// The records owned, in their order, with what stood there before.
-    pub(crate) owned: Vec<Seen>,
+    pub(crate) owned: Vec<OwnershipRead>,
     /// Blocks allocated, and blocks freed.
     pub(crate) taken: Vec<Block>,
     pub(crate) given: Vec<Block>,
@@ -76,7 +76,7 @@ impl Sets {
 
     /// Notes that a word under `record` was read. Neighbours that are read one after the other need one note.
     pub(crate) fn note_read(&mut self, record: usize, word: u64) {
-        let seen = Seen { record, word };
+        let seen = OwnershipRead { record, word };
         if self.reads.last() != Some(&seen) {
             self.reads.push(seen);
         }

@@ -16,9 +16,9 @@
 
 use std::marker::PhantomData;
 
-use durability::{Appended, CommitMode, Log, Lsn};
+use durability::{CommitLocation, CommitMode, Log, Lsn};
 
-use crate::Shared;
+use crate::HeapState;
 use crate::allocator::{BLOCKS_START, Block, Found};
 use crate::error::{HeapError, HeapResult};
 use crate::memory::Conflict;
@@ -31,7 +31,7 @@ use crate::{Count, redo};
 /// Whatever it reads is the state of the heap at one moment, with its own writes on top, also when it is bound to meet a
 /// conflict. After a conflict every call fails with [`HeapError::Conflict`].
 pub struct Transaction<'heap> {
-    shared: &'heap Shared,
+    shared: &'heap HeapState,
     /// There until the transaction has ended.
     sets: Option<Box<Sets>>,
     thread: usize,
@@ -42,17 +42,17 @@ pub struct Transaction<'heap> {
 
 /// A transaction that has committed in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Committed {
+pub struct CommittedTransaction {
     /// Its LSN; of one that only read, the last LSN that it may have read from.
     pub lsn: Lsn,
     /// The mode that it committed with.
     pub mode: CommitMode,
     /// Its place in the log; `None` where it wrote nothing, or the heap has no log.
-    pub(crate) appended: Option<Appended>,
+    pub(crate) appended: Option<CommitLocation>,
     pub(crate) has_written: bool,
 }
 
-impl Committed {
+impl CommittedTransaction {
     /// Whether it has written.
     pub fn has_written(&self) -> bool {
         self.has_written
@@ -60,7 +60,7 @@ impl Committed {
 }
 
 impl<'heap> Transaction<'heap> {
-    pub(crate) fn begin(shared: &'heap Shared) -> Transaction<'heap> {
+    pub(crate) fn begin(shared: &'heap HeapState) -> Transaction<'heap> {
         let (sets, thread) = (Some(Sets::fresh(shared.memory.now())), sync::thread_slot());
         Transaction { shared, sets, thread, is_doomed: false, _stays_on_its_thread: PhantomData }
     }
@@ -214,7 +214,7 @@ impl<'heap> Transaction<'heap> {
     /// - [`HeapError::Log`] if the log fails. Where there was no space to reserve room for the commit, nothing has
     ///   happened. After any other failure it is not known whether it survives a crash, and unless the disk was full
     ///   the heap takes no more commits.
-    pub fn commit(self, mode: CommitMode) -> HeapResult<Committed> {
+    pub fn commit(self, mode: CommitMode) -> HeapResult<CommittedTransaction> {
         let shared = self.shared;
         let committed = self.commit_split_phase(mode)?;
         shared.wait(&committed)?;
@@ -226,7 +226,7 @@ impl<'heap> Transaction<'heap> {
     ///
     /// # Errors
     /// As [`commit`](Self::commit), but for failures to make the commit durable.
-    pub fn commit_split_phase(mut self, mode: CommitMode) -> HeapResult<Committed> {
+    pub fn commit_split_phase(mut self, mode: CommitMode) -> HeapResult<CommittedTransaction> {
         self.try_commit(mode)
     }
 
@@ -236,14 +236,14 @@ impl<'heap> Transaction<'heap> {
     }
 
     /// Commits in memory. After a conflict it can be restarted.
-    pub(crate) fn try_commit(&mut self, mode: CommitMode) -> HeapResult<Committed> {
+    pub(crate) fn try_commit(&mut self, mode: CommitMode) -> HeapResult<CommittedTransaction> {
         if self.is_doomed {
             return Err(HeapError::Conflict);
         }
         let sets = self.sets.as_mut().expect("it has not ended");
         if sets.writes.is_empty() {
             self.shared.counts.add(Count::ReadOnly as usize, 1);
-            return Ok(Committed { lsn: sets.snapshot, mode, appended: None, has_written: false });
+            return Ok(CommittedTransaction { lsn: sets.snapshot, mode, appended: None, has_written: false });
         }
         self.shared.right_of_way.give(self.thread);
         sets.writes.sort();
@@ -264,10 +264,10 @@ impl<'heap> Transaction<'heap> {
         for block in sets.given.drain(..) {
             self.shared.allocator.put_freed(block, lsn, self.thread);
         }
-        Ok(Committed { lsn, mode, appended, has_written: true })
+        Ok(CommittedTransaction { lsn, mode, appended, has_written: true })
     }
 
-    fn commit_logged(&mut self, log: &Log, mode: CommitMode) -> HeapResult<Appended> {
+    fn commit_logged(&mut self, log: &Log, mode: CommitMode) -> HeapResult<CommitLocation> {
         let (memory, thread) = (&self.shared.memory, self.thread);
         let sets = self.sets.as_mut().expect("it has not ended");
         redo::encode(sets.writes.as_slice(), &mut sets.redo);

@@ -15,7 +15,7 @@ use types::Rid;
 use crate::Holder;
 use crate::btree::KeyRids;
 use crate::kiss::{AddressSpaceError, Compact, KissOptions, KissTree, Range};
-use crate::rids::{self, Taken};
+use crate::rids::{self, RidRemoval};
 
 /// Writers of different keys rarely meet at one of so many latches. A power of two.
 const LATCHES: usize = 64;
@@ -145,10 +145,10 @@ impl KissIndex {
             // SAFETY: the value was read from an entry under the guard, and the key's latch is held; `replace` takes over both
             // values, or the value is retired here.
             match unsafe { rids::taken(value, guard, rid) } {
-                Taken::Nothing => Ok(()),
+                RidRemoval::Nothing => Ok(()),
                 // SAFETY: the value was read from the key's entry, under its latch, and `taken` made the successor.
-                Taken::Left(successor) => unsafe { self.replace(key, value, successor, guard) },
-                Taken::Last => {
+                RidRemoval::Left(successor) => unsafe { self.replace(key, value, successor, guard) },
+                RidRemoval::Last => {
                     self.tree.remove(key)?;
                     // SAFETY: this thread has taken the value out of its entry, as it alone writes the entry.
                     unsafe { rids::retire(value, guard) };

@@ -198,9 +198,9 @@ pub(crate) unsafe fn added(
 pub(crate) unsafe fn take(value: &AtomicU64, guard: &Guard, rid: Rid) -> bool {
     // SAFETY: the value comes from its entry, under the guard, and the caller holds the latch.
     match unsafe { taken(value.load(Ordering::Acquire), guard, rid) } {
-        Taken::Nothing => false,
-        Taken::Last => true,
-        Taken::Left(successor) => {
+        RidRemoval::Nothing => false,
+        RidRemoval::Last => true,
+        RidRemoval::Left(successor) => {
             replace(value, guard, successor);
             false
         }
@@ -208,7 +208,7 @@ pub(crate) unsafe fn take(value: &AtomicU64, guard: &Guard, rid: Rid) -> bool {
 }
 
 /// The result of taking a Rid from an entry.
-pub(crate) enum Taken {
+pub(crate) enum RidRemoval {
     /// The entry's value stays, as the Rid was not there or has gone from the list.
     Nothing,
     /// The entry's new value.
@@ -222,21 +222,21 @@ pub(crate) enum Taken {
 /// # Safety
 ///
 /// As for [`added`].
-pub(crate) unsafe fn taken(value: u64, guard: &Guard, rid: Rid) -> Taken {
+pub(crate) unsafe fn taken(value: u64, guard: &Guard, rid: Rid) -> RidRemoval {
     // SAFETY: the value comes from its entry, under the guard.
     let rids = unsafe { Rids::of(value, guard) };
     if let Rids::Several(list) = &rids
         && list.pop(rid.word())
     {
-        return Taken::Nothing;
+        return RidRemoval::Nothing;
     }
     let mut words = rids.to_words();
     let len_before = words.len();
     words.retain(|word| *word != rid.word());
     match words.len() {
-        0 => Taken::Last,
-        len if len < len_before => Taken::Left(value_of(&words)),
-        _ => Taken::Nothing,
+        0 => RidRemoval::Last,
+        len if len < len_before => RidRemoval::Left(value_of(&words)),
+        _ => RidRemoval::Nothing,
     }
 }
 

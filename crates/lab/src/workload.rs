@@ -107,18 +107,18 @@ impl Random {
 }
 
 /// Keys for the reads of one thread, chosen at random from the first `count`, and the sum of their values.
-pub(crate) struct Picked {
+pub(crate) struct PickedKeys {
     pub(crate) keys: Vec<u64>,
     pub(crate) sum: u64,
 }
 
-impl Picked {
+impl PickedKeys {
     /// So many keys.
-    pub(crate) fn new(order: Order, count: u32, reads: usize, seed: u64) -> Picked {
+    pub(crate) fn new(order: Order, count: u32, reads: usize, seed: u64) -> PickedKeys {
         let mut random = Random::new(seed);
         let keys: Vec<u64> = (0..reads).map(|_| order.key(random.below(count))).collect();
         let sum = keys.iter().fold(0, |sum: u64, key| sum.wrapping_add(value_of(*key)));
-        Picked { keys, sum }
+        PickedKeys { keys, sum }
     }
 }
 
@@ -126,19 +126,19 @@ impl Picked {
 pub(crate) const GROUP: usize = 512;
 
 /// Operations of one thread, some of them writes, and the sum of the values that are read.
-pub(crate) struct Mixed {
+pub(crate) struct MixedOperations {
     pub(crate) operations: Vec<Operation>,
     pub(crate) sum: u64,
 }
 
-impl Mixed {
+impl MixedOperations {
     /// So many operations, `write_percent` of them writes of keys that `written` chooses, mingled at random.
     pub(crate) fn new(
-        picked: &Picked,
+        picked: &PickedKeys,
         write_percent: u32,
         seed: u64,
         mut written: impl FnMut(&mut Random) -> u64,
-    ) -> Mixed {
+    ) -> MixedOperations {
         let (mut random, mut sum) = (Random::new(seed), 0u64);
         let operation = |key: &u64| {
             if random.is_among(write_percent) {
@@ -148,11 +148,11 @@ impl Mixed {
             Operation::read(*key)
         };
         let operations = picked.keys.iter().map(operation).collect();
-        Mixed { operations, sum }
+        MixedOperations { operations, sum }
     }
 
     /// Sorts each group's writes before its reads, which can then be done as a batch.
-    pub(crate) fn in_batches(mut self) -> Mixed {
+    pub(crate) fn in_batches(mut self) -> MixedOperations {
         self.operations.chunks_mut(GROUP).for_each(|group| group.sort_by_key(|operation| !operation.is_write()));
         self
     }
@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn operations_are_mixed_as_ordered_and_sum_up_to_what_is_read() {
-        let picked = Picked::new(Order::Dense, 1_000, 10_000, 7);
+        let picked = PickedKeys::new(Order::Dense, 1_000, 10_000, 7);
         assert!(picked.keys.iter().all(|key| *key < 1_000));
-        let mixed = Mixed::new(&picked, 20, 3, |random| 5_000 + u64::from(random.below(100)));
+        let mixed = MixedOperations::new(&picked, 20, 3, |random| 5_000 + u64::from(random.below(100)));
         let (written, read): (Vec<Operation>, Vec<Operation>) =
             mixed.operations.iter().partition(|operation| operation.is_write());
         assert!((1_800..2_200).contains(&written.len()));

@@ -8,17 +8,17 @@ use sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use sync::hint::SpinWait;
 
 /// The state of a thread in the queue that other threads need; in a cache line of its own.
-pub(super) struct Place {
+pub(super) struct WaiterState {
     /// The place behind this one.
-    pub(super) next: AtomicPtr<Place>,
+    pub(super) next: AtomicPtr<WaiterState>,
     pub(super) is_waiting: AtomicBool,
     // The fields that follow are for the queue by socket only.
     /// Where the thread runs; it looks only when it has to wait.
     pub(super) socket: AtomicUsize,
     /// The first of the places that were passed over, handed from owner to owner.
-    pub(super) passed_over: AtomicPtr<Place>,
+    pub(super) passed_over: AtomicPtr<WaiterState>,
     /// The last of the places that were passed over, if this is the first.
-    pub(super) passed_over_last: AtomicPtr<Place>,
+    pub(super) passed_over_last: AtomicPtr<WaiterState>,
     /// How often the latch was handed on while a place was passed over, up to this owner.
     pub(super) hand_overs: AtomicU32,
 }
@@ -26,7 +26,7 @@ pub(super) struct Place {
 /// The socket of a place before its thread has asked for it.
 pub(super) const SOCKET_UNKNOWN: usize = usize::MAX;
 
-type PaddedPlace = CachePadded<Place>;
+type PaddedPlace = CachePadded<WaiterState>;
 
 /// The place of an owner in the queue; goes back with the release.
 pub struct QueuePlace(NonNull<PaddedPlace>);
@@ -41,7 +41,7 @@ impl QueuePlace {
     }
 
     #[inline]
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &WaiterState {
         // SAFETY: the pool hands out each place once, and it is given back with this value.
         unsafe { self.0.as_ref() }
     }
@@ -57,10 +57,10 @@ impl QueuePlace {
     }
 }
 
-impl Place {
+impl WaiterState {
     /// The place as it stands in a queue.
     #[inline]
-    pub(super) fn link(&self) -> *mut Place {
+    pub(super) fn link(&self) -> *mut WaiterState {
         ptr::from_ref(self).cast_mut()
     }
 
@@ -69,7 +69,7 @@ impl Place {
     /// # Safety
     /// The tail led to `before` until this place took it over, and this place stays in the queue until it is let in.
     #[inline]
-    pub(super) unsafe fn link_behind(&self, before: *mut Place) {
+    pub(super) unsafe fn link_behind(&self, before: *mut WaiterState) {
         self.is_waiting.store(true, Ordering::Relaxed);
         // SAFETY: a place leaves the queue only after it knows its successor, which this store tells it. The
         // release publishes what was written to this place before.
@@ -87,7 +87,7 @@ impl Place {
 
     /// The place behind this one, which is not the last: another thread has taken the tail, and is about to link
     /// itself.
-    pub(super) fn successor(&self) -> *mut Place {
+    pub(super) fn successor(&self) -> *mut WaiterState {
         let mut wait = SpinWait::new();
         loop {
             let next = self.next.load(Ordering::Acquire);
@@ -100,7 +100,7 @@ impl Place {
 }
 
 fn new_place() -> NonNull<PaddedPlace> {
-    let place = Place {
+    let place = WaiterState {
         next: AtomicPtr::new(ptr::null_mut()),
         is_waiting: AtomicBool::new(false),
         socket: AtomicUsize::new(SOCKET_UNKNOWN),

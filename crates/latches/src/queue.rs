@@ -7,7 +7,7 @@
 //!                                                v
 //! | place of the owner | --next--> | waits | --next--> | waits | --next--> null
 //! ```
-use crate::place::{Place, QueuePlace};
+use crate::place::{QueuePlace, WaiterState};
 use std::ptr;
 use sync::atomic::{AtomicPtr, Ordering};
 use sync::latch::{Elidable, Latch};
@@ -15,7 +15,7 @@ use sync::latch::{Elidable, Latch};
 /// Lets threads in one by one, in the order in which they came. Readers exclude each other too.
 #[derive(Debug)]
 pub struct QueueLatch {
-    tail: AtomicPtr<Place>,
+    tail: AtomicPtr<WaiterState>,
 }
 
 impl Default for QueueLatch {
@@ -87,7 +87,7 @@ unsafe impl Latch for QueueLatch {
 
 /// Becomes the owner of an empty queue.
 #[inline]
-pub(super) fn try_acquire(tail: &AtomicPtr<Place>) -> Option<QueuePlace> {
+pub(super) fn try_acquire(tail: &AtomicPtr<WaiterState>) -> Option<QueuePlace> {
     if !tail.load(Ordering::Relaxed).is_null() {
         return None;
     }

@@ -18,7 +18,7 @@
 //!
 //! A thread asks for its socket only when it has to wait. On a machine with one socket no waiter is ever passed
 //! over.
-use crate::place::{Place, QueuePlace, SOCKET_UNKNOWN};
+use crate::place::{QueuePlace, SOCKET_UNKNOWN, WaiterState};
 use crate::queue::try_acquire;
 use crate::throttle::{MachineTopology, Topology};
 use std::ptr;
@@ -31,7 +31,7 @@ pub const HAND_OVERS: u32 = 1 << 16;
 /// Lets threads in one by one, those of the owner's socket first. Readers exclude each other too.
 #[derive(Debug)]
 pub struct SocketQueueLatch<T = MachineTopology, const HAND_OVERS_MAX: u32 = HAND_OVERS> {
-    tail: AtomicPtr<Place>,
+    tail: AtomicPtr<WaiterState>,
     topology: T,
 }
 
@@ -51,7 +51,7 @@ impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_
     }
 
     /// Makes `last` the end of the queue, if the owner still is; null for an empty queue.
-    fn try_end_with(&self, owner: &Place, last: *mut Place) -> bool {
+    fn try_end_with(&self, owner: &WaiterState, last: *mut WaiterState) -> bool {
         self.tail.compare_exchange(owner.link(), last, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
@@ -59,7 +59,7 @@ impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_
     ///
     /// # Safety
     /// `owner` is the place with which this thread acquired the latch, and it is released by this call.
-    unsafe fn hand_on(&self, owner: &Place) -> *mut Place {
+    unsafe fn hand_on(&self, owner: &WaiterState) -> *mut WaiterState {
         let passed_over = owner.passed_over.load(Ordering::Relaxed);
         // SAFETY: the owner's second queue holds places that wait until the owner lets them in.
         let last = unsafe { last_passed_over(passed_over) };
@@ -92,10 +92,10 @@ impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_
     ///
     /// # Safety
     /// The caller owns the latch with the place `owner`, and `next` is the place behind it.
-    unsafe fn first_of_socket(&self, owner: &Place, next: *mut Place) -> Option<*mut Place> {
+    unsafe fn first_of_socket(&self, owner: &WaiterState, next: *mut WaiterState) -> Option<*mut WaiterState> {
         let known = owner.socket.load(Ordering::Relaxed);
         let socket = if known == SOCKET_UNKNOWN { self.topology.current_socket() } else { known };
-        let (mut last, mut waiting) = (ptr::null_mut::<Place>(), next);
+        let (mut last, mut waiting) = (ptr::null_mut::<WaiterState>(), next);
         // SAFETY: a waiter stays in the queue until it is let in, which only the owner does; its socket was written
         // before it was linked.
         while let Some(place) = unsafe { waiting.as_ref() } {
@@ -118,7 +118,7 @@ impl<T: Topology + Default, const HAND_OVERS_MAX: u32> SocketQueueLatch<T, HAND_
 /// # Safety
 /// The caller owns the latch until this call. `to` is null or waits to be let in, and so do the places from `passed_over` on.
 #[inline]
-unsafe fn let_in(to: *mut Place, passed_over: *mut Place, hand_overs: u32) -> *mut Place {
+unsafe fn let_in(to: *mut WaiterState, passed_over: *mut WaiterState, hand_overs: u32) -> *mut WaiterState {
     // SAFETY: a waiter stays in the queue until the last of these stores.
     if let Some(place) = unsafe { to.as_ref() } {
         place.passed_over.store(passed_over, Ordering::Relaxed);
@@ -132,7 +132,7 @@ unsafe fn let_in(to: *mut Place, passed_over: *mut Place, hand_overs: u32) -> *m
 ///
 /// # Safety
 /// The caller owns the latch, and `first` is null or the first of its second queue.
-unsafe fn last_passed_over(first: *mut Place) -> *mut Place {
+unsafe fn last_passed_over(first: *mut WaiterState) -> *mut WaiterState {
     // SAFETY: a waiter that was passed over waits until the owner lets it in.
     unsafe { first.as_ref() }.map_or(ptr::null_mut(), |first| first.passed_over_last.load(Ordering::Relaxed))
 }
@@ -142,7 +142,7 @@ unsafe fn last_passed_over(first: *mut Place) -> *mut Place {
 /// # Safety
 /// The caller owns the latch with the place `owner`. The places from `first` to `last` wait in its queue, and another one stands
 /// behind `last`, so that no thread is about to link itself there.
-unsafe fn pass_over(owner: &Place, first: *mut Place, last: *mut Place) {
+unsafe fn pass_over(owner: &WaiterState, first: *mut WaiterState, last: *mut WaiterState) {
     let before = owner.passed_over.load(Ordering::Relaxed);
     let head = if before.is_null() { first } else { before };
     // SAFETY: all of these wait until the owner lets them in, and only the owner changes what they are linked to.
@@ -213,7 +213,7 @@ unsafe impl<T: Topology + Default, const HAND_OVERS_MAX: u32> Latch for SocketQu
 
 /// Sets what the owner of an empty queue knows. Waiters that are not passed over never read these fields.
 #[inline]
-fn enter_free(place: &Place) {
+fn enter_free(place: &WaiterState) {
     place.socket.store(SOCKET_UNKNOWN, Ordering::Relaxed);
     place.passed_over.store(ptr::null_mut(), Ordering::Relaxed);
     place.hand_overs.store(0, Ordering::Relaxed);

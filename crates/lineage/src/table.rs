@@ -23,11 +23,11 @@ use crate::record::hold::Hold;
 use crate::record::point::Point;
 use crate::record::range::{FEW_COLUMNS, Range};
 use crate::record::view::{Outcomes, View};
-use crate::record::write::{Appended, Change, WriteError, Writer};
+use crate::record::write::{AppendedRecords, Change, WriteError, Writer};
 use crate::scan::aggregate::Totals;
 use crate::scan::request::Projection;
 use crate::scan::request::Request;
-use crate::scan::statistics::{Collected, TableStatistics};
+use crate::scan::statistics::{CollectedStatistics, TableStatistics};
 use crate::value::cell::{Cell, value_of_cell};
 use crate::value::kept::{Horizon, Kept, KeptFrom};
 
@@ -210,7 +210,7 @@ impl Table {
         start: u64,
         rid: Rid,
         change: Change<'_>,
-    ) -> Result<Appended, WriteError> {
+    ) -> Result<AppendedRecords, WriteError> {
         self.range(rid.range()).append(&sync::pin(), view, start, rid.slot(), change)
     }
 
@@ -227,7 +227,7 @@ impl Table {
         start: u64,
         rid: Rid,
         hold: Hold,
-    ) -> Result<Option<Appended>, WriteError> {
+    ) -> Result<Option<AppendedRecords>, WriteError> {
         self.range(rid.range()).lock(&sync::pin(), view, start, rid.slot(), hold)
     }
 
@@ -271,7 +271,7 @@ impl Table {
 
     /// Writes the outcome of transaction `owner` into versions that it appended to a record.
     #[inline]
-    pub fn stamp_versions(&self, guard: &Guard, rid: Rid, appended: Appended, owner: TxnId, stamp: u64) {
+    pub fn stamp_versions(&self, guard: &Guard, rid: Rid, appended: AppendedRecords, owner: TxnId, stamp: u64) {
         self.points(guard).at(rid).stamp(guard, appended, owner, stamp);
     }
 
@@ -547,7 +547,7 @@ impl Table {
 
     /// What the optimizer may know of the table.
     pub fn statistics(&self) -> TableStatistics {
-        let mut collected = Collected::new(&self.schema);
+        let mut collected = CollectedStatistics::new(&self.schema);
         (0..self.range_count()).for_each(|index| self.range(index).collect_statistics(&mut collected));
         collected.finish()
     }

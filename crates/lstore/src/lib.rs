@@ -66,6 +66,6 @@ pub use engine::{
 };
 pub use server;
 pub use sql::{
-    CancelHandle, Command, FileAccess, Notice, Outcome, Prepared, Progress, Rows, Session, SessionOptions, SqlError,
-    TransactionStatus, open, text_value,
+    CancelHandle, Command, FileAccess, Notice, Outcome, PreparedStatement, Progress, Rows, Session, SessionOptions,
+    SqlError, TransactionStatus, open, text_value,
 };

@@ -3,9 +3,9 @@ use std::collections::HashMap;
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use sql::{Prepared, Session, SqlError, TransactionStatus};
+use sql::{PreparedStatement, Session, SqlError, TransactionStatus};
 
-use crate::listener::Shared;
+use crate::listener::ServerState;
 use crate::portals::Portals;
 use crate::registry::{Entry, Source};
 use crate::startup::REPORTED;
@@ -57,10 +57,10 @@ pub(crate) struct Connection<'a> {
     pub(crate) session: Session,
     pub(crate) portals: Portals,
     /// The types that the client has said of the parameters of named statements, which no other statement of that name has.
-    pub(crate) declared: HashMap<String, (Arc<Prepared>, Vec<u32>)>,
+    pub(crate) declared: HashMap<String, (Arc<PreparedStatement>, Vec<u32>)>,
     /// After an error everything up to the next `Sync` is thrown away.
     pub(crate) skips: bool,
-    shared: &'a Shared,
+    shared: &'a ServerState,
     entry: Arc<Entry>,
     /// The values that the client was told of settings that may change.
     told: Vec<(&'static str, String)>,
@@ -71,7 +71,7 @@ impl<'a> Connection<'a> {
         input: Input<Source>,
         output: Output<TcpStream>,
         session: Session,
-        shared: &'a Shared,
+        shared: &'a ServerState,
         entry: Arc<Entry>,
     ) -> Connection<'a> {
         let told = ["application_name", "default_transaction_read_only"];

@@ -21,13 +21,13 @@ pub(crate) struct ClientInput<'a> {
     /// Data that has come and was not read yet.
     data: Vec<u8>,
     at: usize,
-    state: State,
+    state: CopyState,
     /// Why the client can't be heard any more.
     pub(crate) lost: Option<WireError>,
 }
 
 #[derive(PartialEq, Eq)]
-enum State {
+enum CopyState {
     /// The statement has not asked for rows.
     Silent,
     Sending,
@@ -36,7 +36,7 @@ enum State {
 
 impl<'a> ClientInput<'a> {
     pub(crate) fn new(input: &'a mut Input<Source>, output: &'a mut Output<TcpStream>) -> ClientInput<'a> {
-        ClientInput { input, output, data: Vec::new(), at: 0, state: State::Silent, lost: None }
+        ClientInput { input, output, data: Vec::new(), at: 0, state: CopyState::Silent, lost: None }
     }
 
     /// Waits for the next part; an error where there is none.
@@ -50,9 +50,9 @@ impl<'a> ClientInput<'a> {
         };
         match message.kind {
             b'd' => (self.data, self.at) = (message.body, 0),
-            b'c' => self.state = State::Done,
+            b'c' => self.state = CopyState::Done,
             b'f' => {
-                self.state = State::Done;
+                self.state = CopyState::Done;
                 let why = format!("COPY from stdin failed: {}", frontend::copy_fail(&message.body));
                 return Err(io::Error::new(ErrorKind::ConnectionAborted, why));
             }
@@ -75,7 +75,7 @@ impl<'a> ClientInput<'a> {
 
 impl Read for ClientInput<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.data.len() && self.state == State::Sending {
+        while self.at == self.data.len() && self.state == CopyState::Sending {
             self.next()?;
         }
         let read = (&self.data[self.at..]).read(out)?;
@@ -88,13 +88,13 @@ impl CopyInput for ClientInput<'_> {
     fn begin(&mut self, columns: usize, is_binary: bool) -> io::Result<()> {
         self.output.copy_in(columns, is_binary);
         self.output.flush()?;
-        self.state = State::Sending;
+        self.state = CopyState::Sending;
         self.input.source().stream().set_read_timeout(Some(PATIENCE))
     }
 
     fn end(&mut self) -> io::Result<()> {
         // Data after the mark of the end does not matter, but the client has to have said that it is done.
-        while self.state == State::Sending {
+        while self.state == CopyState::Sending {
             match self.next() {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Err(error),
                 done => done?,
@@ -106,7 +106,7 @@ impl CopyInput for ClientInput<'_> {
 
 impl Drop for ClientInput<'_> {
     fn drop(&mut self) {
-        if self.state != State::Silent {
+        if self.state != CopyState::Silent {
             // It only fails for a time of zero.
             let _ = self.input.source().stream().set_read_timeout(None);
         }

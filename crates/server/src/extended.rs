@@ -5,16 +5,16 @@
 //! its own transaction, and tried again when it loses against others.
 use std::sync::Arc;
 
-use sql::{Outcome, Prepared, SqlError, TransactionStatus};
+use sql::{Outcome, PreparedStatement, SqlError, TransactionStatus};
 use types::DataType;
 
 use crate::connection::{Answer, Connection};
 use crate::copy_in::ClientInput;
-use crate::portals::{Portal, State};
-use crate::rows::{self, Sending};
+use crate::portals::{Portal, PortalState};
+use crate::rows::{self, PendingRows};
 use crate::simple::{character, protocol, tag_of_rows};
 use crate::values::{oids, parameters};
-use crate::wire::frontend::{Bind, Named, Parse, Request};
+use crate::wire::frontend::{Bind, NamedObject, Parse, Request};
 
 /// The name under which the session keeps the statement without a name: none that a client can say.
 const UNNAMED: &str = "";
@@ -25,16 +25,16 @@ impl Connection<'_> {
         match request {
             Request::Parse(parse) => self.parse(parse)?,
             Request::Bind(bind) => self.bind(&bind)?,
-            Request::Describe(Named::Statement(name)) => self.describe_statement(&name)?,
-            Request::Describe(Named::Portal(name)) => self.describe_portal(&name)?,
+            Request::Describe(NamedObject::Statement(name)) => self.describe_statement(&name)?,
+            Request::Describe(NamedObject::Portal(name)) => self.describe_portal(&name)?,
             Request::Execute { portal, rows_max } => return self.execute(portal, rows_max),
             Request::Close(named) => {
                 match named {
-                    Named::Statement(name) => {
+                    NamedObject::Statement(name) => {
                         self.session.forget_statement(&name);
                         self.declared.remove(&name);
                     }
-                    Named::Portal(name) => self.portals.close(&name),
+                    NamedObject::Portal(name) => self.portals.close(&name),
                 }
                 self.output.bare(b'3');
             }
@@ -61,7 +61,7 @@ impl Connection<'_> {
     }
 
     /// The types that a client has said of a statement's parameters.
-    fn declared(&self, name: &str, prepared: &Arc<Prepared>) -> &[u32] {
+    fn declared(&self, name: &str, prepared: &Arc<PreparedStatement>) -> &[u32] {
         match self.declared.get(name) {
             Some((known, types)) if Arc::ptr_eq(known, prepared) => types,
             _ => &[],
@@ -93,7 +93,7 @@ impl Connection<'_> {
             });
         }
         let result_formats = bind.result_formats.clone();
-        self.portals.add(bind.portal.clone(), Portal { prepared, values, result_formats, state: State::New })?;
+        self.portals.add(bind.portal.clone(), Portal { prepared, values, result_formats, state: PortalState::New })?;
         self.output.bare(b'2');
         Ok(())
     }
@@ -118,11 +118,11 @@ impl Connection<'_> {
     /// Describes what a portal gives. A query that is about to run anyway is started for it, so that it is planned once.
     fn describe_portal(&mut self, name: &str) -> Answer {
         let mut portal = self.portals.take(name)?;
-        if portal.prepared.gives_rows() && matches!(portal.state, State::New) && self.may_start_early() {
+        if portal.prepared.gives_rows() && matches!(portal.state, PortalState::New) && self.may_start_early() {
             self.start(&mut portal)?;
         }
         match &portal.state {
-            State::Open(sending) => self.output.row_description(sending.columns()),
+            PortalState::Open(sending) => self.output.row_description(sending.columns()),
             _ => match self.session.describe(&portal.prepared).map_err(|e| counted(e, portal.prepared.text()))? {
                 Some(schema) => self.output.row_description(&rows::describe(&schema, &portal.result_formats)?),
                 None => self.output.bare(b'n'),
@@ -148,12 +148,12 @@ impl Connection<'_> {
         drop(input);
         match outcome.map_err(|error| counted(error, portal.prepared.text()))? {
             Outcome::Rows(rows) => {
-                portal.state = State::Open(Sending::new(rows, &portal.result_formats)?);
+                portal.state = PortalState::Open(PendingRows::new(rows, &portal.result_formats)?);
                 Ok(None)
             }
             Outcome::Done(command) => {
                 command.notices.iter().for_each(|notice| self.output.notice(notice));
-                portal.state = State::Done;
+                portal.state = PortalState::Done;
                 Ok(Some(command.tag))
             }
         }
@@ -165,22 +165,22 @@ impl Connection<'_> {
             self.session.begin_implicit()?;
         }
         let mut tag = match portal.state {
-            State::New => self.start(&mut portal)?,
-            State::Open(_) => None,
+            PortalState::New => self.start(&mut portal)?,
+            PortalState::Open(_) => None,
             // The rows of a query are all there were.
-            State::Done if portal.prepared.gives_rows() => Some(tag_of_rows(portal.prepared.text(), 0)),
-            State::Done => {
+            PortalState::Done if portal.prepared.gives_rows() => Some(tag_of_rows(portal.prepared.text(), 0)),
+            PortalState::Done => {
                 return Err(SqlError::new("55000", format!("portal \"{name}\" cannot be run")).into());
             }
         };
-        if let State::Open(sending) = &mut portal.state {
+        if let PortalState::Open(sending) = &mut portal.state {
             let wanted = if rows_max == 0 { usize::MAX } else { rows_max as usize };
             let sent = sending.send(&mut self.output, wanted)?;
             if sent == wanted {
                 self.output.bare(b's');
             } else {
                 tag = Some(tag_of_rows(portal.prepared.text(), sent));
-                portal.state = State::Done;
+                portal.state = PortalState::Done;
             }
         }
         if let Some(tag) = tag {
@@ -192,7 +192,7 @@ impl Connection<'_> {
 }
 
 /// The number of the type in which a parameter is sent if its client has said it, or it is an array; else 0.
-fn sent_type(prepared: &Prepared, declared: &[u32], at: usize) -> u32 {
+fn sent_type(prepared: &PreparedStatement, declared: &[u32], at: usize) -> u32 {
     match (declared.get(at), prepared.items(at)) {
         (None | Some(&(0 | oids::UNKNOWN)), Some(_)) if prepared.is_oid_array(at) => oids::array_of(oids::OID),
         (None | Some(&(0 | oids::UNKNOWN)), Some(item)) => oids::array_of(oids::of_type(item)),

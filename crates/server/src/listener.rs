@@ -72,7 +72,7 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 /// The state that the threads of a server share.
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     pub(crate) options: Options,
     pub(crate) registry: Registry,
 }
@@ -80,7 +80,7 @@ pub(crate) struct Shared {
 /// A server that runs.
 pub struct Server {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -97,7 +97,7 @@ impl Server {
         let failed = |error| StartError::Io(listen, error);
         let listener = TcpListener::bind(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let shared = Arc::new(Shared { options, registry: Registry::new() });
+        let shared = Arc::new(ServerState { options, registry: Registry::new() });
         let mut server = Server { address, shared: shared.clone(), threads: Vec::new() };
         let watched = shared.clone();
         let watch = move || watch::watch(&watched.registry, watched.options.startup_time);
@@ -130,7 +130,7 @@ impl Server {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<ServerState>) {
     loop {
         let accepted = listener.accept();
         if shared.registry.is_stopping() {
@@ -145,7 +145,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// Starts the thread of a connection. Where that fails the client finds itself disconnected.
-fn begin(stream: TcpStream, shared: &Arc<Shared>) {
+fn begin(stream: TcpStream, shared: &Arc<ServerState>) {
     let hard_max = shared.options.connections_max.saturating_add(SPARE_CONNECTIONS);
     if shared.registry.count() >= hard_max || prepare(&stream).is_err() {
         return;
@@ -170,7 +170,7 @@ fn prepare(stream: &TcpStream) -> std::io::Result<()> {
 }
 
 struct Leave<'a> {
-    shared: &'a Shared,
+    shared: &'a ServerState,
     entry: &'a crate::registry::Entry,
 }
 

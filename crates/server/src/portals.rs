@@ -2,24 +2,24 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sql::{Prepared, SqlError};
+use sql::{PreparedStatement, SqlError};
 use types::Value;
 
-use crate::rows::Sending;
+use crate::rows::PendingRows;
 
 /// A prepared statement with the values for its parameters.
 pub(crate) struct Portal {
-    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) prepared: Arc<PreparedStatement>,
     pub(crate) values: Vec<Value>,
     pub(crate) result_formats: Vec<i16>,
-    pub(crate) state: State,
+    pub(crate) state: PortalState,
 }
 
 /// How far a portal has got.
-pub(crate) enum State {
+pub(crate) enum PortalState {
     New,
     /// Its rows are there to be sent.
-    Open(Sending),
+    Open(PendingRows),
     /// The statement has run to its end.
     Done,
 }

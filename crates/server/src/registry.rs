@@ -61,14 +61,14 @@ fn secret() -> u32 {
 /// All connections.
 pub(crate) struct Registry {
     born: Instant,
-    state: Mutex<State>,
+    state: Mutex<Connections>,
     /// Told when a connection ends.
     ended: Condvar,
     is_stopping: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct Connections {
     entries: HashMap<u32, Arc<Entry>>,
     last_process: u32,
 }

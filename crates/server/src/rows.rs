@@ -29,17 +29,17 @@ pub(crate) fn describe(schema: &SchemaRef, formats: &[i16]) -> Result<Vec<Column
 }
 
 /// The rows of a query that are not sent yet.
-pub(crate) struct Sending {
+pub(crate) struct PendingRows {
     rows: Rows,
     columns: Vec<ColumnDescription>,
     /// The batch that is being sent, and how many of its rows have been.
     batch: Option<(RecordBatch, usize)>,
 }
 
-impl Sending {
-    pub(crate) fn new(rows: Rows, formats: &[i16]) -> Result<Sending, SqlError> {
+impl PendingRows {
+    pub(crate) fn new(rows: Rows, formats: &[i16]) -> Result<PendingRows, SqlError> {
         let columns = describe(&rows.schema(), formats)?;
-        Ok(Sending { rows, columns, batch: None })
+        Ok(PendingRows { rows, columns, batch: None })
     }
 
     pub(crate) fn columns(&self) -> &[ColumnDescription] {

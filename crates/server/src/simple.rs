@@ -3,7 +3,7 @@ use sql::{Outcome, SqlError};
 
 use crate::connection::{Answer, Connection, Failure};
 use crate::copy_in::ClientInput;
-use crate::rows::Sending;
+use crate::rows::PendingRows;
 
 impl Connection<'_> {
     /// Runs the statements of a text. Several are one transaction, unless they say otherwise.
@@ -41,7 +41,7 @@ impl Connection<'_> {
         drop(input);
         let tag = match outcome? {
             Outcome::Rows(rows) => {
-                let mut sending = Sending::new(rows, &[])?;
+                let mut sending = PendingRows::new(rows, &[])?;
                 self.output.row_description(sending.columns());
                 let count = sending.send(&mut self.output, usize::MAX)?;
                 tag_of_rows(text, count)

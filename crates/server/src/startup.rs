@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sql::{Notice, Session, SqlError};
 
 use crate::connection::Connection;
-use crate::listener::Shared;
+use crate::listener::ServerState;
 use crate::registry::{Entry, Source};
 use crate::wire::WireError;
 use crate::wire::frontend;
@@ -39,7 +39,7 @@ pub(crate) const REPORTED: [&str; 13] = [
 const DATABASES: [&str; 2] = ["lstore", "postgres"];
 
 /// Serves a connection from its first byte to its last.
-pub(crate) fn run(stream: TcpStream, shared: &Shared, entry: &Arc<Entry>) {
+pub(crate) fn run(stream: TcpStream, shared: &ServerState, entry: &Arc<Entry>) {
     let mut input = Input::new(Source::new(entry.clone()), shared.options.message_bytes_max);
     let mut output = Output::new(stream);
     match begin(&mut input, &mut output, shared, entry) {
@@ -57,7 +57,7 @@ pub(crate) fn run(stream: TcpStream, shared: &Shared, entry: &Arc<Entry>) {
 fn begin(
     input: &mut Input<Source>,
     output: &mut Output<TcpStream>,
-    shared: &Shared,
+    shared: &ServerState,
     entry: &Entry,
 ) -> Result<Option<Session>, SqlError> {
     let (code, body) = loop {
@@ -118,7 +118,7 @@ fn begin(
 ///
 /// Drivers ask for the time zone of their machine by themselves, the JDBC driver always. Times come with their zone, and the
 /// client is told which that is, so it is served all the same.
-fn open(shared: &Shared, parameters: &[(String, String)]) -> Result<(Session, Vec<Notice>), SqlError> {
+fn open(shared: &ServerState, parameters: &[(String, String)]) -> Result<(Session, Vec<Notice>), SqlError> {
     let mut session = (shared.options.open)();
     let mut notices = Vec::new();
     let value = |wanted: &str| parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());

@@ -46,7 +46,7 @@ mod values;
 pub use error::{About, SqlError};
 pub use names::origin::Origin;
 pub use session::opening::{open, with_expressions};
-pub use session::prepared::Prepared;
+pub use session::prepared::PreparedStatement;
 pub use session::progress::Progress;
 pub use session::{FileAccess, Session, SessionOptions, TransactionStatus};
 pub use state::activity::CancelHandle;

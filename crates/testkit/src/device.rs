@@ -57,10 +57,10 @@ impl Failure {
 /// A device in memory with faults on demand. Clones share the same device.
 #[derive(Clone)]
 pub struct FaultyDevice {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<DeviceState>>,
 }
 
-struct State {
+struct DeviceState {
     files: Vec<File>,
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
@@ -96,7 +96,7 @@ impl FaultyDevice {
     }
 
     fn with_files(seed: u64, contents: Vec<(String, Vec<u8>)>) -> FaultyDevice {
-        let mut state = State {
+        let mut state = DeviceState {
             files: Vec::new(),
             names: BTreeMap::new(),
             durable_names: BTreeMap::new(),
@@ -238,7 +238,7 @@ impl FaultyDevice {
     }
 }
 
-impl State {
+impl DeviceState {
     fn on(&self) -> io::Result<()> {
         if self.off { Err(io::Error::other("the power is off")) } else { Ok(()) }
     }

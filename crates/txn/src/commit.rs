@@ -24,7 +24,7 @@ use sync::atomic::{AtomicU64, Ordering, total_order};
 use types::{Timestamp, TxnId};
 
 use crate::list::Count;
-use crate::table::{Handle, State, TIMESTAMP_MAX, TransactionTable, phase, use_of};
+use crate::table::{Handle, TIMESTAMP_MAX, TransactionState, TransactionTable, phase, use_of};
 use crate::waits::Patience;
 
 /// A transaction on which this one depends has rolled back: it has read what never was, and must roll back too.
@@ -203,17 +203,17 @@ impl TransactionTable {
 
     /// Waits until a transaction is not prepared any more, and returns its state: for readers that are no
     /// transactions, and for writers. A prepared transaction may wait only for those prepared before it.
-    pub fn await_decision(&self, txn: TxnId) -> State {
+    pub fn await_decision(&self, txn: TxnId) -> TransactionState {
         let slot = self.slot(txn);
         let is_decided = || {
             let state = slot.state.load(Ordering::SeqCst);
             slot.id.load(Ordering::SeqCst) != txn.word() || phase::of(state) != phase::PREPARED
         };
         let mut state = self.state(txn);
-        if matches!(state, State::Prepared(_)) && Patience::new(None).spin_until(is_decided) {
+        if matches!(state, TransactionState::Prepared(_)) && Patience::new(None).spin_until(is_decided) {
             state = self.state(txn);
         }
-        while matches!(state, State::Prepared(_)) {
+        while matches!(state, TransactionState::Prepared(_)) {
             let bell = &self.waits(txn).bell;
             let rings = bell.watch(&slot.is_watched);
             bell.park_until(None, || bell.rings() != rings || is_decided());

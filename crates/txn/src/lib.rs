@@ -61,7 +61,7 @@ mod uses;
 mod waits;
 
 pub use commit::Doomed;
-pub use list::{Running, WaitCounts, Waiting};
-pub use queue::Place;
-pub use table::{Handle, State, TooManyTransactions, TransactionTable};
+pub use list::{RunningTransaction, WaitCounts, WaitOfTransaction};
+pub use queue::QueuePlace;
+pub use table::{Handle, TooManyTransactions, TransactionState, TransactionTable};
 pub use waits::{Part, RowName, WaitError};

@@ -6,16 +6,16 @@ use sync::atomic::fence;
 use types::{Timestamp, TxnId};
 
 use crate::snapshots::NO_SNAPSHOT;
-use crate::table::{Handle, Slot, State, TransactionTable, state_of_word};
+use crate::table::{Handle, Slot, TransactionState, TransactionTable, state_of_word};
 use crate::waits::{RowName, WaitError};
 
 /// A transaction that runs, as it was at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Running {
+pub struct RunningTransaction {
     /// its id
     pub id: TxnId,
     /// what it does; a commit that is just taking its timestamp counts as active
-    pub state: State,
+    pub state: TransactionState,
     /// when it began, in the caller's microseconds; 0 if the caller has not said
     pub begun: u64,
     /// what it reads, if it has a snapshot now
@@ -23,12 +23,12 @@ pub struct Running {
     /// what the caller has noted
     pub description: u64,
     /// what it waits for, if it sleeps
-    pub waits: Option<Waiting>,
+    pub waits: Option<WaitOfTransaction>,
 }
 
 /// The wait of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Waiting {
+pub struct WaitOfTransaction {
     /// the transaction that holds the row, or that is before this one in its queue
     pub owner: TxnId,
     /// the row
@@ -99,7 +99,7 @@ impl TransactionTable {
         }
     }
 
-    /// Microseconds of the clock that [`Waiting::since`] is told by.
+    /// Microseconds of the clock that [`WaitOfTransaction::since`] is told by.
     pub fn micros(&self) -> u64 {
         self.time.now_ns() / 1_000
     }
@@ -121,19 +121,20 @@ impl TransactionTable {
     }
 
     /// The transactions that run now. Each is told of as it was at some moment of the call.
-    pub fn list(&self) -> Vec<Running> {
+    pub fn list(&self) -> Vec<RunningTransaction> {
         self.slots.iter().filter_map(|slot| self.look_at(slot)).collect()
     }
 
     /// Describes the transaction of a slot, unless that ends meanwhile.
-    fn look_at(&self, slot: &Slot) -> Option<Running> {
+    fn look_at(&self, slot: &Slot) -> Option<RunningTransaction> {
         let id = slot.running(Acquire)?;
         let state = state_of_word(slot.state.load(Acquire));
         let (begun, description) = (slot.begun.load(Acquire), slot.description.load(Acquire));
         let snapshot = Some(slot.reads.load(Acquire)).filter(|at| *at != NO_SNAPSHOT).map(Timestamp);
-        let waits = self.edge_of(id).map(|edge| Waiting { owner: edge.owner, row: edge.row, since: edge.since });
+        let waits =
+            self.edge_of(id).map(|edge| WaitOfTransaction { owner: edge.owner, row: edge.row, since: edge.since });
         fence(sync::atomic::Ordering::Acquire);
         let is_same = slot.id.load(Relaxed) == id.word();
-        is_same.then_some(Running { id, state, begun, snapshot, description, waits })
+        is_same.then_some(RunningTransaction { id, state, begun, snapshot, description, waits })
     }
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The first in the queue waits for the transaction that holds the row; each other one waits for the transaction
-//! before it. This is a queue as in MCS latches, of transactions. A [`Place`] is kept until its transaction has
+//! before it. This is a queue as in MCS latches, of transactions. A [`QueuePlace`] is kept until its transaction has
 //! looked at the row again and has written it, or does not want it any more; then it is dropped. The next
 //! transaction wakes, finds itself first, looks at the row, and waits for the transaction that has written it,
 //! spinning at first. So a short transaction hands the row over to a spinning waiter, and a long one to a sleeping
@@ -57,7 +57,7 @@ impl RowQueues {
 }
 
 /// A transaction's place in the queue of a row, taken at its first wait and given up when this is dropped.
-pub struct Place<'t> {
+pub struct QueuePlace<'t> {
     table: &'t TransactionTable,
     waiter: TxnId,
     row: RowName,
@@ -68,8 +68,8 @@ impl TransactionTable {
     /// Opens a place in the queue of a row that `waiter` wants and another transaction holds. Keep the place until
     /// the row is written or not wanted any more, then drop it: the next in the queue looks at the row. A
     /// transaction may hold one place per row at a time.
-    pub fn queue(&self, waiter: &Handle, row: RowName) -> Place<'_> {
-        Place { table: self, waiter: waiter.id, row, is_taken: false }
+    pub fn queue(&self, waiter: &Handle, row: RowName) -> QueuePlace<'_> {
+        QueuePlace { table: self, waiter: waiter.id, row, is_taken: false }
     }
 
     /// How many rows have waiting transactions in a queue.
@@ -78,7 +78,7 @@ impl TransactionTable {
     }
 }
 
-impl Place<'_> {
+impl QueuePlace<'_> {
     /// Waits until it is this transaction's turn and `owner` has ended or `row` is not held by it any more, as
     /// [`TransactionTable::wait_for`] does. The caller looks at the row again; if another transaction holds it then, it
     /// waits for that, and keeps its place.
@@ -120,7 +120,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         if !self.is_taken {
             return;

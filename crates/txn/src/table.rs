@@ -139,7 +139,7 @@ impl Handle {
 
 /// The state of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum TransactionState {
     /// The transaction is running.
     Active,
     /// The transaction has this commit timestamp, and may still fail.
@@ -246,13 +246,13 @@ impl TransactionTable {
     }
 
     /// The state of a transaction. Waits out the few instructions in which a commit takes its timestamp.
-    pub fn state(&self, txn: TxnId) -> State {
+    pub fn state(&self, txn: TxnId) -> TransactionState {
         let slot = self.slot(txn);
         let mut wait = SpinWait::new();
         loop {
             let state = slot.state.load(Ordering::Acquire);
             if slot.id.load(Ordering::Acquire) != txn.word() {
-                return State::Released;
+                return TransactionState::Released;
             }
             if phase::of(state) != phase::COMMITTING {
                 return state_of_word(state);
@@ -279,13 +279,13 @@ impl TransactionTable {
 
 /// Decodes a state word. A commit that has no timestamp yet counts as active, for callers that do not wait for the
 /// timestamp.
-pub(crate) fn state_of_word(state: u64) -> State {
+pub(crate) fn state_of_word(state: u64) -> TransactionState {
     let at = Timestamp(state >> phase::BITS);
     debug_assert!(phase::of(state) <= phase::COMMITTED, "a state word of no phase: {state:#x}");
     match phase::of(state) {
-        phase::PREPARED => State::Prepared(at),
-        phase::COMMITTED => State::Committed(at),
-        phase::ABORTED => State::Aborted,
-        _ => State::Active,
+        phase::PREPARED => TransactionState::Prepared(at),
+        phase::COMMITTED => TransactionState::Committed(at),
+        phase::ABORTED => TransactionState::Aborted,
+        _ => TransactionState::Active,
     }
 }

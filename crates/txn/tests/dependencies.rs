@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use txn::{Doomed, Handle, State, TransactionTable};
+use txn::{Doomed, Handle, TransactionState, TransactionTable};
 use types::{StartTime, Timestamp, TxnId};
 
 fn begin(table: &TransactionTable) -> Handle {
@@ -24,7 +24,7 @@ fn a_prepared_transaction_says_so_and_its_decision_reaches_who_depends_on_it() {
         let table = TransactionTable::default();
         let (writer, reader) = (begin(&table), begin(&table));
         let at = prepare(&table, &writer);
-        assert_eq!(table.state(writer.id()), State::Prepared(at));
+        assert_eq!(table.state(writer.id()), TransactionState::Prepared(at));
         assert!(table.depend(reader.id(), writer.id()) && table.depend(reader.id(), writer.id()));
         assert_eq!(table.counts().dependencies, 1, "asked twice, it depends once");
         thread::scope(|scope| {
@@ -38,7 +38,7 @@ fn a_prepared_transaction_says_so_and_its_decision_reaches_who_depends_on_it() {
             assert_eq!(awaits.join().unwrap(), if is_kept { Ok(()) } else { Err(Doomed) });
         });
         assert_eq!(table.is_doomed(&reader), !is_kept);
-        let decided = if is_kept { State::Committed(at) } else { State::Aborted };
+        let decided = if is_kept { TransactionState::Committed(at) } else { TransactionState::Aborted };
         assert_eq!((table.state(writer.id()), table.await_decision(writer.id())), (decided, decided));
     }
 }
@@ -111,7 +111,7 @@ fn many_readers_wait_for_the_decision() {
         thread::sleep(std::time::Duration::from_millis(2));
         assert!(readers.iter().all(|reader| !reader.is_finished()));
         table.finish_commit(&writer, at);
-        assert!(readers.into_iter().all(|reader| reader.join().unwrap() == State::Committed(at)));
+        assert!(readers.into_iter().all(|reader| reader.join().unwrap() == TransactionState::Committed(at)));
     });
 }
 
@@ -146,7 +146,7 @@ impl Register {
     }
 
     fn read(&self, handle: &Handle, snapshot: Timestamp, on: TxnId) {
-        while let State::Prepared(at) = self.table.state(on) {
+        while let TransactionState::Prepared(at) = self.table.state(on) {
             if at > snapshot {
                 return;
             }

@@ -7,7 +7,7 @@
 use loom::sync::Arc;
 use loom::thread;
 use sync::atomic::{AtomicU64, Ordering};
-use txn::{Doomed, Handle, RowName, State, TransactionTable, WaitError};
+use txn::{Doomed, Handle, RowName, TransactionState, TransactionTable, WaitError};
 use types::{StartTime, Timestamp, TxnId};
 
 /// Checks `body` in every order with at most `preemptions` switches away from a thread that could go on.
@@ -108,10 +108,10 @@ fn active_means_after_my_snapshot() {
         let state = table.state(id);
         let at = writer.join().unwrap();
         match state {
-            State::Active => assert!(at > snapshot, "active at {snapshot:?}"),
-            State::Committed(committed) => assert_eq!(committed, at),
-            State::Released => {}
-            State::Aborted | State::Prepared(_) => panic!("it has committed"),
+            TransactionState::Active => assert!(at > snapshot, "active at {snapshot:?}"),
+            TransactionState::Committed(committed) => assert_eq!(committed, at),
+            TransactionState::Released => {}
+            TransactionState::Aborted | TransactionState::Prepared(_) => panic!("it has committed"),
         }
     });
 }
@@ -139,10 +139,10 @@ fn a_slot_that_is_reused_deceives_nobody() {
             })
         };
         match table.state(id) {
-            State::Active => {}
-            State::Committed(at) => assert_eq!(at, Timestamp(1)),
-            State::Released => assert_eq!(start.load(Ordering::Relaxed), 1, "it was stamped before"),
-            State::Aborted | State::Prepared(_) => panic!("that was another one"),
+            TransactionState::Active => {}
+            TransactionState::Committed(at) => assert_eq!(at, Timestamp(1)),
+            TransactionState::Released => assert_eq!(start.load(Ordering::Relaxed), 1, "it was stamped before"),
+            TransactionState::Aborted | TransactionState::Prepared(_) => panic!("that was another one"),
         }
         writer.join().unwrap();
     });
@@ -188,7 +188,7 @@ fn no_waiter_sleeps_through_a_row_that_is_given_up() {
             })
         };
         assert_eq!(table.wait_for(&waiter, id, ROW, &|| is_held.load(Ordering::Acquire) != 0, None), Ok(()));
-        assert_eq!(table.state(id), State::Active);
+        assert_eq!(table.state(id), TransactionState::Active);
         gives_up.join().unwrap();
     });
 }
@@ -229,7 +229,7 @@ fn no_reader_sleeps_through_a_decision() {
             })
         };
         let state = table.await_decision(id);
-        assert!(state == State::Committed(at) || state == State::Released, "{state:?}");
+        assert!(state == TransactionState::Committed(at) || state == TransactionState::Released, "{state:?}");
         decides.join().unwrap();
     });
 }
@@ -308,8 +308,8 @@ fn depend_while_it_is_decided(is_kept: bool) {
             assert_eq!(table.await_dependencies(&reader), if is_kept { Ok(()) } else { Err(Doomed) });
         } else {
             let state = table.state(id);
-            let decided = if is_kept { State::Committed(at) } else { State::Aborted };
-            assert!(state == decided || state == State::Released, "{state:?}");
+            let decided = if is_kept { TransactionState::Committed(at) } else { TransactionState::Aborted };
+            assert!(state == decided || state == TransactionState::Released, "{state:?}");
             assert_eq!(table.await_dependencies(&reader), Ok(()), "it depends on nobody");
         }
         decides.join().unwrap();
@@ -390,11 +390,11 @@ fn look(table: &TransactionTable, start: &AtomicU64, reader: &Handle, snapshot: 
             StartTime::Tombstone | StartTime::Unwritten => return (false, false),
         };
         match table.state(writer) {
-            State::Active | State::Aborted => return (false, false),
-            State::Committed(at) => return (at <= snapshot, false),
-            State::Prepared(at) if at > snapshot => return (false, false),
-            State::Prepared(_) if table.depend(reader.id(), writer) => return (true, true),
-            State::Prepared(_) | State::Released => {}
+            TransactionState::Active | TransactionState::Aborted => return (false, false),
+            TransactionState::Committed(at) => return (at <= snapshot, false),
+            TransactionState::Prepared(at) if at > snapshot => return (false, false),
+            TransactionState::Prepared(_) if table.depend(reader.id(), writer) => return (true, true),
+            TransactionState::Prepared(_) | TransactionState::Released => {}
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use shuttle::thread;
 use sync::atomic::{AtomicU64, Ordering};
-use txn::{Handle, RowName, State, TransactionTable, WaitError};
+use txn::{Handle, RowName, TransactionState, TransactionTable, WaitError};
 use types::{StartTime, Timestamp, TxnId};
 
 const RUNS: usize = 3_000;
@@ -35,7 +35,7 @@ struct World {
     newest: AtomicU64,
     ended: Mutex<BTreeMap<u64, Option<Timestamp>>>,
     /// the transaction asked for, the snapshot, and the answer
-    asked: Mutex<Vec<(u64, Timestamp, State)>>,
+    asked: Mutex<Vec<(u64, Timestamp, TransactionState)>>,
     horizon: AtomicU64,
 }
 
@@ -80,11 +80,13 @@ impl World {
         for (word, snapshot, state) in self.asked.lock().unwrap().iter() {
             let end = ended[word];
             match state {
-                State::Active => assert!(end.is_none_or(|at| at > *snapshot), "active at {snapshot:?}, ended {end:?}"),
-                State::Committed(at) => assert_eq!(Some(*at), end),
-                State::Aborted => assert_eq!(None, end),
-                State::Prepared(_) => panic!("nobody prepares here"),
-                State::Released => {}
+                TransactionState::Active => {
+                    assert!(end.is_none_or(|at| at > *snapshot), "active at {snapshot:?}, ended {end:?}")
+                }
+                TransactionState::Committed(at) => assert_eq!(Some(*at), end),
+                TransactionState::Aborted => assert_eq!(None, end),
+                TransactionState::Prepared(_) => panic!("nobody prepares here"),
+                TransactionState::Released => {}
             }
         }
         let commits: BTreeSet<Timestamp> = ended.values().copied().flatten().collect();
@@ -335,7 +337,7 @@ impl Register {
         let (handle, snapshot) = table.begin().unwrap();
         let newest = self.newest.load(Ordering::Acquire);
         while newest != 0
-            && let State::Prepared(at) = table.state(id_of(newest))
+            && let TransactionState::Prepared(at) = table.state(id_of(newest))
             && at <= snapshot
         {
             if table.depend(handle.id(), id_of(newest)) {
@@ -362,7 +364,7 @@ impl Register {
         let newest = self.newest.load(Ordering::Acquire);
         if newest != 0 {
             let state = self.table.await_decision(id_of(newest));
-            assert!(!matches!(state, State::Prepared(_)));
+            assert!(!matches!(state, TransactionState::Prepared(_)));
         }
     }
 }

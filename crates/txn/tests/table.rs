@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use txn::{Handle, State, TransactionTable};
+use txn::{Handle, TransactionState, TransactionTable};
 use types::{StartTime, Timestamp, TxnId};
 
 fn commit(table: &TransactionTable, handle: &Handle) -> Timestamp {
@@ -18,15 +18,15 @@ fn a_transaction_goes_from_active_to_committed_to_released() {
     let table = TransactionTable::default();
     let (handle, _) = table.begin().unwrap();
     let id = handle.id();
-    assert_eq!(table.state(id), State::Active);
+    assert_eq!(table.state(id), TransactionState::Active);
     assert_eq!(commit(&table, &handle), Timestamp(1));
-    assert_eq!(table.state(id), State::Committed(Timestamp(1)));
+    assert_eq!(table.state(id), TransactionState::Committed(Timestamp(1)));
     table.release(handle);
-    assert_eq!(table.state(id), State::Released);
+    assert_eq!(table.state(id), TransactionState::Released);
     let (next, _) = table.begin().unwrap();
-    assert_eq!((table.state(id), table.state(next.id())), (State::Released, State::Active));
+    assert_eq!((table.state(id), table.state(next.id())), (TransactionState::Released, TransactionState::Active));
     table.abort(&next);
-    assert_eq!(table.state(next.id()), State::Aborted);
+    assert_eq!(table.state(next.id()), TransactionState::Aborted);
     table.release(next);
     assert_eq!((table.running(), table.now()), (0, Timestamp(1)));
 }
@@ -114,7 +114,7 @@ fn who_asks_during_a_commit_waits_for_its_timestamp() {
         let asking = scope.spawn(|| table.state(handle.id()));
         std::thread::sleep(std::time::Duration::from_millis(20));
         table.finish_commit(&handle, at);
-        assert_eq!(asking.join().unwrap(), State::Committed(at));
+        assert_eq!(asking.join().unwrap(), TransactionState::Committed(at));
     });
 }
 
@@ -140,7 +140,7 @@ fn active_means_after_my_snapshot() {
                     while !done.load(Ordering::Relaxed) {
                         let word = newest.load(Ordering::Acquire);
                         let at = table.now();
-                        if word != 0 && table.state(id_of(word)) == State::Active {
+                        if word != 0 && table.state(id_of(word)) == TransactionState::Active {
                             seen_active.push((word, at));
                         }
                     }

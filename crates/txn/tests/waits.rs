@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use txn::{Handle, RowName, State, TransactionTable, WaitError};
+use txn::{Handle, RowName, TransactionState, TransactionTable, WaitError};
 use types::Timestamp;
 
 const ROW: RowName = RowName { table: 7, rid: 70 };
@@ -27,7 +27,7 @@ fn row(rid: u64) -> RowName {
 
 /// Waits until so many transactions sleep.
 fn until_asleep(table: &TransactionTable, count: usize) {
-    let is_asleep = |running: &txn::Running| running.waits.is_some();
+    let is_asleep = |running: &txn::RunningTransaction| running.waits.is_some();
     while table.list().iter().filter(|running| is_asleep(running)).count() < count {
         thread::yield_now();
     }
@@ -304,7 +304,7 @@ fn those_in_a_queue_get_the_row_in_its_order() {
                 loop {
                     let word = holder.load(Ordering::Acquire);
                     let types::StartTime::Pending(owner) = types::StartTime::from_word(word) else { unreachable!() };
-                    if table.state(owner) == State::Active {
+                    if table.state(owner) == TransactionState::Active {
                         place.wait(owner, &|| holder.load(Ordering::Acquire) == word, None).unwrap();
                     } else if holder
                         .compare_exchange(word, waiter.id().word(), Ordering::AcqRel, Ordering::Acquire)
@@ -355,7 +355,10 @@ fn who_leaves_a_queue_does_not_stop_those_behind() {
         let results: Vec<_> = waits.into_iter().map(|wait| wait.join().unwrap()).collect();
         assert_eq!(results, [Ok(()), Err(WaitError::Interrupted), Ok(())]);
     });
-    assert!(waiters.iter().all(|waiter| table.state(waiter.id()) == State::Active), "none of them has ended");
+    assert!(
+        waiters.iter().all(|waiter| table.state(waiter.id()) == TransactionState::Active),
+        "none of them has ended"
+    );
     assert_eq!(table.queued_rows(), 0);
 }
 
@@ -377,8 +380,8 @@ fn the_list_tells_what_runs_and_what_it_waits_for() {
         assert!(waits.since <= table.micros());
         commit(&table, &owner);
     });
-    let states: Vec<State> = table.list().iter().map(|running| running.state).collect();
-    assert!(states.contains(&State::Committed(Timestamp(1))) && states.contains(&State::Active));
+    let states: Vec<TransactionState> = table.list().iter().map(|running| running.state).collect();
+    assert!(states.contains(&TransactionState::Committed(Timestamp(1))) && states.contains(&TransactionState::Active));
     table.release(owner);
     table.release(waiter);
     assert_eq!(table.list(), []);

@@ -24,7 +24,7 @@ const CODE_STARTS: [&str; 12] =
 const SAFETY: &str = "SAFETY:";
 
 /// The findings of the rules in one file.
-pub struct Seen {
+pub struct Findings {
     pub offences: Vec<Offence>,
     pub function_count: usize,
     pub unsafe_count: usize,
@@ -32,8 +32,9 @@ pub struct Seen {
     pub literal_lines: BTreeSet<usize>,
 }
 
-pub fn check(file: &TextFile) -> Seen {
-    let mut seen = Seen { offences: Vec::new(), function_count: 0, unsafe_count: 0, literal_lines: BTreeSet::new() };
+pub fn check(file: &TextFile) -> Findings {
+    let mut seen =
+        Findings { offences: Vec::new(), function_count: 0, unsafe_count: 0, literal_lines: BTreeSet::new() };
     let lines: Vec<&str> = file.text.lines().collect();
     check_file(file, &lines, &mut seen);
     match tokens::parse(&file.text) {
@@ -50,7 +51,7 @@ pub fn check(file: &TextFile) -> Seen {
     seen
 }
 
-fn check_file(file: &TextFile, lines: &[&str], seen: &mut Seen) {
+fn check_file(file: &TextFile, lines: &[&str], seen: &mut Findings) {
     if lines.len() > FILE_LINES_MAX {
         let what = format!("{} lines, more than {FILE_LINES_MAX} in a file", lines.len());
         let remedy = "move one of its subjects to a module of its own";
@@ -69,7 +70,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn check_token(&self, list: &[TokenTree], index: usize, seen: &mut Seen) {
+    fn check_token(&self, list: &[TokenTree], index: usize, seen: &mut Findings) {
         let token = &list[index];
         match token {
             TokenTree::Ident(word) if word == "fn" => self.check_function(list, index, seen),
@@ -94,7 +95,7 @@ impl Source<'_> {
     }
 
     /// A function is `fn`, a name (in a macro perhaps `$name`), and the next braces before a semicolon.
-    fn check_function(&self, list: &[TokenTree], index: usize, seen: &mut Seen) {
+    fn check_function(&self, list: &[TokenTree], index: usize, seen: &mut Findings) {
         let name = match list.get(index + 1) {
             Some(TokenTree::Ident(name)) => name.to_string(),
             Some(TokenTree::Punct(sign)) if sign.as_char() == '$' => "$".to_owned(),
@@ -113,7 +114,7 @@ impl Source<'_> {
         }
     }
 
-    fn check_unsafe(&self, list: &[TokenTree], index: usize, seen: &mut Seen) {
+    fn check_unsafe(&self, list: &[TokenTree], index: usize, seen: &mut Findings) {
         let next = list.get(index + 1);
         let what = if is_braced(next) {
             "unsafe block"
@@ -155,7 +156,7 @@ fn goes_on(text: &str) -> bool {
 
 /// A light hand: prose may quote code, so only a comment that both begins and ends like a statement
 /// counts.
-fn check_dead_code(file: &TextFile, lines: &[&str], seen: &mut Seen) {
+fn check_dead_code(file: &TextFile, lines: &[&str], seen: &mut Findings) {
     for (index, line) in lines.iter().enumerate() {
         let Some(comment) = line.trim_start().strip_prefix("//") else {
             continue;

@@ -36,7 +36,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::Lsn;
-use crate::archive::outgoing::{Archived, OldSegment};
+use crate::archive::outgoing::{ArchivedSegments, OldSegment};
 use crate::device::{Access, Device, DeviceFile};
 use crate::error::{LogError, Result, device_error};
 use crate::format::frame::{u32_at, u64_at};
@@ -165,8 +165,8 @@ impl SegmentArchive {
     /// # Errors
     /// [`LogError::Corrupt`] or [`LogError::UnknownVersion`] if what was noted before cannot be read; a failure of
     /// the archive's device to read or write the note.
-    pub fn note(&self, archived: Archived, micros: i64) -> Result<Extent> {
-        let Archived { log, from, until } = archived;
+    pub fn note(&self, archived: ArchivedSegments, micros: i64) -> Result<Extent> {
+        let ArchivedSegments { log, from, until } = archived;
         let before = extent_of(&*self.archive, log)?;
         // The archive goes on from before, unless something between was not archived.
         let missing = self.known.lock().missing;

@@ -25,7 +25,7 @@ use crate::Lsn;
 use crate::archive::copies::{self, SUFFIX};
 use crate::device::{Access, Device, DeviceFile, DirectoryLock};
 use crate::error::{LogError, Result, device_error};
-use crate::format::frame::Place;
+use crate::format::frame::FramePlace;
 use crate::format::segment::{self, Header, file_name};
 use crate::format::{begun, trim};
 use crate::recovery::chain::{Reader, corrupt};
@@ -211,7 +211,7 @@ fn chain_of(partition: Partition) -> Result<Vec<Found>> {
 }
 
 fn has_frames(found: &Found) -> Result<bool> {
-    let place = Place { salt: found.header.salt, offset: found.header.frames_start() };
+    let place = FramePlace { salt: found.header.salt, offset: found.header.frames_start() };
     Ok(reader(found)?.frame(place)?.is_some())
 }
 
@@ -225,7 +225,7 @@ fn ends_before(known: &Found, found: &Found) -> Result<bool> {
 /// Where the first place is that holds no valid frame.
 fn frames_end(found: &Found) -> Result<u64> {
     let mut reader = reader(found)?;
-    let mut place = Place { salt: found.header.salt, offset: found.header.frames_start() };
+    let mut place = FramePlace { salt: found.header.salt, offset: found.header.frames_start() };
     while let Some((header, _)) = reader.frame(place)? {
         place.offset += header.frame_bytes();
     }

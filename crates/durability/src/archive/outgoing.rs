@@ -50,7 +50,7 @@ pub struct OldSegment {
 
 /// The segments that an archive was handed, from which LSN to which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Archived {
+pub struct ArchivedSegments {
     /// The number of the log.
     pub log: u64,
     /// Every segment with something at or after this LSN was handed over.
@@ -77,14 +77,14 @@ type Archive = Box<dyn Fn(&OldSegment) -> io::Result<()> + Send + Sync>;
 
 /// Segments on their way from a partition to the stock of files.
 #[derive(Default)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingSegments {
     segments: VecDeque<OldSegment>,
     archive: Option<Archive>,
     /// By partition, the sequence up to which whole segments were handed over since the log was opened.
     handed_over: HashMap<u64, u64>,
 }
 
-impl Outgoing {
+impl OutgoingSegments {
     pub(crate) fn archive_with(&mut self, archive: Archive) {
         self.archive = Some(archive);
         self.handed_over.clear();

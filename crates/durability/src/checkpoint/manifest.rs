@@ -78,8 +78,8 @@ impl Manifest {
         MANIFEST.encode(&words)
     }
 
-    /// Writes everything but the header, durably. [`Unpublished::publish`] is the rest.
-    pub(super) fn write<'a>(&self, device: &'a dyn Device) -> Result<Unpublished<'a>> {
+    /// Writes everything but the header, durably. [`UnpublishedManifest::publish`] is the rest.
+    pub(super) fn write<'a>(&self, device: &'a dyn Device) -> Result<UnpublishedManifest<'a>> {
         let name = MANIFEST.file_name(self.number);
         let fail = |source| device_error(format!("write {name}"), device, source);
         debug_assert!(
@@ -93,7 +93,7 @@ impl Manifest {
         file.write_at(&zeros_and_body, 0).and_then(|()| file.sync()).map_err(fail)?;
         // The names of the files of blobs become durable with it.
         device.sync_dir().map_err(fail)?;
-        Ok(Unpublished { device, file, name, header: self.header(&body) })
+        Ok(UnpublishedManifest { device, file, name, header: self.header(&body) })
     }
 
     /// Writes the header once more.
@@ -143,14 +143,14 @@ fn decode_file(bytes: &[u8]) -> FileUse {
 }
 
 /// A manifest that is on disk but for its header.
-pub(super) struct Unpublished<'a> {
+pub(super) struct UnpublishedManifest<'a> {
     device: &'a dyn Device,
     file: Box<dyn DeviceFile>,
     name: String,
     header: [u8; HEADER_BYTES],
 }
 
-impl Unpublished<'_> {
+impl UnpublishedManifest<'_> {
     /// From here on the checkpoint exists. When this fails, that is not known.
     pub(super) fn publish(self) -> Result<()> {
         let fail = |source| device_error(format!("publish {}", self.name), self.device, source);

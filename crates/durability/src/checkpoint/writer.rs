@@ -49,7 +49,7 @@ pub struct CheckpointWriter<'a> {
 
 /// A checkpoint that was published.
 #[derive(Debug)]
-pub struct Published {
+pub struct PublishedCheckpoint {
     /// Its number.
     pub number: u64,
     /// The log can be trimmed below this LSN ([`Log::trim`](crate::Log::trim)): the two checkpoints that are kept need
@@ -144,8 +144,8 @@ impl<'a> CheckpointWriter<'a> {
     /// # Errors
     /// [`CheckpointError::GivenUp`] if an earlier call has failed; a failure of the device to write or sync, which
     /// gives the checkpoint up. Where only its publication failed, an opening may find it nevertheless. That old
-    /// files could not be removed is no error: see [`Published::leftovers`].
-    pub fn commit(mut self, low: Lsn, payload: &[u8]) -> Result<Published> {
+    /// files could not be removed is no error: see [`PublishedCheckpoint::leftovers`].
+    pub fn commit(mut self, low: Lsn, payload: &[u8]) -> Result<PublishedCheckpoint> {
         self.check()?;
         let outcome = self.write_all(low, payload);
         let manifest = outcome.map_err(|error| self.give_up(error))?;
@@ -157,7 +157,7 @@ impl<'a> CheckpointWriter<'a> {
             Ok(removed) => (removed, None),
             Err(error) => (0, Some(error)),
         };
-        Ok(Published {
+        Ok(PublishedCheckpoint {
             number: manifest.number,
             trim_below,
             live_blobs,

@@ -40,14 +40,14 @@ const NOTE_STEP: usize = 512;
 
 /// A segment of a partition. Of two the one with the higher sequence is the later one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Noted {
+pub(crate) struct SegmentNote {
     pub(crate) sequence: u64,
     pub(crate) salt: u64,
 }
 
-impl Noted {
-    pub(crate) fn of(header: &Header) -> Noted {
-        Noted { sequence: header.link.sequence, salt: header.salt }
+impl SegmentNote {
+    pub(crate) fn of(header: &Header) -> SegmentNote {
+        SegmentNote { sequence: header.link.sequence, salt: header.salt }
     }
 }
 
@@ -55,7 +55,7 @@ impl Noted {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Begun {
     /// By partition, the last segment that was begun.
-    pub(crate) segments: BTreeMap<u64, Noted>,
+    pub(crate) segments: BTreeMap<u64, SegmentNote>,
     /// The number of the log, if the file tells it.
     pub(crate) log: Option<u64>,
 }
@@ -84,7 +84,7 @@ pub(crate) fn read(device: &dyn Device, log: Option<u64>) -> Result<Begun> {
             return Err(corrupt("it belongs to another log than the segments beside it"));
         }
         let last = begun.segments.entry(partition).or_default();
-        *last = Noted { sequence: u64_at(note, 32), salt: u64_at(note, 40) }.max(*last);
+        *last = SegmentNote { sequence: u64_at(note, 32), salt: u64_at(note, 40) }.max(*last);
     }
     // A file without a single valid note does not tell which log it belongs to.
     if begun.segments.is_empty() { damaged.map_or(Ok(begun), Err) } else { Ok(begun) }

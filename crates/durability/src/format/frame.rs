@@ -124,12 +124,12 @@ impl Tag {
 
 /// Where a frame stands: valid there and nowhere else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FramePlace {
     pub(crate) salt: u64,
     pub(crate) offset: u64,
 }
 
-impl Place {
+impl FramePlace {
     fn seed(self) -> u32 {
         crc32c::crc32c_append(crc32c::crc32c(&self.salt.to_le_bytes()), &self.offset.to_le_bytes())
     }
@@ -163,7 +163,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    pub(crate) fn encode(&self, place: Place) -> [u8; HEADER_BYTES] {
+    pub(crate) fn encode(&self, place: FramePlace) -> [u8; HEADER_BYTES] {
         self.encode_at(Salt::new(place.salt), place.offset)
     }
 
@@ -191,7 +191,7 @@ impl Header {
     }
 
     /// The header in `bytes` if it is valid at `place`. The payload remains to be checked.
-    pub(crate) fn decode(bytes: &[u8], place: Place) -> Option<Header> {
+    pub(crate) fn decode(bytes: &[u8], place: FramePlace) -> Option<Header> {
         // The cheap tests come first: a search for frames decodes at every multiple of 8.
         if u32_at(bytes, 32) != place.salt as u32 {
             return None;
@@ -294,7 +294,7 @@ pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { salt: 0x1234_5678_9abc_def0, offset: 4096 };
+    const PLACE: FramePlace = FramePlace { salt: 0x1234_5678_9abc_def0, offset: 4096 };
 
     fn header() -> Header {
         Header {
@@ -329,9 +329,9 @@ mod tests {
     #[test]
     fn valid_at_its_place_only() {
         let bytes = header().encode(PLACE);
-        assert_eq!(Header::decode(&bytes, Place { offset: 4104, ..PLACE }), None);
-        assert_eq!(Header::decode(&bytes, Place { salt: 1, ..PLACE }), None);
-        assert_eq!(Header::decode(&bytes, Place { salt: PLACE.salt ^ 1 << 40, ..PLACE }), None);
+        assert_eq!(Header::decode(&bytes, FramePlace { offset: 4104, ..PLACE }), None);
+        assert_eq!(Header::decode(&bytes, FramePlace { salt: 1, ..PLACE }), None);
+        assert_eq!(Header::decode(&bytes, FramePlace { salt: PLACE.salt ^ 1 << 40, ..PLACE }), None);
     }
 
     #[test]
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn zeros_are_no_frame() {
         for salt in (0..1000).map(|i| i << 30) {
-            assert_eq!(Header::decode(&[0; HEADER_BYTES], Place { salt, ..PLACE }), None);
+            assert_eq!(Header::decode(&[0; HEADER_BYTES], FramePlace { salt, ..PLACE }), None);
         }
     }
 

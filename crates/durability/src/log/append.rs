@@ -16,7 +16,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::Lsn;
-use crate::format::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, Header, Hole, Place, Salt, Tag, frame_bytes};
+use crate::format::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, FramePlace, Header, Hole, Salt, Tag, frame_bytes};
 use crate::format::segment::{Segment, SegmentInfo};
 use crate::log::dependency::{Dependencies, RecentCommits};
 use crate::options::LogOptions;
@@ -110,7 +110,7 @@ impl<'a> Entry<'a> {
 }
 
 /// The bytes that a flush took from the appenders.
-pub(crate) struct Taken {
+pub(crate) struct FlushBatch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) lsns: Vec<Lsn>,
     pub(crate) start: u64,
@@ -397,7 +397,7 @@ impl Append {
     }
 
     /// Exchanges the buffer for an empty one; `None` if there is nothing in it. Everything up to `stable` is on disk.
-    pub(crate) fn take(&mut self, spare: &mut Vec<u8>, spare_lsns: &mut Vec<Lsn>, stable: Lsn) -> Option<Taken> {
+    pub(crate) fn take(&mut self, spare: &mut Vec<u8>, spare_lsns: &mut Vec<Lsn>, stable: Lsn) -> Option<FlushBatch> {
         if self.buffer.is_empty() {
             return None;
         }
@@ -411,7 +411,7 @@ impl Append {
         );
         debug_assert_eq!(self.taken_first, NO_LSN, "a flush begins once the one before is on disk");
         let start = self.buffer_start;
-        let place = Place { salt: self.salt.salt, offset: start };
+        let place = FramePlace { salt: self.salt.salt, offset: start };
         // It was put there by `push_first`.
         let first = Header::decode(&bytes, place).map(|header| Header { lsn: stable, ..header }.encode(place));
         bytes[..frame::HEADER_BYTES].copy_from_slice(&first.expect("a flush begins with a frame"));
@@ -419,7 +419,7 @@ impl Append {
         self.taken += 1;
         self.has_unawaited = false;
         self.taken_first = std::mem::replace(&mut self.buffered_first, NO_LSN);
-        Some(Taken { bytes, lsns, start, flush: self.taken })
+        Some(FlushBatch { bytes, lsns, start, flush: self.taken })
     }
 
     /// Notes that the taken bytes are on disk.

@@ -2,7 +2,7 @@
 
 use crate::Lsn;
 use crate::format::frame::Tag;
-use crate::log::partition::Pushed;
+use crate::log::partition::FrameLocation;
 
 /// When a commit is acknowledged, and whether it can stand alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ impl CommitMode {
 
 /// Where a commit or a void stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
+pub struct CommitLocation {
     /// Its LSN.
     pub lsn: Lsn,
     /// Its partition.
@@ -39,11 +39,11 @@ pub struct Appended {
     pub depends_on: Lsn,
 }
 
-impl Appended {
-    pub(crate) fn new(partition: usize, mode: CommitMode, pushed: &Pushed) -> Appended {
-        let Pushed { lsn, flush, depends_on, .. } = *pushed;
+impl CommitLocation {
+    pub(crate) fn new(partition: usize, mode: CommitMode, pushed: &FrameLocation) -> CommitLocation {
+        let FrameLocation { lsn, flush, depends_on, .. } = *pushed;
         debug_assert!(lsn > 0 && flush > 0, "no commit has the number 0, nor a flush");
         debug_assert!(depends_on == 0 || mode == CommitMode::Partition, "{mode:?} waits for all before it anyway");
-        Appended { lsn, partition, flush, mode, depends_on }
+        CommitLocation { lsn, partition, flush, mode, depends_on }
     }
 }

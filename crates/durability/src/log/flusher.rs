@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use crate::log::redo_log::Shared;
+use crate::log::redo_log::LogState;
 
 /// The flag between appenders and the flusher.
 #[derive(Default)]
@@ -38,12 +38,12 @@ impl Alarm {
 
 /// The running thread; ends when dropped.
 pub(crate) struct Flusher {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Flusher {
-    pub(crate) fn start(shared: &Arc<Shared>, interval: Duration) -> std::io::Result<Flusher> {
+    pub(crate) fn start(shared: &Arc<LogState>, interval: Duration) -> std::io::Result<Flusher> {
         let theirs = shared.clone();
         let work = move || run(&theirs, interval);
         let thread = std::thread::Builder::new().name("log-flusher".to_string()).spawn(work)?;
@@ -68,7 +68,7 @@ impl Drop for Flusher {
     }
 }
 
-fn run(shared: &Shared, interval: Duration) {
+fn run(shared: &LogState, interval: Duration) {
     let alarm = &shared.alarm;
     let is_over = || alarm.is_over.load(Ordering::Acquire) || shared.common.poison.is_set();
     while !is_over() {

@@ -35,7 +35,7 @@ use crate::error::{LogError, Result};
 use crate::format::frame::{DEPENDENCY_BYTES, MAX_PAYLOAD_BYTES, Tag};
 use crate::format::segment::SegmentInfo;
 use crate::format::segment::{Link, Segment};
-use crate::log::append::{Append, Entry, Extension, NO_LSN, Room, Taken};
+use crate::log::append::{Append, Entry, Extension, FlushBatch, NO_LSN, Room};
 use crate::log::files::Files;
 use crate::log::frontier::Frontier;
 use crate::log::poison::Poison;
@@ -69,14 +69,14 @@ struct Writer {
     /// The segment that takes the frames; none before the first frame of the chain.
     segment: Option<Segment>,
     /// Taken from the appenders and not yet on disk, as the disk was full.
-    taken: Option<Taken>,
+    taken: Option<FlushBatch>,
     /// The vectors that the appenders do not use.
     spare: Vec<u8>,
     spare_lsns: Vec<Lsn>,
 }
 
 /// Where a frame was put.
-pub(crate) struct Pushed {
+pub(crate) struct FrameLocation {
     pub(crate) lsn: Lsn,
     /// The number of the flush that takes it to disk.
     pub(crate) flush: u64,
@@ -130,7 +130,7 @@ impl Partition {
         common: &Common,
         entry: Entry<'_>,
         number: impl FnOnce() -> Lsn,
-    ) -> Result<Pushed> {
+    ) -> Result<FrameLocation> {
         let mut append = self.room_for(common, entry.payload_bytes_max())?;
         let lsn = number();
         Ok(self.push(common, &mut append, Entry { lsn, ..entry }))
@@ -153,7 +153,7 @@ impl Partition {
     }
 
     /// Appends a frame into reserved room.
-    pub(crate) fn append_reserved(&self, common: &Common, entry: Entry<'_>, reserved: u64) -> Pushed {
+    pub(crate) fn append_reserved(&self, common: &Common, entry: Entry<'_>, reserved: u64) -> FrameLocation {
         let mut append = self.append.lock();
         append.release(reserved);
         self.push(common, &mut append, entry)
@@ -163,14 +163,14 @@ impl Partition {
         self.append.lock().release(reserved);
     }
 
-    fn push(&self, common: &Common, append: &mut Append, entry: Entry<'_>) -> Pushed {
+    fn push(&self, common: &Common, append: &mut Append, entry: Entry<'_>) -> FrameLocation {
         let entry = if entry.may_depend() { append.resolved(entry, common.frontier.stable()) } else { entry };
         let flush = append.push(entry);
         if entry.tag.is_numbered() {
             self.pending_first.store(append.pending_first(), Ordering::Release);
         }
         let is_first_unawaited = entry.is_unawaited && append.is_first_unawaited();
-        Pushed { lsn: entry.lsn, flush, depends_on: entry.depends_on, is_first_unawaited }
+        FrameLocation { lsn: entry.lsn, flush, depends_on: entry.depends_on, is_first_unawaited }
     }
 
     /// The append latch with room for a frame; flushes or extends as long as there is none (back-pressure).
@@ -374,7 +374,7 @@ impl Partition {
 impl Writer {
     /// Keeps the vectors of a finished flush for the next but one.
     fn recycle(&mut self, options: &LogOptions) {
-        if let Some(Taken { bytes, lsns, .. }) = self.taken.take() {
+        if let Some(FlushBatch { bytes, lsns, .. }) = self.taken.take() {
             (self.spare, self.spare_lsns) = (bytes, lsns);
             self.spare.clear();
             self.spare_lsns.clear();

@@ -36,7 +36,7 @@ use parking_lot::Mutex;
 use sync::Pause;
 
 use crate::Lsn;
-use crate::archive::outgoing::{Archived, OldSegment, Outgoing};
+use crate::archive::outgoing::{ArchivedSegments, OldSegment, OutgoingSegments};
 use crate::device::lock::lock_directory;
 use crate::device::{Access, Device, DirectoryLock};
 use crate::error::{LogError, OpenError, Result, device_error};
@@ -44,15 +44,15 @@ use crate::format::frame::{Frame, Hole, Tag};
 use crate::format::segment::HEADER_BYTES;
 use crate::format::trim;
 use crate::log::append::{Append, Entry, NO_LSN};
-use crate::log::commit::{Appended, CommitMode};
+use crate::log::commit::{CommitLocation, CommitMode};
 use crate::log::dependency::Dependencies;
 use crate::log::files::Files;
 use crate::log::flusher::{Alarm, Flusher};
 use crate::log::frontier::{AHEAD_MAX, Frontier};
-use crate::log::partition::{Common, Partition, Pushed};
+use crate::log::partition::{Common, FrameLocation, Partition};
 use crate::log::poison::Poison;
 use crate::options::LogOptions;
-use crate::recovery::recover::{self, Recovered, Resume};
+use crate::recovery::recover::{self, RecoveredLog, Resume};
 
 /// Counts of a log's work since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,12 +71,12 @@ pub struct LogStats {
 ///
 /// Dropping a log flushes it as well as it can; [`Log::close`] does so and reports.
 pub struct Log {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
     flusher: Option<Flusher>,
 }
 
 /// The state that the flusher's thread shares with the log.
-pub(crate) struct Shared {
+pub(crate) struct LogState {
     pub(crate) common: Common,
     /// The partitions that take frames, then those of earlier openings. None where the log is read only.
     partitions: Vec<Partition>,
@@ -92,7 +92,7 @@ struct Trim {
     proven: Lsn,
     /// Of earlier crashes; the trim point never stands within one.
     holes: Vec<Hole>,
-    outgoing: Outgoing,
+    outgoing: OutgoingSegments,
 }
 
 /// Room in a partition for one commit or void. Its holder must not append anything else meanwhile, and should not
@@ -109,7 +109,7 @@ impl Log {
     /// Opens the log on `device`, creating it if there is none, and hands every transaction that survived to `apply`,
     /// in LSN order, each with its data frames first. `progress` is told the bytes read and the bytes to read.
     ///
-    /// Tails torn by a crash are dropped (they held nothing acknowledged) and counted in [`Recovered`]. Damage to
+    /// Tails torn by a crash are dropped (they held nothing acknowledged) and counted in [`RecoveredLog`]. Damage to
     /// what may have been acknowledged is refused with [`LogError::Corrupt`]; frames before the damage have been
     /// applied by then.
     ///
@@ -126,7 +126,7 @@ impl Log {
         options: LogOptions,
         apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> std::result::Result<(Log, Recovered), OpenError<E>> {
+    ) -> std::result::Result<(Log, RecoveredLog), OpenError<E>> {
         let locked = lock_directory(&*device)?;
         Log::open_locked(device, locked, options, apply, progress)
     }
@@ -142,7 +142,7 @@ impl Log {
         options: LogOptions,
         apply: &mut dyn FnMut(Frame<'_>) -> std::result::Result<(), E>,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> std::result::Result<(Log, Recovered), OpenError<E>> {
+    ) -> std::result::Result<(Log, RecoveredLog), OpenError<E>> {
         let options = LogOptions {
             partitions: options.partitions.max(1),
             segment_bytes: options.segment_bytes.max(HEADER_BYTES as u64),
@@ -176,7 +176,7 @@ impl Log {
             frontier: Frontier::new(recovered.last_lsn),
             poison: Poison::default(),
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LogState {
             common,
             appended_to: partitions.len().min(options.partitions),
             partitions,
@@ -185,7 +185,7 @@ impl Log {
                 below: stock.trim.below,
                 proven: stock.trim.proven,
                 holes,
-                outgoing: Outgoing::default(),
+                outgoing: OutgoingSegments::default(),
             }),
             _lock: lock,
         });
@@ -259,7 +259,7 @@ impl Log {
         payload: &[u8],
         mode: CommitMode,
         next_lsn: impl FnOnce() -> Lsn,
-    ) -> Result<Appended> {
+    ) -> Result<CommitLocation> {
         self.append_entry(partition, Entry::new(mode.tag(), txn, 0, payload), mode, next_lsn)
     }
 
@@ -278,7 +278,7 @@ impl Log {
         payload: &[u8],
         on: Dependencies<'_>,
         next_lsn: impl FnOnce() -> Lsn,
-    ) -> Result<Appended> {
+    ) -> Result<CommitLocation> {
         self.append_entry(partition, Entry::partition_commit(txn, 0, payload, on), CommitMode::Partition, next_lsn)
     }
 
@@ -288,12 +288,12 @@ impl Log {
         entry: Entry<'_>,
         mode: CommitMode,
         next_lsn: impl FnOnce() -> Lsn,
-    ) -> Result<Appended> {
+    ) -> Result<CommitLocation> {
         let number = || self.checked(next_lsn());
         let entry = Entry { is_unawaited: mode == CommitMode::Async, ..entry };
         let pushed = self.partition(partition)?.append_numbered(&self.shared.common, entry, number)?;
         self.ring(&pushed);
-        Ok(Appended::new(partition, mode, &pushed))
+        Ok(CommitLocation::new(partition, mode, &pushed))
     }
 
     /// Waits for what the mode of a commit promises.
@@ -301,7 +301,7 @@ impl Log {
     /// # Errors
     /// As [`wait_partition`](Self::wait_partition) and [`wait_stable`](Self::wait_stable): it is not known whether
     /// the commit survives a crash. With mode [`CommitMode::Async`] there is none.
-    pub fn wait(&self, appended: &Appended) -> Result<()> {
+    pub fn wait(&self, appended: &CommitLocation) -> Result<()> {
         match appended.mode {
             CommitMode::Async => Ok(()),
             CommitMode::Partition => {
@@ -342,7 +342,7 @@ impl Log {
     /// # Errors
     /// As [`wait_stable`](Self::wait_stable). That the deadline has passed is none.
     pub fn wait_stable_until(&self, lsn: Lsn, deadline: Option<Instant>) -> Result<bool> {
-        let Shared { common, partitions, .. } = &*self.shared;
+        let LogState { common, partitions, .. } = &*self.shared;
         let mut pause = Pause::default();
         while !self.is_stable(lsn) {
             common.poison.check()?;
@@ -395,7 +395,7 @@ impl Log {
     ///   [`LogError::DiskFull`].
     pub fn trim(&self, below: Lsn) -> Result<u64> {
         self.check_writable()?;
-        let Shared { common, partitions, trim, .. } = &*self.shared;
+        let LogState { common, partitions, trim, .. } = &*self.shared;
         let mut trim = trim.lock();
         let mut below = below.min(self.stable_lsn() + 1);
         if let Some(hole) = trim.holes.iter().find(|hole| hole.from < below && below < hole.to) {
@@ -432,10 +432,10 @@ impl Log {
     ///
     /// # Errors
     /// [`LogError::NotArchived`] if the archive failed for a segment; those before it were handed over.
-    pub fn archive(&self) -> Result<Archived> {
-        let Shared { common, partitions, trim, .. } = &*self.shared;
+    pub fn archive(&self) -> Result<ArchivedSegments> {
+        let LogState { common, partitions, trim, .. } = &*self.shared;
         let mut trim = trim.lock();
-        let archived = Archived { log: common.files.log, from: trim.below.max(1), until: self.stable_lsn() };
+        let archived = ArchivedSegments { log: common.files.log, from: trim.below.max(1), until: self.stable_lsn() };
         debug_assert!(archived.from <= archived.until + 1, "{archived:?} ends before it begins");
         trim.outgoing.offer_all()?;
         for (number, partition) in (0..).zip(partitions) {
@@ -467,7 +467,7 @@ impl Log {
     }
 
     /// Wakes the flusher for a commit that no thread waits for. The first of a flush does for all.
-    fn ring(&self, pushed: &Pushed) {
+    fn ring(&self, pushed: &FrameLocation) {
         if pushed.is_first_unawaited
             && let Some(flusher) = &self.flusher
         {
@@ -499,7 +499,7 @@ impl Log {
     fn finish(&mut self) -> Result<()> {
         self.flusher = None;
         self.flush()?;
-        let Shared { common, partitions, trim, .. } = &*self.shared;
+        let LogState { common, partitions, trim, .. } = &*self.shared;
         partitions.iter().try_for_each(|partition| partition.mark_end(common))?;
         // A hole that a crash has left is in an opening frame by now: where it is, some partition was not settled.
         let (mut trim, proven) = (trim.lock(), self.stable_lsn());
@@ -511,7 +511,7 @@ impl Log {
     }
 }
 
-impl Shared {
+impl LogState {
     pub(crate) fn has_pending(&self) -> bool {
         self.partitions.iter().any(|partition| partition.has_pending(NO_LSN - 1))
     }
@@ -528,7 +528,7 @@ impl Reservation<'_> {
     ///
     /// # Panics
     /// If the payload is larger than what was reserved, or the LSN is stable already or out of all proportion.
-    pub fn commit(self, txn: u64, lsn: Lsn, payload: &[u8], mode: CommitMode) -> Appended {
+    pub fn commit(self, txn: u64, lsn: Lsn, payload: &[u8], mode: CommitMode) -> CommitLocation {
         assert!(payload.len() <= self.payload_bytes, "{} bytes reserved", self.payload_bytes);
         self.append(Entry::new(mode.tag(), txn, lsn, payload), mode)
     }
@@ -537,7 +537,7 @@ impl Reservation<'_> {
     ///
     /// # Panics
     /// As [`Reservation::commit`].
-    pub fn partition_commit(self, txn: u64, lsn: Lsn, payload: &[u8], on: Dependencies<'_>) -> Appended {
+    pub fn partition_commit(self, txn: u64, lsn: Lsn, payload: &[u8], on: Dependencies<'_>) -> CommitLocation {
         assert!(payload.len() <= self.payload_bytes, "{} bytes reserved", self.payload_bytes);
         self.append(Entry::partition_commit(txn, lsn, payload, on), CommitMode::Partition)
     }
@@ -546,11 +546,11 @@ impl Reservation<'_> {
     ///
     /// # Panics
     /// If the LSN is stable already or out of all proportion.
-    pub fn void(self, txn: u64, lsn: Lsn) -> Appended {
+    pub fn void(self, txn: u64, lsn: Lsn) -> CommitLocation {
         self.append(Entry::new(Tag::Void, txn, lsn, &[]), CommitMode::Async)
     }
 
-    fn append(mut self, entry: Entry<'_>, mode: CommitMode) -> Appended {
+    fn append(mut self, entry: Entry<'_>, mode: CommitMode) -> CommitLocation {
         self.log.checked(entry.lsn);
         let entry = Entry { is_unawaited: mode == CommitMode::Async, ..entry };
         debug_assert!(
@@ -562,7 +562,7 @@ impl Reservation<'_> {
         let (reserved, shared) = (std::mem::take(&mut self.reserved), &self.log.shared);
         let pushed = shared.partitions[self.partition].append_reserved(&shared.common, entry, reserved);
         self.log.ring(&pushed);
-        Appended::new(self.partition, mode, &pushed)
+        CommitLocation::new(self.partition, mode, &pushed)
     }
 }
 

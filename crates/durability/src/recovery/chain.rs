@@ -29,7 +29,7 @@ use std::collections::{HashMap, VecDeque};
 use crate::Lsn;
 use crate::device::DeviceFile;
 use crate::error::{LogError, Result, device_error};
-use crate::format::frame::{self, DATA_FRAMES_MAX, Header, Hole, Place, Tag};
+use crate::format::frame::{self, DATA_FRAMES_MAX, FramePlace, Header, Hole, Tag};
 use crate::format::segment::SegmentInfo;
 use crate::format::segment::{self, HEADER_BYTES, Segment, file_name};
 use crate::format::witness::{Flush, Witness, Witnesses};
@@ -50,7 +50,7 @@ impl SegmentFile {
 
     /// Whether a flush has left something here.
     pub(crate) fn is_used(&mut self) -> Result<bool> {
-        let place = Place { salt: self.header.salt, offset: self.header.frames_start() };
+        let place = FramePlace { salt: self.header.salt, offset: self.header.frames_start() };
         Ok(self.reader.frame(place)?.is_some() || (self.header.has_witnesses() && self.witnesses()?.is_used()))
     }
 }
@@ -93,7 +93,7 @@ pub(crate) struct PayloadRef {
 
 /// A frame that takes an LSN out of the row.
 #[derive(Debug)]
-pub(crate) struct Numbered {
+pub(crate) struct NumberedFrame {
     pub(crate) tag: Tag,
     pub(crate) txn: u64,
     pub(crate) lsn: Lsn,
@@ -105,7 +105,7 @@ pub(crate) struct Numbered {
 
 /// The reason for which a chain stops.
 pub(crate) enum Stop {
-    Numbered(Numbered),
+    Numbered(NumberedFrame),
     Hole(Hole),
     End,
 }
@@ -175,7 +175,7 @@ impl Chain {
     pub(crate) fn advance(&mut self, trimmed: Lsn) -> Result<Stop> {
         loop {
             let segment = &mut self.segments[self.current];
-            let place = Place { salt: segment.header.salt, offset: self.offset };
+            let place = FramePlace { salt: segment.header.salt, offset: self.offset };
             let Some((header, payload)) = segment.reader.frame(place)? else {
                 if self.go_to_next_segment()? {
                     continue;
@@ -217,7 +217,7 @@ impl Chain {
         mut payload: PayloadRef,
         depends_on: Option<Lsn>,
         trimmed: Lsn,
-    ) -> Result<Numbered> {
+    ) -> Result<NumberedFrame> {
         let (tag, txn, lsn) = (header.tag, header.txn, header.lsn);
         let Some(depends_on) = depends_on else {
             let offset = payload.offset - frame::HEADER_BYTES as u64;
@@ -238,7 +238,7 @@ impl Chain {
         self.passed = self.passed.max(lsn);
         self.lsn_max = self.lsn_max.max(lsn);
         self.note_lsn(lsn, data.first().map_or(self.current, |first| first.segment));
-        Ok(Numbered { tag, txn, lsn, payload, data, depends_on })
+        Ok(NumberedFrame { tag, txn, lsn, payload, data, depends_on })
     }
 
     /// The segments from `first` to the current one are needed until `lsn` is given up.
@@ -311,7 +311,7 @@ impl Chain {
         self.dirty_end = end;
         for offset in (end..reader.size).step_by(STEP_BYTES as usize) {
             // The header alone is testimony enough, whatever became of its payload.
-            let Some(header) = reader.frame_header(Place { salt: segment.salt, offset })? else {
+            let Some(header) = reader.frame_header(FramePlace { salt: segment.salt, offset })? else {
                 continue;
             };
             if offset - u64::from(header.flush_distance) > end {
@@ -525,7 +525,7 @@ impl Reader {
     }
 
     /// The frame at `place`, if there is a valid one.
-    pub(crate) fn frame(&mut self, place: Place) -> Result<Option<(Header, &[u8])>> {
+    pub(crate) fn frame(&mut self, place: FramePlace) -> Result<Option<(Header, &[u8])>> {
         let Some(header) = self.frame_header(place)? else {
             return Ok(None);
         };
@@ -537,7 +537,7 @@ impl Reader {
         Ok(is_valid.then(|| (header, &payload[..header.payload_bytes as usize])))
     }
 
-    fn frame_header(&mut self, place: Place) -> Result<Option<Header>> {
+    fn frame_header(&mut self, place: FramePlace) -> Result<Option<Header>> {
         let bytes = self.view(place.offset, frame::HEADER_BYTES as u64)?;
         Ok(bytes.and_then(|bytes| Header::decode(bytes, place)))
     }

@@ -49,17 +49,17 @@ use std::ops::RangeInclusive;
 use crate::Lsn;
 use crate::device::{Access, Device};
 use crate::error::{LogError, OpenError, Result, device_error};
-use crate::format::begun::{self, Begun, Noted};
+use crate::format::begun::{self, Begun, SegmentNote};
 use crate::format::frame::{Frame, FrameKind, Hole, Tag};
 use crate::format::segment::{self, file_name};
 use crate::format::trim::{self, TrimPoint};
-use crate::recovery::chain::{Chain, Numbered, PayloadRef, Reader, SegmentFile, Stop, corrupt};
+use crate::recovery::chain::{Chain, NumberedFrame, PayloadRef, Reader, SegmentFile, Stop, corrupt};
 
 const PROGRESS_STEPS: u64 = 256;
 
 /// The findings of opening a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveredLog {
     /// The last LSN that counts as taken: the next commit has the LSN after it.
     pub last_lsn: Lsn,
     /// The LSN below which the log had been given up; 0 if it never was.
@@ -97,7 +97,7 @@ pub(crate) struct Stock {
     pub(crate) spare: Vec<u64>,
     pub(crate) trim: TrimPoint,
     /// By partition, the last segment that is known to have been begun.
-    begun: BTreeMap<u64, Noted>,
+    begun: BTreeMap<u64, SegmentNote>,
 }
 
 type Apply<'a, E> = dyn FnMut(Frame<'_>) -> std::result::Result<(), E> + 'a;
@@ -108,9 +108,9 @@ pub(crate) fn recover<E>(
     access: Access,
     apply: &mut Apply<'_, E>,
     progress: &mut dyn FnMut(u64, u64),
-) -> std::result::Result<(Resume, Recovered), OpenError<E>> {
+) -> std::result::Result<(Resume, RecoveredLog), OpenError<E>> {
     let Found { chains, stock, damage } = find_chains(device, access, false)?;
-    let recovered = Recovered { trimmed_below: stock.trim.below, was_closed: true, ..Recovered::default() };
+    let recovered = RecoveredLog { trimmed_below: stock.trim.below, was_closed: true, ..RecoveredLog::default() };
     let mut merge = Merge {
         chains,
         trimmed: stock.trim.below,
@@ -157,7 +157,7 @@ pub(crate) fn recover<E>(
 fn note_begun(device: &dyn Device, chains: &[Chain], stock: &Stock, was_closed: bool) -> Result<()> {
     for chain in chains {
         let last = chain.last_segment();
-        let is_noted = stock.begun.get(&chain.partition) == Some(&Noted::of(last));
+        let is_noted = stock.begun.get(&chain.partition) == Some(&SegmentNote::of(last));
         if last.has_witnesses() && !(is_noted && was_closed) {
             let notes = begun::prepare(device, chain.partition)?;
             begun::note(&*notes, device, last)?;
@@ -181,7 +181,7 @@ pub fn read_log<E>(
 ) -> std::result::Result<(), OpenError<E>> {
     let Found { chains, stock, damage } = find_chains(device, Access::Read, true)?;
     let from = from.max(stock.trim.below).max(1);
-    let recovered = Recovered::default();
+    let recovered = RecoveredLog::default();
     let (pending, holes, progress) = (BTreeMap::new(), Vec::new(), &mut |_, _| ());
     let (trimmed, next, proven, reported) = (from, from, 0, 0);
     let mut merge =
@@ -210,7 +210,7 @@ pub fn read_log_to_gap<E>(
 ) -> std::result::Result<Lsn, OpenError<E>> {
     let Found { chains, stock, damage } = find_chains(device, Access::Read, false)?;
     let (from, until) = ((*range.start()).max(stock.trim.below).max(1), *range.end());
-    let recovered = Recovered::default();
+    let recovered = RecoveredLog::default();
     let (pending, holes) = (BTreeMap::new(), Vec::new());
     let (trimmed, next, proven_lsn, reported) = (from, from, proven, 0);
     let proven = stock.trim.proven;
@@ -278,7 +278,7 @@ fn find_chains(device: &dyn Device, access: Access, is_live: bool) -> Result<Fou
 }
 
 /// A last segment that was begun and is gone.
-fn missing_segment(chains: &[Chain], begun: &BTreeMap<u64, Noted>, blank: Option<String>) -> Option<LogError> {
+fn missing_segment(chains: &[Chain], begun: &BTreeMap<u64, SegmentNote>, blank: Option<String>) -> Option<LogError> {
     let last = |partition: u64| {
         let chain = chains.iter().find(|chain| chain.partition == partition);
         chain.map_or(0, |chain| chain.last_segment().link.sequence)
@@ -294,7 +294,7 @@ fn missing_segment(chains: &[Chain], begun: &BTreeMap<u64, Noted>, blank: Option
 
 /// Segments in order of their sequences. Where an attempt to begin a segment failed late and a second one took
 /// another file, both have the same place; one that is neither noted nor has frames is spare.
-fn in_sequence(mut segments: Vec<SegmentFile>, noted: Noted, spare: &mut Vec<u64>) -> Result<Vec<SegmentFile>> {
+fn in_sequence(mut segments: Vec<SegmentFile>, noted: SegmentNote, spare: &mut Vec<u64>) -> Result<Vec<SegmentFile>> {
     segments.sort_by_key(|segment| segment.header.link.sequence);
     let mut row: Vec<SegmentFile> = Vec::new();
     for mut segment in segments {
@@ -302,8 +302,9 @@ fn in_sequence(mut segments: Vec<SegmentFile>, noted: Noted, spare: &mut Vec<u64
             row.push(segment);
             continue;
         };
-        let is_needed =
-            |segment: &mut SegmentFile| Ok::<_, LogError>(Noted::of(&segment.header) == noted || segment.is_used()?);
+        let is_needed = |segment: &mut SegmentFile| {
+            Ok::<_, LogError>(SegmentNote::of(&segment.header) == noted || segment.is_used()?)
+        };
         if is_needed(&mut segment)? {
             if is_needed(last)? {
                 let detail = format!("it has the same place in its partition as {}", last.reader.name);
@@ -317,9 +318,9 @@ fn in_sequence(mut segments: Vec<SegmentFile>, noted: Noted, spare: &mut Vec<u64
 }
 
 /// Takes the last segment off if its beginning was interrupted: it was never used, and there is no note of it. Returns its number.
-fn take_interrupted(row: &mut Vec<SegmentFile>, noted: Noted) -> Result<Option<u64>> {
+fn take_interrupted(row: &mut Vec<SegmentFile>, noted: SegmentNote) -> Result<Option<u64>> {
     let Some(last) = row.last_mut() else { return Ok(None) };
-    let is_noted = Noted::of(&last.header) == noted || !last.header.has_witnesses();
+    let is_noted = SegmentNote::of(&last.header) == noted || !last.header.has_witnesses();
     if is_noted || last.is_used()? {
         return Ok(None);
     }
@@ -336,14 +337,14 @@ struct Merge<'a, 'b, E> {
     /// Nothing after it is handed over.
     until: Lsn,
     /// The frames that were read ahead, with the place of their chain.
-    pending: BTreeMap<Lsn, (usize, Numbered)>,
+    pending: BTreeMap<Lsn, (usize, NumberedFrame)>,
     holes: Vec<Hole>,
     /// Up to here everything was there when the log was closed.
     proven: Lsn,
     /// The first that was found; its chain counts as ended there.
     damage: Option<LogError>,
     apply: &'a mut Apply<'b, E>,
-    recovered: Recovered,
+    recovered: RecoveredLog,
     progress: &'a mut dyn FnMut(u64, u64),
     reported: u64,
 }
@@ -467,7 +468,7 @@ impl<E> Merge<'_, '_, E> {
     }
 
     /// Hands over a transaction: its data frames, then its commit.
-    fn hand_over(&mut self, at: usize, numbered: &Numbered) -> std::result::Result<(), OpenError<E>> {
+    fn hand_over(&mut self, at: usize, numbered: &NumberedFrame) -> std::result::Result<(), OpenError<E>> {
         if numbered.tag == Tag::Void {
             return Ok(());
         }
@@ -483,7 +484,7 @@ impl<E> Merge<'_, '_, E> {
     fn hand_over_frame(
         &mut self,
         at: usize,
-        numbered: &Numbered,
+        numbered: &NumberedFrame,
         kind: FrameKind,
         payload: PayloadRef,
     ) -> std::result::Result<(), OpenError<E>> {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use durability::{
-    Access, CheckpointError, CheckpointOptions, Checkpoints, Device, FoundCheckpoints, Manifest, Published,
+    Access, CheckpointError, CheckpointOptions, Checkpoints, Device, FoundCheckpoints, Manifest, PublishedCheckpoint,
 };
 use testkit::FaultyDevice;
 use types::BlobRef;
@@ -68,7 +68,11 @@ impl User {
     }
 
     /// Writes a checkpoint of all blobs and notes it.
-    pub fn checkpoint(&mut self, checkpoints: &Checkpoints, ledger: &mut Ledger) -> Result<Published, CheckpointError> {
+    pub fn checkpoint(
+        &mut self,
+        checkpoints: &Checkpoints,
+        ledger: &mut Ledger,
+    ) -> Result<PublishedCheckpoint, CheckpointError> {
         ledger.next_blob = self.next;
         let mut writer = checkpoints.begin()?;
         let mut placed = BTreeMap::new();

@@ -10,7 +10,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use durability::{Appended, CommitMode, Frame, FrameKind, Log, LogError, LogOptions, Lsn, OpenError, Recovered};
+use durability::{
+    CommitLocation, CommitMode, Frame, FrameKind, Log, LogError, LogOptions, Lsn, OpenError, RecoveredLog,
+};
 use parking_lot::Mutex;
 use testkit::FaultyDevice;
 
@@ -174,12 +176,12 @@ impl Found {
 }
 
 /// Opens the log and checks all that it hands over.
-pub fn open(device: &FaultyDevice) -> Result<(Log, Recovered, Found), LogError> {
+pub fn open(device: &FaultyDevice) -> Result<(Log, RecoveredLog, Found), LogError> {
     open_with(device, SMALL)
 }
 
 /// Opens the log with other sizes.
-pub fn open_with(device: &FaultyDevice, options: LogOptions) -> Result<(Log, Recovered, Found), LogError> {
+pub fn open_with(device: &FaultyDevice, options: LogOptions) -> Result<(Log, RecoveredLog, Found), LogError> {
     let (mut found, mut last_done) = (Found::default(), 0);
     let mut progress = |done, total| {
         assert!(last_done <= done && done <= total);
@@ -205,7 +207,7 @@ pub fn commit(
     (partition, txn): (usize, u64),
     frames: u32,
     mode: CommitMode,
-) -> Result<Appended, LogError> {
+) -> Result<CommitLocation, LogError> {
     for index in 0..frames {
         log.append_data(partition, txn, &payload(txn, index))?;
     }

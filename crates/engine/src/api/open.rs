@@ -10,10 +10,10 @@ use types::{Snapshot, Timestamp};
 
 use crate::background::merger::{self, MergePool};
 use crate::database::handle::{Anchors, Database};
-use crate::database::shared::Shared;
+use crate::database::shared::DatabaseState;
 use crate::disk::archive::{self, Archiver};
 use crate::disk::checkpoint::{Checkpointer, Disk};
-use crate::disk::recovery::{self, Recovered};
+use crate::disk::recovery::{self, RecoveredDatabase};
 use crate::error::{Error, Result};
 use crate::keys::computed::ExpressionCompiler;
 use crate::state::catalog::Meanings;
@@ -72,8 +72,8 @@ impl Database {
         Self::on_disk(recovery::open_on(device, &mut options)?, &options)
     }
 
-    fn on_disk(recovered: Recovered, options: &OpenOptions) -> Result<Database> {
-        let Recovered { core, device, log, checkpoints, replayed_bytes } = recovered;
+    fn on_disk(recovered: RecoveredDatabase, options: &OpenOptions) -> Result<Database> {
+        let RecoveredDatabase { core, device, log, checkpoints, replayed_bytes } = recovered;
         let log = Arc::new(log);
         debug_assert!(
             log.stable_lsn() <= core.transactions.0.now().0,
@@ -102,7 +102,7 @@ impl Database {
         let merges = MergePool::start(&core, options.merge_threads());
         let (log, checkpointer) = disk.unzip();
         Database {
-            shared: Anchors::new(Shared {
+            shared: Anchors::new(DatabaseState {
                 merges,
                 core,
                 checkpointer,
@@ -153,7 +153,7 @@ impl Database {
 
     /// A number that no other database has which the process has open, for tables of what belongs to databases.
     pub fn address(&self) -> usize {
-        std::ptr::from_ref::<Shared>(&self.shared).addr()
+        std::ptr::from_ref::<DatabaseState>(&self.shared).addr()
     }
 
     /// Holds the newest snapshot, for reads outside a transaction.

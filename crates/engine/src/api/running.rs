@@ -1,7 +1,7 @@
 //! The transactions that run in a database, for people to look at.
 use std::time::Duration;
 
-use txn::State;
+use txn::TransactionState;
 use types::Rid;
 
 use crate::database::handle::Database;
@@ -19,9 +19,11 @@ impl Database {
             isolation: isolation_of(running.description),
             read_only: running.description & 1 == 1 || running.description == 0,
             state: match running.state {
-                State::Active => RunningState::Active,
-                State::Prepared(_) => RunningState::Prepared,
-                State::Committed(_) | State::Aborted | State::Released => RunningState::Ended,
+                TransactionState::Active => RunningState::Active,
+                TransactionState::Prepared(_) => RunningState::Prepared,
+                TransactionState::Committed(_) | TransactionState::Aborted | TransactionState::Released => {
+                    RunningState::Ended
+                }
             },
             // The beginning is told by a coarser clock than the wait.
             age: ago(running.begun).max(running.waits.as_ref().map_or(Duration::ZERO, |waits| ago(waits.since))),

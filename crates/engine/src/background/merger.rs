@@ -41,12 +41,12 @@ pub(crate) struct MergePool {
 
 #[derive(Default)]
 struct Queue {
-    state: Mutex<State>,
+    state: Mutex<MergeQueue>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct MergeQueue {
     due: VecDeque<(Arc<TableData>, usize)>,
     is_stopping: bool,
 }

@@ -14,7 +14,7 @@
 use std::time::{Duration, Instant};
 
 use crate::background::merger;
-use crate::database::shared::Shared;
+use crate::database::shared::DatabaseState;
 use crate::error::{Error, Result};
 use crate::state::table_data::TableData;
 
@@ -23,7 +23,7 @@ const READERS_MAX: Duration = Duration::from_secs(1);
 /// The shortest time between two attempts to reclaim memory, where the first was in vain.
 const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
 
-impl Shared {
+impl DatabaseState {
     /// Refuses what needs memory when the limit is reached and nothing helps: evicting, checkpoints, merging, giving up
     /// history.
     #[inline]

@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use sync::{AtomicCell, CachePadded, thread_slot};
 
-use super::shared::Shared;
+use super::shared::DatabaseState;
 use crate::state::table_data::TableData;
 
 /// How many threads count apart from each other.
@@ -41,7 +41,7 @@ pub(crate) struct Anchors(Arc<[Arc<CachePadded<Root>>]>);
 pub(crate) struct Root {
     /// The table that a transaction of the threads wrote to last; beside the line from which all threads may read the others.
     kept: CachePadded<AtomicCell<Option<Arc<TableData>>>>,
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
     /// The anchors of the database's handles, for an anchor that needs a handle.
     all: Arc<Mutex<AllAnchors>>,
 }
@@ -53,12 +53,12 @@ type AllAnchors = Weak<[Arc<CachePadded<Root>>]>;
 pub(crate) struct Anchor(Arc<CachePadded<Root>>);
 
 impl Anchors {
-    pub(crate) fn new(shared: Shared) -> Anchors {
+    pub(crate) fn new(shared: DatabaseState) -> Anchors {
         let none: AllAnchors = Weak::<[Arc<CachePadded<Root>>; 0]>::new();
         Anchors::of(&Arc::new(shared), &Arc::new(Mutex::new(none)))
     }
 
-    fn of(shared: &Arc<Shared>, all: &Arc<Mutex<AllAnchors>>) -> Anchors {
+    fn of(shared: &Arc<DatabaseState>, all: &Arc<Mutex<AllAnchors>>) -> Anchors {
         let root = || Root { kept: CachePadded::default(), shared: shared.clone(), all: all.clone() };
         let anchors: Arc<[_]> = (0..ANCHORS).map(|_| Arc::new(CachePadded::new(root()))).collect();
         *all.lock() = Arc::downgrade(&anchors);
@@ -73,19 +73,19 @@ impl Anchors {
 }
 
 impl Deref for Anchors {
-    type Target = Shared;
+    type Target = DatabaseState;
 
     #[inline]
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &DatabaseState {
         &self.0[0].shared
     }
 }
 
 impl Deref for Anchor {
-    type Target = Shared;
+    type Target = DatabaseState;
 
     #[inline]
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &DatabaseState {
         &self.0.shared
     }
 }
@@ -120,7 +120,7 @@ impl Anchor {
     /// Whether both hold the same database.
     #[inline]
     pub(crate) fn is_of(&self, database: &Anchors) -> bool {
-        std::ptr::eq::<Shared>(&**self, &**database)
+        std::ptr::eq::<DatabaseState>(&**self, &**database)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::disk::checkpoint::Checkpointer;
 use crate::state::core::Core;
 
 /// The state that all handles of a database share.
-pub(crate) struct Shared {
+pub(crate) struct DatabaseState {
     // Dropped first: the merge threads end before the log is closed.
     pub(crate) merges: MergePool,
     pub(crate) core: Arc<Core>,

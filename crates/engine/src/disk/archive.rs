@@ -52,14 +52,14 @@ pub struct ArchiveStatus {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Remembered {
+struct RememberedArchive {
     /// the directory, or nowhere
     archive: Option<PathBuf>,
 }
 
 /// Where an archive is.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum ArchivePlace {
     /// Looked up each time it is needed: it may be away for a while.
     Directory(PathBuf),
     Device(Arc<dyn Device>),
@@ -67,9 +67,9 @@ pub(crate) enum Place {
 
 /// The archive of a database that is to be opened, by what is asked for and what is remembered; the choice is remembered.
 /// Returns whether it was asked for now.
-pub(crate) fn place(device: &dyn Device, options: &OpenOptions) -> Result<Option<(Place, bool)>> {
+pub(crate) fn place(device: &dyn Device, options: &OpenOptions) -> Result<Option<(ArchivePlace, bool)>> {
     if let Some(archive) = &options.archive_device {
-        return Ok(Some((Place::Device(archive.clone()), true)));
+        return Ok(Some((ArchivePlace::Device(archive.clone()), true)));
     }
     match &options.archive {
         ArchiveSetting::AsBefore => {
@@ -77,11 +77,11 @@ pub(crate) fn place(device: &dyn Device, options: &OpenOptions) -> Result<Option
             if bytes.iter().all(|&byte| byte == 0) {
                 return Ok(None);
             }
-            let remembered: Remembered = serde_json::from_slice(&bytes).map_err(|error| Error::Archive {
+            let remembered: RememberedArchive = serde_json::from_slice(&bytes).map_err(|error| Error::Archive {
                 archive: format!("what {SETTING_FILE} in {} names", device.location()),
                 why: format!("it is damaged ({error}); open the database with the archive named again, or with none"),
             })?;
-            Ok(remembered.archive.map(|archive| (Place::Directory(archive), false)))
+            Ok(remembered.archive.map(|archive| (ArchivePlace::Directory(archive), false)))
         }
         ArchiveSetting::To(path) => {
             directory::made(path)?;
@@ -91,7 +91,7 @@ pub(crate) fn place(device: &dyn Device, options: &OpenOptions) -> Result<Option
                 return Err(unusable("it is the directory of the database".into()));
             }
             remember(device, Some(path.clone()))?;
-            Ok(Some((Place::Directory(path), true)))
+            Ok(Some((ArchivePlace::Directory(path), true)))
         }
         ArchiveSetting::Nowhere => {
             remember(device, None)?;
@@ -105,13 +105,13 @@ fn remember(device: &dyn Device, archive: Option<PathBuf>) -> Result<()> {
     if archive.is_none() && !is_there {
         return Ok(());
     }
-    let mut bytes = serde_json::to_vec(&Remembered { archive }).expect("it is a path");
+    let mut bytes = serde_json::to_vec(&RememberedArchive { archive }).expect("it is a path");
     let open = || device.open(SETTING_FILE, durability::Access::Write);
     let file = if is_there { open() } else { device.create(SETTING_FILE) };
     let written = file.and_then(|file| {
         let size = bytes.len().max(SETTING_BYTES).max(file.size()? as usize);
         bytes.resize(size, b' ');
-        debug_assert!(serde_json::from_slice::<Remembered>(&bytes).is_ok(), "the padding spoils the setting");
+        debug_assert!(serde_json::from_slice::<RememberedArchive>(&bytes).is_ok(), "the padding spoils the setting");
         // A disk that is full must not leave a part of it.
         file.preallocate(size as u64)?;
         file.write_durably(&bytes, 0)?;
@@ -122,11 +122,11 @@ fn remember(device: &dyn Device, archive: Option<PathBuf>) -> Result<()> {
 
 /// Archives the log. Its thread ends, and what is left is archived, when it is dropped.
 pub(crate) struct Archiver {
-    state: Arc<State>,
+    state: Arc<ArchiverState>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct State {
+struct ArchiverState {
     core: Arc<Core>,
     log: Arc<Log>,
     copies: Arc<Copies>,
@@ -140,7 +140,7 @@ struct State {
 
 /// The archive, opened when it is there.
 struct Copies {
-    place: Place,
+    place: ArchivePlace,
     device: Arc<dyn Device>,
     open: Mutex<Option<Arc<SegmentArchive>>>,
 }
@@ -150,13 +150,13 @@ impl Copies {
         let mut open = self.open.lock();
         let archive: Arc<dyn Device> = match &self.place {
             // A directory that was taken away and replaced by another one is noticed.
-            Place::Directory(path) if !path.is_dir() => {
+            ArchivePlace::Directory(path) if !path.is_dir() => {
                 *open = None;
                 Arc::new(directory::existing(path)?)
             }
             _ if open.is_some() => return Ok(open.as_ref().expect("it was just looked at").clone()),
-            Place::Directory(path) => Arc::new(directory::existing(path)?),
-            Place::Device(device) => device.clone(),
+            ArchivePlace::Directory(path) => Arc::new(directory::existing(path)?),
+            ArchivePlace::Device(device) => device.clone(),
         };
         Ok(open.insert(Arc::new(SegmentArchive::new(self.device.clone(), archive))).clone())
     }
@@ -167,8 +167,8 @@ impl Copies {
 
     fn location(&self) -> String {
         match &self.place {
-            Place::Directory(path) => path.display().to_string(),
-            Place::Device(device) => device.location(),
+            ArchivePlace::Directory(path) => path.display().to_string(),
+            ArchivePlace::Device(device) => device.location(),
         }
     }
 }
@@ -178,14 +178,14 @@ impl Archiver {
     pub(crate) fn start(
         core: Arc<Core>,
         (device, log): (Arc<dyn Device>, Arc<Log>),
-        (place, is_asked_for): (Place, bool),
+        (place, is_asked_for): (ArchivePlace, bool),
         interval: Option<Duration>,
     ) -> Result<Archiver> {
         let copies = Arc::new(Copies { place, device, open: Mutex::default() });
         let status = ArchiveStatus { archive: copies.location(), log: log.number(), ..ArchiveStatus::default() };
         let segments = copies.clone();
         log.archive_with(move |segment| segments.take(segment));
-        let state = Arc::new(State {
+        let state = Arc::new(ArchiverState {
             core,
             log,
             copies,
@@ -217,7 +217,7 @@ impl Archiver {
     }
 }
 
-impl State {
+impl ArchiverState {
     /// Brings the archive up to date.
     fn archive(&self) -> Result<ArchiveStatus> {
         let mut archived_bytes = self.archived_bytes.lock();

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use types::Timestamp;
 
 use crate::disk::archive::SETTING_FILE;
-use crate::disk::checkpoint::{CheckpointReport, Taking};
+use crate::disk::checkpoint::{CheckpointParts, CheckpointReport};
 use crate::disk::copy::{self, LogCopy, failed};
 use crate::disk::directory;
 use crate::disk::moment::{self, RecoveryTarget};
@@ -75,7 +75,7 @@ impl BackupMark {
 
 /// Copies a checkpoint, and the log after it as far as it is on disk.
 pub(crate) fn copy_checkpoint(
-    taking: &Taking,
+    taking: &CheckpointParts,
     report: &CheckpointReport,
     to: &Arc<dyn Device>,
 ) -> Result<BackupReport> {

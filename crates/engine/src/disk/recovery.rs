@@ -22,23 +22,23 @@ use crate::disk::page_source::budget_of;
 use crate::disk::redo::{self, Operation};
 use crate::error::{Error, Result};
 use crate::keys::data::IndexData;
-use crate::state::catalog::{Meanings, Named, set_former};
+use crate::state::catalog::{Meanings, NamedSince, set_former};
 use crate::state::core::Core;
 use crate::state::index_build::build_all;
 use crate::state::options::OpenOptions;
 use crate::state::table_data::TableData;
-use crate::terms::former::{Former, Meaning};
+use crate::terms::former::{Former, NameMeaning};
 use crate::terms::outcomes::Transactions;
 use crate::terms::table_name::TableId;
 use crate::terms::wall_clock::WallClock;
 
 /// Opens the database in the directory `path`.
-pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> Result<Recovered> {
+pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> Result<RecoveredDatabase> {
     open_on(Arc::new(directory::made(path)?), options)
 }
 
 /// A database as it was found.
-pub(crate) struct Recovered {
+pub(crate) struct RecoveredDatabase {
     pub(crate) core: Arc<Core>,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) log: Log,
@@ -48,7 +48,7 @@ pub(crate) struct Recovered {
 }
 
 /// Builds what the newest checkpoint on a device and the log after it describe.
-pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<Recovered> {
+pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<RecoveredDatabase> {
     copy::check_finished(&*device)?;
     let locked = if options.read_only { lock_to_read(&*device)? } else { lock_directory(&*device)? };
     let (checkpoints, found) = Checkpoints::open(device.clone(), locked.1)?;
@@ -94,7 +94,7 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
     debug_assert!(newest >= replay.base.catalog_at, "invariant 8: the catalog is of a commit after {newest:?}");
     replay.clock.finish_recovery(newest);
     let core = Core::new(newest, meanings, replay.next_table, table_options, replay.budget, replay.clock);
-    Ok(Recovered { core, device, log, checkpoints, replayed_bytes: replay.bytes })
+    Ok(RecoveredDatabase { core, device, log, checkpoints, replayed_bytes: replay.bytes })
 }
 
 /// The contents of the newest checkpoint that can be restored, or nothing. Faults of newer ones are added to
@@ -133,7 +133,7 @@ impl Names {
     fn of(base: &mut Base) -> Names {
         let former = std::mem::take(&mut base.former);
         let newest = std::mem::take(&mut base.names);
-        let mut gone: HashMap<TableId, &Meaning<Arc<TableData>>> = HashMap::new();
+        let mut gone: HashMap<TableId, &NameMeaning<Arc<TableData>>> = HashMap::new();
         for (_, meaning) in former.iter().filter(|(_, meaning)| !newest.contains_key(&meaning.table.id)) {
             let last = gone.entry(meaning.table.id).or_insert(meaning);
             if last.to < meaning.to {
@@ -152,7 +152,7 @@ impl Names {
 
     fn end(&mut self, table: &Arc<TableData>, at: Timestamp) {
         if let Some((name, from)) = self.newest.remove(&table.id) {
-            self.former.add(&name, Meaning { table: table.clone(), from, to: at });
+            self.former.add(&name, NameMeaning { table: table.clone(), from, to: at });
         }
     }
 
@@ -175,7 +175,7 @@ impl Names {
             self.newest.keys().all(|id| tables.contains_key(id)),
             "invariant 3: a name means a table that was given up"
         );
-        let named = |(id, (name, from))| Some((name, Named { table: tables.get(&id).cloned()?, from }));
+        let named = |(id, (name, from))| Some((name, NamedSince { table: tables.get(&id).cloned()?, from }));
         let newest = self.newest.into_iter().filter_map(named).collect();
         let former = self.former.all().map(|(name, meaning)| (name.to_owned(), meaning.clone())).collect();
         Meanings { newest, former, given_up: self.former.given_up().clone() }

@@ -67,7 +67,7 @@ enum Source {
 }
 
 /// The compiled expressions of an index.
-pub(crate) struct Computed {
+pub(crate) struct ComputedExpressions {
     schema: SchemaRef,
     /// of the columns of a batch
     types: Box<[DataType]>,
@@ -77,14 +77,14 @@ pub(crate) struct Computed {
     predicate: Option<Arc<dyn RowExpression>>,
 }
 
-impl Computed {
+impl ComputedExpressions {
     /// Compiles the expressions of an index that reads these columns of a table.
     pub(crate) fn new(
         definition: &IndexDefinition,
         table: &[Column],
         reads: &[usize],
         compiler: &dyn ExpressionCompiler,
-    ) -> Result<Computed, ExpressionError> {
+    ) -> Result<ComputedExpressions, ExpressionError> {
         debug_assert!(
             definition.reads().iter().all(|column| reads.contains(column)),
             "{definition:?} reads more columns than {reads:?}"
@@ -100,7 +100,7 @@ impl Computed {
             IndexPart::Column(column) => table[*column].data_type,
             IndexPart::Expression(expression) => expression.data_type,
         };
-        Ok(Computed {
+        Ok(ComputedExpressions {
             schema: Arc::new(ArrowSchema::new(columns.iter().map(field).collect::<Vec<_>>())),
             types: columns.iter().map(|column| column.data_type).collect(),
             sources: definition.parts.iter().map(source).collect::<Result<_, _>>()?,
@@ -213,7 +213,11 @@ impl IndexData {
     }
 
     /// The keys of rows, from the columns that the index reads.
-    fn keys_of(&self, computed: &Computed, rows: &RecordBatch) -> Result<Vec<Option<Keyed>>, ExpressionError> {
+    fn keys_of(
+        &self,
+        computed: &ComputedExpressions,
+        rows: &RecordBatch,
+    ) -> Result<Vec<Option<Keyed>>, ExpressionError> {
         let mut keys = Vec::with_capacity(rows.num_rows());
         computed.for_each(rows, |parts| keys.push(parts.map(|parts| self.keyed_of_parts(parts))))?;
         debug_assert_eq!(keys.len(), rows.num_rows(), "invariant 7: each row is told its key, or that it has none");
@@ -224,7 +228,7 @@ impl IndexData {
     #[inline(never)]
     fn worked_out<T>(
         &self,
-        computed: &Computed,
+        computed: &ComputedExpressions,
         cells: &[Cell<'_>],
         mut of_parts: impl FnMut(&[Cell<'_>]) -> T,
     ) -> Result<Option<T>, ExpressionError> {

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use sync::EpochCell;
 use types::{Column, Rid, Schema, Timestamp, TxnId};
 
-use super::computed::{Computed, ExpressionCompiler, RowExpression};
+use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
 use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
 use super::entries::Entries;
 use super::order::{IndexKey, KeyShape};
@@ -26,7 +26,7 @@ pub(crate) struct IndexData {
     /// the parts of its keys, as if they were columns
     pub(crate) key_columns: Box<[Column]>,
     /// `Some` where keys are worked out; compiled before anything is entered
-    computed: Option<OnceLock<Computed>>,
+    computed: Option<OnceLock<ComputedExpressions>>,
     pub(crate) shape: KeyShape,
     pub(crate) entries: Entries,
     has_changed_keys: AtomicBool,
@@ -123,7 +123,7 @@ impl IndexData {
     pub(crate) fn compile(&self, schema: &Schema, compiler: Option<&dyn ExpressionCompiler>) -> Result<()> {
         let Some(place) = &self.computed else { return Ok(()) };
         let compiler = compiler.ok_or_else(|| Error::NoExpressions { index: self.definition.name.clone() })?;
-        let computed = Computed::new(&self.definition, schema.columns(), &self.columns, compiler);
+        let computed = ComputedExpressions::new(&self.definition, schema.columns(), &self.columns, compiler);
         let computed =
             computed.map_err(|error| Error::BadIndex { index: self.definition.name.clone(), why: error.message })?;
         // An earlier thread that compiled it compiled the same.
@@ -133,7 +133,7 @@ impl IndexData {
 
     /// The compiled keys, where they are not just columns.
     #[inline]
-    pub(crate) fn computed(&self) -> Option<&Computed> {
+    pub(crate) fn computed(&self) -> Option<&ComputedExpressions> {
         self.computed.as_ref().map(|place| place.get().expect("it was compiled before it was used"))
     }
 

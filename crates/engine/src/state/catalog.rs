@@ -30,12 +30,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
-use txn::{RowName, State};
+use txn::{RowName, TransactionState};
 use types::{Snapshot, Timestamp, TxnId};
 
 use crate::error::{Error, Result};
 use crate::state::table_data::TableData;
-use crate::terms::former::{Former, GivenUp, Meaning, Numbered};
+use crate::terms::former::{Former, GivenUp, NameMeaning, NumberedTable};
 use crate::terms::outcomes::Transactions;
 use crate::terms::settings::TableSettings;
 use crate::terms::table_lock::Standing;
@@ -51,14 +51,14 @@ pub(crate) struct Catalog {
 }
 
 struct Names {
-    newest: BTreeMap<String, Named>,
+    newest: BTreeMap<String, NamedSince>,
     former: Former<Arc<TableData>>,
     claims: BTreeMap<String, Claim>,
 }
 
 /// The meaning of a name, and since which commit.
 #[derive(Clone)]
-pub(crate) struct Named {
+pub(crate) struct NamedSince {
     pub(crate) table: Arc<TableData>,
     pub(crate) from: Timestamp,
 }
@@ -66,24 +66,24 @@ pub(crate) struct Named {
 /// The meanings of names now and before, all of them published.
 #[derive(Default)]
 pub(crate) struct Meanings {
-    pub(crate) newest: BTreeMap<String, Named>,
-    pub(crate) former: Vec<(String, Meaning<Arc<TableData>>)>,
+    pub(crate) newest: BTreeMap<String, NamedSince>,
+    pub(crate) former: Vec<(String, NameMeaning<Arc<TableData>>)>,
     pub(crate) given_up: GivenUp,
 }
 
 impl Meanings {
     /// The tables that no name means any more, each with the last one that did.
-    pub(crate) fn gone(&self) -> Vec<(String, Named)> {
+    pub(crate) fn gone(&self) -> Vec<(String, NamedSince)> {
         let present: BTreeSet<TableId> = self.newest.values().map(|named| named.table.id).collect();
-        let mut gone: BTreeMap<TableId, &(String, Meaning<Arc<TableData>>)> = BTreeMap::new();
+        let mut gone: BTreeMap<TableId, &(String, NameMeaning<Arc<TableData>>)> = BTreeMap::new();
         for former in self.former.iter().filter(|(_, former)| !present.contains(&former.table.id)) {
             let last = gone.entry(former.1.table.id).or_insert(former);
             if last.1.to < former.1.to {
                 *last = former;
             }
         }
-        let named = |(name, last): &(String, Meaning<Arc<TableData>>)| {
-            (name.clone(), Named { table: last.table.clone(), from: last.from })
+        let named = |(name, last): &(String, NameMeaning<Arc<TableData>>)| {
+            (name.clone(), NamedSince { table: last.table.clone(), from: last.from })
         };
         gone.into_values().map(named).collect()
     }
@@ -200,7 +200,7 @@ impl Catalog {
             if meaning.to <= at {
                 meanings.former.push((name.into(), meaning.clone()));
             } else if meaning.from <= at {
-                let named = Named { table: meaning.table.clone(), from: meaning.from };
+                let named = NamedSince { table: meaning.table.clone(), from: meaning.from };
                 let other = meanings.newest.insert(name.into(), named);
                 debug_assert!(other.is_none(), "invariant 4: \"{name}\" means two tables as of {at:?}");
             }
@@ -311,12 +311,12 @@ impl Catalog {
                 Intent::Nothing => None,
                 Intent::Table(table) => Some(table),
             };
-            if let Some(Named { table, from }) = names.newest.remove(name) {
+            if let Some(NamedSince { table, from }) = names.newest.remove(name) {
                 debug_assert!(from < at, "invariant 4: \"{name}\" is changed by {at:?}, and was by {from:?}");
-                names.former.add(name, Meaning { table, from, to: at });
+                names.former.add(name, NameMeaning { table, from, to: at });
             }
             if let Some(table) = table {
-                names.newest.insert(name.into(), Named { table, from: at });
+                names.newest.insert(name.into(), NamedSince { table, from: at });
             }
         }
         debug_assert!(self.newest_change() >= at, "writers would not see the change by {at:?}");
@@ -401,8 +401,8 @@ impl Names {
     fn chapters(&self, name: &str, at: Timestamp) -> Chapters {
         let (mut name, mut tables) = (name, Vec::new());
         let newest = self.newest.get(name).filter(|named| named.from <= at).cloned();
-        let former = || self.former.at(name, at).map(|Meaning { table, from, .. }| (table.clone(), *from));
-        let Some((mut table, mut from)) = newest.map(|Named { table, from }| (table, from)).or_else(former) else {
+        let former = || self.former.at(name, at).map(|NameMeaning { table, from, .. }| (table.clone(), *from));
+        let Some((mut table, mut from)) = newest.map(|NamedSince { table, from }| (table, from)).or_else(former) else {
             return Chapters { tables, known_from: self.former.known_from(name) };
         };
         let mut to = None;
@@ -435,10 +435,13 @@ impl Claim {
             return Ok(true);
         }
         match transactions.0.state(self.owner) {
-            State::Committed(at) => Ok(at <= seen.at),
-            State::Prepared(at) if at <= seen.at => Err(Undecided(self.owner)),
+            TransactionState::Committed(at) => Ok(at <= seen.at),
+            TransactionState::Prepared(at) if at <= seen.at => Err(Undecided(self.owner)),
             // Claims are given up before their transaction's slot is.
-            State::Prepared(_) | State::Active | State::Aborted | State::Released => Ok(false),
+            TransactionState::Prepared(_)
+            | TransactionState::Active
+            | TransactionState::Aborted
+            | TransactionState::Released => Ok(false),
         }
     }
 }
@@ -452,7 +455,7 @@ pub(crate) fn set_former(former: &Former<Arc<TableData>>, name: &str, table: &Ta
     }
 }
 
-impl Numbered for Arc<TableData> {
+impl NumberedTable for Arc<TableData> {
     fn number(&self) -> u32 {
         self.id
     }
@@ -474,11 +477,13 @@ pub(crate) fn has_gone_between(
             Standing::Gone(at) => return from < at && at <= to,
             Standing::Locked(owner) if owner == own => return false,
             Standing::Locked(owner) => match transactions.0.state(owner) {
-                State::Prepared(at) if at <= to => drop(transactions.0.await_decision(owner)),
+                TransactionState::Prepared(at) if at <= to => drop(transactions.0.await_decision(owner)),
                 // The table's lock shows the decision in a moment.
-                State::Committed(at) if at <= to => std::thread::yield_now(),
-                State::Active | State::Prepared(_) | State::Committed(_) => return false,
-                State::Aborted | State::Released => std::thread::yield_now(),
+                TransactionState::Committed(at) if at <= to => std::thread::yield_now(),
+                TransactionState::Active | TransactionState::Prepared(_) | TransactionState::Committed(_) => {
+                    return false;
+                }
+                TransactionState::Aborted | TransactionState::Released => std::thread::yield_now(),
             },
         }
     }

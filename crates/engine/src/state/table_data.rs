@@ -16,7 +16,7 @@ use crate::keys::definition::KeptIndex;
 use crate::keys::order::IndexKey;
 use crate::keys::primary_key::PrimaryKey;
 use crate::terms::outcomes::Transactions;
-use crate::terms::row::{Cells, Fitted, check_width};
+use crate::terms::row::{Cells, FittedRow, check_width};
 use crate::terms::settings::TableSettings;
 use crate::terms::share_locks::ShareLocks;
 use crate::terms::table_lock::TableLock;
@@ -152,7 +152,7 @@ impl TableData {
             return Ok(None);
         }
         let columns = primary_key.columns.iter().copied();
-        let mut fitted = Fitted::new(&self.name, self.schema.columns(), columns.zip(values))?;
+        let mut fitted = FittedRow::new(&self.name, self.schema.columns(), columns.zip(values))?;
         let cells: Cells<'_> = fitted.cells().map(|(_, cell)| cell).collect();
         Ok(Some(primary_key.key(&cells)))
     }

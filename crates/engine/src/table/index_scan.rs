@@ -16,7 +16,7 @@ use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::read_view::{ReadView, Sight};
 use crate::table::{Rows, Table};
 use crate::terms::outcomes::Transactions;
-use crate::terms::row::{Cells, Fitted};
+use crate::terms::row::{Cells, FittedRow};
 
 /// Entries that are looked at together at first; each time twice as many, so that a reader of few rows reads few.
 const ENTRIES_FIRST: usize = 16;
@@ -74,9 +74,9 @@ impl TableData {
             return Ok(None);
         }
         let next = Some(range.equal.len()).filter(|next| *next < columns.len());
-        let mut equal = Fitted::new(&self.name, columns, range.equal.iter().enumerate())?;
-        let mut low = Fitted::new(&self.name, columns, bounded(next, &range.low))?;
-        let mut high = Fitted::new(&self.name, columns, bounded(next, &range.high))?;
+        let mut equal = FittedRow::new(&self.name, columns, range.equal.iter().enumerate())?;
+        let mut low = FittedRow::new(&self.name, columns, bounded(next, &range.low))?;
+        let mut high = FittedRow::new(&self.name, columns, bounded(next, &range.high))?;
         let equal: Cells<'_> = equal.cells().map(|(_, cell)| cell).collect();
         let low = with_cell(&range.low, low.cells().next());
         let high = with_cell(&range.high, high.cells().next());

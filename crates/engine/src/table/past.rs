@@ -91,7 +91,7 @@ impl Table {
             changed.iter().all(|changed| from < changed.at && changed.at <= to),
             "invariant 4: changes outside of {from:?} and {to:?}"
         );
-        let change = |changed: lineage::Changed| {
+        let change = |changed: lineage::ChangedRecord| {
             let (at, rid) = (changed.at, changed.rid);
             let (old, new) = (self.row_at(rid, Timestamp(at.0 - 1))?, self.row_at(rid, at)?);
             let kind = match (&old, &new) {

@@ -23,13 +23,13 @@ use types::Timestamp;
 const NAMES_MAX: usize = 4096;
 
 /// The meaning of a name: a table, told from all others by a number.
-pub(crate) trait Numbered: Clone {
+pub(crate) trait NumberedTable: Clone {
     fn number(&self) -> u32;
 }
 
 /// The meaning of a name from one commit to another.
 #[derive(Clone)]
-pub(crate) struct Meaning<T> {
+pub(crate) struct NameMeaning<T> {
     pub(crate) table: T,
     pub(crate) from: Timestamp,
     pub(crate) to: Timestamp,
@@ -38,7 +38,7 @@ pub(crate) struct Meaning<T> {
 /// See the module.
 pub(crate) struct Former<T> {
     /// ascending
-    by_name: BTreeMap<String, Vec<Meaning<T>>>,
+    by_name: BTreeMap<String, Vec<NameMeaning<T>>>,
     given_up: GivenUp,
 }
 
@@ -73,15 +73,15 @@ impl GivenUp {
     }
 }
 
-impl<T: Numbered> Former<T> {
-    pub(crate) fn new(meanings: impl IntoIterator<Item = (String, Meaning<T>)>, given_up: GivenUp) -> Former<T> {
+impl<T: NumberedTable> Former<T> {
+    pub(crate) fn new(meanings: impl IntoIterator<Item = (String, NameMeaning<T>)>, given_up: GivenUp) -> Former<T> {
         let mut former = Former { by_name: BTreeMap::new(), given_up };
         meanings.into_iter().for_each(|(name, meaning)| former.add(&name, meaning));
         former
     }
 
     /// Adds a meaning. A meaning that one commit made and ended was never visible.
-    pub(crate) fn add(&mut self, name: &str, meaning: Meaning<T>) {
+    pub(crate) fn add(&mut self, name: &str, meaning: NameMeaning<T>) {
         if meaning.from < meaning.to {
             let meanings = match self.by_name.get_mut(name) {
                 Some(meanings) => meanings,
@@ -101,24 +101,24 @@ impl<T: Numbered> Former<T> {
     }
 
     /// The meaning of a name at a commit.
-    pub(crate) fn at(&self, name: &str, at: Timestamp) -> Option<&Meaning<T>> {
+    pub(crate) fn at(&self, name: &str, at: Timestamp) -> Option<&NameMeaning<T>> {
         self.before(name, Timestamp(at.0.saturating_add(1))).filter(|meaning| at < meaning.to)
     }
 
     /// The last of what a name meant before a commit.
-    pub(crate) fn before(&self, name: &str, at: Timestamp) -> Option<&Meaning<T>> {
+    pub(crate) fn before(&self, name: &str, at: Timestamp) -> Option<&NameMeaning<T>> {
         let meanings = self.by_name.get(name)?;
         debug_assert!(meanings.is_sorted_by_key(|meaning| meaning.from), "the meanings of \"{name}\" are out of order");
         meanings[..meanings.partition_point(|meaning| meaning.from < at)].last()
     }
 
     /// The name under which a table was known until a commit, and since when.
-    pub(crate) fn ended_at(&self, table: u32, to: Timestamp) -> Option<(&str, &Meaning<T>)> {
+    pub(crate) fn ended_at(&self, table: u32, to: Timestamp) -> Option<(&str, &NameMeaning<T>)> {
         self.all().find(|(_, meaning)| meaning.table.number() == table && meaning.to == to)
     }
 
     /// All of them.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &Meaning<T>)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &NameMeaning<T>)> {
         self.by_name.iter().flat_map(|(name, meanings)| meanings.iter().map(move |meaning| (name.as_str(), meaning)))
     }
 
@@ -127,7 +127,7 @@ impl<T: Numbered> Former<T> {
     }
 
     /// All that a name meant, oldest first.
-    pub(crate) fn of_name(&self, name: &str) -> &[Meaning<T>] {
+    pub(crate) fn of_name(&self, name: &str) -> &[NameMeaning<T>] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
@@ -147,10 +147,10 @@ impl<T: Numbered> Former<T> {
         &mut self,
         oldest: Timestamp,
         kept_from: impl Fn(&T) -> Timestamp,
-    ) -> Vec<(String, Meaning<T>)> {
+    ) -> Vec<(String, NameMeaning<T>)> {
         let mut gone = Vec::new();
         self.by_name.retain(|name, meanings| {
-            let may_go = |meaning: &mut Meaning<T>| meaning.to <= oldest && meaning.to <= kept_from(&meaning.table);
+            let may_go = |meaning: &mut NameMeaning<T>| meaning.to <= oldest && meaning.to <= kept_from(&meaning.table);
             gone.extend(meanings.extract_if(.., may_go).map(|meaning| (name.clone(), meaning)));
             !meanings.is_empty()
         });

@@ -1,6 +1,6 @@
 //! The storage asks what became of a transaction; the transaction table answers.
 use lineage::{Outcome, Outcomes, View};
-use txn::{State, TransactionTable};
+use txn::{TransactionState, TransactionTable};
 use types::{Snapshot, Timestamp, TxnId};
 
 /// The database's transactions, as the storage sees them.
@@ -10,11 +10,11 @@ impl Outcomes for Transactions {
     #[inline]
     fn outcome(&self, txn: TxnId) -> Outcome {
         match self.0.state(txn) {
-            State::Active => Outcome::Active,
-            State::Prepared(at) => Outcome::Prepared(at),
-            State::Committed(at) => Outcome::Committed(at),
-            State::Aborted => Outcome::Aborted,
-            State::Released => Outcome::Stamped,
+            TransactionState::Active => Outcome::Active,
+            TransactionState::Prepared(at) => Outcome::Prepared(at),
+            TransactionState::Committed(at) => Outcome::Committed(at),
+            TransactionState::Aborted => Outcome::Aborted,
+            TransactionState::Released => Outcome::Stamped,
         }
     }
 

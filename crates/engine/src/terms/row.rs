@@ -12,7 +12,7 @@ use crate::terms::table_name::TableName;
 pub(crate) type Cells<'a> = SmallVec<[Cell<'a>; 16]>;
 
 /// Values checked against their columns, with room for the bytes of their cells.
-pub(crate) struct Fitted<'a> {
+pub(crate) struct FittedRow<'a> {
     values: SmallVec<[(usize, DataType, Fit<'a>); 8]>,
 }
 
@@ -24,14 +24,14 @@ enum Fit<'a> {
     Value(Box<(Cow<'a, Value>, Scratch)>),
 }
 
-impl<'a> Fitted<'a> {
+impl<'a> FittedRow<'a> {
     /// Checks values, each with the position of its column.
     pub(crate) fn new(
         table: &TableName,
         columns: &[Column],
         values: impl Iterator<Item = (usize, &'a Value)>,
-    ) -> Result<Fitted<'a>> {
-        let mut fitted = Fitted { values: SmallVec::new() };
+    ) -> Result<FittedRow<'a>> {
+        let mut fitted = FittedRow { values: SmallVec::new() };
         for (at, value) in values {
             let column = &columns[at];
             let fit = match word_of_value(value, column.data_type) {

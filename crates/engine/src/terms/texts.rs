@@ -16,7 +16,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 use index::{DeltaForm, DeltaIndex, NodeSearch, SortedIds, ValueId};
-use lineage::{Encoded, NewTextDictionary, TableOptions, TextDictionary, TextOrder};
+use lineage::{EncodedText, NewTextDictionary, TableOptions, TextDictionary, TextOrder};
 use sync::VersionLatch;
 use sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use sync::blocking::OnceLock;
@@ -120,14 +120,14 @@ impl DeltaTexts {
 
 impl TextDictionary for DeltaTexts {
     #[inline]
-    fn encode(&self, value: &[u8]) -> Option<Encoded> {
+    fn encode(&self, value: &[u8]) -> Option<EncodedText> {
         let places = self.places(value);
         for place in places {
             // An id stored here came from the tree: its value is visible after this acquire, which pairs with the
             // release of the store.
             let id = place.load(Ordering::Acquire);
             if self.index.value(ValueId::from_word(id)) == Some(value) {
-                return Some(Encoded { id, is_new: false });
+                return Some(EncodedText { id, is_new: false });
             }
         }
         let (id, is_new) = self.index.enter_unseen(value).ok()?;
@@ -136,7 +136,7 @@ impl TextDictionary for DeltaTexts {
         if is_new {
             self.has_entered();
         }
-        Some(Encoded { id: id.word(), is_new })
+        Some(EncodedText { id: id.word(), is_new })
     }
 
     #[inline]

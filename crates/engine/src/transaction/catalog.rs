@@ -28,12 +28,12 @@
 //! Settings take effect for the background work at the commit; they keep no writer out.
 use std::sync::Arc;
 
-use txn::State;
+use txn::TransactionState;
 use types::{Schema, Snapshot, Timestamp};
 
 use super::Transaction;
 use super::indexes::publish_indexes;
-use super::notes::Step;
+use super::notes::CatalogStep;
 use crate::database::handle::Anchor;
 use crate::disk::redo;
 use crate::error::{Error, Result};
@@ -177,7 +177,7 @@ impl Transaction {
             transaction.lock_whole(&data)?;
             transaction.intend(name, Intent::Nothing);
             transaction.intend(to, Intent::Table(data.clone()));
-            transaction.note_step(Step::Renamed(data.clone(), to.into()));
+            transaction.note_step(CatalogStep::Renamed(data.clone(), to.into()));
             transaction.log_catalog(|redo| redo::put_rename(redo, data.id, to))
         })
     }
@@ -192,7 +192,7 @@ impl Transaction {
             let data = transaction.claim_plain(name)?;
             let settings = TableSettings { retention, ..transaction.settings_of(&data) };
             transaction.log_catalog(|redo| redo::put_settings(redo, data.id, &settings))?;
-            transaction.note_step(Step::Set(data, settings));
+            transaction.note_step(CatalogStep::Set(data, settings));
             Ok(())
         })
     }
@@ -256,7 +256,7 @@ impl Transaction {
         self.when_granted(row_of_name(name), &is_held, &mut |transaction| {
             match transaction.anchor.core.catalog.claim(name, transaction.id()) {
                 Err(owner) => return Ok(Some(owner)),
-                Ok(true) => transaction.note_step(Step::Claimed(name.into())),
+                Ok(true) => transaction.note_step(CatalogStep::Claimed(name.into())),
                 Ok(false) => {}
             }
             Ok(None)
@@ -282,7 +282,7 @@ impl Transaction {
 
     fn settings_of(&self, data: &Arc<TableData>) -> TableSettings {
         let set = self.steps().iter().rev().find_map(|step| match step {
-            Step::Set(table, settings) if Arc::ptr_eq(table, data) => Some(*settings),
+            CatalogStep::Set(table, settings) if Arc::ptr_eq(table, data) => Some(*settings),
             _ => None,
         });
         set.unwrap_or_else(|| data.settings())
@@ -290,7 +290,7 @@ impl Transaction {
 
     /// Whether this transaction has dropped a table.
     pub(super) fn has_dropped(&self, data: &Arc<TableData>) -> bool {
-        self.steps().iter().any(|step| matches!(step, Step::Dropped(table) if Arc::ptr_eq(table, data)))
+        self.steps().iter().any(|step| matches!(step, CatalogStep::Dropped(table) if Arc::ptr_eq(table, data)))
     }
 
     /// Makes a table, which is this transaction's alone, under a name that it has claimed.
@@ -303,7 +303,7 @@ impl Transaction {
             TableData::new(core.catalog.next_id(), name, schema, settings, core.table_options, &core.budget)?;
         data.lock = TableLock::of(self.id());
         let data = Arc::new(data);
-        self.note_step(Step::Made(data.clone()));
+        self.note_step(CatalogStep::Made(data.clone()));
         self.intend(name, Intent::Table(data.clone()));
         debug_assert_eq!(
             data.lock.standing(),
@@ -321,14 +321,14 @@ impl Transaction {
             "invariant 3: others could write to what goes"
         );
         self.log_catalog(|redo| redo::put_drop(redo, data.id))?;
-        self.note_step(Step::Dropped(data));
+        self.note_step(CatalogStep::Dropped(data));
         Ok(())
     }
 
     fn intend(&mut self, name: &str, intent: Intent) {
         debug_assert!(self.anchor.core.catalog.is_claimed_by(name, self.id()), "\"{name}\" was not claimed");
         let before = self.anchor.core.catalog.intend(name, intent);
-        self.note_step(Step::Intended(name.into(), before));
+        self.note_step(CatalogStep::Intended(name.into(), before));
     }
 
     pub(super) fn log_catalog(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
@@ -339,11 +339,11 @@ impl Transaction {
         Ok(())
     }
 
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(super) fn steps(&self) -> &[CatalogStep] {
         self.catalog.as_ref().map_or(&[], |changes| &changes.steps)
     }
 
-    pub(super) fn note_step(&mut self, step: Step) {
+    pub(super) fn note_step(&mut self, step: CatalogStep) {
         self.catalog.get_or_insert_default().steps.push(step);
     }
 
@@ -354,15 +354,18 @@ impl Transaction {
         let catalog = &self.anchor.core.catalog;
         for step in changes.steps.drain(from..).rev() {
             match step {
-                Step::Claimed(name) => catalog.unclaim(&name),
-                Step::Intended(name, before) => drop(catalog.intend(&name, before)),
-                Step::Locked(table) => table.lock.unlock(),
-                Step::Made(table) => table.lock.never_was(),
-                Step::IndexMade(table, index) => {
+                CatalogStep::Claimed(name) => catalog.unclaim(&name),
+                CatalogStep::Intended(name, before) => drop(catalog.intend(&name, before)),
+                CatalogStep::Locked(table) => table.lock.unlock(),
+                CatalogStep::Made(table) => table.lock.never_was(),
+                CatalogStep::IndexMade(table, index) => {
                     index.standing.never_was();
                     table.indexes.remove(&index);
                 }
-                Step::Dropped(_) | Step::Renamed(..) | Step::Set(..) | Step::IndexDropped(..) => {}
+                CatalogStep::Dropped(_)
+                | CatalogStep::Renamed(..)
+                | CatalogStep::Set(..)
+                | CatalogStep::IndexDropped(..) => {}
             }
         }
         self.writable = 0;
@@ -382,38 +385,39 @@ impl Transaction {
         let core = &self.anchor.core;
         debug_assert_eq!(
             core.transactions.0.state(self.id()),
-            State::Committed(at),
+            TransactionState::Committed(at),
             "invariant 4: names change for others by the commit alone"
         );
         for step in self.steps() {
             match step {
-                Step::Set(table, settings) => {
+                CatalogStep::Set(table, settings) => {
                     table.set_settings(*settings);
                     core.catalog.set_former(table);
                 }
-                Step::Renamed(table, name) => table.name.set(name),
+                CatalogStep::Renamed(table, name) => table.name.set(name),
                 _ => {}
             }
         }
         publish_indexes(self.steps(), at);
         let claimed = self.steps().iter().filter_map(|step| match step {
-            Step::Claimed(name) => Some(name.as_str()),
+            CatalogStep::Claimed(name) => Some(name.as_str()),
             _ => None,
         });
         core.catalog.publish(claimed, at);
         for step in self.steps() {
             match step {
-                Step::Locked(table) | Step::Made(table) if self.has_dropped(table) => {
+                CatalogStep::Locked(table) | CatalogStep::Made(table) if self.has_dropped(table) => {
                     table.lock.retire(at);
                     self.anchor.let_go();
                 }
-                Step::Locked(table) | Step::Made(table) => table.lock.unlock(),
+                CatalogStep::Locked(table) | CatalogStep::Made(table) => table.lock.unlock(),
                 _ => {}
             }
         }
         debug_assert!(
             self.steps().iter().all(|step| match step {
-                Step::Locked(table) | Step::Made(table) => table.lock.standing() != Standing::Locked(self.id()),
+                CatalogStep::Locked(table) | CatalogStep::Made(table) =>
+                    table.lock.standing() != Standing::Locked(self.id()),
                 _ => true,
             }),
             "a lock of a table outlives its transaction"

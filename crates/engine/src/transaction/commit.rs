@@ -14,7 +14,7 @@
 //! In a directory the number is taken under the append latch of the log's partition, once there is room for the
 //! frame: no other transaction waits for this one's timestamp while the log waits for the disk. So the order of
 //! visibility is the order of the log.
-use durability::{Appended, CommitMode, Dependencies, Reservation};
+use durability::{CommitLocation, CommitMode, Dependencies, Reservation};
 use types::{StartTime, Timestamp};
 
 use super::Transaction;
@@ -238,7 +238,7 @@ pub(super) struct LogPlace {
 /// A commit that is visible, and may not be on disk yet.
 struct Committed {
     at: Timestamp,
-    appended: Option<Appended>,
+    appended: Option<CommitLocation>,
 }
 
 /// A commit number with the room for it in the log. Unless a commit goes there, the log is told that none comes, as no

@@ -28,7 +28,7 @@ use lineage::Validation;
 use types::{Rid, Timestamp};
 
 use super::Transaction;
-use super::seen::Seen;
+use super::seen::SeenCommits;
 use crate::state::table_data::TableData;
 
 impl Transaction {
@@ -57,7 +57,7 @@ impl Transaction {
     }
 
     #[cold]
-    fn note_version(&self, seen: &Seen, data: &TableData, rid: Rid, to: Timestamp) {
+    fn note_version(&self, seen: &SeenCommits, data: &TableData, rid: Rid, to: Timestamp) {
         let stable = self.anchor.log.as_ref().map_or(0, |log| log.stable_lsn());
         if to.0 > stable {
             let asked = Validation { from: Timestamp(stable), to, own: self.id(), outcomes: self.transactions() };
@@ -78,7 +78,7 @@ impl Transaction {
     /// From here on what it sees is noted, if that is wanted; until now it may have seen anything.
     pub(super) fn begin_to_note(&mut self) {
         if self.seen.is_none() {
-            self.seen = Seen::wanted(self.anchor.log.as_ref(), &self.options);
+            self.seen = SeenCommits::wanted(self.anchor.log.as_ref(), &self.options);
             self.saw_anything();
         }
     }

@@ -24,7 +24,7 @@ use lineage::Writer;
 use types::{Rid, Timestamp};
 
 use super::Transaction;
-use super::notes::{Step, Written, neighbours};
+use super::notes::{CatalogStep, WrittenRecords, neighbours};
 use crate::disk::redo;
 use crate::error::{Error, Result};
 use crate::keys::computed::{Keyed, KeysOfRows};
@@ -81,7 +81,7 @@ impl Transaction {
             transaction.claim(name)?;
             let (_, index) = transaction.find_index(name)?;
             transaction.log_catalog(|redo| redo::put_drop_index(redo, data.id, name))?;
-            transaction.note_step(Step::IndexDropped(data, index));
+            transaction.note_step(CatalogStep::IndexDropped(data, index));
             Ok(())
         })
     }
@@ -127,7 +127,9 @@ impl Transaction {
 
     /// Whether this transaction has dropped an index.
     pub(super) fn has_dropped_index(&self, index: &Arc<IndexData>) -> bool {
-        self.steps().iter().any(|step| matches!(step, Step::IndexDropped(_, dropped) if Arc::ptr_eq(dropped, index)))
+        self.steps()
+            .iter()
+            .any(|step| matches!(step, CatalogStep::IndexDropped(_, dropped) if Arc::ptr_eq(dropped, index)))
     }
 
     fn find_index(&self, name: &str) -> Result<(String, Arc<IndexData>)> {
@@ -159,7 +161,7 @@ impl Transaction {
     fn add_index(&mut self, data: &Arc<TableData>, kept: KeptIndex) -> Result<Arc<IndexData>> {
         let index = Arc::new(IndexData::new(data.schema(), kept.clone(), Some(self.id()))?);
         index.compile(data.schema(), self.anchor.core.expressions())?;
-        self.note_step(Step::IndexMade(data.clone(), index.clone()));
+        self.note_step(CatalogStep::IndexMade(data.clone(), index.clone()));
         data.indexes.add(index.clone());
         debug_assert_eq!(index.kept(), kept, "invariant 8: the index would be another one after a crash");
         self.log_catalog(|redo| redo::put_create_index(redo, data.id, &kept))?;
@@ -202,11 +204,13 @@ impl Transaction {
         };
         for written in &self.written {
             match *written {
-                Written::Inserts { table, first, count } if Arc::ptr_eq(&self.tables[table as usize], data) => {
+                WrittenRecords::Inserts { table, first, count } if Arc::ptr_eq(&self.tables[table as usize], data) => {
                     neighbours(first, count).try_for_each(enter)?;
                 }
-                Written::Versions { table, rid, .. } if Arc::ptr_eq(&self.tables[table as usize], data) => enter(rid)?,
-                Written::Inserts { .. } | Written::Versions { .. } => {}
+                WrittenRecords::Versions { table, rid, .. } if Arc::ptr_eq(&self.tables[table as usize], data) => {
+                    enter(rid)?
+                }
+                WrittenRecords::Inserts { .. } | WrittenRecords::Versions { .. } => {}
             }
         }
         Ok(())
@@ -279,11 +283,11 @@ impl Transaction {
 }
 
 /// Publishes the indexes that the committed transaction has made or dropped.
-pub(super) fn publish_indexes(steps: &[Step], at: Timestamp) {
+pub(super) fn publish_indexes(steps: &[CatalogStep], at: Timestamp) {
     for step in steps {
         match step {
-            Step::IndexMade(_, index) => index.publish(at),
-            Step::IndexDropped(table, index) => {
+            CatalogStep::IndexMade(_, index) => index.publish(at),
+            CatalogStep::IndexDropped(table, index) => {
                 // First it is known to be gone, then it is no longer maintained.
                 index.standing.retire(at);
                 table.indexes.remove(index);

@@ -10,7 +10,7 @@ use lineage::{Cell, PageError, Writer};
 use types::{Rid, Snapshot, TxnId};
 
 use super::Transaction;
-use super::locks::Tried;
+use super::locks::LockAttempt;
 use crate::error::{Error, Result};
 use crate::keys::computed::{Keyed, KeysOfBatch};
 use crate::keys::data::IndexData;
@@ -20,7 +20,7 @@ use crate::state::table_data::TableData;
 use crate::terms::row::shorten;
 
 /// Why a record does not get a key.
-pub(super) enum Taken {
+pub(super) enum KeyRefusal {
     /// Another record has it.
     By(Rid),
     /// Whether another record keeps it is known once its writer has ended; `None` if it has ended, too late for this
@@ -137,20 +137,20 @@ impl Transaction {
         rid: Rid,
     ) -> Result<()> {
         self.when_free(data, |transaction| match transaction.claim_key(data, unique, key, rid) {
-            Ok(()) => Ok(Tried::Done(())),
-            Err(Taken::By(other)) => {
+            Ok(()) => Ok(LockAttempt::Done(())),
+            Err(KeyRefusal::By(other)) => {
                 transaction.reads.iter().for_each(|reads| reads.note_record(data, other));
                 let (table, key) = (data.name.to_string(), transaction.describe_key(data, unique.index(), other)?);
                 Err(Error::DuplicateKey { table, constraint: unique.constraint(data), key })
             }
-            Err(Taken::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
-            Err(Taken::Undecided(_, None)) => Err(transaction.lose(Error::Conflict)),
-            Err(Taken::Unknown(error)) => Err(error.into()),
-            Err(Taken::NoRoom(error)) => Err(error),
+            Err(KeyRefusal::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
+            Err(KeyRefusal::Undecided(_, None)) => Err(transaction.lose(Error::Conflict)),
+            Err(KeyRefusal::Unknown(error)) => Err(error.into()),
+            Err(KeyRefusal::NoRoom(error)) => Err(error),
         })
     }
 
-    fn claim_key<U: Unique>(&self, data: &TableData, unique: &U, key: &IndexKey, rid: Rid) -> Result<(), Taken> {
+    fn claim_key<U: Unique>(&self, data: &TableData, unique: &U, key: &IndexKey, rid: Rid) -> Result<(), KeyRefusal> {
         let (newest, index) = (self.newest(), unique.index());
         let columns = index.columns();
         let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
@@ -160,7 +160,9 @@ impl Transaction {
             self.saw_anything();
             let look = || {
                 match data.storage.newest_writer(newest, other)? {
-                    Writer::Running(owner) => return Ok((Holder::Present, Some(Taken::Undecided(other, Some(owner))))),
+                    Writer::Running(owner) => {
+                        return Ok((Holder::Present, Some(KeyRefusal::Undecided(other, Some(owner)))));
+                    }
                     Writer::Tombstone => return Ok((Holder::Void, None)),
                     Writer::Settled => {}
                 }
@@ -170,14 +172,14 @@ impl Transaction {
                 }
                 // It gave the key up after this transaction's snapshot, which would have the key twice.
                 if data.storage.read(seen, other, columns, has_key)? == Some(true) {
-                    return Ok((Holder::Present, Some(Taken::Undecided(other, None))));
+                    return Ok((Holder::Present, Some(KeyRefusal::Undecided(other, None))));
                 }
                 // Deleted with the key that it was inserted with. Once keys have been changed in this table that is no
                 // longer certain: a merge forgets an update that was rolled back, and the index has its entry.
                 let is_former = has_now.is_none() && !unique.has_changed_keys(data);
                 Ok((if is_former { Holder::Former } else { Holder::Past }, None))
             };
-            let (holder, why) = look().unwrap_or_else(|error| (Holder::Present, Some(Taken::Unknown(error))));
+            let (holder, why) = look().unwrap_or_else(|error| (Holder::Present, Some(KeyRefusal::Unknown(error))));
             if holder == Holder::Present {
                 taken = why;
             }
@@ -186,9 +188,9 @@ impl Transaction {
         claimed.map_err(|error| match error {
             InsertError::Present(other) => {
                 debug_assert_ne!(other, rid, "a record does not keep itself from its key");
-                taken.unwrap_or(Taken::By(other))
+                taken.unwrap_or(KeyRefusal::By(other))
             }
-            InsertError::NoRoom(error) => Taken::NoRoom(index.without_room(error)),
+            InsertError::NoRoom(error) => KeyRefusal::NoRoom(index.without_room(error)),
         })
     }
 

@@ -12,14 +12,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use lineage::{Appended, Change, Hold, Validation, WriteError, Writer};
-use txn::{Place, RowName, WaitError};
+use lineage::{AppendedRecords, Change, Hold, Validation, WriteError, Writer};
+use txn::{QueuePlace, RowName, WaitError};
 use types::{Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use super::Transaction;
-use super::notes::{Locked, Lost};
+use super::notes::{LockedRow, Lost};
 use crate::database::handle::Anchor;
-use crate::database::shared::Shared;
+use crate::database::shared::DatabaseState;
 use crate::error::{Error, Result};
 use crate::keys::data::Indexes;
 use crate::keys::order::IndexKey;
@@ -29,7 +29,7 @@ use crate::table::read_view::ReadView;
 use crate::terms::isolation::{Isolation, LockStrength, LockWait, RowLock};
 
 /// The result of trying to get a row.
-pub(super) enum Tried<T> {
+pub(super) enum LockAttempt<T> {
     Done(T),
     /// Another transaction holds it.
     Held(Rid, TxnId, Obstacle),
@@ -72,10 +72,10 @@ impl Transaction {
     }
 
     /// Waits for a row that another transaction has written under READ COMMITTED; loses it at higher levels.
-    pub(super) fn wait_or_lose<T>(&mut self, data: &Arc<TableData>, rid: Rid, owner: TxnId) -> Result<Tried<T>> {
+    pub(super) fn wait_or_lose<T>(&mut self, data: &Arc<TableData>, rid: Rid, owner: TxnId) -> Result<LockAttempt<T>> {
         debug_assert_ne!(owner, self.id(), "a transaction is not in its own way");
         if self.options.isolation == Isolation::ReadCommitted {
-            return Ok(Tried::Held(rid, owner, Obstacle::Version));
+            return Ok(LockAttempt::Held(rid, owner, Obstacle::Version));
         }
         self.lost = Some(Lost { data: data.clone(), rid, owner });
         Err(self.lose(Error::Conflict))
@@ -86,11 +86,11 @@ impl Transaction {
     pub(super) fn when_free<T>(
         &mut self,
         data: &Arc<TableData>,
-        mut attempt: impl FnMut(&mut Transaction) -> Result<Tried<T>>,
+        mut attempt: impl FnMut(&mut Transaction) -> Result<LockAttempt<T>>,
     ) -> Result<T> {
         match attempt(self)? {
-            Tried::Done(done) => Ok(done),
-            Tried::Held(rid, owner, by) => self.queue(data, (rid, owner, by), &mut attempt),
+            LockAttempt::Done(done) => Ok(done),
+            LockAttempt::Held(rid, owner, by) => self.queue(data, (rid, owner, by), &mut attempt),
         }
     }
 
@@ -99,7 +99,7 @@ impl Transaction {
         &mut self,
         data: &Arc<TableData>,
         (mut rid, mut owner, mut by): (Rid, TxnId, Obstacle),
-        attempt: &mut dyn FnMut(&mut Transaction) -> Result<Tried<T>>,
+        attempt: &mut dyn FnMut(&mut Transaction) -> Result<LockAttempt<T>>,
     ) -> Result<T> {
         let (anchor, deadline) = (self.anchor.clone(), self.lock_deadline());
         let queues = &anchor.core.transactions.0;
@@ -114,8 +114,8 @@ impl Transaction {
             waited.map_err(|error| self.wait_failed(error))?;
             match attempt(self)? {
                 // The place is given up now that the row is this transaction's.
-                Tried::Done(done) => return Ok(done),
-                Tried::Held(next, holder, why) => {
+                LockAttempt::Done(done) => return Ok(done),
+                LockAttempt::Held(next, holder, why) => {
                     if next != rid {
                         place = queues.queue(self.handle(), row_name(data, next));
                     }
@@ -138,7 +138,7 @@ impl Transaction {
     }
 
     /// Waits in `place` until a row that an earlier transaction lost is free, and takes a new snapshot.
-    pub(crate) fn follow(&mut self, place: &mut Place<'_>, lost: &Lost) -> Result<()> {
+    pub(crate) fn follow(&mut self, place: &mut QueuePlace<'_>, lost: &Lost) -> Result<()> {
         let is_held = || is_held(&self.anchor, &lost.data, (lost.rid, lost.owner, Obstacle::Version));
         place.wait(lost.owner, &is_held, self.lock_deadline()).map_err(|error| self.wait_failed(error))?;
         if self.options.isolation != Isolation::ReadCommitted {
@@ -150,7 +150,7 @@ impl Transaction {
     }
 
     /// A place in the queue of a row that an earlier transaction lost.
-    pub(crate) fn place<'a>(&self, database: &'a Shared, lost: &Lost) -> Place<'a> {
+    pub(crate) fn place<'a>(&self, database: &'a DatabaseState, lost: &Lost) -> QueuePlace<'a> {
         database.core.transactions.0.queue(self.handle(), row_name(&lost.data, lost.rid))
     }
 
@@ -176,7 +176,7 @@ impl Transaction {
     }
 
     /// Takes back what was appended to a row, as it can't stay.
-    pub(super) fn give_way(&self, data: &TableData, rid: Rid, appended: Appended) {
+    pub(super) fn give_way(&self, data: &TableData, rid: Rid, appended: AppendedRecords) {
         data.storage.stamp_versions(&sync::pin(), rid, appended, self.id(), StartTime::TOMBSTONE);
         self.wake_waiters();
     }
@@ -276,8 +276,8 @@ impl Transaction {
                 let view = transaction.transactions().view(Snapshot::of_transaction(at, transaction.id()));
                 let appended = match data.storage.lock(view, start, rid, hold) {
                     Ok(Some(appended)) => appended,
-                    Ok(None) => return Ok(Tried::Done(Err(RowLock::Locked))),
-                    Err(WriteError::NotVisible) => return Ok(Tried::Done(Err(RowLock::Gone))),
+                    Ok(None) => return Ok(LockAttempt::Done(Err(RowLock::Locked))),
+                    Err(WriteError::NotVisible) => return Ok(LockAttempt::Done(Err(RowLock::Gone))),
                     Err(WriteError::Locked(owner)) => return Self::held(data, (rid, owner, Obstacle::Version), wait),
                     Err(WriteError::Changed(_)) if transaction.options.isolation == Isolation::ReadCommitted => {
                         at = Timestamp::MAX;
@@ -287,7 +287,7 @@ impl Transaction {
                     Err(WriteError::Page(error)) => return Err(error.into()),
                 };
                 let Some(other) = transaction.sharer(data, rid, strength) else {
-                    return Ok(Tried::Done(Ok(appended)));
+                    return Ok(LockAttempt::Done(Ok(appended)));
                 };
                 transaction.give_way(data, rid, appended);
                 return Self::held(data, (rid, other, Obstacle::Share(strength)), wait);
@@ -297,7 +297,7 @@ impl Transaction {
         match appended {
             Ok(appended) => {
                 let table = self.position(data);
-                self.locked.push(Locked { table, rid, appended });
+                self.locked.push(LockedRow { table, rid, appended });
                 Ok(outcome)
             }
             Err(RowLock::Locked) => Ok(outcome),
@@ -310,11 +310,11 @@ impl Transaction {
         data: &TableData,
         (rid, owner, by): (Rid, TxnId, Obstacle),
         wait: LockWait,
-    ) -> Result<Tried<Result<T, RowLock>>> {
+    ) -> Result<LockAttempt<Result<T, RowLock>>> {
         match wait {
-            LockWait::Block => Ok(Tried::Held(rid, owner, by)),
+            LockWait::Block => Ok(LockAttempt::Held(rid, owner, by)),
             LockWait::NoWait => Err(Error::LockNotAvailable { table: data.name.to_string() }),
-            LockWait::SkipLocked => Ok(Tried::Done(Err(RowLock::Skipped))),
+            LockWait::SkipLocked => Ok(LockAttempt::Done(Err(RowLock::Skipped))),
         }
     }
 
@@ -335,15 +335,15 @@ impl Transaction {
             let newest = transaction.newest();
             let (owner, by) = match data.storage.newest_writer_latched(newest, rid)? {
                 Writer::Settled => {
-                    return transaction.look_again(data, rid, seen).map(|found| Tried::Done(Ok(found)));
+                    return transaction.look_again(data, rid, seen).map(|found| LockAttempt::Done(Ok(found)));
                 }
-                Writer::Tombstone => return Ok(Tried::Done(Err(RowLock::Gone))),
+                Writer::Tombstone => return Ok(LockAttempt::Done(Err(RowLock::Gone))),
                 Writer::Running(owner) if strength != LockStrength::KeyShare => (owner, Obstacle::Version),
                 Writer::Running(owner) => match data.storage.hold(newest, rid, owner)? {
                     Hold::Whole => (owner, Obstacle::WholeVersion),
                     // Should it want more from here on, it finds this transaction on the list.
                     Hold::Values => {
-                        return transaction.look_again(data, rid, seen).map(|found| Tried::Done(Ok(found)));
+                        return transaction.look_again(data, rid, seen).map(|found| LockAttempt::Done(Ok(found)));
                     }
                 },
             };

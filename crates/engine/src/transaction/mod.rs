@@ -67,9 +67,9 @@ mod write;
 pub use locks::Interrupter;
 pub(crate) use notes::Lost;
 pub use notes::Savepoint;
-use notes::{Changes, Locked, Marks, Step, Written};
+use notes::{CatalogStep, Changes, LockedRow, Marks, WrittenRecords};
 pub use point::{PointAction, PointStatement};
-use seen::Seen;
+use seen::SeenCommits;
 
 /// A transaction: it sees what its [`Isolation`] promises, and its own writes. Dropped without a commit it rolls back.
 ///
@@ -103,16 +103,16 @@ pub struct Transaction {
     open: OnceCell<Arc<()>>,
     reads: Option<Arc<ReadSet>>,
     /// What a partition commit depends on.
-    seen: Option<Box<Seen>>,
+    seen: Option<Box<SeenCommits>>,
     tables: SmallVec<[Arc<TableData>; 2]>,
     /// The table that it wrote to last: where it is, as it stays there while it is in the list.
     writable: usize,
     /// What it did to the catalog.
     catalog: Option<Box<Changes>>,
     /// What to stamp.
-    written: SmallVec<[Written; 8]>,
+    written: SmallVec<[WrittenRecords; 8]>,
     /// Rows locked for update, by versions that say nothing and are taken back at the end.
-    locked: Vec<Locked>,
+    locked: Vec<LockedRow>,
     /// Rows locked for share, with the positions of their tables and how.
     shared: Vec<(u32, Rid, LockStrength)>,
     savepoints: Vec<(Savepoint, Marks)>,
@@ -183,7 +183,7 @@ impl Transaction {
         let Begun { anchor, handle, at } = begun;
         Transaction {
             home: anchor.core.home(),
-            seen: Seen::wanted(anchor.log.as_ref(), &options),
+            seen: SeenCommits::wanted(anchor.log.as_ref(), &options),
             anchor,
             handle: Some(handle),
             reads: (options.isolation == Isolation::Serializable).then(Arc::default),

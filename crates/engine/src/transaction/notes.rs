@@ -1,7 +1,7 @@
 //! A transaction's notes of its work: records to stamp, holds to give back, and how far it was at its savepoints.
 use std::sync::Arc;
 
-use lineage::Appended;
+use lineage::AppendedRecords;
 use types::{Rid, TxnId};
 
 use crate::keys::data::IndexData;
@@ -10,23 +10,23 @@ use crate::state::table_data::TableData;
 use crate::terms::settings::TableSettings;
 
 /// Records that a transaction wrote, `table` being the position of their table in its list.
-pub(super) enum Written {
+pub(super) enum WrittenRecords {
     /// `count` records inserted in neighbouring slots from `first` on.
     Inserts { table: u32, first: Rid, count: u32 },
     /// Versions appended to one record.
-    Versions { table: u32, rid: Rid, appended: Appended },
+    Versions { table: u32, rid: Rid, appended: AppendedRecords },
 }
 
-impl Written {
+impl WrittenRecords {
     /// Stamps the records with the outcome of the transaction `id`, which has this list of tables.
     #[inline]
     pub(super) fn stamp(&self, guard: &sync::Guard, tables: &[Arc<TableData>], id: TxnId, stamp: u64) {
         match *self {
-            Written::Inserts { table, first, count } => {
+            WrittenRecords::Inserts { table, first, count } => {
                 let storage = &tables[table as usize].storage;
                 neighbours(first, count).for_each(|rid| storage.stamp_insert(guard, rid, id, stamp));
             }
-            Written::Versions { table, rid, appended } => {
+            WrittenRecords::Versions { table, rid, appended } => {
                 tables[table as usize].storage.stamp_versions(guard, rid, appended, id, stamp);
             }
         }
@@ -40,10 +40,10 @@ pub(super) fn neighbours(first: Rid, count: u32) -> impl Iterator<Item = Rid> {
 }
 
 /// A row locked for update.
-pub(super) struct Locked {
+pub(super) struct LockedRow {
     pub(super) table: u32,
     pub(super) rid: Rid,
-    pub(super) appended: Appended,
+    pub(super) appended: AppendedRecords,
 }
 
 /// A row that a transaction could not have, and the one that had it.
@@ -54,7 +54,7 @@ pub(crate) struct Lost {
 }
 
 /// One thing that a transaction did to the catalog, with what it takes to undo it.
-pub(super) enum Step {
+pub(super) enum CatalogStep {
     /// No other transaction may change the meaning of the name.
     Claimed(String),
     /// The name is to mean something else; this was the intent before.
@@ -73,7 +73,7 @@ pub(super) enum Step {
 /// The changes of a transaction to the catalog, step by step.
 #[derive(Default)]
 pub(super) struct Changes {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<CatalogStep>,
 }
 
 /// A point in a transaction to which it can be rolled back.

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use sync::Guard;
 use types::Snapshot;
 
-use super::{Transaction, Written};
+use super::{Transaction, WrittenRecords};
 use crate::disk::redo;
 use crate::error::Result;
 use crate::keys::order::ordered_integer;
@@ -328,7 +328,7 @@ impl Transaction {
         }
         // It has been noted as one that the transaction writes to.
         let table = if self.tables.len() == 1 { 0 } else { self.position(data) };
-        self.written.push(Written::Versions { table, rid, appended });
+        self.written.push(WrittenRecords::Versions { table, rid, appended });
         self.note_crowd(data, table, (rid, appended));
         Ok(true)
     }

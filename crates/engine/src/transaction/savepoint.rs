@@ -6,7 +6,7 @@
 use types::StartTime;
 
 use super::Transaction;
-use super::notes::{Marks, Savepoint, Written, neighbours};
+use super::notes::{Marks, Savepoint, WrittenRecords, neighbours};
 use crate::disk::redo;
 use crate::error::{Error, Result};
 
@@ -134,7 +134,7 @@ impl Transaction {
     pub(super) fn forget_keys(&self, from: usize) {
         let own = self.newest();
         for written in &self.written[from..] {
-            let Written::Inserts { table, first, count } = written else { continue };
+            let WrittenRecords::Inserts { table, first, count } = written else { continue };
             let data = &self.tables[*table as usize];
             let indexes = data.indexes.all();
             for rid in neighbours(*first, *count) {

@@ -12,15 +12,15 @@ const COMMITS_MAX: usize = 32;
 
 /// The commits that were seen.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SeenCommits {
     /// All up to this one.
     up_to: Cell<u64>,
     commits: RefCell<SmallVec<[u64; 8]>>,
 }
 
-impl Seen {
+impl SeenCommits {
     /// Where a transaction with these options notes them, if it has to.
-    pub(super) fn wanted(log: Option<&Arc<Log>>, options: &TransactionOptions) -> Option<Box<Seen>> {
+    pub(super) fn wanted(log: Option<&Arc<Log>>, options: &TransactionOptions) -> Option<Box<SeenCommits>> {
         (options.durability == Durability::Partition && log.is_some()).then(Box::default)
     }
 

@@ -7,7 +7,7 @@ use lineage::Change;
 use types::{Rid, Timestamp, TxnId};
 
 use super::write::Done;
-use super::{Step, Transaction};
+use super::{CatalogStep, Transaction};
 use crate::error::{Error, Result};
 use crate::state::numbers::{Numbers, RowCells, row_cells};
 use crate::state::table_data::TableData;
@@ -137,7 +137,7 @@ impl Transaction {
     /// Writes the rows of the sequences that the transaction has made, as it commits.
     pub(super) fn settle_sequences(&mut self) -> Result<()> {
         let own = self.steps().iter().filter_map(|step| match step {
-            Step::Made(table) if !self.has_dropped(table) => Some(table),
+            CatalogStep::Made(table) if !self.has_dropped(table) => Some(table),
             _ => None,
         });
         let own: Vec<Arc<TableData>> = own.filter(|table| table.is_sequence()).cloned().collect();

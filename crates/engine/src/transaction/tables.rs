@@ -10,7 +10,7 @@ use std::sync::Arc;
 use txn::RowName;
 use types::{Snapshot, Timestamp, TxnId};
 
-use super::{Step, Transaction};
+use super::{CatalogStep, Transaction};
 use crate::database::handle::Anchor;
 use crate::error::{Error, Result};
 use crate::state::catalog::row_of_table;
@@ -114,7 +114,7 @@ impl Transaction {
             let own = transaction.id();
             loop {
                 match data.lock.lock(own) {
-                    Ok(()) => transaction.note_step(Step::Locked(data.clone())),
+                    Ok(()) => transaction.note_step(CatalogStep::Locked(data.clone())),
                     Err(Standing::Locked(owner)) if owner == own => {}
                     Err(Standing::Locked(owner)) => return Ok(Some(owner)),
                     Err(Standing::Gone(_)) => return Err(Error::NoSuchTable(data.name.to_string())),

@@ -1,12 +1,12 @@
 //! Rows one by one: insert, update, delete.
 use std::sync::Arc;
 
-use lineage::{Appended, Cell, Change, Hold, WriteError, word_of_value};
+use lineage::{AppendedRecords, Cell, Change, Hold, WriteError, word_of_value};
 use smallvec::SmallVec;
 use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
-use super::locks::{Obstacle, Tried, hold_beside, hold_of, strength_of};
-use super::{Locked, Transaction, Written};
+use super::locks::{LockAttempt, Obstacle, hold_beside, hold_of, strength_of};
+use super::{LockedRow, Transaction, WrittenRecords};
 use crate::disk::redo;
 use crate::error::{Error, Result};
 use crate::keys::computed::KeysOfBatch;
@@ -15,7 +15,7 @@ use crate::keys::order::IndexKey;
 use crate::state::table_data::TableData;
 use crate::table::Table;
 use crate::terms::isolation::{Isolation, LockWait};
-use crate::terms::row::{Cells, Fitted, check_width};
+use crate::terms::row::{Cells, FittedRow, check_width};
 
 /// Redo beyond this size goes to the log before the commit.
 const REDO_BYTES_MAX: usize = 1 << 20;
@@ -45,7 +45,7 @@ impl Transaction {
         self.check_writable(table)?;
         let data = &table.data;
         check_width(&data.name, data.schema.columns().len(), row.len())?;
-        let mut fitted = Fitted::new(&data.name, data.schema.columns(), row.iter().enumerate())?;
+        let mut fitted = FittedRow::new(&data.name, data.schema.columns(), row.iter().enumerate())?;
         let cells: Cells<'_> = fitted.cells().map(|(_, cell)| cell).collect();
         self.insert_cells(data, &cells, None)
     }
@@ -75,12 +75,12 @@ impl Transaction {
             |first: Rid, count: u32| first.range() == rid.range() && first.slot() + count as usize == rid.slot();
         let may_grow = self.written.len() > self.last_mark();
         match self.written.last_mut() {
-            Some(Written::Inserts { table: same, first, count })
+            Some(WrittenRecords::Inserts { table: same, first, count })
                 if may_grow && *same == table && is_next(*first, *count) =>
             {
                 *count += 1;
             }
-            _ => self.written.push(Written::Inserts { table, first: rid, count: 1 }),
+            _ => self.written.push(WrittenRecords::Inserts { table, first: rid, count: 1 }),
         }
         self.pass_redo_on()?;
         Ok(rid)
@@ -153,7 +153,7 @@ impl Transaction {
             return self.change_key(data, key, Change::Update(&words));
         }
         let mut fitted =
-            Fitted::new(&data.name, data.schema.columns(), changes.iter().map(|(at, value)| (*at, value)))?;
+            FittedRow::new(&data.name, data.schema.columns(), changes.iter().map(|(at, value)| (*at, value)))?;
         let values: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
         self.change_key(data, key, Change::Update(&values))
     }
@@ -190,7 +190,7 @@ impl Transaction {
             let Some((rid, values)) = found else { return Ok(Some(false)) };
             let Some(changes) = compute(&values) else { return Ok(None) };
             let mut fitted =
-                Fitted::new(&data.name, data.schema.columns(), changes.iter().map(|(at, value)| (*at, value)))?;
+                FittedRow::new(&data.name, data.schema.columns(), changes.iter().map(|(at, value)| (*at, value)))?;
             let cells: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
             match self.change(data, rid, seen, Change::Update(&cells))? {
                 Done::Changed => return Ok(Some(true)),
@@ -315,7 +315,7 @@ impl Transaction {
         (at, start): (Timestamp, u64),
         change: Change<'_>,
         indexes: &Indexes,
-    ) -> Result<Result<Appended, Done>> {
+    ) -> Result<Result<AppendedRecords, Done>> {
         let hold = hold_beside(data, change, indexes);
         if !data.share_locks.are_any() {
             let view = self.transactions().view(Snapshot::of_transaction(at, self.id()));
@@ -337,25 +337,25 @@ impl Transaction {
         rid: Rid,
         (at, start): (Timestamp, u64),
         (hold, change): (Hold, Change<'_>),
-    ) -> Result<Result<Appended, Done>> {
+    ) -> Result<Result<AppendedRecords, Done>> {
         let strength = strength_of(hold);
         self.when_free(data, |transaction| {
             if let Some(other) = transaction.sharer(data, rid, strength) {
-                return Ok(Tried::Held(rid, other, Obstacle::Share(strength)));
+                return Ok(LockAttempt::Held(rid, other, Obstacle::Share(strength)));
             }
             let view = transaction.transactions().view(Snapshot::of_transaction(at, transaction.id()));
             match data.storage.append(view, start, rid, change) {
                 Ok(appended) => match transaction.keep(data, rid, (appended, start), (hold, change))? {
-                    None => Ok(Tried::Done(Ok(appended))),
+                    None => Ok(LockAttempt::Done(Ok(appended))),
                     Some(other) => {
                         transaction.give_way(data, rid, appended);
-                        Ok(Tried::Held(rid, other, Obstacle::Share(strength)))
+                        Ok(LockAttempt::Held(rid, other, Obstacle::Share(strength)))
                     }
                 },
-                Err(WriteError::NotVisible) => Ok(Tried::Done(Err(Done::Gone))),
+                Err(WriteError::NotVisible) => Ok(LockAttempt::Done(Err(Done::Gone))),
                 Err(WriteError::Locked(owner)) => transaction.wait_or_lose(data, rid, owner),
                 Err(WriteError::Changed(_)) if transaction.options.isolation == Isolation::ReadCommitted => {
-                    Ok(Tried::Done(Err(Done::Stale)))
+                    Ok(LockAttempt::Done(Err(Done::Stale)))
                 }
                 Err(WriteError::Changed(_)) => Err(transaction.lose(Error::Conflict)),
                 Err(WriteError::Page(error)) => Err(error.into()),
@@ -370,7 +370,7 @@ impl Transaction {
         &mut self,
         data: &Arc<TableData>,
         rid: Rid,
-        (appended, start): (Appended, u64),
+        (appended, start): (AppendedRecords, u64),
         (hold, change): (Hold, Change<'_>),
     ) -> Result<Option<TxnId>> {
         let changes_key = hold == Hold::Whole && matches!(change, Change::Update(_));
@@ -391,7 +391,7 @@ impl Transaction {
             Some(lock) if sharer.is_some() => self.give_way(data, rid, lock),
             Some(lock) => {
                 let table = self.position(data);
-                self.locked.push(Locked { table, rid, appended: lock });
+                self.locked.push(LockedRow { table, rid, appended: lock });
             }
             None => {}
         }
@@ -413,7 +413,13 @@ impl Transaction {
         Ok(())
     }
 
-    fn note_change(&mut self, data: &Arc<TableData>, rid: Rid, appended: Appended, change: Change<'_>) -> Result<()> {
+    fn note_change(
+        &mut self,
+        data: &Arc<TableData>,
+        rid: Rid,
+        appended: AppendedRecords,
+        change: Change<'_>,
+    ) -> Result<()> {
         debug_assert!(
             appended.first > 0,
             "invariant 3: sequence numbers begin with 1, and {rid:?} would seem never updated"
@@ -427,7 +433,7 @@ impl Transaction {
             Change::Delete => redo::put_delete(&mut self.redo, data.id, rid),
         }
         let table = self.position(data);
-        self.written.push(Written::Versions { table, rid, appended });
+        self.written.push(WrittenRecords::Versions { table, rid, appended });
         self.pass_redo_on()?;
         self.note_crowd(data, table, (rid, appended));
         Ok(())
@@ -436,7 +442,7 @@ impl Transaction {
     /// Notes if the merge can't keep up with a range. The check costs a little, so it is done once for each block of
     /// numbers, at its beginning, as blocks are not always used to their end.
     #[inline]
-    pub(super) fn note_crowd(&mut self, data: &Arc<TableData>, table: u32, (rid, appended): (Rid, Appended)) {
+    pub(super) fn note_crowd(&mut self, data: &Arc<TableData>, table: u32, (rid, appended): (Rid, AppendedRecords)) {
         if appended.first % 16 == 1 && self.anchor.merges.is_crowded(data, rid.range()) {
             self.crowded = Some((table, rid.range()));
         }

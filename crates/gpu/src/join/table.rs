@@ -48,30 +48,30 @@ impl Form {
         }
     }
 
-    fn kernel(self, device: &Arc<Device>, step: Step) -> Result<Kernel, GpuError> {
+    fn kernel(self, device: &Arc<Device>, step: JoinStep) -> Result<Kernel, GpuError> {
         let name = match (step, self) {
-            (Step::Build, Self::Tuples) => "join_build_tuples",
-            (Step::Build, Self::Column32) => "join_build_column32",
-            (Step::Build, Self::Column64) => "join_build_column64",
-            (Step::Probe(Append::Direct), Self::Tuples) => "join_direct_tuples",
-            (Step::Probe(Append::Direct), Self::Column32) => "join_direct_column32",
-            (Step::Probe(Append::Direct), Self::Column64) => "join_direct_column64",
-            (Step::Probe(Append::Cached), Self::Tuples) => "join_cached_tuples",
-            (Step::Probe(Append::Cached), Self::Column32) => "join_cached_column32",
-            (Step::Probe(Append::Cached), Self::Column64) => "join_cached_column64",
-            (Step::Probe(Append::Warped), Self::Tuples) => "join_warped_tuples",
-            (Step::Probe(Append::Warped), Self::Column32) => "join_warped_column32",
-            (Step::Probe(Append::Warped), Self::Column64) => "join_warped_column64",
-            (Step::Group, Self::Tuples) => "join_grouped_tuples",
-            (Step::Group, Self::Column32) => "join_grouped_column32",
-            (Step::Group, Self::Column64) => "join_grouped_column64",
+            (JoinStep::Build, Self::Tuples) => "join_build_tuples",
+            (JoinStep::Build, Self::Column32) => "join_build_column32",
+            (JoinStep::Build, Self::Column64) => "join_build_column64",
+            (JoinStep::Probe(Append::Direct), Self::Tuples) => "join_direct_tuples",
+            (JoinStep::Probe(Append::Direct), Self::Column32) => "join_direct_column32",
+            (JoinStep::Probe(Append::Direct), Self::Column64) => "join_direct_column64",
+            (JoinStep::Probe(Append::Cached), Self::Tuples) => "join_cached_tuples",
+            (JoinStep::Probe(Append::Cached), Self::Column32) => "join_cached_column32",
+            (JoinStep::Probe(Append::Cached), Self::Column64) => "join_cached_column64",
+            (JoinStep::Probe(Append::Warped), Self::Tuples) => "join_warped_tuples",
+            (JoinStep::Probe(Append::Warped), Self::Column32) => "join_warped_column32",
+            (JoinStep::Probe(Append::Warped), Self::Column64) => "join_warped_column64",
+            (JoinStep::Group, Self::Tuples) => "join_grouped_tuples",
+            (JoinStep::Group, Self::Column32) => "join_grouped_column32",
+            (JoinStep::Group, Self::Column64) => "join_grouped_column64",
         };
         device.kernel(name)
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum JoinStep {
     Build,
     Probe(Append),
     Group,
@@ -189,7 +189,7 @@ impl Table {
     /// The input's addresses are of `count` rows that the device may read, and stay so until `stream` has
     /// been waited for; all inputs together have no more rows than the table was made for.
     pub unsafe fn insert(&self, stream: &Stream, input: &Input) -> Result<(), GpuError> {
-        let kernel = self.form.kernel(&self.device, Step::Build)?;
+        let kernel = self.form.kernel(&self.device, JoinStep::Build)?;
         let grid = self.grid(&kernel, input, 0)?;
         let mut parameters = Parameters::new().words(&input.words()).words(&self.words()?).word(self.failed.address());
         // SAFETY: these are the parameters of `join_build_*`; the caller answers for the input.
@@ -219,7 +219,7 @@ impl Table {
         results: Results,
         append: Append,
     ) -> Result<(), GpuError> {
-        let kernel = self.form.kernel(&self.device, Step::Probe(append))?;
+        let kernel = self.form.kernel(&self.device, JoinStep::Probe(append))?;
         let (collected, shared_bytes) = match append {
             Append::Direct => (0, 0),
             // A head of two words, then the pairs.
@@ -258,7 +258,7 @@ impl Table {
         addresses: [u64; 4],
         group_count: u32,
     ) -> Result<(), GpuError> {
-        let kernel = self.form.kernel(&self.device, Step::Group)?;
+        let kernel = self.form.kernel(&self.device, JoinStep::Group)?;
         let wanted_bytes = group_count as usize * 16;
         let is_shared = group_count > 1 && wanted_bytes <= self.device.properties().shared_bytes_max / 2;
         let grid = self.grid(&kernel, input, if is_shared { wanted_bytes } else { 0 })?;

@@ -23,7 +23,7 @@ use super::node::{Node, Shape};
 use super::{BPlusTree, Value};
 
 /// A leaf, and where in it a key is or would have to be inserted.
-type Place<'s, 'g, K, V, L> = (Visit<'s, 'g, K, V, L>, Result<usize, usize>);
+type EntryPlace<'s, 'g, K, V, L> = (Visit<'s, 'g, K, V, L>, Result<usize, usize>);
 
 impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
     /// The leaf for a key, with room for it if it is not there.
@@ -32,7 +32,7 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
         section: L::Section<'s>,
         key: K::Ref<'_>,
         guard: &'g Guard,
-    ) -> Result<Place<'s, 'g, K, V, L>, Restart> {
+    ) -> Result<EntryPlace<'s, 'g, K, V, L>, Restart> {
         let mut parent = None;
         let mut visit = self.begin(section, guard);
         while !visit.shape().is_leaf() {

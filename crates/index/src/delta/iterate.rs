@@ -16,14 +16,14 @@ use super::node::{IDS, Leaf};
 use super::value::DictionaryValue;
 
 /// The part of a leaf that was copied.
-struct Copied<'a> {
+struct CopiedLeaf<'a> {
     ids: [ValueId; IDS],
     at: usize,
     count: usize,
     next: Option<&'a Leaf>,
 }
 
-impl<'a> Copied<'a> {
+impl<'a> CopiedLeaf<'a> {
     /// Copies a leaf from the id at `at` on.
     ///
     /// # Safety
@@ -36,14 +36,14 @@ impl<'a> Copied<'a> {
         visitor.check()?;
         // SAFETY: the check says that the pointer was linked; leaves live as long as the index, for which `leaf` was
         // borrowed.
-        Ok(Copied { ids, at, count, next: unsafe { next.as_ref() } })
+        Ok(CopiedLeaf { ids, at, count, next: unsafe { next.as_ref() } })
     }
 }
 
 /// An iterator over ids in the order of their values; see [`DeltaIndex::ids`].
 pub struct Ids<'a, V: DictionaryValue + ?Sized, L> {
     index: &'a DeltaIndex<V, L>,
-    copied: Copied<'a>,
+    copied: CopiedLeaf<'a>,
     end: Bound<V::Borrowed<'a>>,
 }
 
@@ -62,7 +62,7 @@ impl<'a, V: DictionaryValue + ?Sized, L: Latch> Ids<'a, V, L> {
                 }
             };
             // SAFETY: as above.
-            unsafe { Copied::of(leaf, at, &mut visitor) }
+            unsafe { CopiedLeaf::of(leaf, at, &mut visitor) }
         });
         Ids { index, copied, end }
     }
@@ -85,7 +85,7 @@ impl<V: DictionaryValue + ?Sized, L: Latch> Iterator for Ids<'_, V, L> {
             let next = self.copied.next?;
             let latch = self.index.latch();
             // SAFETY: the visitor is a reader under this index's latch.
-            self.copied = latch.read(|reading| unsafe { Copied::of(next, 0, &mut Reader(reading)) });
+            self.copied = latch.read(|reading| unsafe { CopiedLeaf::of(next, 0, &mut Reader(reading)) });
         }
         let id = self.copied.ids[self.copied.at];
         if self.is_behind_end(id) {

@@ -58,7 +58,7 @@ pub(super) enum Kind<'a> {
 }
 
 /// The upper half of a node that was split: the id of its first value, and the node.
-pub(super) struct Risen {
+pub(super) struct UpperHalf {
     pub(super) id: ValueId,
     pub(super) right: NonNull<Node>,
 }
@@ -144,7 +144,7 @@ impl Leaf {
     ///
     /// # Safety
     /// As for [`Pool::allocate`].
-    pub(super) unsafe fn insert(&self, at: usize, id: ValueId, pool: &Pool) -> Option<Risen> {
+    pub(super) unsafe fn insert(&self, at: usize, id: ValueId, pool: &Pool) -> Option<UpperHalf> {
         if self.node.len() < IDS {
             self.node.insert_id(at, id);
             return None;
@@ -162,7 +162,7 @@ impl Leaf {
         } else {
             right.node.insert_id(at - HALF, id);
         }
-        Some(Risen { id: right.node.word(0), right: NonNull::from(right).cast() })
+        Some(UpperHalf { id: right.node.word(0), right: NonNull::from(right).cast() })
     }
 }
 
@@ -183,7 +183,7 @@ impl Inner {
     ///
     /// # Safety
     /// As for [`Pool::allocate`].
-    pub(super) unsafe fn new_root<'a>(left: &Node, risen: &Risen, pool: &'a Pool) -> &'a Inner {
+    pub(super) unsafe fn new_root<'a>(left: &Node, risen: &UpperHalf, pool: &'a Pool) -> &'a Inner {
         // SAFETY: the caller's promise.
         let root = unsafe { Inner::new_in(left.level() + 1, pool) };
         root.children[0].store(std::ptr::from_ref(left).cast_mut(), Ordering::Relaxed);
@@ -207,7 +207,7 @@ impl Inner {
     ///
     /// # Safety
     /// As for [`Pool::allocate`].
-    pub(super) unsafe fn insert(&self, at: usize, risen: Risen, pool: &Pool) -> Option<Risen> {
+    pub(super) unsafe fn insert(&self, at: usize, risen: UpperHalf, pool: &Pool) -> Option<UpperHalf> {
         let count = self.node.len();
         if count < IDS {
             for from in (at + 1..=count).rev() {
@@ -225,7 +225,7 @@ impl Inner {
     ///
     /// # Safety
     /// As for [`Pool::allocate`].
-    unsafe fn split(&self, at: usize, risen: Risen, pool: &Pool) -> Risen {
+    unsafe fn split(&self, at: usize, risen: UpperHalf, pool: &Pool) -> UpperHalf {
         const MIDDLE: usize = CHILDREN / 2;
         let mut ids = [risen.id; IDS + 1];
         let mut children = [null_mut(); CHILDREN + 1];
@@ -238,7 +238,7 @@ impl Inner {
         let right = unsafe { Inner::new_in(self.node.level(), pool) };
         self.fill(&ids[..MIDDLE], &children[..=MIDDLE]);
         right.fill(&ids[MIDDLE + 1..], &children[MIDDLE + 1..]);
-        Risen { id: ids[MIDDLE], right: NonNull::from(right).cast() }
+        UpperHalf { id: ids[MIDDLE], right: NonNull::from(right).cast() }
     }
 
     fn fill(&self, ids: &[ValueId], children: &[*mut Node]) {
@@ -286,7 +286,7 @@ mod tests {
         for at in 0..=IDS {
             let pool = Pool::default();
             let child = |word: usize| NonNull::new(std::ptr::without_provenance_mut::<Node>(8 * word)).unwrap();
-            let risen = |word: usize| Risen { id: ValueId::from_word(word as u32), right: child(word) };
+            let risen = |word: usize| UpperHalf { id: ValueId::from_word(word as u32), right: child(word) };
             // SAFETY: one thread; the children are never followed.
             let left = unsafe { Inner::new_in(1, &pool) };
             left.children[0].store(child(1_000).as_ptr(), Ordering::Relaxed);

@@ -9,12 +9,12 @@ use sync::atomic::Ordering;
 
 use super::dictionary::{DictionaryError, ValueId};
 use super::footprint::{Holder, LineKind, Visitor};
-use super::node::{HEIGHT_MAX, Inner, Kind, Leaf, Node, Risen};
+use super::node::{HEIGHT_MAX, Inner, Kind, Leaf, Node, UpperHalf};
 use super::value::DictionaryValue;
 use super::{DeltaIndex, NodeSearch};
 
 /// Where a value is, or belongs.
-pub(super) struct Place<'a> {
+pub(super) struct LeafPlace<'a> {
     pub(super) leaf: &'a Leaf,
     /// How many ids of the leaf have smaller values.
     pub(super) at: usize,
@@ -34,7 +34,7 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
         sought: V::Borrowed<'_>,
         visitor: &mut S,
         mut on_inner: impl FnMut(&'a Inner, usize),
-    ) -> Result<Place<'a>, S::Error> {
+    ) -> Result<LeafPlace<'a>, S::Error> {
         // SAFETY: the caller's promise.
         let mut node = unsafe { self.root(visitor) }?;
         loop {
@@ -50,7 +50,7 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
                     // SAFETY: as above.
                     let (at, is_found) = unsafe { self.count_before(node, sought, false, visitor) }?;
                     let found = is_found.then(|| node.id(at, visitor));
-                    return Ok(Place { leaf, at, found });
+                    return Ok(LeafPlace { leaf, at, found });
                 }
             }
         }
@@ -198,7 +198,7 @@ impl<V: DictionaryValue + ?Sized, L: Latch> DeltaIndex<V, L> {
     ///
     /// # Safety
     /// The latch is held exclusively.
-    unsafe fn grow(&self, risen: &Risen, own: usize) {
+    unsafe fn grow(&self, risen: &UpperHalf, own: usize) {
         let old = self.root.load(Ordering::Relaxed);
         debug_assert_ne!(old, null_mut());
         // SAFETY: there always is a root, and nodes live as long as the index; the holder of the latch allocates

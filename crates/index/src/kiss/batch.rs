@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 use sync::Guard;
 use sync::zeroed::AtomicU64;
 
-use super::Shared;
+use super::KissState;
 use super::blocks::Pointer;
 use super::level_two::Slot;
 use super::node::Node;
@@ -43,7 +43,7 @@ struct Group<'g> {
     sparse_bits: u32,
 }
 
-impl<S: Slot> Shared<S> {
+impl<S: Slot> KissState<S> {
     /// Looks keys up and tells the answers in their order.
     pub(super) fn get_many<'g>(&'g self, keys: &[u64], guard: &'g Guard, mut tell: impl FnMut(Option<u64>)) {
         let nothing = Group { pointers: [Pointer::EMPTY; GROUP], places: [None; GROUP], sparse_bits: 0 };

@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use sync::Guard;
 
-use super::Shared;
+use super::KissState;
 use super::blocks::Pointer;
 use super::level_two::{PAGE_SHIFT, Slot};
 use super::link::{Child, Inner, Leaf};
 use super::mapping::AddressSpaceError;
-use super::trie::{Place, is_same_page};
+use super::trie::{SlotPlace, is_same_page};
 
-impl<S: Slot> Shared<S> {
+impl<S: Slot> KissState<S> {
     /// Moves a page of the home from the trie into the second level, unless another thread does.
     #[cold]
     pub(super) fn grow(self: &Arc<Self>, page: usize, guard: &Guard) {
@@ -89,7 +89,7 @@ impl<S: Slot> Shared<S> {
         &'g self,
         key: u64,
         guard: &'g Guard,
-        step: impl Fn(&Place<'_>, Inner<'_>) -> Option<()>,
+        step: impl Fn(&SlotPlace<'_>, Inner<'_>) -> Option<()>,
     ) -> Option<Inner<'g>> {
         loop {
             let place = self.trie.descend(key, PAGE_SHIFT, guard);

@@ -12,13 +12,13 @@ use sync::Guard;
 use super::level_two::{PAGE_SHIFT, Slot};
 use super::link::Leaf;
 use super::node::{FANOUT, Node, base_of};
-use super::{KissTree, Shared, Word};
+use super::{KissState, KissTree, Word};
 
 /// An iterator takes the entries of one node first, then of twice as many each time, up to these. The nodes of a step
 /// are asked from memory all at once.
 const NODES_AHEAD: usize = 16;
 
-impl<S: Slot> Shared<S> {
+impl<S: Slot> KissState<S> {
     /// The first node at or after `from` that is not empty.
     fn first_from<'g>(&'g self, from: u64, guard: &'g Guard) -> Option<(u64, Node<'g>)> {
         let from = base_of(from);

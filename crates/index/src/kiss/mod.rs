@@ -117,7 +117,7 @@ pub struct KissMemory {
 }
 
 /// What readers, writers and work deferred to the end of a grace period share.
-struct Shared<S> {
+struct KissState<S> {
     arena: Arc<Arena>,
     level_two: LevelTwo<S>,
     trie: Trie,
@@ -126,7 +126,7 @@ struct Shared<S> {
 /// An ordered index from 64-bit keys to words. All operations take `&self`, from any number of threads; readers take
 /// no latch and never wait.
 pub struct KissTree<V, S: Slot = Compact> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<KissState<S>>,
     values: PhantomData<fn(V) -> V>,
 }
 
@@ -148,7 +148,7 @@ impl<V: Word, S: Slot> KissTree<V, S> {
     /// [`AddressSpaceError`] if the system refuses the address space.
     pub fn with_options(options: KissOptions) -> Result<Self, AddressSpaceError> {
         let (arena, level_two) = (Arena::new(options.pages)?, LevelTwo::new(options)?);
-        let shared = Arc::new(Shared { arena, level_two, trie: Trie::new() });
+        let shared = Arc::new(KissState { arena, level_two, trie: Trie::new() });
         Ok(KissTree { shared, values: PhantomData })
     }
 
@@ -279,7 +279,7 @@ impl<V: Word, S: Slot> KissTree<V, S> {
     }
 }
 
-impl<S: Slot> Shared<S> {
+impl<S: Slot> KissState<S> {
     /// Whether a key is to be found in a page.
     #[inline]
     fn is_dense(&self, key: u64) -> bool {

@@ -48,7 +48,7 @@ pub(super) enum Outcome {
 }
 
 /// The end of a descent.
-pub(super) struct Place<'g> {
+pub(super) struct SlotPlace<'g> {
     pub(super) slot: &'g AtomicPtr<u8>,
     pub(super) seen: Link,
     /// The slot that holds the node with `slot`, and what it held; `None` at the root.
@@ -79,8 +79,8 @@ impl Trie {
 
     /// Goes down to the link that a change of `base` concerns, at the latest to a node with a shift below `floor`.
     /// Stops early at a frozen link, and at a closed one on the way to `base`.
-    pub(super) fn descend<'g>(&'g self, base: u64, floor: u32, guard: &'g Guard) -> Place<'g> {
-        let mut place = Place { slot: &self.root, seen: self.root(), owner: None };
+    pub(super) fn descend<'g>(&'g self, base: u64, floor: u32, guard: &'g Guard) -> SlotPlace<'g> {
+        let mut place = SlotPlace { slot: &self.root, seen: self.root(), owner: None };
         loop {
             if place.seen.is_frozen() || place.seen.is_closed() {
                 return place;
@@ -90,7 +90,7 @@ impl Trie {
                 return place;
             }
             let Some(slot) = inner.slot(base) else { return place };
-            place = Place { slot, seen: Link::load(slot), owner: Some((place.slot, place.seen)) };
+            place = SlotPlace { slot, seen: Link::load(slot), owner: Some((place.slot, place.seen)) };
         }
     }
 
@@ -107,7 +107,7 @@ impl Trie {
     }
 
     /// Tries an edit at the end of a descent; `None` if another thread was quicker.
-    fn attempt<E: Edit>(&self, place: &Place<'_>, edit: &mut E, guard: &Guard) -> Option<Outcome> {
+    fn attempt<E: Edit>(&self, place: &SlotPlace<'_>, edit: &mut E, guard: &Guard) -> Option<Outcome> {
         let base = edit.base();
         let child = place.seen.child(guard);
         let old = match child {
@@ -201,7 +201,7 @@ impl Trie {
     }
 }
 
-impl Place<'_> {
+impl SlotPlace<'_> {
     /// Exchanges the link, if it still is what was seen.
     pub(super) fn swap(&self, new: Link) -> Option<()> {
         self.seen.swap(self.slot, new).then_some(())

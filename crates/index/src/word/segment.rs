@@ -43,7 +43,7 @@ pub(super) struct Segment<const WORDS: usize> {
 }
 
 /// Where a key's entry is.
-pub(super) struct Place<'a, const WORDS: usize> {
+pub(super) struct EntryPlace<'a, const WORDS: usize> {
     pub(super) bucket: &'a Bucket<WORDS>,
     pub(super) slot: usize,
 }
@@ -99,11 +99,11 @@ impl<const WORDS: usize> Segment<WORDS> {
 
     /// A key's entry in the chain that begins with `first`.
     #[inline]
-    pub(super) fn find<'a>(&'a self, first: &'a Bucket<WORDS>, key: &[u64; WORDS]) -> Option<Place<'a, WORDS>> {
+    pub(super) fn find<'a>(&'a self, first: &'a Bucket<WORDS>, key: &[u64; WORDS]) -> Option<EntryPlace<'a, WORDS>> {
         let mut bucket = first;
         loop {
             if let Some(slot) = bucket.slot_of(bucket.header(), key) {
-                return Some(Place { bucket, slot });
+                return Some(EntryPlace { bucket, slot });
             }
             bucket = self.next(bucket)?;
         }

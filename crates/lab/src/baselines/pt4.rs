@@ -52,16 +52,16 @@ impl Slot {
 }
 
 /// An array that only grows, up to a length that is reserved.
-struct Reserved {
+struct ReservedArray {
     words: Box<[AtomicU64]>,
     words_each: usize,
     next: AtomicU64,
 }
 
-impl Reserved {
+impl ReservedArray {
     fn new(count_max: usize, words_each: usize) -> Self {
         // Number 0 is not used, as a slot with 0 is empty.
-        Reserved { words: zeroed_atomics((count_max + 1) * words_each), words_each, next: AtomicU64::new(1) }
+        ReservedArray { words: zeroed_atomics((count_max + 1) * words_each), words_each, next: AtomicU64::new(1) }
     }
 
     fn take(&self) -> usize {
@@ -82,8 +82,8 @@ impl Reserved {
 
 /// The tree, from keys of 32 bits to words.
 pub struct PrefixTree {
-    nodes: Reserved,
-    contents: Reserved,
+    nodes: ReservedArray,
+    contents: ReservedArray,
     root: usize,
 }
 
@@ -96,9 +96,9 @@ impl PrefixTree {
     /// An empty tree for so many keys.
     pub fn new(keys_max: usize) -> Self {
         // Each key adds at most one node that branches, and seven above it that do not; few do at random.
-        let nodes = Reserved::new(2 * keys_max + 1_024, SLOTS);
+        let nodes = ReservedArray::new(2 * keys_max + 1_024, SLOTS);
         let root = nodes.take();
-        PrefixTree { nodes, contents: Reserved::new(2 * keys_max, CONTENT_WORDS), root }
+        PrefixTree { nodes, contents: ReservedArray::new(2 * keys_max, CONTENT_WORDS), root }
     }
 
     /// The memory of nodes and contents in use.

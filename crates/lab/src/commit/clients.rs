@@ -32,14 +32,14 @@ pub(super) struct Clients {
 
 /// The result of a run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Committed {
+pub(super) struct CommitResult {
     /// commits a second, all clients together
     rate: f64,
     /// how long each took, ascending
     latencies_ns: Vec<u32>,
 }
 
-impl Committed {
+impl CommitResult {
     /// Commits a second, then the percentiles in microseconds.
     pub(super) fn figures(&self) -> Vec<f64> {
         let percentiles = PERCENTILES.iter().map(|(_, share)| self.percentile_us(*share));
@@ -67,7 +67,7 @@ impl Clients {
     }
 
     /// Has all clients commit for so long.
-    pub(super) fn commit_for(&self, time: Duration, durability: Durability) -> Result<Committed, LabError> {
+    pub(super) fn commit_for(&self, time: Duration, durability: Durability) -> Result<CommitResult, LabError> {
         let start = Barrier::new(self.clients as usize);
         let runs: Vec<Result<(f64, Vec<u32>), LabError>> = thread::scope(|scope| {
             let client = |client: u32| {
@@ -83,7 +83,7 @@ impl Clients {
                 .map(|client| client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         });
-        let mut committed = Committed::default();
+        let mut committed = CommitResult::default();
         for run in runs {
             let (rate, latencies_ns) = run?;
             committed.rate += rate;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use durability::CommitMode;
-use heap::{Committed, Heap, HeapResult};
+use heap::{CommittedTransaction, Heap, HeapResult};
 
 use crate::heap::{Random, Workload};
 
@@ -74,14 +74,14 @@ pub fn drive(
 
 fn run(heap: &Heap, workload: &dyn Workload, random: &mut Random, pace: Pace, is_over: &AtomicBool) -> HeapResult<u64> {
     let (mut transactions, mut waited) = (0, Instant::now());
-    let mut last: Option<Committed> = None;
+    let mut last: Option<CommittedTransaction> = None;
     while !is_over.load(Ordering::Relaxed) {
         let committed = workload.step(heap, random, pace.mode())?;
         transactions += 1;
         match pace {
             Pace::Each(_) => heap.wait(&committed)?,
             Pace::Split(_, interval) => {
-                last = Some(committed).filter(Committed::has_written).or(last);
+                last = Some(committed).filter(CommittedTransaction::has_written).or(last);
                 if waited.elapsed() >= interval {
                     if let Some(last) = last.take() {
                         wait_for(heap, &last)?;
@@ -96,7 +96,7 @@ fn run(heap: &Heap, workload: &dyn Workload, random: &mut Random, pace: Pace, is
 }
 
 /// Waits until a commit, and those before it as far as its mode goes, survive a crash.
-fn wait_for(heap: &Heap, committed: &Committed) -> HeapResult<()> {
+fn wait_for(heap: &Heap, committed: &CommittedTransaction) -> HeapResult<()> {
     match committed.mode {
         CommitMode::Partition => heap.wait(committed),
         CommitMode::Sync | CommitMode::Async => heap.is_stable(committed.lsn, true).map(drop),

@@ -4,7 +4,7 @@
 //! The value of a key is the key turned round, so that an entry shows whether it is whole.
 
 use durability::CommitMode;
-use heap::{Committed, HashTable, Heap, HeapError, HeapResult};
+use heap::{CommittedTransaction, HashTable, Heap, HeapError, HeapResult};
 
 use crate::heap::{Random, Workload};
 
@@ -36,7 +36,7 @@ impl Table {
 }
 
 impl Workload for Table {
-    fn step(&self, heap: &Heap, random: &mut Random, mode: CommitMode) -> HeapResult<Committed> {
+    fn step(&self, heap: &Heap, random: &mut Random, mode: CommitMode) -> HeapResult<CommittedTransaction> {
         let (kind, key, other) = (random.below(10), random.below(self.keys), random.below(self.keys));
         let table = self.table;
         let work = heap.atomically_split_phase(mode, |tx| {

@@ -20,7 +20,7 @@ mod agency;
 mod client;
 
 use durability::CommitMode;
-use heap::{Committed, Heap, HeapRef, HeapResult};
+use heap::{CommittedTransaction, Heap, HeapRef, HeapResult};
 
 use crate::heap::{Random, Workload};
 use agency::Agency;
@@ -104,7 +104,13 @@ impl Vacation {
     ///
     /// # Errors
     /// As [`create`](Self::create).
-    pub fn run(&self, heap: &Heap, random: &mut Random, action: Action, mode: CommitMode) -> HeapResult<Committed> {
+    pub fn run(
+        &self,
+        heap: &Heap,
+        random: &mut Random,
+        action: Action,
+        mode: CommitMode,
+    ) -> HeapResult<CommittedTransaction> {
         let numbers = (self.options.rows * self.options.queried_percent / 100).max(1);
         match action {
             Action::Reserve => client::reserve(&self.agency, heap, random, self.options.things, numbers, mode),
@@ -117,7 +123,7 @@ impl Vacation {
 }
 
 impl Workload for Vacation {
-    fn step(&self, heap: &Heap, random: &mut Random, mode: CommitMode) -> HeapResult<Committed> {
+    fn step(&self, heap: &Heap, random: &mut Random, mode: CommitMode) -> HeapResult<CommittedTransaction> {
         let action = self.choose(random);
         self.run(heap, random, action, mode)
     }

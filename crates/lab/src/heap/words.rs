@@ -4,7 +4,7 @@
 //! A transaction moves an amount along its words, so that their sum never changes.
 
 use durability::CommitMode;
-use heap::{Committed, Heap, HeapError, HeapRef, HeapResult};
+use heap::{CommittedTransaction, Heap, HeapError, HeapRef, HeapResult};
 
 use crate::heap::{Random, Workload};
 
@@ -38,7 +38,7 @@ impl Words {
 }
 
 impl Workload for Words {
-    fn step(&self, heap: &Heap, random: &mut Random, mode: CommitMode) -> HeapResult<Committed> {
+    fn step(&self, heap: &Heap, random: &mut Random, mode: CommitMode) -> HeapResult<CommittedTransaction> {
         let places: [HeapRef; TOUCHED] = std::array::from_fn(|_| self.block.at(random.below(self.words)));
         let work = heap.atomically_split_phase(mode, |tx| {
             for (number, place) in places.into_iter().enumerate() {

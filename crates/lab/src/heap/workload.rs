@@ -1,7 +1,7 @@
 //! A workload: a step that is done again and again, numbers by chance for it, and a look at what it left.
 
 use durability::CommitMode;
-use heap::{Committed, Heap, HeapResult};
+use heap::{CommittedTransaction, Heap, HeapResult};
 
 /// A step that threads do to a heap again and again.
 pub trait Workload: Sync {
@@ -9,7 +9,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// As [`Heap::atomically_split_phase`]; conflicts are met by repetition.
-    fn step(&self, heap: &Heap, random: &mut Random, mode: CommitMode) -> HeapResult<Committed>;
+    fn step(&self, heap: &Heap, random: &mut Random, mode: CommitMode) -> HeapResult<CommittedTransaction>;
 
     /// Looks whether all is as the workload must have left it. Returns what is wrong, in words.
     ///

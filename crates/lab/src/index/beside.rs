@@ -5,7 +5,7 @@ use super::{Bench, check, count_name, rate, read_rate, threads_name};
 use crate::LabError;
 use crate::figures::{Better, Figure, in_turns};
 use crate::peers::{Contestant, Peer};
-use crate::workload::{GROUP, Mixed, Order, Picked, resident_bytes, side_by_side};
+use crate::workload::{GROUP, MixedOperations, Order, PickedKeys, resident_bytes, side_by_side};
 
 /// Keys that one thread inserts before it leaves the next ones to another.
 const BLOCK: u32 = 4_096;
@@ -71,20 +71,21 @@ struct Load {
 
 /// The work of the threads once the keys are there.
 struct Work {
-    picks: Vec<Picked>,
-    mixes: Vec<Mixed>,
+    picks: Vec<PickedKeys>,
+    mixes: Vec<MixedOperations>,
 }
 
 impl Work {
     fn new(load: Load, operations: usize) -> Work {
-        let picks: Vec<Picked> =
-            (0..load.threads).map(|thread| Picked::new(load.order, load.count, operations, thread as u64)).collect();
+        let picks: Vec<PickedKeys> = (0..load.threads)
+            .map(|thread| PickedKeys::new(load.order, load.count, operations, thread as u64))
+            .collect();
         let mut next = load.count;
         let mut new_key = || {
             next += 1;
             load.order.key(next - 1)
         };
-        let mixes = picks.iter().map(|picked| Mixed::new(picked, WRITE_PERCENT, 11, |_| new_key())).collect();
+        let mixes = picks.iter().map(|picked| MixedOperations::new(picked, WRITE_PERCENT, 11, |_| new_key())).collect();
         Work { picks, mixes }
     }
 }

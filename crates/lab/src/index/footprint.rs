@@ -9,7 +9,7 @@ use sync::SpinLatch;
 use super::{Bench, count_name};
 use crate::LabError;
 use crate::figures::Figure;
-use crate::workload::{Order, Picked, Random};
+use crate::workload::{Order, PickedKeys, Random};
 
 /// Lines of an inner node and of a leaf in the paper's formula.
 const INNER_LINES: usize = 6;
@@ -82,7 +82,7 @@ fn index_of(count: u32, is_shuffled: bool, search: NodeSearch) -> Result<DeltaIn
 fn count_lines(index: &DeltaIndex<u64, SpinLatch>, count: u32, lookups: usize) -> Result<Lines, LabError> {
     let whole_nodes = INNER_LINES * (index.height() - 1) + LEAF_LINES;
     let mut sum = Lines::default();
-    for number in Picked::new(Order::Dense, count, lookups, 1).keys {
+    for number in PickedKeys::new(Order::Dense, count, lookups, 1).keys {
         let (found, footprint) = index.footprint(2 * number);
         if found.and_then(|id| index.value(id)) != Some(2 * number) {
             return Err(LabError::Failed(format!("the delta index has lost {}", 2 * number)));

@@ -12,7 +12,7 @@ use super::{Bench, check, count_name, rate, read_rate, threads_name};
 use crate::LabError;
 use crate::figures::{Better, Figure, in_turns};
 use crate::peers::{Contestant, Peer};
-use crate::workload::{GROUP, Mixed, Order, Picked, side_by_side};
+use crate::workload::{GROUP, MixedOperations, Order, PickedKeys, side_by_side};
 
 /// The structures measured; the figures are of the first.
 const PEERS: [Peer; 3] = [Peer::Kiss, Peer::KissInPlace, Peer::Pt4];
@@ -28,9 +28,9 @@ fn loaded(peer: Peer, order: Order, count: u32) -> Result<Box<dyn Contestant>, L
     Ok(contestant)
 }
 
-fn picks(bench: &Bench<'_, '_>, order: Order, count: u32, threads: usize) -> Vec<Picked> {
+fn picks(bench: &Bench<'_, '_>, order: Order, count: u32, threads: usize) -> Vec<PickedKeys> {
     let operations = bench.args.operations_of_one(threads);
-    (0..threads).map(|thread| Picked::new(order, count, operations, thread as u64)).collect()
+    (0..threads).map(|thread| PickedKeys::new(order, count, operations, thread as u64)).collect()
 }
 
 /// Figures 5, 7, 9 and 10.
@@ -113,16 +113,16 @@ pub(super) fn updates(bench: &mut Bench<'_, '_>) -> Result<(), LabError> {
 fn mix_rate(
     peer: Peer,
     contestant: &dyn Contestant,
-    picks: &[Picked],
+    picks: &[PickedKeys],
     percent: u32,
     seed: u64,
 ) -> Result<f64, LabError> {
-    let mix = |picked: &Picked| {
+    let mix = |picked: &PickedKeys| {
         let keys = &picked.keys;
         let updated = |random: &mut crate::workload::Random| keys[random.below(keys.len() as u32) as usize];
-        Mixed::new(picked, percent, seed, updated).in_batches()
+        MixedOperations::new(picked, percent, seed, updated).in_batches()
     };
-    let mixes: Vec<Mixed> = picks.iter().map(mix).collect();
+    let mixes: Vec<MixedOperations> = picks.iter().map(mix).collect();
     let (seconds, sums) = side_by_side(mixes.len(), |thread| contestant.mix_batched(&mixes[thread].operations));
     check(peer.name(), mixes.iter().map(|mixed| mixed.sum), sums)?;
     Ok(rate(mixes.iter().map(|mixed| mixed.operations.len()).sum(), seconds))

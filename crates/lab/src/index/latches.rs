@@ -15,7 +15,7 @@ use super::{Bench, check, count_name, rate, threads_name};
 use crate::LabError;
 use crate::figures::{Figure, in_turns};
 use crate::peers::{Contestant, delta_of, latched_by};
-use crate::workload::{Mixed, Order, Picked, side_by_side, value_of};
+use crate::workload::{MixedOperations, Order, PickedKeys, side_by_side, value_of};
 
 /// Shares of inserts.
 const INSERT_PERCENTS: [u32; 5] = [0, 5, 20, 50, 100];
@@ -79,7 +79,7 @@ fn one(bench: &mut Bench<'_, '_>, what: &str, latched: &[Latched], count: u32, t
         let mut contestant = make();
         let keys: Vec<u64> = (0..count).map(|number| 2 * u64::from(number)).collect();
         contestant.write_alone(&keys);
-        let rate_of = |mixes: &Vec<Mixed>| {
+        let rate_of = |mixes: &Vec<MixedOperations>| {
             let (seconds, sums) = side_by_side(threads, |thread| contestant.mix(&mixes[thread].operations));
             check(name, mixes.iter().map(|mixed| mixed.sum), sums)?;
             Ok(rate(mixes.iter().map(|mixed| mixed.operations.len()).sum(), seconds))
@@ -97,9 +97,9 @@ fn one(bench: &mut Bench<'_, '_>, what: &str, latched: &[Latched], count: u32, t
 }
 
 /// For each share of inserts the operations of each thread.
-fn work(count: u32, operations: usize, threads: usize) -> Vec<Vec<Mixed>> {
+fn work(count: u32, operations: usize, threads: usize) -> Vec<Vec<MixedOperations>> {
     let even_only = |seed| {
-        let mut picked = Picked::new(Order::Dense, count, operations, seed);
+        let mut picked = PickedKeys::new(Order::Dense, count, operations, seed);
         picked.keys.iter_mut().for_each(|key| *key *= 2);
         picked.sum = picked.keys.iter().fold(0, |sum: u64, key| sum.wrapping_add(value_of(*key)));
         picked
@@ -107,7 +107,7 @@ fn work(count: u32, operations: usize, threads: usize) -> Vec<Vec<Mixed>> {
     let odd = |random: &mut crate::workload::Random| 2 * u64::from(random.below(count)) + 1;
     let of_thread = |percent: u32, thread: usize| {
         let seed = u64::from(percent) << 8 | thread as u64;
-        Mixed::new(&even_only(seed), percent, seed, odd)
+        MixedOperations::new(&even_only(seed), percent, seed, odd)
     };
     let of_percent = |percent| (0..threads).map(|thread| of_thread(percent, thread)).collect();
     INSERT_PERCENTS.into_iter().map(of_percent).collect()

@@ -29,7 +29,7 @@ pub use args::{Case, IndexArgs};
 
 use crate::figures::{Report, grouped};
 use crate::peers::{Contestant, Peer};
-use crate::workload::{Order, Picked, side_by_side};
+use crate::workload::{Order, PickedKeys, side_by_side};
 use crate::{LabError, Progress};
 
 /// Runs the benchmark and writes its report to `out`. `itself` are the words of the command line before its arguments, the
@@ -118,7 +118,7 @@ fn threads_name(threads: usize) -> String {
 /// Has threads read what was picked for them; million reads a second.
 fn read_rate(
     name: &str,
-    picks: &[Picked],
+    picks: &[PickedKeys],
     contestant: &dyn Contestant,
     read: impl Fn(&dyn Contestant, &[u64]) -> u64 + Sync,
 ) -> Result<f64, LabError> {

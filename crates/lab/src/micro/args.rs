@@ -90,8 +90,8 @@ pub struct MicroArgs {
     #[arg(long, value_enum, default_value_t = Retention::Forever)]
     pub retention: Retention,
     /// How lstore answers SUM
-    #[arg(long, value_enum, default_value_t = Summing::Running)]
-    pub sum: Summing,
+    #[arg(long, value_enum, default_value_t = SumMethod::Running)]
+    pub sum: SumMethod,
     /// Let general calls look up the rows of a transaction one by one, without asking for all of them first
     #[arg(long)]
     pub no_prefetch: bool,
@@ -201,7 +201,7 @@ pub enum Retention {
 
 /// How a column is summed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum Summing {
+pub enum SumMethod {
     /// From running totals, as the SQL aggregate is
     #[default]
     Running,

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::figures::{Figure, Measured, Report, in_turns};
 
-use super::args::{Access, Case, MicroArgs, Summing};
+use super::args::{Access, Case, MicroArgs, SumMethod};
 use super::bounds::Arrays;
 use super::contestant::{Contestant, Kind, check_agreement};
 use super::drive::{Drive, sum_idle_ms, sum_ms};
@@ -160,7 +160,7 @@ impl Bench<'_, '_> {
         for &threads in &self.args.threads {
             for merge_tail_records in self.args.merge_sweep() {
                 let case = format!("figure6, merges of {merge_tail_records}, {}", of_threads(threads));
-                let sum = if self.args.sum == Summing::Running { Summing::Encoded } else { self.args.sum };
+                let sum = if self.args.sum == SumMethod::Running { SumMethod::Encoded } else { self.args.sum };
                 let options = StoreOptions { merge_tail_records: Some(merge_tail_records), sum, ..self.options() };
                 let contestants = self.contestants(&workload, &options)?;
                 let measured = self.in_turns(&case, contestants.len(), |at, seed| {

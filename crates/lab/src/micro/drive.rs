@@ -28,7 +28,7 @@ pub(super) struct Drive<'a> {
 
 /// The result of a run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Driven {
+pub(super) struct DriveResult {
     /// transactions a second, all threads together
     pub(super) rate: f64,
     /// the median of the scan thread's times; 0 without one
@@ -42,16 +42,16 @@ pub(super) struct Driven {
 
 impl Drive<'_> {
     /// Runs the transactions and nothing else.
-    pub(super) fn alone(&self, contestant: &dyn Contestant) -> Result<Driven, LabError> {
+    pub(super) fn alone(&self, contestant: &dyn Contestant) -> Result<DriveResult, LabError> {
         self.run(contestant, false)
     }
 
     /// Runs the transactions, and a thread that sums up a column over and over.
-    pub(super) fn beside_scan(&self, contestant: &dyn Contestant) -> Result<Driven, LabError> {
+    pub(super) fn beside_scan(&self, contestant: &dyn Contestant) -> Result<DriveResult, LabError> {
         self.run(contestant, true)
     }
 
-    fn run(&self, contestant: &dyn Contestant, has_scan: bool) -> Result<Driven, LabError> {
+    fn run(&self, contestant: &dyn Contestant, has_scan: bool) -> Result<DriveResult, LabError> {
         let start = Barrier::new(self.threads as usize + usize::from(has_scan));
         let (conflicts_before, waits_before) = (contestant.conflicts(), contestant.waits());
         let mut driven = thread::scope(|scope| {
@@ -61,7 +61,7 @@ impl Drive<'_> {
             };
             let updaters: Vec<_> = (0..self.threads).map(updater).collect();
             let scan = has_scan.then(|| scope.spawn(|| sum_over_and_over(contestant, self.time, &start)));
-            let mut driven = Driven::default();
+            let mut driven = DriveResult::default();
             for updater in updaters {
                 let (transactions, seconds) = joined(updater)?;
                 driven.transactions += transactions;

@@ -12,7 +12,7 @@ use engine::{
     PointAction, PointStatement, Schema, Sum, Table, TableSettings, TableStats, Transaction, TransactionOptions, Value,
 };
 
-use super::args::{Access, Layout, Retention, Summing};
+use super::args::{Access, Layout, Retention, SumMethod};
 use super::contestant::{Contestant, Worker};
 use super::workload::{COLUMNS, Statement, loaded_row};
 use crate::LabError;
@@ -46,7 +46,7 @@ pub(super) struct StoreOptions {
     /// The isolation of transactions, or that there are none.
     pub(super) access: Access,
     /// How a column is summed.
-    pub(super) sum: Summing,
+    pub(super) sum: SumMethod,
     /// Whether the rows of a transaction are asked for before its first statement.
     pub(super) has_prefetch: bool,
     /// Whether each statement is a general call, not one of a group by prepared access.
@@ -70,7 +70,7 @@ pub(super) struct Lstore {
     table: Table,
     names: Vec<String>,
     access: Access,
-    sum: Summing,
+    sum: SumMethod,
     has_prefetch: bool,
     has_calls: bool,
     conflicts: AtomicU64,
@@ -135,8 +135,8 @@ impl Lstore {
     fn sum_in_storage(&self, column: usize) -> Result<i64, LabError> {
         let view = self.database.read_view()?;
         let totals = match self.sum {
-            Summing::Running => self.table.sums(&view, &[column])?,
-            Summing::Encoded | Summing::Batches => self.table.aggregate(&view, &[], &[column])?,
+            SumMethod::Running => self.table.sums(&view, &[column])?,
+            SumMethod::Encoded | SumMethod::Batches => self.table.aggregate(&view, &[], &[column])?,
         };
         match totals.columns[0].sum {
             Sum::Integer(sum) => Ok(sum as i64),
@@ -179,8 +179,8 @@ impl Contestant for Lstore {
 
     fn sum(&self, column: usize) -> Result<i64, LabError> {
         match self.sum {
-            Summing::Running | Summing::Encoded => self.sum_in_storage(column),
-            Summing::Batches => self.sum_batches(column),
+            SumMethod::Running | SumMethod::Encoded => self.sum_in_storage(column),
+            SumMethod::Batches => self.sum_batches(column),
         }
     }
 

@@ -28,9 +28,9 @@ impl Map for ByPosition {
 
 /// Keys and their values in order, once the load has settled.
 #[derive(Default)]
-pub(super) struct Sorted(Vec<(u64, u64)>);
+pub(super) struct SortedArray(Vec<(u64, u64)>);
 
-impl Map for Sorted {
+impl Map for SortedArray {
     type Pin = ();
 
     const HAS_SHARED_WRITES: bool = false;

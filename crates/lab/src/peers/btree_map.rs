@@ -22,9 +22,9 @@ impl Map for BTreeMap<u64, u64> {
 
 /// A `BTreeMap` for several threads; every call takes the latch.
 #[derive(Default)]
-pub(super) struct Latched(RwLock<BTreeMap<u64, u64>>);
+pub(super) struct LatchedBTreeMap(RwLock<BTreeMap<u64, u64>>);
 
-impl Map for Latched {
+impl Map for LatchedBTreeMap {
     type Pin = ();
 
     const HAS_SHARED_WRITES: bool = true;

@@ -247,12 +247,12 @@ impl Peer {
             Peer::TreeIndex => Box::new(scc::TreeIndex::<u64, u64>::new()),
             Peer::SkipList => Box::new(crossbeam_skiplist::SkipMap::<u64, u64>::new()),
             Peer::BTreeMap => Box::new(std::collections::BTreeMap::<u64, u64>::new()),
-            Peer::LatchedBTreeMap => Box::new(btree_map::Latched::default()),
+            Peer::LatchedBTreeMap => Box::new(btree_map::LatchedBTreeMap::default()),
             Peer::Hashbrown => Box::new(hash::Table::default()),
             Peer::PrefetchedHash => Box::new(prefetched_hash::PrefetchedHash::new(count)),
             Peer::Array => match order {
                 Order::Dense => Box::new(array::ByPosition::new(count)),
-                Order::Odd | Order::Uniform => Box::new(array::Sorted::default()),
+                Order::Odd | Order::Uniform => Box::new(array::SortedArray::default()),
             },
         })
     }

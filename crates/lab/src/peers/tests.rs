@@ -2,7 +2,7 @@
 use clap::ValueEnum;
 
 use super::*;
-use crate::workload::{Mixed, Picked, side_by_side};
+use crate::workload::{MixedOperations, PickedKeys, side_by_side};
 
 const COUNT: u32 = 3_000;
 
@@ -17,7 +17,7 @@ fn loaded(peer: Peer, order: Order) -> Box<dyn Contestant> {
 #[test]
 fn everybody_finds_what_was_inserted_and_nothing_else() {
     for order in Order::value_variants() {
-        let picked = Picked::new(*order, COUNT, 2_000, 3);
+        let picked = PickedKeys::new(*order, COUNT, 2_000, 3);
         let absent: Vec<u64> = (COUNT..COUNT + 100).map(|number| order.key(number)).collect();
         for peer in Peer::value_variants() {
             let contestant = loaded(*peer, *order);
@@ -39,14 +39,14 @@ fn everybody_who_shares_writes_keeps_those_of_two_threads() {
         if !contestant.has_shared_writes() {
             continue;
         }
-        let picked = Picked::new(order, COUNT, 2_000, 5);
+        let picked = PickedKeys::new(order, COUNT, 2_000, 5);
         let mut next = COUNT;
         let mut new_keys = |_: &mut crate::workload::Random| {
             next += 1;
             order.key(next - 1)
         };
-        let single = Mixed::new(&picked, 50, 1, &mut new_keys);
-        let batched = Mixed::new(&picked, 50, 2, &mut new_keys).in_batches();
+        let single = MixedOperations::new(&picked, 50, 1, &mut new_keys);
+        let batched = MixedOperations::new(&picked, 50, 2, &mut new_keys).in_batches();
         let (_, sums) = side_by_side(2, |thread| match thread {
             0 => contestant.mix(&single.operations),
             _ => contestant.mix_batched(&batched.operations),

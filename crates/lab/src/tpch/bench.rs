@@ -8,10 +8,10 @@ use arrow_array::RecordBatch;
 use engine::{Database, TableStats};
 use sql::{Outcome, Session};
 
-use super::existing::{self, Existing};
+use super::existing::{self, ExistingTables};
 use super::queries::{CONSISTENCY, query};
 use super::report::{Report, Times};
-use super::writer::{Writers, Written};
+use super::writer::{Writers, WrittenTotals};
 use super::{TABLES, TpchArgs, load, session};
 use crate::{LabError, Progress};
 
@@ -78,11 +78,11 @@ pub fn bench(
 /// Has the data there: loads it unless an earlier run did.
 fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -> Result<(), LabError> {
     match existing::look(db, args.sf)? {
-        Existing::Complete => {
+        ExistingTables::Complete => {
             progress.finish(&format!("TPC-H, scale factor {}, is loaded already", args.sf));
             return Ok(());
         }
-        Existing::Other(difference) if !args.reload => {
+        ExistingTables::Other(difference) if !args.reload => {
             let why = format!(
                 "the TPC-H tables there are not those of scale factor {}: {difference}. Choose another directory \
                  with --dir, or have the tables replaced with --reload",
@@ -90,12 +90,12 @@ fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -> Result<()
             );
             return Err(LabError::Failed(why));
         }
-        Existing::CutOff => {
+        ExistingTables::CutOff => {
             progress.finish("an earlier load was cut off; loading again");
             existing::drop_tables(db)?;
         }
-        Existing::Other(_) => existing::drop_tables(db)?,
-        Existing::Nothing => {}
+        ExistingTables::Other(_) => existing::drop_tables(db)?,
+        ExistingTables::Nothing => {}
     }
     let start = Instant::now();
     let rows = load(db, args.sf, progress)?;
@@ -216,7 +216,7 @@ fn live_counts(db: &Database) -> Result<(u64, u64), LabError> {
 }
 
 /// Every order and line that the writer committed is there once, and no other came or went.
-fn check_counts(db: &Database, before: (u64, u64), written: &Written) -> Result<(), LabError> {
+fn check_counts(db: &Database, before: (u64, u64), written: &WrittenTotals) -> Result<(), LabError> {
     let after = live_counts(db)?;
     let expected = (before.0 + written.new_orders, before.1 + written.new_lines);
     if after != expected {

@@ -10,7 +10,7 @@ use crate::LabError;
 
 /// The tables that are there.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Existing {
+pub(super) enum ExistingTables {
     /// None of the tables.
     Nothing,
     /// The tables, of a load that did not come to its end.
@@ -23,7 +23,7 @@ pub(super) enum Existing {
 
 /// Looks for tables of the benchmark. Tables with these names but other columns are an error: they have another
 /// use.
-pub(super) fn look(db: &Database, sf: f64) -> Result<Existing, LabError> {
+pub(super) fn look(db: &Database, sf: f64) -> Result<ExistingTables, LabError> {
     let names = db.table_names();
     let found: Vec<&str> = TABLES.into_iter().filter(|table| names.iter().any(|name| name == table)).collect();
     for table in &found {
@@ -33,11 +33,11 @@ pub(super) fn look(db: &Database, sf: f64) -> Result<Existing, LabError> {
         }
     }
     if found.is_empty() {
-        return Ok(Existing::Nothing);
+        return Ok(ExistingTables::Nothing);
     }
     // The load commits `region` last.
     if found.len() < TABLES.len() || count(db, "region", None)? == 0 {
-        return Ok(Existing::CutOff);
+        return Ok(ExistingTables::CutOff);
     }
     let last_order = last_order_key(sf);
     for table in TABLES {
@@ -49,10 +49,12 @@ pub(super) fn look(db: &Database, sf: f64) -> Result<Existing, LabError> {
         };
         let there = count(db, table, limit)?;
         if there != expected {
-            return Ok(Existing::Other(format!("table \"{table}\" has {there} rows where {expected} are expected")));
+            return Ok(ExistingTables::Other(format!(
+                "table \"{table}\" has {there} rows where {expected} are expected"
+            )));
         }
     }
-    Ok(Existing::Complete)
+    Ok(ExistingTables::Complete)
 }
 
 /// Drops the tables of the benchmark.

@@ -3,7 +3,7 @@ use std::io::{self, Write};
 
 use crate::figures::{Line, Table, grouped};
 
-use super::writer::Written;
+use super::writer::WrittenTotals;
 
 /// The times of one query, in milliseconds, ascending.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Report {
     pub(super) writer_count: u32,
     pub(super) idle: Vec<Times>,
     pub(super) busy: Vec<Times>,
-    pub(super) written: Written,
+    pub(super) written: WrittenTotals,
     pub(super) merges: u64,
     pub(super) tail_records_unmerged: u64,
     pub(super) checks: u32,
@@ -142,8 +142,13 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        let written =
-            Written { new_orders: 1000, new_lines: 4000, changes: 3000, conflicts: 1, elapsed: Duration::from_secs(2) };
+        let written = WrittenTotals {
+            new_orders: 1000,
+            new_lines: 4000,
+            changes: 3000,
+            conflicts: 1,
+            elapsed: Duration::from_secs(2),
+        };
         Report {
             sf: 0.1,
             writer_count: 2,

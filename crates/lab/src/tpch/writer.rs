@@ -42,7 +42,7 @@ const TAX: usize = 7;
 const SHIPDATE: usize = 10;
 
 /// The writers' work in all.
-pub(super) struct Written {
+pub(super) struct WrittenTotals {
     pub(super) new_orders: u64,
     pub(super) new_lines: u64,
     pub(super) changes: u64,
@@ -51,7 +51,7 @@ pub(super) struct Written {
 }
 
 /// The state that the writers share.
-struct Shared {
+struct WriterState {
     stop: AtomicBool,
     new_orders: AtomicU64,
     new_lines: AtomicU64,
@@ -70,7 +70,7 @@ struct Shared {
 
 /// The writers at work.
 pub(super) struct Writers {
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
     threads: Vec<JoinHandle<Result<()>>>,
 }
 
@@ -80,7 +80,7 @@ impl Writers {
     pub(super) fn start(db: &Database, count: u32, sf: f64, last_loaded: i64, last_key: i64) -> Result<Writers> {
         let loaded = rows_expected("orders", sf) as f64;
         let growth_left = GROWTH_MAX - (last_key - last_loaded) as f64 / loaded;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WriterState {
             stop: AtomicBool::new(false),
             new_orders: AtomicU64::new(0),
             new_lines: AtomicU64::new(0),
@@ -111,7 +111,7 @@ impl Writers {
     }
 
     /// Has the writers stop; returns what they did.
-    pub(super) fn stop(self) -> Result<Written> {
+    pub(super) fn stop(self) -> Result<WrittenTotals> {
         self.shared.stop.store(true, Ordering::Relaxed);
         for thread in self.threads {
             match thread.join() {
@@ -120,7 +120,7 @@ impl Writers {
             }
         }
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Ok(Written {
+        Ok(WrittenTotals {
             new_orders: load(&self.shared.new_orders),
             new_lines: load(&self.shared.new_lines),
             changes: load(&self.shared.changes),
@@ -139,11 +139,11 @@ struct Desk {
     random: SplitMix,
     /// how many orders were loaded
     loaded: u64,
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
 }
 
 impl Desk {
-    fn new(db: &Database, sf: f64, number: u32, shared: Arc<Shared>) -> Result<Desk> {
+    fn new(db: &Database, sf: f64, number: u32, shared: Arc<WriterState>) -> Result<Desk> {
         Ok(Desk {
             db: db.clone(),
             orders: db.table("orders")?,

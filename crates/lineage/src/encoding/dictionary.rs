@@ -123,15 +123,15 @@ fn take_views<T: ByteViewType>(
 }
 
 /// The numbers of distinct values in the order in which they came.
-struct Numbering<K> {
+struct ValueNumbering<K> {
     numbers: HashMap<K, u32, FixedState>,
     values: Vec<K>,
     max: usize,
 }
 
-impl<K: Copy + Eq + Hash> Numbering<K> {
+impl<K: Copy + Eq + Hash> ValueNumbering<K> {
     fn new(max: usize) -> Self {
-        Numbering { numbers: HashMap::with_hasher(FixedState::default()), values: vec![], max }
+        ValueNumbering { numbers: HashMap::with_hasher(FixedState::default()), values: vec![], max }
     }
 
     /// The number of a value, `None` if there are more than allowed.
@@ -163,7 +163,7 @@ fn numbered<K: Copy + Eq + Hash + Ord>(
     max: usize,
     value: impl Fn(usize) -> K,
 ) -> Option<(Vec<K>, Vec<i64>)> {
-    let mut numbering = Numbering::new(max);
+    let mut numbering = ValueNumbering::new(max);
     let mut codes = Vec::with_capacity(len);
     let mut last = 0i64;
     for slot in 0..len {

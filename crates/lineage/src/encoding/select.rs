@@ -12,7 +12,7 @@ use super::zones::BlockZone;
 use crate::value::cell::is_wide;
 
 /// A test in terms of a column's integers.
-struct Translated {
+struct TranslatedTest {
     /// what passes, in zone keys
     zone: Intervals,
     /// what passes, in the integers of the column
@@ -57,10 +57,10 @@ impl EncodedColumn {
         }
     }
 
-    fn translate(&self, test: &Test) -> Translated {
+    fn translate(&self, test: &Test) -> TranslatedTest {
         if let Form::Encoded(_, Meaning::Entries(entries)) = &self.form {
             let codes = Intervals::of_ranges(&test.ranges(&entries.order(self.data_type)));
-            return Translated { zone: codes.clone(), integers: codes };
+            return TranslatedTest { zone: codes.clone(), integers: codes };
         }
         let keys = Intervals::of_ranges(&test.ranges(&KeyOrder));
         let integers = match &self.form {
@@ -74,7 +74,7 @@ impl EncodedColumn {
             Form::Encoded(_, Meaning::Float(alp)) => alp.integers_of(&keys),
             _ => keys.clone(),
         };
-        Translated { zone: keys, integers }
+        TranslatedTest { zone: keys, integers }
     }
 
     /// The rows of one block, which are rows `at..` of the mask.
@@ -84,7 +84,7 @@ impl EncodedColumn {
         block: usize,
         rows: (usize, usize),
         at: usize,
-        test: &Translated,
+        test: &TranslatedTest,
         mask: &mut Mask,
     ) {
         let (len, zone) = (rows.1 - rows.0, &self.zones[block]);

@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use types::{BlobRef, Timestamp};
 
-use crate::memory::evictable::Stored;
+use crate::memory::evictable::StoredBlob;
 use crate::record::last_image::LastImage;
 
 /// Takes the blobs of a checkpoint.
@@ -85,7 +85,7 @@ pub struct RangeImage {
     /// the newest commit that it has; the log must be stable up to here before the checkpoint is published
     pub newest: Timestamp,
     /// what each page will remember
-    placed: Vec<(Arc<Stored>, BlobRef)>,
+    placed: Vec<(Arc<StoredBlob>, BlobRef)>,
     /// what the range will remember
     last: Option<LastImage>,
     remembers: Arc<Mutex<Option<LastImage>>>,

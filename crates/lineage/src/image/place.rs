@@ -5,12 +5,12 @@ use std::sync::{Arc, PoisonError};
 use sync::atomic::Ordering;
 use types::{BlobRef, Timestamp};
 
-use super::take::{Taken, TakenArchive};
+use super::take::{RangeParts, TakenArchive};
 use super::{BlobSink, RangeImage};
 use crate::codec::{Shape, encode_column, encode_history_page, encode_rows, encode_start_times, encode_update_columns};
 use crate::content::meta_columns::Times;
 use crate::image::range_bytes::{ArchiveImage, PagesImage, RangeBytes, StartsImage, encode_range};
-use crate::memory::evictable::{Content, Evictable, Stored};
+use crate::memory::evictable::{Content, Evictable, StoredBlob};
 use crate::page::base::{MetaColumns, Page, StartTimes, Values};
 use crate::record::last_image::{LastImage, RangeState};
 use crate::record::range::Range;
@@ -19,14 +19,14 @@ use crate::table::Table;
 use crate::value::sketch::Sketch;
 
 /// The blobs of one image on their way.
-struct Placing<'s, S> {
+struct BlobPlacement<'s, S> {
     sink: &'s mut S,
     /// where blobs of earlier checkpoints are in this one
     kept: HashMap<BlobRef, BlobRef>,
-    placed: Vec<(Arc<Stored>, BlobRef)>,
+    placed: Vec<(Arc<StoredBlob>, BlobRef)>,
 }
 
-impl<S: BlobSink> Placing<'_, S> {
+impl<S: BlobSink> BlobPlacement<'_, S> {
     fn keep(&mut self, blob: BlobRef) -> Result<BlobRef, S::Error> {
         if let Some(kept) = self.kept.get(&blob) {
             return Ok(*kept);
@@ -69,7 +69,7 @@ impl Table {
         now: impl Fn() -> Timestamp,
         sink: &mut S,
     ) -> Result<RangeImage, S::Error> {
-        let mut placing = Placing { sink, kept: HashMap::new(), placed: Vec::new() };
+        let mut placing = BlobPlacement { sink, kept: HashMap::new(), placed: Vec::new() };
         let range = self.range(range);
         if let Some(image) = range.former_image(&now, &mut placing)? {
             return Ok(image);
@@ -100,7 +100,7 @@ impl Range {
     fn former_image<S: BlobSink>(
         &self,
         now: &impl Fn() -> Timestamp,
-        placing: &mut Placing<'_, S>,
+        placing: &mut BlobPlacement<'_, S>,
     ) -> Result<Option<RangeImage>, S::Error> {
         let last = self.last_image.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(last) = last else { return Ok(None) };
@@ -120,8 +120,12 @@ impl Range {
         Ok(Some(RangeImage { at, blob, is_unchanged: true, newest, placed: Vec::new(), last, remembers }))
     }
 
-    fn place<S: BlobSink>(&self, taken: Taken, placing: &mut Placing<'_, S>) -> Result<RangeImage, S::Error> {
-        let Taken { at, newest, horizon, merged, inserts, archives, tails, state, is_settled } = taken;
+    fn place<S: BlobSink>(
+        &self,
+        taken: RangeParts,
+        placing: &mut BlobPlacement<'_, S>,
+    ) -> Result<RangeImage, S::Error> {
+        let RangeParts { at, newest, horizon, merged, inserts, archives, tails, state, is_settled } = taken;
         let shape = Shape { types: &self.types, len: state.len, at };
         let pages = match &merged {
             Some((meta, columns)) => Some(self.place_pages(shape, meta, columns, placing)?),
@@ -149,7 +153,7 @@ impl Range {
         shape: Shape<'_>,
         meta: &MetaColumns,
         columns: &[Arc<Page>],
-        placing: &mut Placing<'_, S>,
+        placing: &mut BlobPlacement<'_, S>,
     ) -> Result<PagesImage, S::Error> {
         let starts = match &*meta.start {
             StartTimes::One(word) => StartsImage::One(word.load(Ordering::Relaxed)),
@@ -193,7 +197,7 @@ impl Range {
 fn place_archive<S: BlobSink>(
     archive: TakenArchive,
     allocated: u64,
-    placing: &mut Placing<'_, S>,
+    placing: &mut BlobPlacement<'_, S>,
 ) -> Result<ArchiveImage, S::Error> {
     let TakenArchive { history, expired } = archive;
     let mut pages = Vec::with_capacity(history.pages().len());

@@ -21,7 +21,7 @@ use types::{BlobRef, DataType, StartTime, Timestamp};
 use crate::codec::meta::start_word;
 use crate::codec::{BlobKind, Damage, Reader, Shape, Writer};
 use crate::image::records::{InsertsReader, InsertsWriter, TailsReader, TailsWriter};
-use crate::page::archived::Expired;
+use crate::page::archived::ExpiryFindings;
 use crate::page::options::TableOptions;
 use crate::page::options::page_records;
 use crate::page::words::Layout;
@@ -54,7 +54,7 @@ pub(crate) struct ArchiveImage {
     pub(crate) allocated: u64,
     pub(crate) through: u64,
     pub(crate) given_up: u64,
-    pub(crate) expired: Expired,
+    pub(crate) expired: ExpiryFindings,
     pub(crate) pages: Vec<BlobRef>,
 }
 
@@ -243,7 +243,7 @@ fn decode_archive(reader: &mut Reader<'_>, options: &TableOptions) -> Result<Arc
     reader.check(is_ascending, || format!("has snapshots kept that do not ascend to {}", kept_from.0))?;
     let kept = Kept::of_parts(kept_from, old.into());
     let pages = reader.blobs("history pages")?;
-    Ok(ArchiveImage { allocated, through, given_up, expired: Expired { len, kept, pinned }, pages })
+    Ok(ArchiveImage { allocated, through, given_up, expired: ExpiryFindings { len, kept, pinned }, pages })
 }
 
 fn decode_pages(

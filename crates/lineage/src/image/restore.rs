@@ -31,7 +31,7 @@ use crate::table::Table;
 use crate::value::sketch::Sketch;
 
 /// A range that was read and fits together.
-struct Restored<'a> {
+struct RestoredRange<'a> {
     len: usize,
     is_closed: bool,
     /// and which records a merge has taken in versions of; `None` if nothing was merged
@@ -110,7 +110,7 @@ impl Range {
         inserts: Option<InsertsReader<'a>>,
         tails: Vec<TailsReader<'a>>,
         blobs: &mut Blobs<'_, S>,
-    ) -> Result<Restored<'a>, RestoreError<S::Error>> {
+    ) -> Result<RestoredRange<'a>, RestoreError<S::Error>> {
         let RangeBytes { at, len, is_closed, archives, pages, .. } = head;
         let shape = Shape { types: &self.types, len, at };
         let pages = match pages {
@@ -122,7 +122,7 @@ impl Range {
             let allocated = image.allocated;
             parts.push((self.read_archive(shape, part, image, blobs)?, tails, allocated));
         }
-        Ok(Restored { len, is_closed, pages, inserts, parts })
+        Ok(RestoredRange { len, is_closed, pages, inserts, parts })
     }
 
     fn read_base_pages<S: BlobSource>(
@@ -196,8 +196,8 @@ impl Range {
     }
 
     /// Puts in what was read.
-    fn install(&self, guard: &Guard, restored: Restored<'_>) {
-        let Restored { len, is_closed, pages, inserts, parts } = restored;
+    fn install(&self, guard: &Guard, restored: RestoredRange<'_>) {
+        let RestoredRange { len, is_closed, pages, inserts, parts } = restored;
         if len > 0 {
             self.raise_len(len - 1);
         }

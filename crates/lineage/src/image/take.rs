@@ -27,7 +27,7 @@ use types::Timestamp;
 
 use crate::image::records::{InsertsWriter, TailsWriter};
 use crate::page::archived::Archive;
-use crate::page::archived::Expired;
+use crate::page::archived::ExpiryFindings;
 use crate::page::base::{MetaColumns, MetaPage, Page, Pages};
 use crate::page::history::History;
 use crate::page::insert::InsertPages;
@@ -38,7 +38,7 @@ use crate::record::range::Range;
 use crate::record::view::{Outcomes, Resolved, resolve};
 
 /// The parts taken of a range; they are written to blobs afterwards, when nothing is pinned any more.
-pub(super) struct Taken {
+pub(super) struct RangeParts {
     pub(super) at: Timestamp,
     pub(super) newest: Timestamp,
     pub(super) horizon: Timestamp,
@@ -57,7 +57,7 @@ pub(super) struct Taken {
 /// The past of an update range.
 pub(super) struct TakenArchive {
     pub(super) history: History,
-    pub(super) expired: Expired,
+    pub(super) expired: ExpiryFindings,
 }
 
 impl TakenArchive {
@@ -109,7 +109,7 @@ impl Range {
         outcomes: &O,
         now: &impl Fn() -> Timestamp,
         horizon: impl Fn() -> Timestamp,
-    ) -> Taken {
+    ) -> RangeParts {
         let guard = &sync::pin();
         // Numbers that writers hold and may never use would look like versions to come.
         self.parts.iter().for_each(|part| part.tails.seal(guard));
@@ -138,7 +138,7 @@ impl Range {
                     inserts = Some(records);
                 }
             }
-            return Taken {
+            return RangeParts {
                 at,
                 newest,
                 horizon,

@@ -88,7 +88,7 @@ pub(crate) struct Loan<T: Content> {
     resident: Resident<T>,
 }
 
-enum State<T> {
+enum PageState<T> {
     Here(Resident<T>),
     /// with what it would take, on the account of what is away
     Away(Charge),
@@ -97,13 +97,13 @@ enum State<T> {
 /// See the module. What readers by key look at comes first, in one cache line.
 #[repr(C, align(64))]
 pub(crate) struct Evictable<T: Content> {
-    state: EpochCell<State<T>>,
+    state: EpochCell<PageState<T>>,
     flat: FlatWords,
     /// Whether it was used since its last turn. Set only where it is clear, so that what is used all the time is only read.
     is_recent: AtomicBool,
     pub(crate) outline: T::Outline,
     /// where it is on disk
-    pub(crate) stored: Arc<Stored>,
+    pub(crate) stored: Arc<StoredBlob>,
     meter: Arc<Meter>,
     _charge: Charge,
 }
@@ -132,10 +132,10 @@ impl<T: Content> Evictable<T> {
         let outline_charge = Charge::new(meter, T::KIND, T::outline_bytes(&outline));
         let page = Arc::new(Evictable {
             flat: FlatWords::new(content.flat()),
-            state: EpochCell::new(State::Here(Resident { content, charge })),
+            state: EpochCell::new(PageState::Here(Resident { content, charge })),
             is_recent: AtomicBool::new(false),
             outline,
-            stored: Arc::new(Stored::new(meter, blob)),
+            stored: Arc::new(StoredBlob::new(meter, blob)),
             meter: meter.clone(),
             _charge: outline_charge,
         });
@@ -186,8 +186,8 @@ impl<T: Content> Evictable<T> {
     #[inline]
     pub(crate) fn here<'g>(&'g self, guard: &'g Guard) -> Option<&'g T> {
         match self.state.load(guard) {
-            State::Here(resident) => Some(&resident.content),
-            State::Away(_) => None,
+            PageState::Here(resident) => Some(&resident.content),
+            PageState::Away(_) => None,
         }
     }
 
@@ -195,13 +195,13 @@ impl<T: Content> Evictable<T> {
     #[inline]
     pub(crate) fn get<'g>(self: &'g Arc<Self>, guard: &'g Guard) -> Result<&'g T, PageError> {
         match self.state.load(guard) {
-            State::Here(resident) => {
+            PageState::Here(resident) => {
                 if !self.is_recent.load(Ordering::Relaxed) {
                     self.is_recent.store(true, Ordering::Relaxed);
                 }
                 Ok(&resident.content)
             }
-            State::Away(_) => self.read_back(guard, End::Back),
+            PageState::Away(_) => self.read_back(guard, End::Back),
         }
     }
 
@@ -254,12 +254,12 @@ impl<T: Content> Evictable<T> {
         self.await_memory();
         let mut place = self.stored.lock();
         let away = match self.state.load(guard) {
-            State::Here(resident) => return Ok(&resident.content),
-            State::Away(away) => away,
+            PageState::Here(resident) => return Ok(&resident.content),
+            PageState::Away(away) => away,
         };
         // The latch is kept: a thread that comes now waits, and finds it in place.
         let resident = self.fetch_held(&place)?;
-        self.state.replace(State::Here(resident), guard);
+        self.state.replace(PageState::Here(resident), guard);
         self.show(guard);
         away.give_back();
         place.hold = None;
@@ -276,13 +276,13 @@ impl<T: Content> Evictable<T> {
     }
 
     /// Reads the content without keeping the latch meanwhile.
-    fn fetch(&self, place: MutexGuard<'_, Place>) -> Result<Resident<T>, PageError> {
-        let away = Place { blob: place.blob, hold: place.hold.clone() };
+    fn fetch(&self, place: MutexGuard<'_, BlobPlace>) -> Result<Resident<T>, PageError> {
+        let away = BlobPlace { blob: place.blob, hold: place.hold.clone() };
         drop(place);
         self.fetch_held(&away)
     }
 
-    fn fetch_held(&self, place: &Place) -> Result<Resident<T>, PageError> {
+    fn fetch_held(&self, place: &BlobPlace) -> Result<Resident<T>, PageError> {
         let (Some(blob), Some(hold)) = (place.blob, &place.hold) else {
             unreachable!("a page goes away with a hold on its blob");
         };
@@ -310,7 +310,7 @@ impl<T: Content> Evict for Evictable<T> {
         }
         let Ok(mut place) = self.stored.0.try_lock() else { return Turn::Busy };
         let guard = &sync::pin();
-        let State::Here(resident) = self.state.load(guard) else { return Turn::Away };
+        let PageState::Here(resident) = self.state.load(guard) else { return Turn::Away };
         let bytes = resident.charge.bytes();
         let Some(blob) = place.blob else { return Turn::Unstored(bytes) };
         // If no checkpoint has the blob any more, the page will not be looked for much longer either.
@@ -319,26 +319,26 @@ impl<T: Content> Evict for Evictable<T> {
         resident.charge.retire();
         let away = Charge::new(&self.meter, MemoryKind::Evicted, bytes as usize);
         self.flat.hide();
-        self.state.replace(State::Away(away), guard);
+        self.state.replace(PageState::Away(away), guard);
         Turn::Evicted(bytes)
     }
 }
 
 /// The blob that has a page, once it is part of a published checkpoint.
-pub(crate) struct Stored(Mutex<Place>, Arc<Meter>);
+pub(crate) struct StoredBlob(Mutex<BlobPlace>, Arc<Meter>);
 
-struct Place {
+struct BlobPlace {
     blob: Option<BlobRef>,
     /// while the page is away
     hold: Option<Arc<dyn HeldBlob>>,
 }
 
-impl Stored {
-    fn new(meter: &Arc<Meter>, blob: Option<BlobRef>) -> Stored {
-        Stored(Mutex::new(Place { blob, hold: None }), meter.clone())
+impl StoredBlob {
+    fn new(meter: &Arc<Meter>, blob: Option<BlobRef>) -> StoredBlob {
+        StoredBlob(Mutex::new(BlobPlace { blob, hold: None }), meter.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Place> {
+    fn lock(&self) -> MutexGuard<'_, BlobPlace> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -55,7 +55,7 @@ pub struct MergeReport {
 }
 
 /// The newest version that a merge takes in of one record.
-struct Merged<'g> {
+struct MergedVersion<'g> {
     slot: usize,
     part: usize,
     record: TailRecord<'g>,
@@ -69,7 +69,7 @@ type Merging = (Values, Option<Arc<Sketch>>);
 struct Prefixes<'g> {
     ends: Lineage,
     /// the newest version of each record in them, by ascending slot
-    newest: Vec<Merged<'g>>,
+    newest: Vec<MergedVersion<'g>>,
 }
 
 impl Range {
@@ -176,7 +176,7 @@ impl Range {
         part: usize,
         tps: u64,
         outcomes: &O,
-        newest: &mut Vec<Merged<'g>>,
+        newest: &mut Vec<MergedVersion<'g>>,
     ) -> u64 {
         let tails = &self.parts[part].tails;
         let mut committed = Vec::new();
@@ -207,7 +207,7 @@ impl Range {
             }
             newest.extend(by_slot.into_iter().flatten().map(|i| {
                 let (record, committed) = committed[i as usize];
-                Merged { slot: record.slot(), part, record, committed }
+                MergedVersion { slot: record.slot(), part, record, committed }
             }));
         }
         end
@@ -293,7 +293,7 @@ impl Range {
         tps: &Lineage,
         prefixes: &Prefixes<'g>,
     ) -> Vec<(usize, TailRecord<'g>)> {
-        let value = |version: &Merged<'g>| {
+        let value = |version: &MergedVersion<'g>| {
             let (record, tps) = (&version.record, tps[version.part]);
             if record.sequence <= tps || record.kind() == Kind::Delete {
                 return None;
@@ -314,7 +314,7 @@ impl Range {
         &'g self,
         guard: &'g Guard,
         column: usize,
-        version: &Merged<'g>,
+        version: &MergedVersion<'g>,
         tps: u64,
     ) -> Option<TailRecord<'g>> {
         let tails = &self.parts[version.part].tails;

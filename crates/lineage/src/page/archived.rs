@@ -8,13 +8,13 @@ use crate::value::kept::Kept;
 /// The history of an update range, with the memory that it is charged for.
 pub(crate) struct Archive {
     pub(crate) history: History,
-    pub(crate) expired: Expired,
+    pub(crate) expired: ExpiryFindings,
     _charge: Charge,
 }
 
 /// The findings when every record was last looked at for versions that may go.
 #[derive(Clone, Default)]
-pub(crate) struct Expired {
+pub(crate) struct ExpiryFindings {
     /// how many versions there were
     pub(crate) len: usize,
     /// what was kept
@@ -25,13 +25,13 @@ pub(crate) struct Expired {
 
 impl Archive {
     /// An archive that takes the memory of its history's own lists.
-    pub(crate) fn new(history: History, expired: Expired, meter: &Arc<Meter>) -> Archive {
+    pub(crate) fn new(history: History, expired: ExpiryFindings, meter: &Arc<Meter>) -> Archive {
         let _charge = Charge::new(meter, MemoryKind::History, history.own_bytes());
         Archive { history, expired, _charge }
     }
 
     /// An archive that was never published: its history takes no memory until then.
-    pub(crate) fn unpublished(history: History, expired: Expired, meter: &Arc<Meter>) -> Archive {
+    pub(crate) fn unpublished(history: History, expired: ExpiryFindings, meter: &Arc<Meter>) -> Archive {
         Archive { history, expired, _charge: Charge::new(meter, MemoryKind::History, 0) }
     }
 }

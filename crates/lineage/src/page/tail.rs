@@ -46,7 +46,7 @@ mod restored;
 mod texts;
 
 use record::{EVER, EXPLICIT, NULLS, RecordShape, Records, SETS};
-pub use record::{Head, Place, TailRecord};
+pub use record::{Head, RecordPlace, TailRecord};
 use texts::TailTexts;
 
 /// The tail pages of one update range.
@@ -131,7 +131,7 @@ pub struct NewRecord<'a> {
     /// the explicit values
     pub values: &'a [(usize, Cell<'a>)],
     /// explicit columns whose values are those of an older record, NULLs included
-    pub carried: Option<Carried<'a>>,
+    pub carried: Option<CarriedColumns<'a>>,
 }
 
 /// One tail record of a table with at most 64 columns to be written: an update, or the values before the first one.
@@ -150,7 +150,7 @@ pub struct NewWords<'a> {
 #[derive(Clone, Copy)]
 pub struct CarriedWords<'a> {
     /// the older record
-    pub from: Place<'a>,
+    pub from: RecordPlace<'a>,
     /// its number
     pub sequence: u64,
     /// the columns, a bit each
@@ -159,7 +159,7 @@ pub struct CarriedWords<'a> {
 
 /// Columns, of the first 64, that a new record repeats from an older one.
 #[derive(Clone, Copy)]
-pub struct Carried<'a> {
+pub struct CarriedColumns<'a> {
     /// the older record
     pub from: TailRecord<'a>,
     /// the columns, a bit each
@@ -281,7 +281,7 @@ impl TailPages {
 
     /// The words of a record that the caller numbered.
     #[inline]
-    pub(crate) fn place_to_write<'g>(&'g self, guard: &'g Guard, sequence: u64) -> Place<'g> {
+    pub(crate) fn place_to_write<'g>(&'g self, guard: &'g Guard, sequence: u64) -> RecordPlace<'g> {
         match self.place_of(guard, sequence) {
             Some(place) => place,
             None => self.page_to_write(guard, self.place(sequence).0).records.place(self.place(sequence).1),
@@ -391,12 +391,12 @@ impl TailPages {
 
     /// The words of the record numbered `sequence`, or `None` where its page is not there.
     #[inline]
-    pub(crate) fn place_of<'g>(&'g self, guard: &'g Guard, sequence: u64) -> Option<Place<'g>> {
+    pub(crate) fn place_of<'g>(&'g self, guard: &'g Guard, sequence: u64) -> Option<RecordPlace<'g>> {
         let (index, at) = self.place(sequence);
         let records = self.pages.load(guard).records(index);
         // SAFETY: the words are those of a page of this shape, which the table holds; the table stays as long as the guard.
         // `at` is below the number of records of a page.
-        (!records.is_null()).then(|| unsafe { Place::of(records, at, self.shape) })
+        (!records.is_null()).then(|| unsafe { RecordPlace::of(records, at, self.shape) })
     }
 
     /// Visits all records that are not history, newest first.
@@ -512,7 +512,7 @@ impl TailPage {
     /// Where the word of a column of the record at `at` is stored, whose place this is: with release, if the column is stored
     /// as bytes.
     #[inline]
-    fn slot<'p>(&'p self, place: Place<'p>, column: usize, at: usize) -> &'p AtomicU64 {
+    fn slot<'p>(&'p self, place: RecordPlace<'p>, column: usize, at: usize) -> &'p AtomicU64 {
         match place.value(column) {
             Some(value) => value,
             None => self.words.slot(column - self.records.values(), at, |bytes| self.charge.grow(bytes)),
@@ -521,7 +521,7 @@ impl TailPage {
 
     /// The word that is stored there; 0 where none was.
     #[inline]
-    fn load(&self, place: Place<'_>, column: usize, at: usize, ordering: Ordering) -> u64 {
+    fn load(&self, place: RecordPlace<'_>, column: usize, at: usize, ordering: Ordering) -> u64 {
         match place.value(column) {
             Some(value) => value.load(ordering),
             None => self.words.load(column - self.records.values(), at, ordering),

@@ -48,7 +48,7 @@ const COUNTED: u32 = 1 << 8;
 /// A dictionary that values are added to by any number of threads.
 pub trait TextDictionary: Send + Sync {
     /// The id of a value, which is entered if it is new; `None` if there is no id left.
-    fn encode(&self, value: &[u8]) -> Option<Encoded>;
+    fn encode(&self, value: &[u8]) -> Option<EncodedText>;
 
     /// The value of an id that this dictionary has given. Never waits.
     fn value(&self, id: u32) -> &[u8];
@@ -63,7 +63,7 @@ pub trait TextDictionary: Send + Sync {
 
 /// A dictionary's answer for a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Encoded {
+pub struct EncodedText {
     /// its id, equal for all callers
     pub id: u32,
     /// whether it was entered now
@@ -223,7 +223,7 @@ impl TextColumn {
         if self.is_given_up.load(Ordering::Relaxed) {
             return None;
         }
-        let Encoded { id, is_new } = self.dictionary.encode(value)?;
+        let EncodedText { id, is_new } = self.dictionary.encode(value)?;
         if is_new {
             self.has_entered(&texts.charge);
         }

@@ -26,7 +26,7 @@ use types::Timestamp;
 
 use crate::history::{HistoryPage, NewVersion, Values};
 use crate::memory::source::PageError;
-use crate::page::archived::{Archive, Expired};
+use crate::page::archived::{Archive, ExpiryFindings};
 use crate::page::base::{MetaColumns, MetaPage, Pages};
 use crate::page::history::History;
 use crate::page::lent::Lent;
@@ -42,15 +42,15 @@ const RECORDS_AT_ONCE: u64 = 1 << 15;
 
 /// A merged tail record on its way into history.
 #[derive(Clone, Copy)]
-struct Archived<'g> {
+struct ArchivedRecord<'g> {
     slot: usize,
     record: TailRecord<'g>,
     start: u64,
 }
 
-impl<'g> Archived<'g> {
+impl<'g> ArchivedRecord<'g> {
     fn to_new(self) -> NewVersion<'g> {
-        let Archived { slot, record, start } = self;
+        let ArchivedRecord { slot, record, start } = self;
         let mut values = Values::with_capacity(record.value_count());
         record.each_value(|column, cell| values.push((column, cell)));
         NewVersion { slot, sequence: record.sequence, kind: record.kind(), start, values }
@@ -168,7 +168,7 @@ impl Range {
             let slot = record.slot();
             // A record that has older history needs this too, lest a reader takes that for the newest.
             is_needed[slot - first_slot] |= last_updated(slot) > oldest.0 || before.has_versions(slot);
-            versions.push(Archived { slot, record, start });
+            versions.push(ArchivedRecord { slot, record, start });
         }
         let all = versions.len();
         versions.retain(|version| is_needed[version.slot - first_slot]);
@@ -194,7 +194,7 @@ impl Range {
         let expired = archive.history.expire(guard, kept, keep_origin(kept.oldest()))?;
         let history = expired.unwrap_or_else(|| archive.history.clone());
         let pinned = if kept.has_old() { history.pinned(guard, kept, keep_origin(kept.horizon()))? } else { 0 };
-        let expired = Expired { len: history.len(), kept: kept.clone(), pinned };
+        let expired = ExpiryFindings { len: history.len(), kept: kept.clone(), pinned };
         self.parts[part].archive.replace(Archive::new(history, expired, &self.meter), guard);
         self.has_published();
         Ok(())

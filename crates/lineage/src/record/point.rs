@@ -24,10 +24,10 @@ use types::{Rid, Schema, Timestamp, TxnId};
 
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Pages};
-use crate::page::tail::Place;
+use crate::page::tail::RecordPlace;
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, View};
-use crate::record::write::Appended;
+use crate::record::write::AppendedRecords;
 use crate::value::cell::{Cell, is_wide};
 
 mod append;
@@ -128,7 +128,7 @@ pub struct PointHint<'g> {
     pages: &'g Pages,
     newest: u64,
     /// the newest version, where it is in the tail
-    record: Option<Place<'g>>,
+    record: Option<RecordPlace<'g>>,
 }
 
 #[cfg(test)]
@@ -158,7 +158,7 @@ impl<'t> Point<'t> {
 
     /// Writes the outcome of transaction `owner` into versions that it appended.
     #[inline]
-    pub(crate) fn stamp(self, guard: &Guard, appended: Appended, owner: TxnId, stamp: u64) {
+    pub(crate) fn stamp(self, guard: &Guard, appended: AppendedRecords, owner: TxnId, stamp: u64) {
         self.range.stamp_tail(guard, self.slot(), appended, owner, stamp);
     }
 

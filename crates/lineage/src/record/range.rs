@@ -20,7 +20,7 @@ use types::{DataType, Schema};
 
 use crate::content::meta_columns::HINT_SLOTS;
 use crate::memory::budget::{Charge, MemoryKind, Meter};
-use crate::page::archived::{Archive, Expired};
+use crate::page::archived::{Archive, ExpiryFindings};
 use crate::page::base::{Lineage, MetaPage, Page, Pages, Values};
 use crate::page::history::History;
 use crate::page::insert::{CHARGED_SLOTS, InsertPages};
@@ -90,7 +90,7 @@ impl Range {
             let history = History::empty(types.clone(), meter.clone());
             UpdateRange {
                 tails: TailPages::new(schema, &options, meter),
-                archive: EpochCell::new(Archive::unpublished(history, Expired::default(), meter)),
+                archive: EpochCell::new(Archive::unpublished(history, ExpiryFindings::default(), meter)),
             }
         };
         let parts = (0..parts).map(part).collect();

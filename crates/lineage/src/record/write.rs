@@ -27,7 +27,7 @@ use types::{StartTime, Timestamp, TxnId};
 
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Pages};
-use crate::page::tail::{Carried, NewRecord, TailRecord};
+use crate::page::tail::{CarriedColumns, NewRecord, TailRecord};
 use crate::record::hold::Hold;
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, Resolved, View, resolve};
@@ -76,7 +76,7 @@ pub enum Change<'a> {
 
 /// The sequence numbers of the tail records that a write appended and its transaction must stamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Appended {
+pub struct AppendedRecords {
     /// the first one, of the snapshot record if there is one
     pub first: u64,
     /// the last one, the new version
@@ -84,21 +84,21 @@ pub struct Appended {
 }
 
 /// The latch bit of one Indirection word, held; released with the old word unless a new one is published.
-pub(crate) struct Latched<'a> {
+pub(crate) struct IndirectionLatch<'a> {
     word: &'a AtomicU64,
     pub(crate) sequence: u64,
 }
 
-impl<'a> Latched<'a> {
+impl<'a> IndirectionLatch<'a> {
     #[inline]
-    pub(crate) fn acquire(word: &'a AtomicU64) -> Latched<'a> {
+    pub(crate) fn acquire(word: &'a AtomicU64) -> IndirectionLatch<'a> {
         let mut wait = SpinWait::new();
         loop {
             let seen = word.load(Ordering::Relaxed);
             if seen & LATCH == 0
                 && word.compare_exchange_weak(seen, seen | LATCH, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
-                return Latched { word, sequence: seen };
+                return IndirectionLatch { word, sequence: seen };
             }
             wait.pause();
         }
@@ -111,7 +111,7 @@ impl<'a> Latched<'a> {
     }
 }
 
-impl Drop for Latched<'_> {
+impl Drop for IndirectionLatch<'_> {
     #[inline]
     fn drop(&mut self) {
         self.word.store(self.sequence, Ordering::Release);
@@ -156,7 +156,7 @@ impl Append<'_> {
         view: View<'_, O>,
         values: &[(usize, Cell<'_>)],
         above: u64,
-    ) -> Result<Appended, PageError> {
+    ) -> Result<AppendedRecords, PageError> {
         let (guard, slot, tails) = (self.guard, self.slot, &self.range.part(self.slot).tails);
         let mut originals = Values::new();
         for (column, _) in values.iter().filter(|(column, _)| !self.newest.ever.contains(*column)) {
@@ -177,7 +177,7 @@ impl Append<'_> {
         }
         let (start, kind, values) = (self.start, Kind::Update, cumulative.as_slice());
         tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset, ever, values, carried });
-        Ok(Appended { first, last: sequence })
+        Ok(AppendedRecords { first, last: sequence })
     }
 
     fn start_of_base<O: Outcomes>(&self, view: View<'_, O>) -> Result<u64, PageError> {
@@ -190,7 +190,11 @@ impl Append<'_> {
 
     /// Collects `values` and what the version before holds for other columns, but for those merged into their base
     /// pages; returns the number after which no column that is left out has changed, and what is copied word by word.
-    fn cumulate<'a>(&'a self, values: &[(usize, Cell<'a>)], cumulative: &mut Values<'a>) -> (u64, Option<Carried<'a>>) {
+    fn cumulate<'a>(
+        &'a self,
+        values: &[(usize, Cell<'a>)],
+        cumulative: &mut Values<'a>,
+    ) -> (u64, Option<CarriedColumns<'a>>) {
         cumulative.extend_from_slice(values);
         let Some(version) = &self.newest.version else { return (self.newest.floor.min(self.newest.top), None) };
         let mut reset = version.reset();
@@ -210,18 +214,18 @@ impl Append<'_> {
                 cumulative.push((column, version.cell(column)));
             }
         });
-        (reset, Some(Carried { from: *version, columns }))
+        (reset, Some(CarriedColumns { from: *version, columns }))
     }
 
     /// Appends a record without values: the end of the record, or a lock.
-    fn mark(&self, kind: Kind, above: u64) -> Appended {
+    fn mark(&self, kind: Kind, above: u64) -> AppendedRecords {
         let tails = &self.range.part(self.slot).tails;
         let sequence = tails.allocate(self.guard, 1, above);
         let (prev, slot, start, ever) = (self.newest.top, self.slot, self.start, &self.newest.ever);
         let (reset, carried) = (0, None);
         let record = NewRecord { prev, slot, kind, start, reset, ever, values: &[], carried };
         tails.write(self.guard, sequence, &record);
-        Appended { first: sequence, last: sequence }
+        AppendedRecords { first: sequence, last: sequence }
     }
 }
 
@@ -257,9 +261,9 @@ impl Range {
         start: u64,
         slot: usize,
         change: Change<'_>,
-    ) -> Result<Appended, WriteError> {
+    ) -> Result<AppendedRecords, WriteError> {
         self.bring(guard, slot, Some(change))?;
-        let latch = Latched::acquire(&self.indirection[slot]);
+        let latch = IndirectionLatch::acquire(&self.indirection[slot]);
         let newest = self.newest(guard, view, slot, latch.sequence)?;
         check_writable(view, start, &newest)?;
         let append = Append { range: self, guard, start, slot, newest };
@@ -280,9 +284,9 @@ impl Range {
         start: u64,
         slot: usize,
         hold: Hold,
-    ) -> Result<Option<Appended>, WriteError> {
+    ) -> Result<Option<AppendedRecords>, WriteError> {
         self.bring(guard, slot, None)?;
-        let latch = Latched::acquire(&self.indirection[slot]);
+        let latch = IndirectionLatch::acquire(&self.indirection[slot]);
         let newest = self.newest(guard, view, slot, latch.sequence)?;
         check_writable(view, start, &newest)?;
         if let Some(own) = newest.writer.unended()
@@ -342,7 +346,7 @@ impl Range {
         slot: usize,
     ) -> Result<Writer, PageError> {
         self.bring(guard, slot, None)?;
-        let latch = Latched::acquire(&self.indirection[slot]);
+        let latch = IndirectionLatch::acquire(&self.indirection[slot]);
         self.newest_writer_at(guard, view, slot, latch.sequence)
     }
 
@@ -421,7 +425,7 @@ impl Range {
     /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. Versions that
     /// are history by now were stamped by the merge.
     #[inline]
-    pub(crate) fn stamp_tail(&self, guard: &Guard, slot: usize, appended: Appended, owner: TxnId, stamp: u64) {
+    pub(crate) fn stamp_tail(&self, guard: &Guard, slot: usize, appended: AppendedRecords, owner: TxnId, stamp: u64) {
         let tails = &self.part(slot).tails;
         for sequence in appended.first..appended.last + 1 {
             let Some(record) = tails.place_of(guard, sequence) else { continue };

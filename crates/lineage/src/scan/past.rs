@@ -19,7 +19,7 @@ use crate::value::kind::Kind;
 
 /// A record that a commit changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Changed {
+pub struct ChangedRecord {
     /// the commit
     pub at: Timestamp,
     /// the record
@@ -78,10 +78,10 @@ impl Range {
         from: Timestamp,
         to: Timestamp,
         outcomes: &O,
-    ) -> Result<Vec<Changed>, PageError> {
+    ) -> Result<Vec<ChangedRecord>, PageError> {
         let guard = &sync::pin();
         let is_wanted = |at: &Timestamp| *at > from;
-        let changed = |slot, at| Changed { at, rid: Rid::base(index, slot) };
+        let changed = |slot, at| ChangedRecord { at, rid: Rid::base(index, slot) };
         let mut changes = Vec::new();
         for part in &self.parts {
             part.tails.each_live(guard, |record| {
@@ -117,7 +117,7 @@ impl Range {
         (from, to): (Timestamp, Timestamp),
         outcomes: &O,
         is_wanted: impl Fn(Rid) -> bool,
-        mut visit: impl FnMut(Changed, Option<&[Cell<'_>]>),
+        mut visit: impl FnMut(ChangedRecord, Option<&[Cell<'_>]>),
     ) -> Result<(), PageError> {
         let mut moments = self.changed(index, Timestamp::ZERO, to, outcomes)?;
         moments.retain(|moment| is_wanted(moment.rid));

@@ -33,16 +33,16 @@ pub struct TableStatistics {
 }
 
 /// Statistics as they are put together from ranges.
-pub(crate) struct Collected {
+pub(crate) struct CollectedStatistics {
     rows: u64,
     rows_merged: u64,
     columns: Vec<(u64, Aggregates, Sketch)>,
 }
 
-impl Collected {
-    pub(crate) fn new(schema: &Schema) -> Collected {
+impl CollectedStatistics {
+    pub(crate) fn new(schema: &Schema) -> CollectedStatistics {
         let column = |column: &types::Column| (0, Aggregates::new(column.data_type), Sketch::default());
-        Collected { rows: 0, rows_merged: 0, columns: schema.columns().iter().map(column).collect() }
+        CollectedStatistics { rows: 0, rows_merged: 0, columns: schema.columns().iter().map(column).collect() }
     }
 
     pub(crate) fn finish(self) -> TableStatistics {
@@ -70,7 +70,7 @@ impl Range {
     }
 
     /// Adds what is known of this range.
-    pub(crate) fn collect_statistics(&self, collected: &mut Collected) {
+    pub(crate) fn collect_statistics(&self, collected: &mut CollectedStatistics) {
         let guard = &sync::pin();
         let pages = self.pages.load(guard);
         let MetaPage::Base(meta) = &pages.meta else {

@@ -6,7 +6,7 @@ use super::Table;
 use crate::encoding::Test;
 use crate::memory::source::PageError;
 use crate::record::view::Outcomes;
-use crate::scan::past::Changed;
+use crate::scan::past::ChangedRecord;
 use crate::scan::validation::Validation;
 use crate::value::cell::Cell;
 
@@ -36,7 +36,7 @@ impl Table {
         from: Timestamp,
         to: Timestamp,
         outcomes: &O,
-    ) -> Result<Vec<Changed>, PageError> {
+    ) -> Result<Vec<ChangedRecord>, PageError> {
         self.range(index).changed(index, from, to, outcomes)
     }
 
@@ -53,7 +53,7 @@ impl Table {
         between: (Timestamp, Timestamp),
         outcomes: &O,
         is_wanted: impl Fn(Rid) -> bool,
-        visit: impl FnMut(Changed, Option<&[Cell<'_>]>),
+        visit: impl FnMut(ChangedRecord, Option<&[Cell<'_>]>),
     ) -> Result<(), PageError> {
         self.range(index).for_each_moment(index, columns, between, outcomes, is_wanted, visit)
     }

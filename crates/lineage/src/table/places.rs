@@ -8,15 +8,15 @@ use crate::record::point::Point;
 use crate::record::range::Range;
 
 /// Where the ranges of a table are, by their numbers.
-pub(super) struct Places(EpochCell<Box<[Place]>>);
+pub(super) struct Places(EpochCell<Box<[RangePointer]>>);
 
 #[derive(Clone, Copy)]
-struct Place(NonNull<Range>);
+struct RangePointer(NonNull<Range>);
 
 // SAFETY: it is no more than a shared reference to a range, which threads share.
-unsafe impl Send for Place {}
+unsafe impl Send for RangePointer {}
 // SAFETY: as above.
-unsafe impl Sync for Place {}
+unsafe impl Sync for RangePointer {}
 
 impl Places {
     pub(super) fn new() -> Places {
@@ -30,7 +30,7 @@ impl Places {
     pub(super) unsafe fn add(&self, range: &Range) {
         let guard = sync::pin();
         let known = self.0.load(&guard);
-        let places = known.iter().copied().chain([Place(NonNull::from(range))]).collect();
+        let places = known.iter().copied().chain([RangePointer(NonNull::from(range))]).collect();
         self.0.replace(places, &guard);
     }
 }
@@ -40,7 +40,7 @@ impl Places {
 pub struct Points<'g> {
     all: &'g Places,
     guard: &'g Guard,
-    known: &'g [Place],
+    known: &'g [RangePointer],
 }
 
 impl<'g> Points<'g> {
@@ -63,7 +63,7 @@ impl<'g> Points<'g> {
 
     /// The place of a range that was added after the others were looked at; a Rid is known only once its range is here.
     #[cold]
-    fn added_since(self, rid: Rid) -> &'g Place {
+    fn added_since(self, rid: Rid) -> &'g RangePointer {
         self.all.0.load(self.guard).get(rid.range()).expect("a Rid names a range of its table")
     }
 }

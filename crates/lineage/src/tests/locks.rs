@@ -4,7 +4,7 @@ use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId};
 
 use crate::record::hold::Hold;
 use crate::record::view::{Outcome, View};
-use crate::record::write::{Appended, Change, WriteError, Writer};
+use crate::record::write::{AppendedRecords, Change, WriteError, Writer};
 use crate::tests::mechanism::{Ended, Fixture, options};
 use crate::value::cell::Cell;
 
@@ -22,16 +22,16 @@ fn fixture() -> Fixture {
 }
 
 impl Fixture {
-    fn lock(&self, txn: TxnId, at: u64) -> Result<Option<Appended>, WriteError> {
+    fn lock(&self, txn: TxnId, at: u64) -> Result<Option<AppendedRecords>, WriteError> {
         self.table.lock(self.own_view(at, txn), txn.word(), rid(), Hold::Whole)
     }
 
-    fn append(&self, txn: TxnId, at: u64, values: &[(usize, u64)]) -> Result<Appended, WriteError> {
+    fn append(&self, txn: TxnId, at: u64, values: &[(usize, u64)]) -> Result<AppendedRecords, WriteError> {
         let values: Vec<_> = values.iter().map(|(column, word)| (*column, Cell::Word(*word))).collect();
         self.table.append(self.own_view(at, txn), txn.word(), rid(), Change::Update(&values))
     }
 
-    fn take_back(&self, txn: TxnId, appended: Appended) {
+    fn take_back(&self, txn: TxnId, appended: AppendedRecords) {
         self.table.stamp_versions(&sync::pin(), rid(), appended, txn, StartTime::TOMBSTONE);
     }
 

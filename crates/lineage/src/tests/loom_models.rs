@@ -19,7 +19,7 @@ use crate::page::sequence::SequenceBlocks;
 use crate::page::tail::{NewRecord, TailPages};
 use crate::record::range::LATCH;
 use crate::record::view::{Resolved, Visibility, resolve_and_stamp};
-use crate::record::write::Latched;
+use crate::record::write::IndirectionLatch;
 use crate::value::cell::Cell;
 use crate::value::column_set::ColumnSet;
 use crate::value::kind::Kind;
@@ -55,7 +55,7 @@ impl Record {
     /// Appends a version with its number times three as value, as `Range::append` does.
     fn append(&self) {
         let guard = &pin();
-        let latch = Latched::acquire(&self.indirection);
+        let latch = IndirectionLatch::acquire(&self.indirection);
         let number = self.tails.allocate(guard, 1, latch.sequence);
         let (prev, ever, values) = (latch.sequence, &ColumnSet::EMPTY, &[(0, Cell::Word(number * 3))]);
         let record =
@@ -109,7 +109,7 @@ fn a_share_lock_and_a_version_do_not_miss_each_other() {
             })
         };
         shared.1.store(1, Ordering::Relaxed);
-        let newest = Latched::acquire(&shared.0.indirection).sequence;
+        let newest = IndirectionLatch::acquire(&shared.0.indirection).sequence;
         let is_registration_found = writer.join().unwrap();
         assert!(is_registration_found || newest == 2);
     });

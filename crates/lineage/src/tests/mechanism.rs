@@ -14,7 +14,7 @@ use crate::page::base::MetaPage;
 use crate::page::options::page_records;
 use crate::record::range::Range;
 use crate::record::view::{Outcome, Outcomes, View};
-use crate::record::write::{Appended, Change, WriteError, Writer};
+use crate::record::write::{AppendedRecords, Change, WriteError, Writer};
 use crate::value::cell::Cell;
 use crate::value::kind::Kind;
 use crate::{Comparison, MemoryBudget, Projection, Request, Table, TableOptions, TailValues, Test};
@@ -77,7 +77,7 @@ impl Fixture {
         View { snapshot: Snapshot::of_transaction(Timestamp(at), own), outcomes: &self.ended }
     }
 
-    pub(crate) fn update(&self, slot: usize, start: u64, values: &[(usize, u64)]) -> Appended {
+    pub(crate) fn update(&self, slot: usize, start: u64, values: &[(usize, u64)]) -> AppendedRecords {
         let values: Vec<_> = values.iter().map(|(column, word)| (*column, Cell::Word(*word))).collect();
         let at = if start > Timestamp::MAX.0 { Timestamp::MAX.0 } else { start };
         self.table.append(self.view(at), start, Rid::base(0, slot), Change::Update(&values)).unwrap()
@@ -115,7 +115,11 @@ fn update_ranges_of_every_size_have_tails_of_their_own() {
         assert_eq!(fixture.range().parts.len(), parts);
         for part in (0..parts).step_by(2) {
             let slot = part * update_range + 7;
-            assert_eq!(fixture.update(slot, 5, &[(0, 42)]), Appended { first: 1, last: 2 }, "numbers begin anew");
+            assert_eq!(
+                fixture.update(slot, 5, &[(0, 42)]),
+                AppendedRecords { first: 1, last: 2 },
+                "numbers begin anew"
+            );
         }
         fixture.merge();
         for (part, tps) in fixture.tps().into_iter().enumerate() {

@@ -9,7 +9,7 @@ use types::{Column, DataType, Rid, Schema, Snapshot, Timestamp, TxnId};
 use crate::page::base::MetaPage;
 use crate::record::range::Range;
 use crate::record::view::{Outcome, Outcomes, View};
-use crate::record::write::{Appended, Change};
+use crate::record::write::{AppendedRecords, Change};
 use crate::value::cell::Cell;
 use crate::value::kind::Kind;
 use crate::{Table, TableOptions};
@@ -153,7 +153,7 @@ fn table_3_indirection_and_reset_of_cumulation() {
     update(&table, 1, 2125, &[(B, word(B, 2, 1))]);
     update(&table, 2, 2130, &[(C, word(C, 3, 2))]);
     update(&table, 1, 2155, &[(A, word(A, 2, 3))]);
-    table.stamp_versions(&sync::pin(), Rid::base(0, 0), Appended { first: 8, last: 8 }, deleter(), 2015);
+    table.stamp_versions(&sync::pin(), Rid::base(0, 0), AppendedRecords { first: 8, last: 8 }, deleter(), 2015);
     assert_tail(
         table.range(0),
         &[

@@ -15,13 +15,13 @@ pub(crate) enum Request {
     Query(String),
     Parse(Parse),
     Bind(Bind),
-    Describe(Named),
+    Describe(NamedObject),
     Execute {
         portal: String,
         /// At most so many rows; 0 for all.
         rows_max: u32,
     },
-    Close(Named),
+    Close(NamedObject),
     Flush,
     Sync,
     Terminate,
@@ -87,7 +87,7 @@ pub(crate) fn format_of(formats: &[i16], at: usize) -> i16 {
 
 /// The kind of object that a name is of.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum NamedObject {
     Statement(String),
     Portal(String),
 }
@@ -205,10 +205,10 @@ impl<'a> Body<'a> {
         Ok(text.to_owned())
     }
 
-    fn named(&mut self, what: &str) -> Result<Named, SqlError> {
+    fn named(&mut self, what: &str) -> Result<NamedObject, SqlError> {
         match self.take(1)? {
-            b"S" => Ok(Named::Statement(self.text()?)),
-            b"P" => Ok(Named::Portal(self.text()?)),
+            b"S" => Ok(NamedObject::Statement(self.text()?)),
+            b"P" => Ok(NamedObject::Portal(self.text()?)),
             other => Err(malformed(&format!("invalid {what} message subtype {}", other[0]))),
         }
     }
@@ -243,7 +243,7 @@ mod tests {
         let parse = Parse { name: "a".into(), text: "b".into(), types: vec![23, 0] };
         assert_eq!(read(b'P', b"a\0b\0\0\x02\0\0\0\x17\0\0\0\0"), Ok(Request::Parse(parse)));
         assert_eq!(read(b'E', b"\0\xff\xff\xff\xff"), Ok(Request::Execute { portal: String::new(), rows_max: 0 }));
-        assert_eq!(read(b'D', b"Pp\0"), Ok(Request::Describe(Named::Portal("p".to_owned()))));
+        assert_eq!(read(b'D', b"Pp\0"), Ok(Request::Describe(NamedObject::Portal("p".to_owned()))));
         let Ok(Request::Bind(bind)) = read(b'B', b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02ab\xff\xff\xff\xff\0\x01\0\x01")
         else {
             panic!("no bind")

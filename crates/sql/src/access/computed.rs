@@ -16,7 +16,7 @@ use crate::error::SqlError;
 /// The rows of such a table.
 type Rows = dyn Fn() -> Result<RecordBatch, SqlError> + Send + Sync;
 
-struct Computed {
+struct ComputedRows {
     name: &'static str,
     schema: SchemaRef,
     rows: Arc<Rows>,
@@ -28,11 +28,11 @@ pub(crate) fn table(
     schema: SchemaRef,
     rows: impl Fn() -> Result<RecordBatch, SqlError> + Send + Sync + 'static,
 ) -> Result<Arc<dyn TableProvider>> {
-    let computed = Computed { name, schema: schema.clone(), rows: Arc::new(rows) };
+    let computed = ComputedRows { name, schema: schema.clone(), rows: Arc::new(rows) };
     Ok(Arc::new(StreamingTable::try_new(schema, vec![Arc::new(computed)])?))
 }
 
-impl PartitionStream for Computed {
+impl PartitionStream for ComputedRows {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -44,8 +44,8 @@ impl PartitionStream for Computed {
     }
 }
 
-impl fmt::Debug for Computed {
+impl fmt::Debug for ComputedRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Computed").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("ComputedRows").field("name", &self.name).finish_non_exhaustive()
     }
 }

@@ -14,7 +14,7 @@ use engine::{Comparison, DataType, Index, IndexPart, IndexRange, Schema, Table, 
 
 use crate::access::conditions::test_of;
 use crate::access::implied;
-use crate::access::index_expressions::compiled::{Compiled, comparable};
+use crate::access::index_expressions::compiled::{CompiledExpression, comparable};
 
 /// An index, with the ranges of it in which all rows are that pass; no two have a row in common.
 #[derive(Clone)]
@@ -71,10 +71,10 @@ pub(crate) fn is_of_use(table: &Table, condition: &Expr) -> bool {
         return false;
     }
     let (schema, condition) = (table.schema(), &comparable(condition.clone()));
-    let says_of = |predicate: &Compiled| implied::says_of(predicate.logical(), condition, schema);
+    let says_of = |predicate: &CompiledExpression| implied::says_of(predicate.logical(), condition, schema);
     let is_of_use = |index: &Index| {
         test_of(condition, &|expr| find(index, schema, expr)).is_some()
-            || index.predicate().as_deref().and_then(Compiled::of).is_some_and(says_of)
+            || index.predicate().as_deref().and_then(CompiledExpression::of).is_some_and(says_of)
     };
     indexes.iter().any(is_of_use)
 }
@@ -87,7 +87,7 @@ fn find(index: &Index, schema: &Schema, expr: &Expr) -> Option<(usize, DataType)
         }
         IndexPart::Expression(_) => {
             let known = index.expression(at);
-            known.as_deref().and_then(Compiled::of).is_some_and(|known| known.logical() == expr)
+            known.as_deref().and_then(CompiledExpression::of).is_some_and(|known| known.logical() == expr)
         }
     };
     let at = index.definition().parts.iter().enumerate().position(is_part)?;
@@ -107,7 +107,7 @@ fn part_tests<'t>(
         return Some(tests.iter().filter_map(|(column, test)| Some((place(*column)?, Cow::Borrowed(test)))).collect());
     }
     if let Some(predicate) = index.predicate()
-        && !implied::is_implied(Compiled::of(&*predicate)?.logical(), conditions, schema)
+        && !implied::is_implied(CompiledExpression::of(&*predicate)?.logical(), conditions, schema)
     {
         return None;
     }

@@ -3,7 +3,7 @@
 use crate::dispatch::Request;
 use crate::error::{Result, SqlError};
 use crate::parsing::control::Control;
-use crate::parsing::parse::Parsed;
+use crate::parsing::parse::ParsedStatement;
 use crate::session::Session;
 use crate::session::block::Block;
 use crate::statements::copy::input::NoInput;
@@ -35,7 +35,7 @@ impl Session {
             return Ok(());
         }
         self.block.iter_mut().for_each(|block| block.set_implicit(false));
-        let commit = |_: &str| Ok(Request::from(Parsed::Control(Control::Commit { chain: false })));
+        let commit = |_: &str| Ok(Request::from(ParsedStatement::Control(Control::Commit { chain: false })));
         self.run_statement("", commit, &mut NoInput).map(drop)
     }
 }

@@ -24,12 +24,12 @@ use crate::interrupt::cancel::Reason;
 use crate::names::tables::Tables;
 use crate::names::{self, headings};
 use crate::parsing::control::Control;
-use crate::parsing::parse::{Parsed, parse};
+use crate::parsing::parse::{ParsedStatement, parse};
 use crate::planning::planner::Plan;
 use crate::point::Point;
 use crate::session::Session;
 use crate::session::block::Block;
-use crate::session::prepared::Prepared;
+use crate::session::prepared::PreparedStatement;
 use crate::state::outcome::{Command, Outcome, texts};
 use crate::state::past::wall_time;
 use crate::state::settings::Limit;
@@ -43,13 +43,13 @@ use crate::syntax::stack;
 /// What a session is asked to run.
 pub(crate) enum Request {
     /// A statement.
-    Parsed(Parsed),
+    Parsed(ParsedStatement),
     /// A prepared statement about rows by their keys, with the values of its parameters.
-    Point(Arc<Prepared>, Vec<Value>),
+    Point(Arc<PreparedStatement>, Vec<Value>),
 }
 
-impl From<Parsed> for Request {
-    fn from(parsed: Parsed) -> Request {
+impl From<ParsedStatement> for Request {
+    fn from(parsed: ParsedStatement) -> Request {
         Request::Parsed(parsed)
     }
 }
@@ -129,8 +129,9 @@ impl Session {
                 Ok(transaction) => block.resume(transaction),
                 Err(reason) => {
                     block.lose();
-                    if let Ok(Request::Parsed(Parsed::Control(Control::Commit { .. } | Control::Rollback { .. }))) =
-                        request
+                    if let Ok(Request::Parsed(ParsedStatement::Control(
+                        Control::Commit { .. } | Control::Rollback { .. },
+                    ))) = request
                     {
                         self.leave_block();
                     }
@@ -188,22 +189,29 @@ impl Session {
         }
     }
 
-    pub(crate) fn dispatch(&mut self, parsed: Parsed, source: &Source, input: &mut dyn CopyInput) -> Result<Outcome> {
-        if let Parsed::Control(control) = parsed {
+    pub(crate) fn dispatch(
+        &mut self,
+        parsed: ParsedStatement,
+        source: &Source,
+        input: &mut dyn CopyInput,
+    ) -> Result<Outcome> {
+        if let ParsedStatement::Control(control) = parsed {
             return Ok(self.control(control)?.into());
         }
-        if matches!(parsed, Parsed::Empty) {
+        if matches!(parsed, ParsedStatement::Empty) {
             return Ok(Command::new("").into());
         }
         self.begin_statement()?;
         match parsed {
-            Parsed::Empty | Parsed::Control(_) => Ok(Command::new("").into()),
-            Parsed::Copy(statement) => copy::run(self, statement, source, input),
-            Parsed::AlterDatabase(alter) => Ok(set::alter_database(self, &alter)?.into()),
-            Parsed::Maintenance(asked) => Ok(vacuum::answer(&asked, &self.tables, self.block.is_some())?.into()),
-            Parsed::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
-            Parsed::Sequence(statement) => Ok(crate::statements::sequences::run(self, &statement)?.into()),
-            Parsed::Statement(statement) => match *statement {
+            ParsedStatement::Empty | ParsedStatement::Control(_) => Ok(Command::new("").into()),
+            ParsedStatement::Copy(statement) => copy::run(self, statement, source, input),
+            ParsedStatement::AlterDatabase(alter) => Ok(set::alter_database(self, &alter)?.into()),
+            ParsedStatement::Maintenance(asked) => {
+                Ok(vacuum::answer(&asked, &self.tables, self.block.is_some())?.into())
+            }
+            ParsedStatement::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
+            ParsedStatement::Sequence(statement) => Ok(crate::statements::sequences::run(self, &statement)?.into()),
+            ParsedStatement::Statement(statement) => match *statement {
                 Statement::Prepare { name, data_types, statement } => {
                     Ok(self.prepare_statement(&name, &data_types, *statement, source)?.into())
                 }

@@ -22,12 +22,12 @@ use crate::error::{Result, SqlError};
 use crate::names::headings;
 use crate::names::moment::Moment;
 use crate::names::tables::Tables;
-use crate::parsing::parse::{Parsed, parse};
+use crate::parsing::parse::{ParsedStatement, parse};
 use crate::point::Point;
 use crate::session::Session;
 use crate::session::block::Block;
 use crate::session::kept_statements::Statements;
-use crate::session::prepared::Prepared;
+use crate::session::prepared::PreparedStatement;
 use crate::session::{infer, substitute};
 use crate::state::outcome::{Command, Outcome};
 use crate::state::view::View;
@@ -42,18 +42,18 @@ impl Session {
     ///
     /// # Errors
     /// What is wrong with the text, as far as that can be seen without running it.
-    pub fn prepare(&mut self, text: &str, types: &[Option<DataType>]) -> Result<Prepared> {
+    pub fn prepare(&mut self, text: &str, types: &[Option<DataType>]) -> Result<PreparedStatement> {
         self.looking(text, |session| session.prepare_parsed(text, parse(text)?, types))
     }
 
     pub(super) fn prepare_parsed(
         &mut self,
         text: &str,
-        mut parsed: Parsed,
+        mut parsed: ParsedStatement,
         types: &[Option<DataType>],
-    ) -> Result<Prepared> {
-        let is_harmless = matches!(&parsed, Parsed::Control(control) if control.ends_block());
-        if !is_harmless && !matches!(parsed, Parsed::Empty) {
+    ) -> Result<PreparedStatement> {
+        let is_harmless = matches!(&parsed, ParsedStatement::Control(control) if control.ends_block());
+        if !is_harmless && !matches!(parsed, ParsedStatement::Empty) {
             self.check_block()?;
         }
         self.look_at_tables();
@@ -66,11 +66,11 @@ impl Session {
         known.resize(count, None);
         let (parameters, items) = infer::types(&parsed, &self.tables, known)?;
         let point = match &parsed {
-            Parsed::Statement(statement) => Point::plan(statement, &self.tables, &parameters),
+            ParsedStatement::Statement(statement) => Point::plan(statement, &self.tables, &parameters),
             _ => None,
         };
         let oid_arrays = oid_arrays(text);
-        Ok(Prepared { text: text.to_owned(), parsed, parameters, items, oid_arrays, point })
+        Ok(PreparedStatement { text: text.to_owned(), parsed, parameters, items, oid_arrays, point })
     }
 
     /// The tables that a statement would see now.
@@ -87,14 +87,14 @@ impl Session {
     ///
     /// # Errors
     /// What running it would fail with at once, such as a column that is not there.
-    pub fn describe(&mut self, prepared: &Prepared) -> Result<Option<SchemaRef>> {
+    pub fn describe(&mut self, prepared: &PreparedStatement) -> Result<Option<SchemaRef>> {
         if !prepared.gives_rows() {
             return Ok(None);
         }
         self.looking(&prepared.text, |session| session.describe_rows(prepared)).map(Some)
     }
 
-    fn describe_rows(&mut self, prepared: &Prepared) -> Result<SchemaRef> {
+    fn describe_rows(&mut self, prepared: &PreparedStatement) -> Result<SchemaRef> {
         self.check_block()?;
         self.look_at_tables();
         if let Some(schema) = prepared.point.as_ref().and_then(|point| point.schema(&self.tables)) {
@@ -104,8 +104,8 @@ impl Session {
         let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), &unknown)?;
         let source = Source::new(&prepared.text);
         let mut query = match parsed {
-            Parsed::Locking(query, _) => query,
-            Parsed::Statement(statement) => match *statement {
+            ParsedStatement::Locking(query, _) => query,
+            ParsedStatement::Statement(statement) => match *statement {
                 Statement::Query(query) => query,
                 Statement::ShowVariable { variable } => return self.show(&variable).map(|shown| shown.schema()),
                 Statement::Execute { name, .. } => {
@@ -134,7 +134,7 @@ impl Session {
     /// As [`Session::execute`].
     pub fn execute_prepared(
         &mut self,
-        prepared: &Arc<Prepared>,
+        prepared: &Arc<PreparedStatement>,
         values: &[Value],
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
@@ -148,7 +148,7 @@ impl Session {
     /// Runs it within a statement.
     pub(crate) fn execute_bound(
         &mut self,
-        prepared: &Prepared,
+        prepared: &PreparedStatement,
         values: &[Value],
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
@@ -167,7 +167,7 @@ impl Session {
     ///
     /// # Errors
     /// 42P05 if the name is taken.
-    pub fn keep_statement(&mut self, name: &str, prepared: Prepared) -> Result<Arc<Prepared>> {
+    pub fn keep_statement(&mut self, name: &str, prepared: PreparedStatement) -> Result<Arc<PreparedStatement>> {
         self.statements.add(name, prepared)
     }
 
@@ -175,7 +175,7 @@ impl Session {
     ///
     /// # Errors
     /// 26000 if there is none.
-    pub fn kept_statement(&self, name: &str) -> Result<Arc<Prepared>> {
+    pub fn kept_statement(&self, name: &str) -> Result<Arc<PreparedStatement>> {
         self.statements.get(name)
     }
 

@@ -7,7 +7,7 @@ use engine::Value;
 
 use crate::error::{Result, SqlError};
 use crate::names::fold;
-use crate::parsing::parse::Parsed;
+use crate::parsing::parse::ParsedStatement;
 use crate::session::Session;
 use crate::state::outcome::{Command, Outcome};
 use crate::statements::copy::input::CopyInput;
@@ -42,7 +42,7 @@ impl Session {
         if !may_be_prepared {
             return Err(SqlError::syntax("only queries, INSERT, UPDATE and DELETE can be prepared"));
         }
-        let prepared = self.prepare_parsed(source.text, Parsed::Statement(Box::new(statement)), &types)?;
+        let prepared = self.prepare_parsed(source.text, ParsedStatement::Statement(Box::new(statement)), &types)?;
         self.statements.add(&fold(name), prepared)?;
         Ok(Command::new("PREPARE"))
     }

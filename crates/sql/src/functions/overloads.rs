@@ -22,7 +22,7 @@ pub(super) fn overloaded(
 ) -> ScalarUDF {
     let signature = Signature::user_defined(library.signature().volatility);
     let own = Arc::new(function(name, variants));
-    ScalarUDF::from(Overloaded { library, own, is_ours: Ours(is_ours), signature })
+    ScalarUDF::from(OverloadedFunction { library, own, is_ours: Ours(is_ours), signature })
 }
 
 /// The test belongs to the function's name.
@@ -42,20 +42,20 @@ impl std::hash::Hash for Ours {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Overloaded {
+struct OverloadedFunction {
     library: Arc<ScalarUDF>,
     own: Arc<ScalarUDF>,
     is_ours: Ours,
     signature: Signature,
 }
 
-impl Overloaded {
+impl OverloadedFunction {
     fn of(&self, mut types: impl Iterator<Item = DataType>) -> &ScalarUDF {
         if types.any(|found| (self.is_ours.0)(&found)) { &self.own } else { &self.library }
     }
 }
 
-impl ScalarUDFImpl for Overloaded {
+impl ScalarUDFImpl for OverloadedFunction {
     fn name(&self) -> &str {
         self.library.name()
     }

@@ -69,7 +69,7 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
 }
 
 fn function(gives: Gives, inner: Arc<ScalarUDF>) -> ScalarUDF {
-    ScalarUDF::from(Typed { gives, inner, signature: Signature::user_defined(Volatility::Immutable) })
+    ScalarUDF::from(TypedFunction { gives, inner, signature: Signature::user_defined(Volatility::Immutable) })
 }
 
 /// `position(part IN text)`, the text being the first argument.
@@ -84,13 +84,13 @@ pub(crate) fn substring() -> ScalarUDF {
 
 /// A function of the library, and what it gives here.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Typed {
+struct TypedFunction {
     gives: Gives,
     inner: Arc<ScalarUDF>,
     signature: Signature,
 }
 
-impl Typed {
+impl TypedFunction {
     /// The types that the library's function takes.
     fn taken(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let types = &match self.gives {
@@ -113,7 +113,7 @@ impl Typed {
     }
 }
 
-impl ScalarUDFImpl for Typed {
+impl ScalarUDFImpl for TypedFunction {
     fn name(&self) -> &str {
         self.inner.name()
     }

@@ -50,7 +50,7 @@ impl Reason {
 pub(crate) struct Token {
     /// A [`Reason`], or 0.
     reason: AtomicU8,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<CancelReceivers>,
     /// After so many looks at it the statement is cancelled, unless it is 0.
     #[cfg(test)]
     looks_left: std::sync::atomic::AtomicU64,
@@ -58,7 +58,7 @@ pub(crate) struct Token {
 
 /// The receivers of a cancellation.
 #[derive(Default)]
-struct Waiting {
+struct CancelReceivers {
     waker: Option<Waker>,
     interrupter: Option<Interrupter>,
 }
@@ -79,7 +79,7 @@ impl Token {
 }
 
 impl Token {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, CancelReceivers> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -105,27 +105,27 @@ pub(crate) async fn watched<T>(token: Arc<Token>, work: impl Future<Output = T>)
 
 /// A rule that is not begun, at any node, once the statement is to stop.
 #[derive(Debug)]
-struct Watched<R: ?Sized>(Arc<R>);
+struct InterruptibleRule<R: ?Sized>(Arc<R>);
 
 pub(crate) fn analyzer_rules(
     rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-    rules.into_iter().map(|rule| Arc::new(Watched(rule)) as _).collect()
+    rules.into_iter().map(|rule| Arc::new(InterruptibleRule(rule)) as _).collect()
 }
 
 pub(crate) fn optimizer_rules(
     rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    rules.into_iter().map(|rule| Arc::new(Watched(rule)) as _).collect()
+    rules.into_iter().map(|rule| Arc::new(InterruptibleRule(rule)) as _).collect()
 }
 
 pub(crate) fn physical_rules(
     rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    rules.into_iter().map(|rule| Arc::new(Watched(rule)) as _).collect()
+    rules.into_iter().map(|rule| Arc::new(InterruptibleRule(rule)) as _).collect()
 }
 
-impl AnalyzerRule for Watched<dyn AnalyzerRule + Send + Sync> {
+impl AnalyzerRule for InterruptibleRule<dyn AnalyzerRule + Send + Sync> {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> PlanResult<LogicalPlan> {
         check_plan()?;
         self.0.analyze(plan, config)
@@ -136,7 +136,7 @@ impl AnalyzerRule for Watched<dyn AnalyzerRule + Send + Sync> {
     }
 }
 
-impl OptimizerRule for Watched<dyn OptimizerRule + Send + Sync> {
+impl OptimizerRule for InterruptibleRule<dyn OptimizerRule + Send + Sync> {
     fn name(&self) -> &str {
         self.0.name()
     }
@@ -151,7 +151,7 @@ impl OptimizerRule for Watched<dyn OptimizerRule + Send + Sync> {
     }
 }
 
-impl PhysicalOptimizerRule for Watched<dyn PhysicalOptimizerRule + Send + Sync> {
+impl PhysicalOptimizerRule for InterruptibleRule<dyn PhysicalOptimizerRule + Send + Sync> {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> PlanResult<Arc<dyn ExecutionPlan>> {
         check_plan()?;
         self.0.optimize(plan, config)
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
     use crate::names::moment::Moment;
-    use crate::parsing::parse::{Parsed, parse};
+    use crate::parsing::parse::{ParsedStatement, parse};
     use crate::statements::copy::input::NoInput;
     use crate::syntax::source::Source;
     use crate::{Session, SessionOptions};
@@ -202,7 +202,7 @@ mod tests {
             parse(text)
         };
         let statement = match parsed {
-            Ok(Parsed::Statement(statement)) => *statement,
+            Ok(ParsedStatement::Statement(statement)) => *statement,
             Ok(_) => panic!("{text} is no statement"),
             Err(error) => return ("parsed", Err(error)),
         };
@@ -250,7 +250,7 @@ mod tests {
         use crate::syntax::walk::walk_expressions;
 
         let text = format!("SELECT {}", vec!["a + 1"; 1_000].join(", "));
-        let Ok(Parsed::Statement(statement)) = parse(&text) else { panic!("it is no statement") };
+        let Ok(ParsedStatement::Statement(statement)) = parse(&text) else { panic!("it is no statement") };
         let _scope = enter(&Arc::new(Token::of_looks(100)));
         let mut seen = 0;
         let done = walking(|| {

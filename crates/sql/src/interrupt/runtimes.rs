@@ -28,27 +28,27 @@ const STACK_BYTES: usize = 256 << 20;
 const THREADS_MAX: usize = 512;
 const RUNTIMES_MIN: usize = 8;
 
-static RUNTIMES: Mutex<Vec<Arc<Shared>>> = Mutex::new(Vec::new());
+static RUNTIMES: Mutex<Vec<Arc<SharedRuntime>>> = Mutex::new(Vec::new());
 
-struct Shared {
+struct SharedRuntime {
     runtime: Runtime,
     /// Changes under the latch of all, or downwards.
     queries: AtomicUsize,
 }
 
 /// A runtime for one query.
-pub(crate) struct Lease(Arc<Shared>);
+pub(crate) struct Lease(Arc<SharedRuntime>);
 
 impl Lease {
     /// Takes one.
     pub(crate) fn take() -> Result<Lease> {
         let mut all = RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner);
         let least = all.iter().min_by_key(|shared| shared.queries.load(Ordering::Relaxed)).cloned();
-        let is_idle = |shared: &Arc<Shared>| shared.queries.load(Ordering::Relaxed) == 0;
+        let is_idle = |shared: &Arc<SharedRuntime>| shared.queries.load(Ordering::Relaxed) == 0;
         let shared = match least {
             Some(least) if is_idle(&least) || all.len() >= runtimes_max() => least,
             _ => {
-                let shared = Arc::new(Shared { runtime: build()?, queries: AtomicUsize::new(0) });
+                let shared = Arc::new(SharedRuntime { runtime: build()?, queries: AtomicUsize::new(0) });
                 all.push(shared.clone());
                 shared
             }

@@ -15,13 +15,13 @@ pub(crate) const SCHEMA: &str = "public";
 #[derive(Clone)]
 pub(crate) struct Tables {
     db: Database,
-    seen: Seen,
+    seen: NameSnapshot,
     own: Option<Own>,
 }
 
 /// By which snapshot names are looked up.
 #[derive(Clone)]
-enum Seen {
+enum NameSnapshot {
     /// Of what is newest, or held by the transaction that it belongs to.
     Bare(Snapshot),
     /// Nothing is read through it but names.
@@ -39,12 +39,12 @@ struct Own {
 impl Tables {
     /// Those of everybody, as of now.
     pub(crate) fn published(db: &Database) -> Tables {
-        Tables { db: db.clone(), seen: Seen::Bare(Snapshot::at(Timestamp::MAX)), own: None }
+        Tables { db: db.clone(), seen: NameSnapshot::Bare(Snapshot::at(Timestamp::MAX)), own: None }
     }
 
     /// Those that a transaction sees.
     pub(crate) fn of(db: &Database, transaction: &Transaction) -> Tables {
-        let seen = Seen::Bare(transaction.catalog_snapshot());
+        let seen = NameSnapshot::Bare(transaction.catalog_snapshot());
         let tables = Tables { db: db.clone(), seen, own: None };
         let own = || {
             let indexes = tables.all().into_iter().map(|(_, table)| (table.id(), transaction.indexes(&table)));
@@ -57,28 +57,28 @@ impl Tables {
     /// Those that are seen together with the rows of a moment.
     pub(crate) fn at(&self, moment: &Moment) -> Tables {
         let own = self.own.clone().filter(|_| !moment.is_past());
-        Tables { db: self.db.clone(), seen: Seen::View(moment.view().clone().closed()), own }
+        Tables { db: self.db.clone(), seen: NameSnapshot::View(moment.view().clone().closed()), own }
     }
 
     /// Those of now, whatever the statement reads: numbers of sequences are of no snapshot.
     pub(crate) fn newest(&self) -> Tables {
         let newest = Snapshot::at(Timestamp::MAX);
         let newest = self.own.as_ref().map_or(newest, |own| Snapshot::of_transaction(newest.at, own.id));
-        Tables { seen: Seen::Bare(newest), ..self.clone() }
+        Tables { seen: NameSnapshot::Bare(newest), ..self.clone() }
     }
 
     /// The table or sequence of this name.
     pub(crate) fn find(&self, name: &str) -> engine::Result<Table> {
         match &self.seen {
-            Seen::Bare(snapshot) => self.db.table_seen(*snapshot, name),
-            Seen::View(view) => self.db.table_seen(view, name),
+            NameSnapshot::Bare(snapshot) => self.db.table_seen(*snapshot, name),
+            NameSnapshot::View(view) => self.db.table_seen(view, name),
         }
     }
 
     fn snapshot(&self) -> Snapshot {
         match &self.seen {
-            Seen::Bare(snapshot) => *snapshot,
-            Seen::View(view) => view.snapshot(),
+            NameSnapshot::Bare(snapshot) => *snapshot,
+            NameSnapshot::View(view) => view.snapshot(),
         }
     }
 

@@ -231,11 +231,11 @@ fn level(parser: &mut Parser) -> Result<IsolationLevel, ParserError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::parse::{Parsed, parse};
+    use crate::parsing::parse::{ParsedStatement, parse};
 
     fn control(text: &str) -> Control {
         match parse(text) {
-            Ok(Parsed::Control(control)) => control,
+            Ok(ParsedStatement::Control(control)) => control,
             Ok(_) => panic!("{text} is another statement"),
             Err(error) => panic!("{text}: {error:?}"),
         }

@@ -333,11 +333,11 @@ fn header(value: Option<&str>) -> Result<Header> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::parse::{Parsed, parse};
+    use crate::parsing::parse::{ParsedStatement, parse};
 
     fn copy(text: &str) -> Result<CopyStatement> {
         match parse(text)? {
-            Parsed::Copy(copy) => Ok(copy),
+            ParsedStatement::Copy(copy) => Ok(copy),
             _ => panic!("{text} is no COPY"),
         }
     }

@@ -177,11 +177,11 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::parse::{Parsed, parse};
+    use crate::parsing::parse::{ParsedStatement, parse};
 
     fn clauses(text: &str) -> Vec<LockClause> {
         match parse(text) {
-            Ok(Parsed::Locking(_, clauses)) => clauses,
+            Ok(ParsedStatement::Locking(_, clauses)) => clauses,
             Ok(_) => Vec::new(),
             Err(error) => panic!("{text}: {error:?}"),
         }

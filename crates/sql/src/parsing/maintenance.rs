@@ -62,7 +62,7 @@ fn read(parser: &mut Parser) -> Result<Vec<ObjectName>, ParserError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::parsing::parse::{Parsed, parse};
+    use crate::parsing::parse::{ParsedStatement, parse};
 
     #[test]
     fn all_forms_are_read() {
@@ -75,7 +75,7 @@ mod tests {
             ("ANALYZE a", 1),
         ] {
             match parse(text) {
-                Ok(Parsed::Maintenance(asked)) => assert_eq!(asked.tables.len(), tables, "{text}"),
+                Ok(ParsedStatement::Maintenance(asked)) => assert_eq!(asked.tables.len(), tables, "{text}"),
                 _ => panic!("{text}"),
             }
         }

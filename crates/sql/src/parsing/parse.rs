@@ -28,7 +28,7 @@ const LEVELS_OF_NESTING: usize = 4;
 
 /// What a statement's text turned out to be.
 #[derive(Clone)]
-pub(crate) enum Parsed {
+pub(crate) enum ParsedStatement {
     /// Nothing but blanks and comments.
     Empty,
     /// What begins, ends or divides a transaction.
@@ -75,11 +75,11 @@ fn first_token(rest: &str) -> Option<&str> {
 }
 
 /// Parses exactly one statement.
-pub(crate) fn parse(text: &str) -> Result<Parsed> {
+pub(crate) fn parse(text: &str) -> Result<ParsedStatement> {
     parse_source(&Source::new(text))
 }
 
-fn parse_source(source: &Source) -> Result<Parsed> {
+fn parse_source(source: &Source) -> Result<ParsedStatement> {
     if let Some(at) = source.text.find('\0') {
         return Err(SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(Some(at)));
     }
@@ -89,7 +89,7 @@ fn parse_source(source: &Source) -> Result<Parsed> {
     stack::with_room(source.text.len(), || parse_tokens(tokens, source))
 }
 
-fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parsed> {
+fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<ParsedStatement> {
     let locks = lock_clauses::take(&mut tokens, source)?;
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
@@ -103,8 +103,8 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     let mut parsed = with_locks(parsed?, locks)?;
     interrupt::walking(|| {
         match &mut parsed {
-            Parsed::Statement(statement) => plain(statement.as_mut()),
-            Parsed::Locking(query, _) => plain(query.as_mut()),
+            ParsedStatement::Statement(statement) => plain(statement.as_mut()),
+            ParsedStatement::Locking(query, _) => plain(query.as_mut()),
             _ => {}
         }
         Ok(())
@@ -137,11 +137,11 @@ impl VisitorMut for Fetches {
     }
 }
 
-fn whole_statement(parser: &mut Parser, source: &Source) -> Result<Parsed> {
+fn whole_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStatement> {
     while parser.consume_token(&Token::SemiColon) {}
     let parsed = match parser.peek_token().token {
-        Token::EOF => Parsed::Empty,
-        Token::Word(word) if word.keyword == Keyword::COPY => Parsed::Copy(parse_copy(parser, source)?),
+        Token::EOF => ParsedStatement::Empty,
+        Token::Word(word) if word.keyword == Keyword::COPY => ParsedStatement::Copy(parse_copy(parser, source)?),
         _ => other_statement(parser, source)?,
     };
     while parser.consume_token(&Token::SemiColon) {}
@@ -153,28 +153,31 @@ fn whole_statement(parser: &mut Parser, source: &Source) -> Result<Parsed> {
 }
 
 /// A statement that is read from its tokens here, or else by the library.
-fn other_statement(parser: &mut Parser, source: &Source) -> Result<Parsed> {
+fn other_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStatement> {
     if let Some(control) = parse_control(parser, source)? {
-        return Ok(Parsed::Control(control));
+        return Ok(ParsedStatement::Control(control));
     }
     if let Some(alter) = parse_alter_database(parser, source)? {
-        return Ok(Parsed::AlterDatabase(alter));
+        return Ok(ParsedStatement::AlterDatabase(alter));
     }
     if let Some(maintenance) = parse_maintenance(parser, source)? {
-        return Ok(Parsed::Maintenance(maintenance));
+        return Ok(ParsedStatement::Maintenance(maintenance));
     }
     if let Some(statement) = parse_sequence(parser, source)? {
-        return Ok(Parsed::Sequence(statement));
+        return Ok(ParsedStatement::Sequence(statement));
     }
-    parser.parse_statement().map(|statement| Parsed::Statement(Box::new(statement))).map_err(|e| source.parser_error(e))
+    parser
+        .parse_statement()
+        .map(|statement| ParsedStatement::Statement(Box::new(statement)))
+        .map_err(|e| source.parser_error(e))
 }
 
 /// Only a query can lock rows.
-fn with_locks(parsed: Parsed, locks: Vec<LockClause>) -> Result<Parsed> {
+fn with_locks(parsed: ParsedStatement, locks: Vec<LockClause>) -> Result<ParsedStatement> {
     let Some(first) = locks.first() else { return Ok(parsed) };
     match parsed {
-        Parsed::Statement(statement) => match *statement {
-            Statement::Query(query) => Ok(Parsed::Locking(query, locks)),
+        ParsedStatement::Statement(statement) => match *statement {
+            Statement::Query(query) => Ok(ParsedStatement::Locking(query, locks)),
             _ => Err(SqlError::unsupported(format!("{} in this statement", first.strength)).at(first.position)),
         },
         _ => Err(SqlError::syntax("syntax error at or near \"for\"").at(first.position)),

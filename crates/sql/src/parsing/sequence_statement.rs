@@ -20,20 +20,20 @@ use crate::values::types::column_type;
 /// A statement about sequences.
 #[derive(Clone)]
 pub(crate) enum SequenceStatement {
-    Create { sequence: Named, if_not_exists: bool, options: AskedOptions },
-    Alter { sequence: Named, if_exists: bool, options: AskedOptions },
-    Rename { sequence: Named, if_exists: bool, to: Named },
-    Drop { sequences: Vec<Named>, if_exists: bool },
+    Create { sequence: PlacedName, if_not_exists: bool, options: AskedOptions },
+    Alter { sequence: PlacedName, if_exists: bool, options: AskedOptions },
+    Rename { sequence: PlacedName, if_exists: bool, to: PlacedName },
+    Drop { sequences: Vec<PlacedName>, if_exists: bool },
 }
 
 /// A name and where it stands.
 #[derive(Clone)]
-pub(crate) struct Named {
+pub(crate) struct PlacedName {
     pub(crate) name: String,
     pub(crate) position: Option<usize>,
 }
 
-impl Named {
+impl PlacedName {
     pub(crate) fn error(&self, error: engine::Error) -> SqlError {
         SqlError::from(error).at(self.position)
     }
@@ -106,9 +106,9 @@ fn drop(parser: &mut Parser, source: &Source) -> Result<SequenceStatement> {
     Ok(SequenceStatement::Drop { sequences, if_exists })
 }
 
-fn named(parser: &mut Parser, source: &Source) -> Result<Named> {
+fn named(parser: &mut Parser, source: &Source) -> Result<PlacedName> {
     let name = parser.parse_object_name(false).map_err(|error| source.parser_error(error))?;
-    Ok(Named { name: table_name(&name, source)?, position: position(&name, source) })
+    Ok(PlacedName { name: table_name(&name, source)?, position: position(&name, source) })
 }
 
 /// The options up to the end.

@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{Column, DataType};
 
-use crate::access::index_expressions::compiled::{Compiled, comparable};
+use crate::access::index_expressions::compiled::{CompiledExpression, comparable};
 use crate::error::{Result, SqlError};
 use crate::names::diagnose::diagnose;
 use crate::names::fold;
@@ -56,7 +56,7 @@ impl Kind {
 ///
 /// # Errors
 /// PostgreSQL's, where it is none that an index may be of.
-pub(crate) fn compile(expr: &ast::Expr, columns: &[Column], kind: Kind, source: &Source) -> Result<Compiled> {
+pub(crate) fn compile(expr: &ast::Expr, columns: &[Column], kind: Kind, source: &Source) -> Result<CompiledExpression> {
     check_syntax(expr, kind, source)?;
     let expr = adapted(expr, source)?;
     let arrow = arrow_columns(columns);
@@ -72,14 +72,14 @@ pub(crate) fn compile(expr: &ast::Expr, columns: &[Column], kind: Kind, source: 
 }
 
 /// An expression with the columns that it names.
-struct Planned {
+struct PlannedExpression {
     raw: Expr,
     /// with the types of the planner, and simplified
     expr: Expr,
 }
 
 /// Goes the way of a query's expression through the planner, but for the rules that move expressions about.
-fn plan(state: &SessionState, expr: ast::Expr, schema: &DFSchemaRef) -> Result<Planned, DataFusionError> {
+fn plan(state: &SessionState, expr: ast::Expr, schema: &DFSchemaRef) -> Result<PlannedExpression, DataFusionError> {
     let expr = ast::ExprWithAlias { expr, alias: None };
     let raw = state.create_logical_expr_from_sql_expr(expr, schema)?;
     let rows = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema: schema.clone() });
@@ -96,10 +96,16 @@ fn plan(state: &SessionState, expr: ast::Expr, schema: &DFSchemaRef) -> Result<P
         .with_query_execution_start_time(state.execution_props().query_execution_start_time)
         .build();
     let expr = ExprSimplifier::new(context).simplify(expr.unalias_nested().data)?;
-    Ok(Planned { raw, expr: comparable(expr) })
+    Ok(PlannedExpression { raw, expr: comparable(expr) })
 }
 
-fn finish(planned: Planned, schema: &DFSchemaRef, names: &[String], kind: Kind, source: &Source) -> Result<Compiled> {
+fn finish(
+    planned: PlannedExpression,
+    schema: &DFSchemaRef,
+    names: &[String],
+    kind: Kind,
+    source: &Source,
+) -> Result<CompiledExpression> {
     let failed = |error: DataFusionError| diagnose(&error, source);
     if let Some(name) = not_immutable(&planned.raw).map_err(failed)? {
         return Err(changes(kind).at(source.find_word(&name)));
@@ -127,7 +133,7 @@ fn finish(planned: Planned, schema: &DFSchemaRef, names: &[String], kind: Kind, 
         .filter_map(|column| names.iter().position(|name| *name == column.name))
         .collect();
     columns.sort_unstable();
-    Ok(Compiled { logical: planned.expr, physical, data_type, columns })
+    Ok(CompiledExpression { logical: planned.expr, physical, data_type, columns })
 }
 
 /// The name of a function that may give different answers for the same arguments, if there is one.

@@ -29,9 +29,9 @@ use crate::planning::catalog::Names;
 use crate::planning::rewrite::{Surroundings, rewrite};
 use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, DerivedTables, Described, FailingConstants, Frames, GroupedExpressions,
+    AdaptLiterals, CheckedIntegers, DerivedTables, DescribeColumns, FailingConstants, Frames, GroupedExpressions,
     LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans,
-    Unnested, UsingTypes, ValueTables, WithNames, WorkedOutLists, optimizer_rules, physical_rules,
+    UnnestedRows, UsingTypes, ValueTables, WithNames, WorkedOutLists, optimizer_rules, physical_rules,
 };
 use crate::state::outcome::{Rows, Stop};
 use crate::state::stop::{self, StopFlag};
@@ -86,7 +86,7 @@ pub(crate) struct Plan {
     text: Arc<str>,
     token: Arc<Token>,
     flag: StopFlag,
-    described: Described,
+    described: DescribeColumns,
 }
 
 /// What every plan of so many partitions starts from. Building it takes milliseconds, so that sessions share it.
@@ -122,7 +122,7 @@ fn build_template(partitions: usize) -> SessionState {
         Arc::new(GroupedExpressions),
         Arc::new(UsingTypes),
         Arc::new(RecursiveTypes),
-        Arc::new(Unnested),
+        Arc::new(UnnestedRows),
         Arc::new(Multisets),
         Arc::new(AdaptLiterals),
     ];
@@ -202,7 +202,7 @@ impl Planner {
             let owner = semantics::Statement { state: state_of_inner, token, flag, with_names };
             rules.push(Arc::new(Subplans::new(owner)));
             // The rows beside an inner query repeat the keys of the outer rows.
-            rules.push(Arc::new(Unnested));
+            rules.push(Arc::new(UnnestedRows));
         } else {
             rules.push(Arc::new(SortedAggregates));
         }
@@ -211,7 +211,7 @@ impl Planner {
         interrupt::analyzer_rules(rules).into_iter().for_each(|rule| {
             state.add_analyzer_rule(rule);
         });
-        let described = Described::added_to(&mut state);
+        let described = DescribeColumns::added_to(&mut state);
         let text: Arc<str> = Arc::from(source.text);
         let stop = token.clone();
         run(&stop, async move {

@@ -4,7 +4,7 @@ use engine::{DataType, Database, Value};
 
 use super::Point;
 use crate::names::tables::Tables;
-use crate::parsing::parse::{Parsed, parse};
+use crate::parsing::parse::{ParsedStatement, parse};
 use crate::session::{Session, SessionOptions};
 use crate::syntax::source::Source;
 use crate::{Outcome, text_value};
@@ -29,7 +29,7 @@ fn session() -> Session {
 
 fn point(session: &Session, statement: &str, types: &[DataType]) -> Option<Point> {
     match parse(statement) {
-        Ok(Parsed::Statement(parsed)) => Point::plan(&parsed, &Tables::published(session.database()), types),
+        Ok(ParsedStatement::Statement(parsed)) => Point::plan(&parsed, &Tables::published(session.database()), types),
         Ok(_) => None,
         Err(error) => panic!("{statement}: {error}"),
     }
@@ -167,7 +167,7 @@ fn both_ways_lead_to_the_same() {
 }
 
 fn insert_the_long_way(session: &mut Session, text: &str) -> Result<Outcome, crate::SqlError> {
-    let Ok(Parsed::Statement(statement)) = parse(text) else { panic!("{text}") };
+    let Ok(ParsedStatement::Statement(statement)) = parse(text) else { panic!("{text}") };
     let Statement::Insert(insert) = *statement else { panic!("{text}") };
     Ok(crate::statements::insert::run(session, &insert, &Source::new(text))?.into())
 }

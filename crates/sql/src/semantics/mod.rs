@@ -33,7 +33,7 @@ use crate::semantics::naming::whole_rows;
 use crate::semantics::spelling::{array_literals, escapes, filters, interval_literals, numbers, quantified, spellings};
 
 pub(crate) use adapting::adapt::{AdaptLiterals, LiteralPlanner};
-pub(crate) use adapting::described::Described;
+pub(crate) use adapting::described::DescribeColumns;
 pub(crate) use aggregates::frames::Frames;
 pub(crate) use aggregates::grouped_expressions::GroupedExpressions;
 pub(crate) use aggregates::sorted_aggregates::SortedAggregates;
@@ -47,7 +47,7 @@ pub(crate) use rules::multisets::Multisets;
 pub(crate) use rules::pushdown::{optimizer_rules, physical_rules};
 pub(crate) use rules::recursion::RecursiveTypes;
 pub(crate) use rules::unions::NamedUnions;
-pub(crate) use rules::unnested::Unnested;
+pub(crate) use rules::unnested::UnnestedRows;
 pub(crate) use rules::using_types::UsingTypes;
 pub(crate) use rules::value_tables::ValueTables;
 pub(crate) use subplan::{FailingConstants, Statement, Subplans, WithNames};

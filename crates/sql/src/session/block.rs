@@ -16,7 +16,7 @@ use crate::interrupt::watcher::Alarm;
 use crate::names::moment::Moment;
 use crate::parsing::modes::{AskedModes, Modes};
 use crate::state::outcome::Link;
-use crate::state::settings::Saved;
+use crate::state::settings::SavedSettings;
 
 /// A transaction that statements share.
 pub(crate) struct Block {
@@ -34,11 +34,11 @@ pub(crate) struct Block {
     is_implicit: bool,
     /// The oldest first.
     savepoints: Vec<Mark>,
-    queries: Vec<Watched>,
+    queries: Vec<WatchedQuery>,
     /// How many savepoints there were when the memory limit was altered, if it was.
     memory_limit_altered: Option<usize>,
     /// The settings before the block.
-    settings: Saved,
+    settings: SavedSettings,
     _time_limit: Option<Alarm>,
 }
 
@@ -46,14 +46,14 @@ pub(crate) struct Block {
 struct Mark {
     name: String,
     savepoint: Savepoint,
-    settings: Saved,
+    settings: SavedSettings,
     is_read_only: bool,
     /// How many advisory locks the transaction had taken.
     locks: usize,
 }
 
 /// A query with rows that may still be read, or could not be, and how many savepoints there were when it began.
-struct Watched {
+struct WatchedQuery {
     link: Arc<Link>,
     depth: usize,
 }
@@ -63,7 +63,7 @@ impl Block {
         modes: Modes,
         started: i64,
         durability: Durability,
-        settings: Saved,
+        settings: SavedSettings,
         time_limit: Option<Alarm>,
         session: SessionNumber,
     ) -> Block {
@@ -144,7 +144,7 @@ impl Block {
     }
 
     /// The settings before the block, once it is over.
-    pub(crate) fn into_settings(self) -> Saved {
+    pub(crate) fn into_settings(self) -> SavedSettings {
         self.settings
     }
 
@@ -198,7 +198,7 @@ impl Block {
     /// Ties a query's rows to the block.
     pub(crate) fn watch(&mut self, link: &Arc<Link>) {
         link.tie();
-        self.queries.push(Watched { link: link.clone(), depth: self.savepoints.len() });
+        self.queries.push(WatchedQuery { link: link.clone(), depth: self.savepoints.len() });
     }
 
     /// `SET TRANSACTION`.
@@ -237,7 +237,7 @@ impl Block {
     pub(crate) fn savepoint(
         &mut self,
         name: String,
-        settings: Saved,
+        settings: SavedSettings,
         locks: usize,
         db: &Database,
         token: &Token,
@@ -266,7 +266,7 @@ impl Block {
     }
 
     /// `ROLLBACK TO`: what was done since goes, the savepoint stays. Returns the settings of then.
-    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<Saved> {
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<SavedSettings> {
         let at = self.find(name)?;
         let mark = &self.savepoints[at];
         let transaction = self.transaction.as_mut();
@@ -298,7 +298,7 @@ impl Block {
     }
 
     /// Tells rows that what they read is over.
-    fn close_queries(&mut self, is_over: impl Fn(&Watched) -> bool) {
+    fn close_queries(&mut self, is_over: impl Fn(&WatchedQuery) -> bool) {
         self.queries.iter().filter(|query| is_over(query)).for_each(|query| query.link.close());
         self.queries.retain(|query| !is_over(query));
     }

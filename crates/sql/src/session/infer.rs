@@ -20,7 +20,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::names::tables::Tables;
 use crate::names::{fold, table_name};
-use crate::parsing::parse::Parsed;
+use crate::parsing::parse::ParsedStatement;
 use crate::semantics::spelling::array_literals::item_type;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
@@ -38,7 +38,7 @@ pub(crate) fn number_of(value: &SqlValue) -> Option<usize> {
 }
 
 /// How many parameters a statement has: as many as the largest number says.
-pub(crate) fn count(parsed: &mut Parsed, source: &Source) -> Result<usize> {
+pub(crate) fn count(parsed: &mut ParsedStatement, source: &Source) -> Result<usize> {
     struct Count<'a> {
         largest: usize,
         source: &'a Source<'a>,
@@ -63,8 +63,8 @@ pub(crate) fn count(parsed: &mut Parsed, source: &Source) -> Result<usize> {
     }
     let mut count = Count { largest: 0, source };
     let visited = match parsed {
-        Parsed::Statement(statement) => statement.walk_mut(&mut count),
-        Parsed::Locking(query, _) => query.walk_mut(&mut count),
+        ParsedStatement::Statement(statement) => statement.walk_mut(&mut count),
+        ParsedStatement::Locking(query, _) => query.walk_mut(&mut count),
         _ => ControlFlow::Continue(()),
     };
     match visited {
@@ -76,7 +76,7 @@ pub(crate) fn count(parsed: &mut Parsed, source: &Source) -> Result<usize> {
 /// The types of all parameters, and of their items for those that are arrays, which travel as text; `known` are the types that
 /// were given.
 pub(crate) fn types(
-    parsed: &Parsed,
+    parsed: &ParsedStatement,
     tables: &Tables,
     known: Vec<Option<DataType>>,
 ) -> Result<(Vec<DataType>, Vec<Option<DataType>>)> {
@@ -87,11 +87,11 @@ pub(crate) fn types(
         for _ in 0..2 {
             finder.operators.take();
             let visited = match parsed {
-                Parsed::Statement(statement) => {
+                ParsedStatement::Statement(statement) => {
                     finder.statement(statement);
                     statement.walk(&mut finder)
                 }
-                Parsed::Locking(query, _) => query.walk(&mut finder),
+                ParsedStatement::Locking(query, _) => query.walk(&mut finder),
                 _ => ControlFlow::Continue(()),
             };
             if let ControlFlow::Break(error) = visited {
@@ -449,7 +449,7 @@ mod tests {
         let tables = Tables::published(&Database::in_memory());
         let steps = |depth: usize| {
             let text = format!("SELECT 1 + 2 * $1{}", " + $2 - 3".repeat(depth));
-            let Ok(Parsed::Statement(statement)) = parse(&text) else { panic!("{text} is no statement") };
+            let Ok(ParsedStatement::Statement(statement)) = parse(&text) else { panic!("{text} is no statement") };
             let mut finder = Finder::new(&tables, vec![None; 2], vec![None; 2]);
             let _ = statement.walk(&mut finder);
             assert_eq!(finder.types, [Some(DataType::Integer); 2]);

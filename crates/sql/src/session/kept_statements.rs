@@ -3,21 +3,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
-use crate::session::prepared::Prepared;
+use crate::session::prepared::PreparedStatement;
 
 /// Names and what they stand for.
 #[derive(Default)]
 pub(crate) struct Statements {
-    by_name: HashMap<String, Arc<Prepared>>,
+    by_name: HashMap<String, Arc<PreparedStatement>>,
 }
 
 impl Statements {
-    pub(crate) fn get(&self, name: &str) -> Result<Arc<Prepared>> {
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<PreparedStatement>> {
         let missing = || SqlError::new("26000", format!("prepared statement \"{name}\" does not exist"));
         self.by_name.get(name).cloned().ok_or_else(missing)
     }
 
-    pub(crate) fn add(&mut self, name: &str, prepared: Prepared) -> Result<Arc<Prepared>> {
+    pub(crate) fn add(&mut self, name: &str, prepared: PreparedStatement) -> Result<Arc<PreparedStatement>> {
         if self.by_name.contains_key(name) {
             return Err(SqlError::new("42P05", format!("prepared statement \"{name}\" already exists")));
         }

@@ -31,7 +31,7 @@ use crate::state::activity;
 use crate::state::activity::{Activity, CancelHandle};
 use crate::state::advisory::Locks;
 use crate::state::settings::{Limit, Settings};
-use crate::state::taken_numbers::{Taken, Taking};
+use crate::state::taken_numbers::{StatementSequences, TakenNumbers};
 use crate::state::view::{RowTarget, View};
 use crate::syntax::source::Source;
 
@@ -82,7 +82,7 @@ pub struct Session {
     /// What the statement that runs may name, as it looks before the moment that the statement reads is taken.
     pub(crate) tables: Tables,
     /// The numbers that it has got from sequences.
-    taken: Taken,
+    taken: TakenNumbers,
     pub(crate) activity: Arc<Activity>,
     /// Of the statement that runs, or ran last.
     pub(crate) token: Arc<Token>,
@@ -105,7 +105,7 @@ impl Session {
             block: None,
             now: 0,
             tables: Tables::published(db),
-            taken: Taken::default(),
+            taken: TakenNumbers::default(),
             activity: activity::enter(),
             token: Arc::default(),
             statements: Statements::default(),
@@ -171,7 +171,7 @@ impl Session {
         let timeout = self.settings.limit(Limit::Lock);
         let locks = Locks::of(&db, &self.activity.advisory, &token, timeout);
         let is_read_only = self.modes().is_read_only;
-        let taking = Taking { taken: self.taken.clone(), is_read_only, waits: Arc::new(locks.clone()) };
+        let taking = StatementSequences { taken: self.taken.clone(), is_read_only, waits: Arc::new(locks.clone()) };
         let (now, process) = (self.now, self.process);
         View { db, tables, moment, past, partitions, targets, taking, settings, locks, process, now, token }
     }

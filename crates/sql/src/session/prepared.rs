@@ -5,14 +5,14 @@ use datafusion::sql::sqlparser::ast::Statement;
 use engine::DataType;
 
 use super::substitute;
-use crate::parsing::parse::Parsed;
+use crate::parsing::parse::ParsedStatement;
 use crate::point::Point;
 use crate::syntax::stack;
 
 /// A statement that is ready to be run with values for its parameters.
-pub struct Prepared {
+pub struct PreparedStatement {
     pub(crate) text: String,
-    pub(crate) parsed: Parsed,
+    pub(crate) parsed: ParsedStatement,
     pub(crate) parameters: Vec<DataType>,
     /// What the items are of parameters that are arrays.
     pub(crate) items: Vec<Option<DataType>>,
@@ -22,7 +22,7 @@ pub struct Prepared {
     pub(crate) point: Option<Point>,
 }
 
-impl Prepared {
+impl PreparedStatement {
     /// The types of `$1`, `$2`, ...
     pub fn parameters(&self) -> &[DataType] {
         &self.parameters
@@ -44,7 +44,7 @@ impl Prepared {
     }
 
     /// Notes that the client has called a parameter an array of `item`.
-    pub fn with_items(mut self, parameter: usize, item: DataType) -> Prepared {
+    pub fn with_items(mut self, parameter: usize, item: DataType) -> PreparedStatement {
         if let Some(known) = self.items.get_mut(parameter) {
             *known = Some(item);
         }
@@ -59,21 +59,21 @@ impl Prepared {
     /// Whether it ends a transaction block, which is what a block that has failed still takes.
     pub fn ends_block(&self) -> bool {
         match &self.parsed {
-            Parsed::Control(control) => control.ends_block(),
+            ParsedStatement::Control(control) => control.ends_block(),
             _ => false,
         }
     }
 
     /// Whether it begins, ends or divides transactions, or does what no transaction can take back.
     pub fn is_control(&self) -> bool {
-        matches!(self.parsed, Parsed::Control(_) | Parsed::Maintenance(_))
+        matches!(self.parsed, ParsedStatement::Control(_) | ParsedStatement::Maintenance(_))
     }
 
     /// Whether it is a query, whose rows can be given out bit by bit.
     pub fn gives_rows(&self) -> bool {
         match &self.parsed {
-            Parsed::Locking(..) => true,
-            Parsed::Statement(statement) => matches!(
+            ParsedStatement::Locking(..) => true,
+            ParsedStatement::Statement(statement) => matches!(
                 **statement,
                 Statement::Query(_)
                     | Statement::Explain { .. }
@@ -86,9 +86,9 @@ impl Prepared {
     }
 }
 
-impl Drop for Prepared {
+impl Drop for PreparedStatement {
     fn drop(&mut self) {
-        let parsed = std::mem::replace(&mut self.parsed, Parsed::Empty);
+        let parsed = std::mem::replace(&mut self.parsed, ParsedStatement::Empty);
         stack::with_room(self.text.len(), || drop(parsed));
     }
 }

@@ -13,7 +13,7 @@ use engine::{DataType, Value};
 
 use super::infer::{may_go_on, number_of};
 use crate::error::{Result, SqlError};
-use crate::parsing::parse::Parsed;
+use crate::parsing::parse::ParsedStatement;
 use crate::syntax::visit::limit_and_offset;
 use crate::syntax::walk::WalkMut;
 
@@ -26,17 +26,17 @@ pub(crate) struct Types<'a> {
 }
 
 /// A statement with values for its parameters.
-pub(crate) fn parameters(mut parsed: Parsed, types: Types<'_>, values: &[Value]) -> Result<Parsed> {
+pub(crate) fn parameters(mut parsed: ParsedStatement, types: Types<'_>, values: &[Value]) -> Result<ParsedStatement> {
     if types.plain.is_empty() {
         return Ok(parsed);
     }
     let mut substitute = Substitute { types, values };
     let visited = match &mut parsed {
-        Parsed::Statement(statement) => {
+        ParsedStatement::Statement(statement) => {
             substitute.cells(statement);
             statement.walk_mut(&mut substitute)
         }
-        Parsed::Locking(query, _) => query.walk_mut(&mut substitute),
+        ParsedStatement::Locking(query, _) => query.walk_mut(&mut substitute),
         _ => ControlFlow::Continue(()),
     };
     match visited {

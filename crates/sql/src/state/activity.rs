@@ -23,20 +23,20 @@ use crate::state::advisory::Advisory;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Activity {
-    state: Mutex<State>,
+    state: Mutex<ActivityState>,
     /// The session's advisory locks.
     pub(crate) advisory: Arc<Advisory>,
 }
 
 #[derive(Default)]
-struct State {
+struct ActivityState {
     /// Statements that run, and those that have their rows read.
     running: Vec<Arc<Token>>,
     /// Whether the session has been asked for a statement that may not have begun yet.
     is_asked: bool,
     /// Whether that is cancelled.
     is_cancelled_ahead: bool,
-    parked: Option<Parked>,
+    parked: Option<ParkedTransaction>,
     /// Why the transaction of the block was rolled back, until the session has been told.
     expired: Option<Reason>,
     is_in_block: bool,
@@ -49,18 +49,18 @@ struct State {
 }
 
 /// A transaction that no statement uses, and how far a failure takes it back: all the way if there is no savepoint.
-struct Parked {
+struct ParkedTransaction {
     transaction: Transaction,
     newest: Option<Savepoint>,
 }
 
 impl Activity {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ActivityState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A statement begins, and may take this long.
-    pub(crate) fn start(self: &Arc<Activity>, limit: Option<(Duration, Reason)>) -> Result<Running> {
+    pub(crate) fn start(self: &Arc<Activity>, limit: Option<(Duration, Reason)>) -> Result<RunningStatement> {
         let token = Arc::new(Token::default());
         let stop = token.clone();
         let alarm = limit.map(|(after, reason)| watcher::set(after, move || stop.cancel(reason)));
@@ -74,7 +74,7 @@ impl Activity {
         let idle_alarm = state.idle_alarm.take();
         drop(state);
         drop(idle_alarm);
-        Ok(Running { activity: self.clone(), token, _alarm: alarm })
+        Ok(RunningStatement { activity: self.clone(), token, _alarm: alarm })
     }
 
     fn end(self: &Arc<Activity>, token: &Arc<Token>) {
@@ -123,7 +123,7 @@ impl Activity {
         newest: Option<Savepoint>,
         idle_timeout: Option<Duration>,
     ) {
-        let parked = transaction.map(|transaction| Parked { transaction, newest });
+        let parked = transaction.map(|transaction| ParkedTransaction { transaction, newest });
         let mut state = self.state();
         state.idle_timeout = idle_timeout;
         let over = match state.expired {
@@ -246,13 +246,13 @@ fn expire_block(activity: &Weak<Activity>, block: u64) {
 }
 
 /// A statement that runs, or has its rows read, until it is dropped.
-pub(crate) struct Running {
+pub(crate) struct RunningStatement {
     activity: Arc<Activity>,
     token: Arc<Token>,
     _alarm: Option<Alarm>,
 }
 
-impl Running {
+impl RunningStatement {
     pub(crate) fn token(&self) -> &Arc<Token> {
         &self.token
     }
@@ -263,7 +263,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningStatement {
     fn drop(&mut self) {
         self.activity.end(&self.token);
     }

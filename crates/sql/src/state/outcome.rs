@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use crate::SqlError;
 use crate::interrupt::cancel::Token;
-use crate::state::activity::Running;
+use crate::state::activity::RunningStatement;
 use crate::state::stop::StopFlag;
 use crate::values::blanks;
 
@@ -134,7 +134,7 @@ pub struct Rows {
     pub(crate) source: Source,
     link: Arc<Link>,
     /// Until the last row is read the statement is not over.
-    running: Option<Running>,
+    running: Option<RunningStatement>,
 }
 
 pub(crate) enum Source {
@@ -166,7 +166,7 @@ impl Rows {
     }
 
     /// Ties the rows to a statement that runs until they are read.
-    pub(crate) fn while_running(mut self, running: Running) -> Rows {
+    pub(crate) fn while_running(mut self, running: RunningStatement) -> Rows {
         self.running = match self.source {
             Source::Ready(_) => None,
             Source::Running { .. } => Some(running),
@@ -234,7 +234,7 @@ impl Iterator for Rows {
         if renamed.is_err() {
             let running = self.running.take();
             if self.link.fail() {
-                running.iter().for_each(Running::fail_block);
+                running.iter().for_each(RunningStatement::fail_block);
             }
         }
         Some(renamed)

@@ -24,7 +24,7 @@ use crate::state::setting_values::{boolean, durability, invalid, is_utf8, litera
 
 /// The values that a setting may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Allowed {
+enum AllowedValues {
     /// Any text.
     Any,
     /// These, in any case; the first is what is shown.
@@ -48,15 +48,15 @@ enum Allowed {
     Encoding,
 }
 
-impl Allowed {
+impl AllowedValues {
     /// Whether a session may begin with another value than others.
     fn is_of_sessions(self) -> bool {
         match self {
-            Allowed::Any | Allowed::Only(_) | Allowed::Time(_) | Allowed::Durability => true,
-            Allowed::Isolation(whose) | Allowed::ReadOnly(whose) | Allowed::Deferrable(whose) => {
+            AllowedValues::Any | AllowedValues::Only(_) | AllowedValues::Time(_) | AllowedValues::Durability => true,
+            AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
             }
-            Allowed::Fixed | Allowed::Memory | Allowed::Past | Allowed::Encoding => false,
+            AllowedValues::Fixed | AllowedValues::Memory | AllowedValues::Past | AllowedValues::Encoding => false,
         }
     }
 }
@@ -84,43 +84,43 @@ pub(crate) enum Limit {
 }
 
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, Allowed); 36] = [
-    ("application_name", "", Allowed::Any),
-    ("bytea_output", "hex", Allowed::Only(&["hex"])),
-    ("client_encoding", "UTF8", Allowed::Encoding),
-    ("client_min_messages", "notice", Allowed::Only(&["notice", "warning", "error"])),
-    ("datestyle", "ISO, YMD", Allowed::Only(&["ISO, YMD", "iso", "iso, mdy", "iso, dmy", "ymd"])),
-    ("default_table_access_method", "heap", Allowed::Only(&["heap"])),
-    ("default_tablespace", "", Allowed::Only(&[""])),
-    ("default_transaction_deferrable", "off", Allowed::Deferrable(Whose::Default)),
-    ("default_transaction_isolation", "read committed", Allowed::Isolation(Whose::Default)),
-    ("default_transaction_read_only", "off", Allowed::ReadOnly(Whose::Default)),
-    ("extra_float_digits", "1", Allowed::Only(&["1", "2", "3"])),
-    ("idle_in_transaction_session_timeout", "0", Allowed::Time(Limit::Idle)),
-    ("in_hot_standby", "off", Allowed::Fixed),
-    ("integer_datetimes", "on", Allowed::Fixed),
-    ("intervalstyle", "postgres", Allowed::Only(&["postgres"])),
-    ("is_superuser", "on", Allowed::Fixed),
-    ("lc_collate", "C", Allowed::Fixed),
-    ("lc_ctype", "C", Allowed::Fixed),
-    ("lock_timeout", "0", Allowed::Time(Limit::Lock)),
-    ("lstore.as_of", "", Allowed::Past),
-    ("max_identifier_length", "63", Allowed::Fixed),
-    ("max_index_keys", "32", Allowed::Fixed),
-    ("memory_limit", "none", Allowed::Memory),
-    ("search_path", "public", Allowed::Only(&["public", "\"$user\", public", "$user, public"])),
-    ("server_encoding", "UTF8", Allowed::Fixed),
-    ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), Allowed::Fixed),
-    ("server_version_num", "160000", Allowed::Fixed),
-    ("session_authorization", "lstore", Allowed::Fixed),
-    ("standard_conforming_strings", "on", Allowed::Only(&["on", "true", "1"])),
-    ("statement_timeout", "0", Allowed::Time(Limit::Statement)),
-    ("synchronous_commit", "on", Allowed::Durability),
-    ("timezone", "UTC", Allowed::Only(&["UTC", "gmt", "etc/utc", "z", "0", "+00", "+00:00"])),
-    ("transaction_deferrable", "off", Allowed::Deferrable(Whose::Current)),
-    ("transaction_isolation", "read committed", Allowed::Isolation(Whose::Current)),
-    ("transaction_read_only", "off", Allowed::ReadOnly(Whose::Current)),
-    ("transaction_timeout", "0", Allowed::Time(Limit::Transaction)),
+const KNOWN: [(&str, &str, AllowedValues); 36] = [
+    ("application_name", "", AllowedValues::Any),
+    ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
+    ("client_encoding", "UTF8", AllowedValues::Encoding),
+    ("client_min_messages", "notice", AllowedValues::Only(&["notice", "warning", "error"])),
+    ("datestyle", "ISO, YMD", AllowedValues::Only(&["ISO, YMD", "iso", "iso, mdy", "iso, dmy", "ymd"])),
+    ("default_table_access_method", "heap", AllowedValues::Only(&["heap"])),
+    ("default_tablespace", "", AllowedValues::Only(&[""])),
+    ("default_transaction_deferrable", "off", AllowedValues::Deferrable(Whose::Default)),
+    ("default_transaction_isolation", "read committed", AllowedValues::Isolation(Whose::Default)),
+    ("default_transaction_read_only", "off", AllowedValues::ReadOnly(Whose::Default)),
+    ("extra_float_digits", "1", AllowedValues::Only(&["1", "2", "3"])),
+    ("idle_in_transaction_session_timeout", "0", AllowedValues::Time(Limit::Idle)),
+    ("in_hot_standby", "off", AllowedValues::Fixed),
+    ("integer_datetimes", "on", AllowedValues::Fixed),
+    ("intervalstyle", "postgres", AllowedValues::Only(&["postgres"])),
+    ("is_superuser", "on", AllowedValues::Fixed),
+    ("lc_collate", "C", AllowedValues::Fixed),
+    ("lc_ctype", "C", AllowedValues::Fixed),
+    ("lock_timeout", "0", AllowedValues::Time(Limit::Lock)),
+    ("lstore.as_of", "", AllowedValues::Past),
+    ("max_identifier_length", "63", AllowedValues::Fixed),
+    ("max_index_keys", "32", AllowedValues::Fixed),
+    ("memory_limit", "none", AllowedValues::Memory),
+    ("search_path", "public", AllowedValues::Only(&["public", "\"$user\", public", "$user, public"])),
+    ("server_encoding", "UTF8", AllowedValues::Fixed),
+    ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), AllowedValues::Fixed),
+    ("server_version_num", "160000", AllowedValues::Fixed),
+    ("session_authorization", "lstore", AllowedValues::Fixed),
+    ("standard_conforming_strings", "on", AllowedValues::Only(&["on", "true", "1"])),
+    ("statement_timeout", "0", AllowedValues::Time(Limit::Statement)),
+    ("synchronous_commit", "on", AllowedValues::Durability),
+    ("timezone", "UTC", AllowedValues::Only(&["UTC", "gmt", "etc/utc", "z", "0", "+00", "+00:00"])),
+    ("transaction_deferrable", "off", AllowedValues::Deferrable(Whose::Current)),
+    ("transaction_isolation", "read committed", AllowedValues::Isolation(Whose::Current)),
+    ("transaction_read_only", "off", AllowedValues::ReadOnly(Whose::Current)),
+    ("transaction_timeout", "0", AllowedValues::Time(Limit::Transaction)),
 ];
 
 /// The values that a session can set for itself.
@@ -137,14 +137,14 @@ struct Values {
 
 /// The values of a session at a moment.
 #[derive(Clone)]
-pub(crate) struct Saved {
+pub(crate) struct SavedSettings {
     session: Values,
     in_use: Values,
 }
 
 /// The settings of a session.
 pub(crate) struct Settings {
-    values: Saved,
+    values: SavedSettings,
     /// The values that the session began with.
     defaults: Values,
     /// Why it could not begin with what the database remembers.
@@ -161,7 +161,7 @@ pub(crate) enum Change {
 }
 
 /// One value, read and not yet put into its place.
-enum Assigned {
+enum AssignedValue {
     Nothing,
     ApplicationName(String),
     AsOf(Option<Timestamp>),
@@ -171,9 +171,9 @@ enum Assigned {
     Custom(String, String),
 }
 
-impl Saved {
+impl SavedSettings {
     /// Custom settings that others know are known here, too.
-    fn know(&mut self, others: &Saved) {
+    fn know(&mut self, others: &SavedSettings) {
         for values in [&mut self.in_use, &mut self.session] {
             values.custom.know(&others.in_use.custom);
         }
@@ -191,7 +191,7 @@ impl Settings {
             custom: CustomSettings::default(),
         };
         let defaults = values.clone();
-        let values = Saved { session: values.clone(), in_use: values };
+        let values = SavedSettings { session: values.clone(), in_use: values };
         let mut settings = Settings { values, defaults, unread: None, db: db.clone() };
         match database_settings::remembered(db) {
             Ok(remembered) => settings.begin_with(remembered),
@@ -232,7 +232,7 @@ impl Settings {
     /// The name of a setting that a database may remember.
     pub(crate) fn check_name(name: &str) -> Result<&'static str> {
         let (name, _, allowed) = find(name)?;
-        match allowed.is_of_sessions() || allowed == Allowed::Memory {
+        match allowed.is_of_sessions() || allowed == AllowedValues::Memory {
             true => Ok(name),
             false => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be set for a database"))),
         }
@@ -244,12 +244,12 @@ impl Settings {
     }
 
     /// All values, to come back to.
-    pub(crate) fn save(&self) -> Saved {
+    pub(crate) fn save(&self) -> SavedSettings {
         self.values.clone()
     }
 
     /// Brings back values of before.
-    pub(crate) fn restore(&mut self, saved: Saved) {
+    pub(crate) fn restore(&mut self, saved: SavedSettings) {
         let before = std::mem::replace(&mut self.values, saved);
         self.values.know(&before);
     }
@@ -306,26 +306,31 @@ impl Settings {
         Ok(vec![(known.0.to_owned(), self.value(known, current))])
     }
 
-    fn value(&self, known: (&str, &str, Allowed), current: Modes) -> String {
+    fn value(&self, known: (&str, &str, AllowedValues), current: Modes) -> String {
         self.value_among(&self.values.in_use, known, current)
     }
 
-    fn value_among(&self, values: &Values, (_, default, allowed): (&str, &str, Allowed), current: Modes) -> String {
+    fn value_among(
+        &self,
+        values: &Values,
+        (_, default, allowed): (&str, &str, AllowedValues),
+        current: Modes,
+    ) -> String {
         let on = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
         let modes = |whose: Whose| if whose == Whose::Current { current } else { values.modes };
         match allowed {
-            Allowed::Any => values.application_name.clone(),
-            Allowed::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
-            Allowed::Memory => memory_limit::show(self.db.memory_limit_bytes()),
-            Allowed::Isolation(whose) => modes(whose).isolation.to_string(),
-            Allowed::ReadOnly(whose) => on(modes(whose).is_read_only),
-            Allowed::Deferrable(whose) => on(modes(whose).is_deferrable),
-            Allowed::Time(limit) => time_limit::show(values.limits[limit as usize]),
-            Allowed::Durability => match values.durability {
+            AllowedValues::Any => values.application_name.clone(),
+            AllowedValues::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
+            AllowedValues::Memory => memory_limit::show(self.db.memory_limit_bytes()),
+            AllowedValues::Isolation(whose) => modes(whose).isolation.to_string(),
+            AllowedValues::ReadOnly(whose) => on(modes(whose).is_read_only),
+            AllowedValues::Deferrable(whose) => on(modes(whose).is_deferrable),
+            AllowedValues::Time(limit) => time_limit::show(values.limits[limit as usize]),
+            AllowedValues::Durability => match values.durability {
                 Durability::Partition => "partition".to_owned(),
                 durability => on(durability == Durability::Sync),
             },
-            Allowed::Only(_) | Allowed::Fixed | Allowed::Encoding => default.to_owned(),
+            AllowedValues::Only(_) | AllowedValues::Fixed | AllowedValues::Encoding => default.to_owned(),
         }
     }
 
@@ -346,14 +351,14 @@ impl Settings {
 
     /// `SET SESSION CHARACTERISTICS AS TRANSACTION ...`.
     pub(crate) fn set_modes(&mut self, asked: AskedModes) {
-        self.put(Assigned::Modes(asked), false);
+        self.put(AssignedValue::Modes(asked), false);
     }
 
     /// `RESET ...`.
     pub(crate) fn reset(&mut self, reset: &Reset) -> Result<Change> {
         match reset {
             Reset::ALL => {
-                self.restore(Saved { session: self.defaults.clone(), in_use: self.defaults.clone() });
+                self.restore(SavedSettings { session: self.defaults.clone(), in_use: self.defaults.clone() });
                 Ok(Change::Done)
             }
             Reset::ConfigurationParameter(name) => self.assign(&name.to_string().to_lowercase(), "default", false),
@@ -369,11 +374,11 @@ impl Settings {
         if CustomSettings::may_be(name) {
             let default = self.defaults.custom.get(name).unwrap_or_default().to_owned();
             let value = if value.eq_ignore_ascii_case("default") { default } else { value.to_owned() };
-            self.put(Assigned::Custom(name.to_owned(), value), is_local);
+            self.put(AssignedValue::Custom(name.to_owned(), value), is_local);
             return Ok(Change::Done);
         }
         let (name, default, allowed) = find(name)?;
-        if allowed == Allowed::Memory {
+        if allowed == AllowedValues::Memory {
             let hint = format!("ALTER DATABASE {CATALOG} SET {name} = '...' changes it for the whole database.");
             return Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed now")).hint(hint));
         }
@@ -384,68 +389,68 @@ impl Settings {
         let assigned = self.read(name, &begun_with, allowed, value)?;
         match (allowed, assigned) {
             (
-                Allowed::Isolation(Whose::Current)
-                | Allowed::ReadOnly(Whose::Current)
-                | Allowed::Deferrable(Whose::Current),
-                Assigned::Modes(asked),
+                AllowedValues::Isolation(Whose::Current)
+                | AllowedValues::ReadOnly(Whose::Current)
+                | AllowedValues::Deferrable(Whose::Current),
+                AssignedValue::Modes(asked),
             ) => return Ok(Change::Modes(asked)),
             (_, assigned) => self.put(assigned, is_local),
         }
         Ok(Change::Done)
     }
 
-    fn put(&mut self, assigned: Assigned, is_local: bool) {
+    fn put(&mut self, assigned: AssignedValue, is_local: bool) {
         let places = match is_local {
             true => vec![&mut self.values.in_use],
             false => vec![&mut self.values.in_use, &mut self.values.session],
         };
         for values in places {
             match &assigned {
-                Assigned::Nothing => {}
-                Assigned::ApplicationName(name) => values.application_name.clone_from(name),
-                Assigned::AsOf(at) => values.as_of = *at,
-                Assigned::Modes(asked) => values.modes = values.modes.with(*asked),
-                Assigned::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
-                Assigned::Durability(durability) => values.durability = *durability,
-                Assigned::Custom(name, value) => values.custom.set(name, value),
+                AssignedValue::Nothing => {}
+                AssignedValue::ApplicationName(name) => values.application_name.clone_from(name),
+                AssignedValue::AsOf(at) => values.as_of = *at,
+                AssignedValue::Modes(asked) => values.modes = values.modes.with(*asked),
+                AssignedValue::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
+                AssignedValue::Durability(durability) => values.durability = *durability,
+                AssignedValue::Custom(name, value) => values.custom.set(name, value),
             }
         }
     }
 
-    fn read(&self, name: &'static str, default: &str, allowed: Allowed, value: &str) -> Result<Assigned> {
+    fn read(&self, name: &'static str, default: &str, allowed: AllowedValues, value: &str) -> Result<AssignedValue> {
         let says_default = value.eq_ignore_ascii_case("default");
         let is_default = says_default || value.eq_ignore_ascii_case(default);
         let value = if says_default { default } else { value };
-        let modes = |asked: AskedModes| Ok(Assigned::Modes(asked));
+        let modes = |asked: AskedModes| Ok(AssignedValue::Modes(asked));
         match allowed {
-            Allowed::Any => Ok(Assigned::ApplicationName(value.to_owned())),
-            Allowed::Memory => {
+            AllowedValues::Any => Ok(AssignedValue::ApplicationName(value.to_owned())),
+            AllowedValues::Memory => {
                 memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
-                Ok(Assigned::Nothing)
+                Ok(AssignedValue::Nothing)
             }
-            Allowed::Past if is_default => Ok(Assigned::AsOf(None)),
-            Allowed::Past => Ok(Assigned::AsOf(Some(past::commit_of_text(&self.db, value)?))),
-            Allowed::Isolation(_) => {
+            AllowedValues::Past if is_default => Ok(AssignedValue::AsOf(None)),
+            AllowedValues::Past => Ok(AssignedValue::AsOf(Some(past::commit_of_text(&self.db, value)?))),
+            AllowedValues::Isolation(_) => {
                 let level = IsolationLevel::named(value).ok_or_else(|| {
                     invalid(name, value).hint(format!("Available values: {}.", IsolationLevel::names()))
                 })?;
                 modes(AskedModes { isolation: Some(level), ..AskedModes::default() })
             }
-            Allowed::ReadOnly(_) => {
+            AllowedValues::ReadOnly(_) => {
                 modes(AskedModes { is_read_only: Some(boolean(name, value)?), ..AskedModes::default() })
             }
-            Allowed::Deferrable(_) => {
+            AllowedValues::Deferrable(_) => {
                 modes(AskedModes { is_deferrable: Some(boolean(name, value)?), ..AskedModes::default() })
             }
-            Allowed::Time(limit) => Ok(Assigned::Limit(limit, milliseconds(name, value)?)),
-            Allowed::Durability => Ok(Assigned::Durability(durability(name, value)?)),
-            Allowed::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
-            Allowed::Encoding if is_utf8(value) => Ok(Assigned::Nothing),
-            Allowed::Only(_) if is_default => Ok(Assigned::Nothing),
-            Allowed::Only(values) if values.iter().any(|allowed| allowed.eq_ignore_ascii_case(value)) => {
-                Ok(Assigned::Nothing)
+            AllowedValues::Time(limit) => Ok(AssignedValue::Limit(limit, milliseconds(name, value)?)),
+            AllowedValues::Durability => Ok(AssignedValue::Durability(durability(name, value)?)),
+            AllowedValues::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
+            AllowedValues::Encoding if is_utf8(value) => Ok(AssignedValue::Nothing),
+            AllowedValues::Only(_) if is_default => Ok(AssignedValue::Nothing),
+            AllowedValues::Only(values) if values.iter().any(|allowed| allowed.eq_ignore_ascii_case(value)) => {
+                Ok(AssignedValue::Nothing)
             }
-            Allowed::Only(_) | Allowed::Encoding => {
+            AllowedValues::Only(_) | AllowedValues::Encoding => {
                 Err(SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""))
                     .hint(format!("It is always \"{default}\".")))
             }
@@ -469,7 +474,7 @@ fn asked(set: &Set) -> Result<(String, String)> {
     }
 }
 
-fn find(name: &str) -> Result<(&'static str, &'static str, Allowed)> {
+fn find(name: &str) -> Result<(&'static str, &'static str, AllowedValues)> {
     let known = KNOWN.iter().find(|known| known.0 == name).copied();
     known.ok_or_else(|| SqlError::new("42704", format!("unrecognized configuration parameter \"{name}\"")))
 }

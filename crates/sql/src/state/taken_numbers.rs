@@ -8,7 +8,7 @@ use crate::error::{Result, SqlError};
 
 /// The numbers of one session; copies share them.
 #[derive(Clone, Default)]
-pub(crate) struct Taken(Arc<Mutex<Numbers>>);
+pub(crate) struct TakenNumbers(Arc<Mutex<Numbers>>);
 
 #[derive(Default)]
 struct Numbers {
@@ -18,7 +18,7 @@ struct Numbers {
     last: Option<u32>,
 }
 
-impl Taken {
+impl TakenNumbers {
     fn lock(&self) -> MutexGuard<'_, Numbers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -26,14 +26,14 @@ impl Taken {
 
 /// The sequences as a statement may use them.
 #[derive(Clone)]
-pub(crate) struct Taking {
-    pub(crate) taken: Taken,
+pub(crate) struct StatementSequences {
+    pub(crate) taken: TakenNumbers,
     pub(crate) is_read_only: bool,
     /// How it waits for a transaction that changes one.
     pub(crate) waits: Arc<dyn SequenceWaits>,
 }
 
-impl Taking {
+impl StatementSequences {
     /// `nextval`, for so many rows.
     pub(crate) fn next(&self, sequence: &Sequence, rows: usize) -> Result<Vec<i64>> {
         self.check("nextval")?;

@@ -8,7 +8,7 @@ use crate::interrupt::cancel::Token;
 use crate::names::moment::{Moment, Past};
 use crate::names::tables::Tables;
 use crate::state::advisory::Locks;
-use crate::state::taken_numbers::Taking;
+use crate::state::taken_numbers::StatementSequences;
 
 /// The schema in which a plan finds the tables that have rows changed or locked, with the hidden row ids. No
 /// statement can spell this name, as statements with a zero byte are refused.
@@ -40,7 +40,7 @@ pub(crate) struct View {
     /// The tables that have rows changed or locked by the statement.
     pub(crate) targets: Vec<RowTarget>,
     /// The sequences as the statement may use them.
-    pub(crate) taking: Taking,
+    pub(crate) taking: StatementSequences,
     /// The values of the session's settings.
     pub(crate) settings: Arc<BTreeMap<String, String>>,
     /// The session's advisory locks.

@@ -2,7 +2,7 @@
 use engine::{Sequence, Transaction};
 
 use crate::error::Result;
-use crate::parsing::sequence_statement::{Named, SequenceStatement};
+use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
 use crate::session::Session;
 use crate::state::outcome::Command;
 
@@ -49,7 +49,7 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
 }
 
 /// The sequence of a name; none where it is missing and may be.
-fn find(transaction: &Transaction, named: &Named, may_be_missing: bool) -> Result<Option<Sequence>> {
+fn find(transaction: &Transaction, named: &PlacedName, may_be_missing: bool) -> Result<Option<Sequence>> {
     match transaction.table(&named.name) {
         Err(engine::Error::NoSuchTable(_)) if may_be_missing => Ok(None),
         Err(error) => Err(named.error(error)),
@@ -61,6 +61,6 @@ fn find(transaction: &Transaction, named: &Named, may_be_missing: bool) -> Resul
 }
 
 /// The answer of a statement about a sequence that is not there and need not be.
-fn skipped(sequence: &Named, tag: &str) -> Command {
+fn skipped(sequence: &PlacedName, tag: &str) -> Command {
     Command::new(tag).with_notice(sequence.skipped_notice())
 }

@@ -164,10 +164,10 @@ pub(crate) fn balanced<T>(mut row: Vec<T>, join: &impl Fn(T, T) -> T) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::parse::{Parsed, parse};
+    use crate::parsing::parse::{ParsedStatement, parse};
 
     fn balance_text(text: &str) -> (String, usize) {
-        let Ok(Parsed::Statement(mut statement)) = parse(text) else { panic!("{text} is no statement") };
+        let Ok(ParsedStatement::Statement(mut statement)) = parse(text) else { panic!("{text} is no statement") };
         balance(&mut statement);
         let mut deepest = Deepest::default();
         let _ = statement.walk_mut(&mut deepest);

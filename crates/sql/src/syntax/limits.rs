@@ -311,11 +311,11 @@ mod tests {
 
     use super::*;
     use crate::interrupt::cancel::{Reason, Token as StopToken};
-    use crate::parsing::parse::{Parsed, parse};
+    use crate::parsing::parse::{ParsedStatement, parse};
 
     fn refused(text: &str) -> Option<&'static str> {
         let checked = parse(text).and_then(|parsed| match parsed {
-            Parsed::Statement(statement) => check(&statement),
+            ParsedStatement::Statement(statement) => check(&statement),
             _ => Ok(()),
         });
         checked.err().map(|error| error.sqlstate)

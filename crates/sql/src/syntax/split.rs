@@ -20,12 +20,12 @@ pub fn split(script: &str) -> Vec<Piece<'_>> {
     while at < bytes.len() {
         let next = skip(bytes, at);
         match next {
-            Skipped::Blank(end) => at = end,
-            Skipped::Token(end) => {
+            SkippedText::Blank(end) => at = end,
+            SkippedText::Token(end) => {
                 holds_something = true;
                 at = end;
             }
-            Skipped::Semicolon => {
+            SkippedText::Semicolon => {
                 if holds_something {
                     pieces.push(piece(script, start, at, true));
                 }
@@ -54,8 +54,8 @@ pub(crate) fn end_of_part(text: &str, start: usize, least: usize) -> (usize, boo
             return (at + 1, false);
         }
         let end = match skip(bytes, at) {
-            Skipped::Blank(end) | Skipped::Token(end) => end,
-            Skipped::Semicolon => at + 1,
+            SkippedText::Blank(end) | SkippedText::Token(end) => end,
+            SkippedText::Semicolon => at + 1,
         };
         if end - at > least && is_plain_text(bytes, at, end) {
             return if at == start { (end, true) } else { (at, false) };
@@ -80,24 +80,24 @@ fn piece(script: &str, start: usize, end: usize, complete: bool) -> Piece<'_> {
 }
 
 /// What stands at a position, and where it ends.
-enum Skipped {
+enum SkippedText {
     Blank(usize),
     Token(usize),
     Semicolon,
 }
 
-fn skip(bytes: &[u8], at: usize) -> Skipped {
+fn skip(bytes: &[u8], at: usize) -> SkippedText {
     match (bytes[at], bytes.get(at + 1)) {
-        (b';', _) => Skipped::Semicolon,
-        (b'-', Some(b'-')) => Skipped::Blank(find(bytes, at, b'\n')),
-        (b'/', Some(b'*')) => Skipped::Blank(skip_comment(bytes, at)),
-        (b'\'', _) => Skipped::Token(skip_quoted(bytes, at + 1, b'\'', false)),
-        (b'"', _) => Skipped::Token(skip_quoted(bytes, at + 1, b'"', false)),
-        (b'e' | b'E', Some(b'\'')) => Skipped::Token(skip_quoted(bytes, at + 2, b'\'', true)),
-        (b'$', _) => Skipped::Token(skip_dollar(bytes, at)),
-        (byte, _) if byte.is_ascii_whitespace() => Skipped::Blank(at + 1),
-        (byte, _) if is_word(byte) => Skipped::Token(skip_word(bytes, at)),
-        _ => Skipped::Token(at + 1),
+        (b';', _) => SkippedText::Semicolon,
+        (b'-', Some(b'-')) => SkippedText::Blank(find(bytes, at, b'\n')),
+        (b'/', Some(b'*')) => SkippedText::Blank(skip_comment(bytes, at)),
+        (b'\'', _) => SkippedText::Token(skip_quoted(bytes, at + 1, b'\'', false)),
+        (b'"', _) => SkippedText::Token(skip_quoted(bytes, at + 1, b'"', false)),
+        (b'e' | b'E', Some(b'\'')) => SkippedText::Token(skip_quoted(bytes, at + 2, b'\'', true)),
+        (b'$', _) => SkippedText::Token(skip_dollar(bytes, at)),
+        (byte, _) if byte.is_ascii_whitespace() => SkippedText::Blank(at + 1),
+        (byte, _) if is_word(byte) => SkippedText::Token(skip_word(bytes, at)),
+        _ => SkippedText::Token(at + 1),
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn limit_and_offset(clause: Option<&mut LimitClause>) -> [Option<&mut
 
 /// When an expression is looked at: before what it consists of, after that, or both.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum When {
+enum VisitOrder {
     Before,
     After,
     Around,
@@ -40,7 +40,7 @@ pub(crate) fn own_parts<B>(
     part: &mut impl VisitMut,
     mut change: impl FnMut(Found<'_>) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
-    part.walk_mut(&mut Own { depth: 0, when: When::Before, change: &mut change })
+    part.walk_mut(&mut Own { depth: 0, when: VisitOrder::Before, change: &mut change })
 }
 
 /// Visits the expressions of one query, each before and after its parts, and the outermost of its subqueries.
@@ -48,7 +48,7 @@ pub(crate) fn own_around<B>(
     part: &mut impl VisitMut,
     mut change: impl FnMut(Found<'_>) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
-    part.walk_mut(&mut Own { depth: 0, when: When::Around, change: &mut change })
+    part.walk_mut(&mut Own { depth: 0, when: VisitOrder::Around, change: &mut change })
 }
 
 /// Visits the expressions of one query, each before its parts.
@@ -67,19 +67,19 @@ pub(crate) fn own_after(part: &mut impl VisitMut, mut change: impl FnMut(&mut Ex
         }
         ControlFlow::<()>::Continue(())
     };
-    let _ = part.walk_mut(&mut Own { depth: 0, when: When::After, change: &mut change });
+    let _ = part.walk_mut(&mut Own { depth: 0, when: VisitOrder::After, change: &mut change });
 }
 
 struct Own<'c, B> {
     /// How many queries are around.
     depth: usize,
-    when: When,
+    when: VisitOrder,
     change: &'c mut dyn FnMut(Found<'_>) -> ControlFlow<B>,
 }
 
 impl<B> Own<'_, B> {
-    fn expr(&mut self, found: Found<'_>, when: When) -> ControlFlow<B> {
-        match self.depth == 0 && (self.when == when || self.when == When::Around) {
+    fn expr(&mut self, found: Found<'_>, when: VisitOrder) -> ControlFlow<B> {
+        match self.depth == 0 && (self.when == when || self.when == VisitOrder::Around) {
             true => (self.change)(found),
             false => ControlFlow::Continue(()),
         }
@@ -103,11 +103,11 @@ impl<B> VisitorMut for Own<'_, B> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<B> {
-        self.expr(Found::Expr(expr), When::Before)
+        self.expr(Found::Expr(expr), VisitOrder::Before)
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<B> {
-        self.expr(Found::Left(expr), When::After)
+        self.expr(Found::Left(expr), VisitOrder::After)
     }
 }
 

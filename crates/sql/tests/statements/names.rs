@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Database, Value};
-use sql::{FileAccess, NoInput, Outcome, Prepared, Session, SessionOptions, SqlError, text_value};
+use sql::{FileAccess, NoInput, Outcome, PreparedStatement, Session, SessionOptions, SqlError, text_value};
 
 fn session(db: &Database) -> Session {
     Session::new(db, SessionOptions { files: FileAccess::Denied, target_partitions: Some(1) })
@@ -86,7 +86,7 @@ const QUESTIONS: [(&str, &str); 6] = [
 /// Each question again and again, as a statement and prepared, until the time is up; returns how many were answered.
 fn ask(db: &Database, begin: Option<&str>, is_over: &AtomicBool) -> u64 {
     let mut session = session(db);
-    let prepared: Vec<Arc<Prepared>> =
+    let prepared: Vec<Arc<PreparedStatement>> =
         QUESTIONS.iter().map(|(question, _)| Arc::new(session.prepare(question, &[]).unwrap())).collect();
     let by_key = Arc::new(session.prepare("SELECT x FROM t WHERE id = $1", &[]).unwrap());
     let mut answered = 0;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use engine::{DataType, Database, Value};
 use sql::{
-    CopyInput, NoInput, Origin, Outcome, Prepared, Session, SessionOptions, SqlError, TransactionStatus, text_value,
+    CopyInput, NoInput, Origin, Outcome, PreparedStatement, Session, SessionOptions, SqlError, TransactionStatus,
+    text_value,
 };
 
 fn session() -> Session {
@@ -35,11 +36,11 @@ fn told(outcome: Result<Outcome, SqlError>) -> Result<String, &'static str> {
     outcome.and_then(read).map_err(|error: SqlError| error.sqlstate)
 }
 
-fn prepare(session: &mut Session, text: &str) -> Arc<Prepared> {
+fn prepare(session: &mut Session, text: &str) -> Arc<PreparedStatement> {
     Arc::new(session.prepare(text, &[]).unwrap())
 }
 
-fn execute(session: &mut Session, prepared: &Arc<Prepared>, values: &[Value]) -> Result<String, &'static str> {
+fn execute(session: &mut Session, prepared: &Arc<PreparedStatement>, values: &[Value]) -> Result<String, &'static str> {
     told(session.execute_prepared(prepared, values, &mut NoInput))
 }
 

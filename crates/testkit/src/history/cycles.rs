@@ -29,7 +29,7 @@ const COST_READ_WRITE: u64 = 1 << 40;
 
 /// A step of a circle, between transactions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct CycleStep {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) label: Label,
@@ -67,7 +67,7 @@ fn tell_of_circles(history: &History, points: &Points, components: &Components, 
 }
 
 /// The kind of circle that these steps make.
-fn kind_of(steps: &[Step]) -> Kind {
+fn kind_of(steps: &[CycleStep]) -> Kind {
     let has = |label| steps.iter().any(|step| step.label == label);
     let order = match (has(Label::RealTime), has(Label::Session)) {
         (true, _) => Strictness::RealTime,
@@ -91,7 +91,7 @@ fn kind_of(steps: &[Step]) -> Kind {
 
 /// The cheapest circle that was found through one of the telling edges of a component. None if the component has no
 /// such edge: then a lesser promise is broken, too, and tells.
-fn shortest_circle(points: &Points, components: &Components, members: &[Point]) -> Option<Vec<Step>> {
+fn shortest_circle(points: &Points, components: &Components, members: &[Point]) -> Option<Vec<CycleStep>> {
     let telling = match points.promise {
         Promise::Writes => Label::WriteWrite,
         Promise::Information => Label::WriteRead,
@@ -107,7 +107,7 @@ fn shortest_circle(points: &Points, components: &Components, members: &[Point]) 
             }));
         }
     }
-    let mut best: Option<(u64, Vec<Step>)> = None;
+    let mut best: Option<(u64, Vec<CycleStep>)> = None;
     for &edge in candidates.iter().step_by(candidates.len().div_ceil(EDGES).max(1)) {
         let limits = Limits { cost: best.as_ref().map_or(u64::MAX, |(cost, _)| *cost), effort: EFFORT };
         if let Some((cost, way)) = way_back(points, components, edge, limits) {
@@ -185,13 +185,13 @@ fn way(reached: &HashMap<Point, (u64, Point, Option<u32>)>, source: Point, targe
 }
 
 /// The circle of an edge and the way back from it; what passes along the chain of ends becomes one step.
-fn steps(graph: &Graph, edge: u32, way: &[u32]) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn steps(graph: &Graph, edge: u32, way: &[u32]) -> Vec<CycleStep> {
+    let mut steps: Vec<CycleStep> = Vec::new();
     for &number in std::iter::once(&edge).chain(way) {
         let edge = &graph.edges[number as usize];
         match (edge.label, steps.last_mut()) {
             (Label::Passing, Some(step)) => step.to = edge.to,
-            _ => steps.push(Step {
+            _ => steps.push(CycleStep {
                 from: edge.from,
                 to: edge.to,
                 label: edge.label,

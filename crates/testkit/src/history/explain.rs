@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::cycles::Step;
+use super::cycles::CycleStep;
 use super::dependencies::Label;
 use super::{History, Kind, Operation, Outcome};
 
@@ -57,7 +57,7 @@ pub(super) fn cited(history: &History, number: usize) -> String {
 }
 
 /// Why the circle cannot be, step by step.
-pub(super) fn circle(history: &History, kind: Kind, steps: &[Step]) -> String {
+pub(super) fn circle(history: &History, kind: Kind, steps: &[CycleStep]) -> String {
     let mut text = match kind {
         Kind::StaleRead(_) => "what was committed before a transaction began is not visible to it".to_string(),
         _ => "each of these transactions comes before the next, and the last before the first".to_string(),
@@ -71,8 +71,8 @@ pub(super) fn circle(history: &History, kind: Kind, steps: &[Step]) -> String {
     text
 }
 
-fn reason(history: &History, step: &Step) -> String {
-    let Step { from, to, key, before, after, .. } = step;
+fn reason(history: &History, step: &CycleStep) -> String {
+    let CycleStep { from, to, key, before, after, .. } = step;
     match step.label {
         Label::WriteWrite => format!("T{to} appended {after} to list {key}, behind {before} of T{from} (ww)"),
         Label::WriteRead => format!("T{to} read {before} in list {key}, which T{from} appended (wr)"),

@@ -14,18 +14,18 @@ use super::{History, Operation, Outcome, Transaction};
 /// Where the sessions of a history come from and where their records end.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct RecorderState {
     clock: AtomicU64,
     sessions: AtomicU32,
     elements: AtomicU64,
     done: Mutex<Vec<Transaction>>,
 }
 
-impl Shared {
+impl RecorderState {
     fn now(&self) -> u64 {
         // One total order: an end that was drawn before a start is smaller, whichever threads drew them.
         self.clock.fetch_add(1, Ordering::SeqCst) + 1
@@ -59,7 +59,7 @@ impl Recorder {
 /// The record of one session.
 #[derive(Debug)]
 pub struct SessionRecorder {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderState>,
     number: u32,
     done: Vec<Transaction>,
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn seen(text: &str) -> Seen {
+fn seen(text: &str) -> Findings {
     check(&TextFile { path: "src/a.rs".to_owned(), text: text.to_owned() })
 }
 

@@ -166,7 +166,7 @@ fn check_only_holder<I: CheckedIndex>(
 }
 
 /// How a record stands to a key from a commit on.
-struct Standing {
+struct RecordStanding {
     since: Timestamp,
     /// the number of the record among those that the index lists under the key
     record: usize,
@@ -182,14 +182,14 @@ fn standings<I: CheckedIndex>(
     transactions: &Transactions,
     index: &I,
     repeated: &[(IndexKey, Vec<Rid>)],
-) -> Result<Vec<Vec<Standing>>> {
+) -> Result<Vec<Vec<RecordStanding>>> {
     let mut wanted: BTreeMap<usize, HashMap<Rid, Vec<(usize, usize)>>> = BTreeMap::new();
     for (number, (_, rids)) in repeated.iter().enumerate() {
         for (record, rid) in rids.iter().enumerate().filter(|(_, rid)| table.storage.contains(**rid)) {
             wanted.entry(rid.range()).or_default().entry(*rid).or_default().push((number, record));
         }
     }
-    let mut standings: Vec<Vec<Standing>> = repeated.iter().map(|_| Vec::new()).collect();
+    let mut standings: Vec<Vec<RecordStanding>> = repeated.iter().map(|_| Vec::new()).collect();
     let between = (table.storage.horizon(), transactions.0.now());
     let columns = index.index().columns();
     for (range, records) in wanted {
@@ -211,7 +211,7 @@ fn standings<I: CheckedIndex>(
                         Some(later) if (later.record, later.is_there, later.has) == (record, is_there, has) => {
                             later.since = moment.at;
                         }
-                        _ => of_key.push(Standing { since: moment.at, record, is_there, has }),
+                        _ => of_key.push(RecordStanding { since: moment.at, record, is_there, has }),
                     }
                 }
             },
@@ -227,7 +227,7 @@ fn check_holders<I: CheckedIndex>(
     transactions: &Transactions,
     index: &I,
     (key, rids): (&IndexKey, &[Rid]),
-    standings: &mut [Standing],
+    standings: &mut [RecordStanding],
 ) -> Result<Option<String>> {
     let name = index.name();
     standings.sort_by_key(|standing| standing.since);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use durability::{Checkpoints, Device, Log};
 use parking_lot::{Condvar, Mutex};
 
-use super::take::{CheckpointReport, Taking};
+use super::take::{CheckpointParts, CheckpointReport};
 use crate::error::Result;
 use crate::state::core::Core;
 
@@ -25,12 +25,12 @@ const REST_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// Takes checkpoints as they become due, and when asked to. Its thread ends when it is dropped.
 pub(crate) struct Checkpointer {
-    state: Arc<State>,
+    state: Arc<CheckpointerState>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct State {
-    taking: Taking,
+struct CheckpointerState {
+    taking: CheckpointParts,
     /// Held by the one checkpoint that is taken, or is being copied.
     one_at_a_time: Mutex<()>,
     /// Bytes of the log at which a checkpoint is due, counted from the last one.
@@ -56,8 +56,8 @@ impl Checkpointer {
     pub(crate) fn start(core: Arc<Core>, disk: Disk, recovery_time: Duration, replayed_bytes: u64) -> Checkpointer {
         let Disk { device, log, checkpoints } = disk;
         let is_read_only = log.is_read_only();
-        let state = Arc::new(State {
-            taking: Taking { core, log, checkpoints, device },
+        let state = Arc::new(CheckpointerState {
+            taking: CheckpointParts { core, log, checkpoints, device },
             one_at_a_time: Mutex::new(()),
             due_bytes: (recovery_time.as_secs_f64() * REPLAYED_PER_SECOND as f64) as u64,
             covered_bytes: AtomicU64::new(0),
@@ -73,13 +73,16 @@ impl Checkpointer {
     }
 
     /// Takes a checkpoint and does something while no other is taken and the log is not trimmed.
-    pub(crate) fn with_checkpoint<T>(&self, work: impl FnOnce(&Taking, CheckpointReport) -> Result<T>) -> Result<T> {
+    pub(crate) fn with_checkpoint<T>(
+        &self,
+        work: impl FnOnce(&CheckpointParts, CheckpointReport) -> Result<T>,
+    ) -> Result<T> {
         self.state.with_checkpoint(work)
     }
 }
 
-impl State {
-    fn with_checkpoint<T>(&self, work: impl FnOnce(&Taking, CheckpointReport) -> Result<T>) -> Result<T> {
+impl CheckpointerState {
+    fn with_checkpoint<T>(&self, work: impl FnOnce(&CheckpointParts, CheckpointReport) -> Result<T>) -> Result<T> {
         let _one_at_a_time = self.one_at_a_time.lock();
         let bytes = self.log_bytes();
         debug_assert!(bytes >= self.covered_bytes.load(Ordering::Acquire), "invariant 8: the log has shrunk");

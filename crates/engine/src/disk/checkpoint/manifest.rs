@@ -26,7 +26,7 @@ use crate::keys::data::IndexData;
 use crate::keys::definition::KeptIndex;
 use crate::state::catalog::Meanings;
 use crate::state::table_data::TableData;
-use crate::terms::former::{GivenUp, Meaning};
+use crate::terms::former::{GivenUp, NameMeaning};
 use crate::terms::settings::TableSettings;
 use crate::terms::table_name::TableId;
 use crate::terms::wall_clock::Micros;
@@ -197,7 +197,7 @@ impl Contents {
             "a table that has a name is gone"
         );
         let clock = clock.into_iter().map(|(time, at)| (time, at.0)).collect();
-        let former = |(name, former): &(String, Meaning<Arc<TableData>>)| {
+        let former = |(name, former): &(String, NameMeaning<Arc<TableData>>)| {
             let (name, table) = (name.clone(), former.table.id);
             FormerContents { name, table, from: former.from.0, to: former.to.0 }
         };

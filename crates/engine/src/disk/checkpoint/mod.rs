@@ -29,4 +29,4 @@ pub use manifest::CheckpointedTable;
 pub(crate) use manifest::{Contents, tables_of};
 pub(crate) use restore::{Base, KeysToOrder, restore};
 pub use take::CheckpointReport;
-pub(crate) use take::{Taking, put_on_disk};
+pub(crate) use take::{CheckpointParts, put_on_disk};

@@ -19,7 +19,7 @@ use crate::keys::order::IndexKey;
 use crate::keys::primary_key::PrimaryKey;
 use crate::state::index_build;
 use crate::state::table_data::TableData;
-use crate::terms::former::{GivenUp, Meaning};
+use crate::terms::former::{GivenUp, NameMeaning};
 use crate::terms::outcomes::Transactions;
 use crate::terms::table_name::TableId;
 use crate::terms::wall_clock::Micros;
@@ -31,7 +31,7 @@ pub(crate) struct Base {
     pub(crate) tables: HashMap<TableId, Arc<TableData>>,
     /// their names, and since when
     pub(crate) names: HashMap<TableId, (String, Timestamp)>,
-    pub(crate) former: Vec<(String, Meaning<Arc<TableData>>)>,
+    pub(crate) former: Vec<(String, NameMeaning<Arc<TableData>>)>,
     pub(crate) given_up: GivenUp,
     /// up to which commit the images of a table's ranges go
     ranges_at: HashMap<TableId, Vec<Timestamp>>,
@@ -149,9 +149,9 @@ pub(crate) fn restore(
 fn meaning(
     tables: &HashMap<TableId, Arc<TableData>>,
     former: &FormerContents,
-) -> Option<(String, Meaning<Arc<TableData>>)> {
+) -> Option<(String, NameMeaning<Arc<TableData>>)> {
     let (from, to) = (Timestamp(former.from), Timestamp(former.to));
-    tables.get(&former.table).map(|table| (former.name.clone(), Meaning { table: table.clone(), from, to }))
+    tables.get(&former.table).map(|table| (former.name.clone(), NameMeaning { table: table.clone(), from, to }))
 }
 
 /// Restores ranges on all processors; `tell` how many are done.

@@ -2,15 +2,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use durability::{CheckpointError, CheckpointWriter, Checkpoints, Device, Log, LogError, Lsn, Published};
+use durability::{CheckpointError, CheckpointWriter, Checkpoints, Device, Log, LogError, Lsn, PublishedCheckpoint};
 use lineage::{BlobSink, RangeImage};
-use txn::{State, TransactionTable};
+use txn::{TransactionState, TransactionTable};
 use types::{BlobRef, Timestamp};
 
 use super::manifest::{Contents, RangeContents, TableContents};
 use crate::error::{Error, Result};
 use crate::keys::data::Indexes;
-use crate::state::catalog::Named;
+use crate::state::catalog::NamedSince;
 use crate::state::core::Core;
 use crate::state::table_data::TableData;
 use crate::terms::settings::TableSettings;
@@ -36,7 +36,7 @@ pub struct CheckpointReport {
 }
 
 /// The parts that taking a checkpoint needs.
-pub(crate) struct Taking {
+pub(crate) struct CheckpointParts {
     pub(super) core: Arc<Core>,
     pub(crate) log: Arc<Log>,
     pub(crate) checkpoints: Arc<Checkpoints>,
@@ -45,7 +45,7 @@ pub(crate) struct Taking {
 }
 
 /// The images of a checkpoint.
-struct Taken {
+struct CheckpointImages {
     images: Vec<RangeImage>,
     /// the commit from which on the log is needed
     low: Timestamp,
@@ -67,7 +67,7 @@ impl BlobSink for Sink<'_, '_> {
     }
 }
 
-impl Taking {
+impl CheckpointParts {
     /// Takes one; the caller sees to it that there is no other meanwhile.
     pub(super) fn checkpoint(&self) -> Result<CheckpointReport> {
         let started = Instant::now();
@@ -76,7 +76,7 @@ impl Taking {
         let written = self.write(at);
         // Until here nothing that the snapshot sees was given up, dropped tables included.
         transactions.release(handle);
-        let (published, Taken { images, low, .. }) = written?;
+        let (published, CheckpointImages { images, low, .. }) = written?;
         debug_assert!(images.iter().all(|image| low <= image.at), "invariant 3: an image is from before {low:?}");
         debug_assert!(
             published.trim_below <= low.0 + 1,
@@ -110,7 +110,7 @@ impl Taking {
         put_on_disk(&self.core, &self.log)
     }
 
-    fn write(&self, at: Timestamp) -> Result<(Published, Taken)> {
+    fn write(&self, at: Timestamp) -> Result<(PublishedCheckpoint, CheckpointImages)> {
         let core = &*self.core;
         await_published(&core.transactions.0, at);
         let meanings = core.catalog.meanings_at(at);
@@ -118,7 +118,7 @@ impl Taking {
             [meanings.newest.clone().into_iter().collect(), meanings.gone()].map(|tables| seen(tables, at));
         let clock = core.clock.marks();
         let mut writer = self.checkpoints.begin()?;
-        let mut taken = Taken { images: Vec::new(), low: at, high: at };
+        let mut taken = CheckpointImages { images: Vec::new(), low: at, high: at };
         let tables = taken.take_tables(core, present, &mut writer)?;
         let gone = taken.take_tables(core, gone, &mut writer)?;
         let contents = Contents::new(at, core.catalog.next_table(), (tables, gone), &meanings, clock);
@@ -132,7 +132,7 @@ impl Taking {
     }
 }
 
-/// See [`Taking::put_on_disk`].
+/// See [`CheckpointParts::put_on_disk`].
 pub(crate) fn put_on_disk(core: &Core, log: &Log) -> Result<(Micros, Lsn)> {
     let (time, newest) = (wall_time(), core.transactions.0.now());
     log.flush()?;
@@ -149,31 +149,31 @@ pub(crate) fn put_on_disk(core: &Core, log: &Log) -> Result<(Micros, Lsn)> {
 }
 
 /// A table with what is to be told of it as of the checkpoint's commit.
-struct Seen {
+struct TableAtCheckpoint {
     name: String,
-    named: Named,
+    named: NamedSince,
     settings: TableSettings,
     indexes: Indexes,
 }
 
 /// Looks at tables before their images are taken, which may last.
-fn seen(tables: Vec<(String, Named)>, at: Timestamp) -> Vec<Seen> {
-    let look = |(name, named): (String, Named)| {
+fn seen(tables: Vec<(String, NamedSince)>, at: Timestamp) -> Vec<TableAtCheckpoint> {
+    let look = |(name, named): (String, NamedSince)| {
         let (settings, indexes) = (named.table.settings(), named.table.indexes.made_by(at));
-        Seen { name, named, settings, indexes }
+        TableAtCheckpoint { name, named, settings, indexes }
     };
     tables.into_iter().map(look).collect()
 }
 
-impl Taken {
+impl CheckpointImages {
     fn take_tables(
         &mut self,
         core: &Core,
-        tables: Vec<Seen>,
+        tables: Vec<TableAtCheckpoint>,
         writer: &mut CheckpointWriter<'_>,
     ) -> Result<Vec<TableContents>> {
         let mut taken = Vec::with_capacity(tables.len());
-        for Seen { name, named: Named { table, from }, settings, indexes } in tables {
+        for TableAtCheckpoint { name, named: NamedSince { table, from }, settings, indexes } in tables {
             let ranges = self.take(core, &table, &mut Sink(writer))?;
             taken.push(TableContents::new((name, from), settings, &table, &indexes, ranges));
         }
@@ -200,9 +200,13 @@ fn await_published(transactions: &TransactionTable, at: Timestamp) {
     for running in transactions.list() {
         loop {
             match transactions.state(running.id) {
-                State::Committed(committed) if committed <= at => std::thread::yield_now(),
-                State::Prepared(prepared) if prepared <= at => drop(transactions.await_decision(running.id)),
-                State::Active | State::Prepared(_) | State::Committed(_) | State::Aborted | State::Released => break,
+                TransactionState::Committed(committed) if committed <= at => std::thread::yield_now(),
+                TransactionState::Prepared(prepared) if prepared <= at => drop(transactions.await_decision(running.id)),
+                TransactionState::Active
+                | TransactionState::Prepared(_)
+                | TransactionState::Committed(_)
+                | TransactionState::Aborted
+                | TransactionState::Released => break,
             }
         }
     }

@@ -2,7 +2,7 @@
 //! when it is begun again.
 
 use durability::CommitMode;
-use heap::{Committed, Heap, HeapResult};
+use heap::{CommittedTransaction, Heap, HeapResult};
 
 use super::agency::{Agency, KINDS, price};
 use crate::heap::Random;
@@ -37,7 +37,7 @@ pub(super) fn reserve(
     things: u64,
     numbers: u64,
     mode: CommitMode,
-) -> HeapResult<Committed> {
+) -> HeapResult<CommittedTransaction> {
     let tasks = tasks(random, things, numbers);
     let customer = random.below(numbers) + 1;
     let work = heap.atomically_split_phase(mode, |tx| {
@@ -69,7 +69,7 @@ pub(super) fn delete_customer(
     random: &mut Random,
     numbers: u64,
     mode: CommitMode,
-) -> HeapResult<Committed> {
+) -> HeapResult<CommittedTransaction> {
     let customer = random.below(numbers) + 1;
     let work = heap.atomically_split_phase(mode, |tx| agency.delete_customer(tx, customer));
     work.map(|(_, committed)| committed)
@@ -83,7 +83,7 @@ pub(super) fn update_tables(
     things: u64,
     numbers: u64,
     mode: CommitMode,
-) -> HeapResult<Committed> {
+) -> HeapResult<CommittedTransaction> {
     let tasks = tasks(random, things, numbers);
     let work = heap.atomically_split_phase(mode, |tx| {
         tasks.iter().try_for_each(|task| match task.price {

@@ -12,7 +12,7 @@ use super::Blobs;
 use super::sample::Random;
 use crate::record::view::{Outcome, Outcomes, View};
 use crate::value::cell::Cell;
-use crate::{Appended, Change, Layout, Request, Sum, Table, TableOptions};
+use crate::{AppendedRecords, Change, Layout, Request, Sum, Table, TableOptions};
 
 const ACCOUNTS: usize = 24;
 const EACH: u64 = 1_000;
@@ -98,7 +98,7 @@ impl Bank {
         let view = self.view(Snapshot::of_transaction(at, id));
         let from = random.below(ACCOUNTS);
         let to = (from + 1 + random.below(ACCOUNTS - 1)) % ACCOUNTS;
-        let mut written: Vec<(Rid, Appended)> = Vec::new();
+        let mut written: Vec<(Rid, AppendedRecords)> = Vec::new();
         let amount = random.next() % 9;
         for (slot, change) in [(from, amount.wrapping_neg()), (to, amount)] {
             let rid = Rid::base(0, slot);

@@ -85,10 +85,10 @@ impl Records {
 
     /// The record at `at`.
     #[inline]
-    pub(super) fn place(&self, at: usize) -> Place<'_> {
+    pub(super) fn place(&self, at: usize) -> RecordPlace<'_> {
         let words = &self.words[self.first + (at << self.shape.bits)..][..HEAD + self.shape.values];
         let (head, values) = words.split_first_chunk().expect("a record is longer than its head");
-        Place { head, values }
+        RecordPlace { head, values }
     }
 }
 
@@ -115,23 +115,23 @@ pub struct Head {
 
 /// The words of one record: its meta-data, and the values of the first columns.
 #[derive(Clone, Copy)]
-pub struct Place<'p> {
+pub struct RecordPlace<'p> {
     head: &'p [AtomicU64; HEAD],
     values: &'p [AtomicU64],
 }
 
-impl<'p> Place<'p> {
+impl<'p> RecordPlace<'p> {
     /// The record at `at` of those whose first word is `records`.
     ///
     /// # Safety
     /// `records` is what [`Records::first_word`] gave of records of this shape, which live as long as `'p`, and `at` is below
     /// their number.
     #[inline]
-    pub(super) unsafe fn of(records: *const AtomicU64, at: usize, shape: RecordShape) -> Place<'p> {
+    pub(super) unsafe fn of(records: *const AtomicU64, at: usize, shape: RecordShape) -> RecordPlace<'p> {
         // SAFETY: the caller promises that the record is there; a record has a head, and behind it as many values as its shape.
         unsafe {
             let head = records.add(at << shape.bits);
-            Place { head: &*head.cast(), values: std::slice::from_raw_parts(head.add(HEAD), shape.values) }
+            RecordPlace { head: &*head.cast(), values: std::slice::from_raw_parts(head.add(HEAD), shape.values) }
         }
     }
 
@@ -248,7 +248,7 @@ impl<'p> Place<'p> {
     /// Takes over the values from a record of the same table: all that have a place here, as those that mean nothing cost less
     /// than to tell which these are.
     #[inline]
-    pub(super) fn copy_values(self, from: Place<'_>) {
+    pub(super) fn copy_values(self, from: RecordPlace<'_>) {
         let copy = |to: &AtomicU64, from: &AtomicU64| to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         match (self.values.first_chunk::<TWO_LINES>(), from.values.first_chunk::<TWO_LINES>()) {
             (Some(to), Some(from)) => to.iter().zip(from).for_each(|(to, from)| copy(to, from)),
@@ -268,7 +268,7 @@ impl<'p> Place<'p> {
 pub struct TailRecord<'g> {
     pages: &'g TailPages,
     page: &'g TailPage,
-    place: Place<'g>,
+    place: RecordPlace<'g>,
     at: usize,
     /// its number
     pub sequence: u64,

@@ -6,7 +6,7 @@ use sync::Directory;
 use sync::atomic::{AtomicUsize, Ordering};
 use sync::blocking::Mutex;
 
-use crate::page::text::{Encoded, NewTextDictionary, TextDictionary, TextOrder};
+use crate::page::text::{EncodedText, NewTextDictionary, TextDictionary, TextOrder};
 use crate::{Layout, TableOptions};
 
 /// The dictionary.
@@ -43,16 +43,16 @@ fn id_of(index: usize) -> u32 {
 }
 
 impl TextDictionary for SimpleTexts {
-    fn encode(&self, value: &[u8]) -> Option<Encoded> {
+    fn encode(&self, value: &[u8]) -> Option<EncodedText> {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = ids.get(value) {
-            return Some(Encoded { id: *id, is_new: false });
+            return Some(EncodedText { id: *id, is_new: false });
         }
         let (index, id) = (ids.len(), id_of(ids.len()));
         self.values.get_or_init(index, || value.into());
         ids.insert(value.to_vec(), id);
         self.bytes.fetch_add(100 + value.len(), Ordering::Relaxed);
-        Some(Encoded { id, is_new: true })
+        Some(EncodedText { id, is_new: true })
     }
 
     fn value(&self, id: u32) -> &[u8] {

@@ -6,10 +6,10 @@ use types::Timestamp;
 
 use super::{Point, PointColumns};
 use crate::page::base::{MetaPage, Pages};
-use crate::page::tail::{CarriedWords, Head, NewWords, Place, TailPages};
+use crate::page::tail::{CarriedWords, Head, NewWords, RecordPlace, TailPages};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
-use crate::record::write::{Appended, Latched};
+use crate::record::write::{AppendedRecords, IndirectionLatch};
 use crate::value::column_set::columns_of;
 use crate::value::kind::Kind;
 
@@ -24,7 +24,7 @@ impl Point<'_> {
         start: u64,
         columns: &PointColumns,
         words: &[u64],
-    ) -> Option<Appended> {
+    ) -> Option<AppendedRecords> {
         self.range.append_words(guard, view, start, self.slot(), columns, words)
     }
 }
@@ -36,7 +36,7 @@ struct Before<'g> {
     nulls: u64,
     reset: u64,
     /// the version before, if that is in the tail
-    record: Option<Place<'g>>,
+    record: Option<RecordPlace<'g>>,
 }
 
 impl Range {
@@ -49,7 +49,7 @@ impl Range {
         slot: usize,
         columns: &PointColumns,
         words: &[u64],
-    ) -> Option<Appended> {
+    ) -> Option<AppendedRecords> {
         debug_assert_eq!(words.len(), columns.positions.len());
         // Pages are not read back with the latch held.
         if self.meter.budget().has_evicted() {
@@ -57,7 +57,7 @@ impl Range {
         }
         let part = self.part_of(slot);
         let tails = &self.parts[part].tails;
-        let latch = Latched::acquire(&self.indirection[slot]);
+        let latch = IndirectionLatch::acquire(&self.indirection[slot]);
         let pages = self.pages.load(guard);
         let (newest, floor) = (latch.sequence, pages.floor[part]);
         // Where some columns are further than others, a cumulative version may leave some out.
@@ -104,7 +104,7 @@ impl Range {
         };
         tails.write_words(guard, last, &record);
         latch.publish(last);
-        Some(Appended { first, last })
+        Some(AppendedRecords { first, last })
     }
 
     /// Takes the numbers for a snapshot record and the version behind it, and writes the first: the old values of columns that are
@@ -168,7 +168,7 @@ fn keep_apart(guard: &Guard, (pages, tails): (&Pages, &TailPages), first: u64, h
 
 /// The newest version, if the writer may write over it as it is.
 #[inline]
-fn before_in_tail<'g, O: Outcomes>(record: Place<'g>, view: View<'_, O>) -> Option<Before<'g>> {
+fn before_in_tail<'g, O: Outcomes>(record: RecordPlace<'g>, view: View<'_, O>) -> Option<Before<'g>> {
     let start = record.start().load(Ordering::Acquire);
     let is_own = || view.snapshot.own.is_some_and(|own| own.has_written(start));
     if !(view.is_in_time(start) || is_own()) || !record.is_update() {

@@ -182,7 +182,7 @@ impl World {
     fn check_moments(&self, columns: &[usize], newest: Timestamp) {
         for range in 0..self.table.range_count() {
             let (mut last, between) = (None, (self.horizon.min(newest), newest));
-            let visit = |moment: crate::Changed, cells: Option<&[Cell<'_>]>| {
+            let visit = |moment: crate::ChangedRecord, cells: Option<&[Cell<'_>]>| {
                 if let Some((rid, at)) = last.replace((moment.rid, moment.at)) {
                     assert!(rid < moment.rid || rid == moment.rid && at > moment.at, "from the newest moment back");
                 }

@@ -21,7 +21,7 @@ use crate::image::tests::{Blobs, Shelf};
 use crate::page::text::simple;
 use crate::record::hold::Hold;
 use crate::record::view::{Outcome, Outcomes, View};
-use crate::record::write::{Appended, Change, WriteError, Writer};
+use crate::record::write::{AppendedRecords, Change, WriteError, Writer};
 use crate::tests::model::image::Redo;
 use crate::tests::model::transaction::{Open, Write, Wrote};
 use crate::value::cell::Cell;
@@ -412,7 +412,7 @@ impl World {
         start: u64,
         rid: Rid,
         cells: &[(usize, Cell<'_>)],
-    ) -> Option<Appended> {
+    ) -> Option<AppendedRecords> {
         let positions: Vec<usize> = cells.iter().map(|(column, _)| *column).collect();
         let words = cells.iter().map(|(_, cell)| if let Cell::Word(word) = cell { Some(*word) } else { None });
         let (words, columns) =
@@ -438,7 +438,7 @@ impl World {
         assert_eq!(self.table.newest_writer_latched(view, rid), Ok(expected));
     }
 
-    fn note(&self, by: &mut Open, record: usize, appended: Option<Appended>, wrote: Wrote) {
+    fn note(&self, by: &mut Open, record: usize, appended: Option<AppendedRecords>, wrote: Wrote) {
         let rid = self.records[record].rid;
         by.writes.push(Write { command: by.command, record, rid, appended, wrote });
     }
@@ -448,7 +448,7 @@ impl World {
         &self,
         by: &mut Open,
         record: usize,
-        appended: Result<Appended, WriteError>,
+        appended: Result<AppendedRecords, WriteError>,
         change: impl Fn(Row) -> Option<Row>,
     ) {
         let expected = self.allowed(by, record);

@@ -3,7 +3,7 @@ use types::{Command, Rid, StartTime, Timestamp, TxnId};
 
 use crate::Table;
 use crate::record::hold::Hold;
-use crate::record::write::Appended;
+use crate::record::write::AppendedRecords;
 use crate::tests::model::Row;
 
 /// The change of a record by a transaction.
@@ -21,7 +21,7 @@ pub(super) struct Write {
     pub(super) record: usize,
     pub(super) rid: Rid,
     /// `None` = it was inserted
-    pub(super) appended: Option<Appended>,
+    pub(super) appended: Option<AppendedRecords>,
     pub(super) wrote: Wrote,
 }
 

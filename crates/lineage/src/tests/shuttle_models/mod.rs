@@ -32,8 +32,8 @@ use crate::image::tests::{Blobs, Shelf};
 use crate::record::hold::Hold;
 use crate::value::cell::Cell;
 use crate::{
-    Appended, Change, Kept, Layout, MemoryBudget, Outcome, Outcomes, PointColumns, PointHint, Projection, Request,
-    Table, TableOptions, Validation, View,
+    AppendedRecords, Change, Kept, Layout, MemoryBudget, Outcome, Outcomes, PointColumns, PointHint, Projection,
+    Request, Table, TableOptions, Validation, View,
 };
 
 /// Orders drawn by chance for each model, and as many by priorities.
@@ -307,7 +307,7 @@ struct Transaction<'w> {
     world: &'w World,
     number: usize,
     snapshot: Snapshot,
-    written: Vec<(Rid, Option<Appended>, Wrote)>,
+    written: Vec<(Rid, Option<AppendedRecords>, Wrote)>,
     /// what it must read itself
     own: BTreeMap<Rid, Row>,
 }
@@ -353,7 +353,7 @@ impl Transaction<'_> {
         self.stamp(rid, appended, StartTime::TOMBSTONE);
     }
 
-    fn stamp(&self, rid: Rid, appended: Option<Appended>, stamp: u64) {
+    fn stamp(&self, rid: Rid, appended: Option<AppendedRecords>, stamp: u64) {
         match appended {
             Some(appended) => self.world.table.stamp_versions(&sync::pin(), rid, appended, self.id(), stamp),
             None => self.world.table.stamp_insert(&sync::pin(), rid, self.id(), stamp),

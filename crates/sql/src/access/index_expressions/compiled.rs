@@ -14,7 +14,7 @@ use crate::syntax::source::Source;
 
 /// An expression that can be worked out for rows.
 #[derive(Debug)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledExpression {
     /// As the planner has it where a query says the same; see [`comparable`].
     pub(crate) logical: Expr,
     pub(crate) physical: Arc<dyn PhysicalExpr>,
@@ -23,9 +23,9 @@ pub(crate) struct Compiled {
     pub(crate) columns: Vec<usize>,
 }
 
-impl Compiled {
+impl CompiledExpression {
     /// The one behind what the engine holds.
-    pub(crate) fn of(expression: &dyn RowExpression) -> Option<&Compiled> {
+    pub(crate) fn of(expression: &dyn RowExpression) -> Option<&CompiledExpression> {
         (expression as &dyn std::any::Any).downcast_ref()
     }
 
@@ -35,7 +35,7 @@ impl Compiled {
     }
 }
 
-impl RowExpression for Compiled {
+impl RowExpression for CompiledExpression {
     fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef, ExpressionError> {
         let form: ArrowType = self.data_type.to_arrow();
         let value = self.physical.evaluate(rows).and_then(|value| value.into_array(rows.num_rows()));

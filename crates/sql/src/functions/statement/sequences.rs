@@ -20,7 +20,7 @@ use engine::Sequence;
 use crate::error::{Result, SqlError};
 use crate::names::name_in_text;
 use crate::names::tables::Tables;
-use crate::state::taken_numbers::Taking;
+use crate::state::taken_numbers::StatementSequences;
 use crate::state::view::View;
 
 /// Makes the functions known to the plan of a statement.
@@ -74,7 +74,7 @@ struct SequenceFunction {
     call: Call,
     signature: Signature,
     tables: Tables,
-    taking: Taking,
+    taking: StatementSequences,
 }
 
 impl SequenceFunction {

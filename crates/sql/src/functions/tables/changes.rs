@@ -45,7 +45,7 @@ pub(crate) struct Changes {
 impl TableFunctionImpl for Changes {
     fn call_with_args(&self, args: TableFunctionArgs) -> datafusion::error::Result<Arc<dyn TableProvider>> {
         let prepared = literals(NAME, args.exprs()).and_then(|args| self.prepare(&args));
-        let Asked { name, table, at, after, until } =
+        let ChangesArguments { name, table, at, after, until } =
             prepared.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let (schema, view) = (schema(&table), self.view.clone());
         let shown = schema.clone();
@@ -59,7 +59,7 @@ impl TableFunctionImpl for Changes {
 }
 
 /// The arguments of a call.
-struct Asked {
+struct ChangesArguments {
     name: String,
     /// The table that the name means as of `at`.
     table: Table,
@@ -69,7 +69,7 @@ struct Asked {
 }
 
 impl Changes {
-    fn prepare(&self, args: &[ScalarValue]) -> Result<Asked> {
+    fn prepare(&self, args: &[ScalarValue]) -> Result<ChangesArguments> {
         let (name, newest) = (name(NAME, args.first())?, self.view.moment.at());
         let commit = |arg: &ScalarValue| {
             let value = arg.to_array().map_err(|error| SqlError::new("XX000", error.to_string()))?;
@@ -90,7 +90,7 @@ impl Changes {
             }
             found => (newest, found?),
         };
-        Ok(Asked { name, table, at, after, until })
+        Ok(ChangesArguments { name, table, at, after, until })
     }
 }
 

@@ -27,7 +27,7 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum SeriesStep {
     Number(i128),
     Time(IntervalMonthDayNano),
 }
@@ -39,7 +39,7 @@ pub(crate) struct Series {
     /// `None` once it is over.
     next: Option<i128>,
     stop: i128,
-    step: Step,
+    step: SeriesStep,
 }
 
 /// The type of the values for arguments of these types; `None` where there is no such series.
@@ -163,23 +163,23 @@ impl Series {
         let step = match args.get(2) {
             Some(step) if matches!(kind, Kind::Time(_)) => {
                 match cast(step, &ArrowType::Interval(IntervalUnit::MonthDayNano))? {
-                    ScalarValue::IntervalMonthDayNano(step) => step.map(Step::Time),
+                    ScalarValue::IntervalMonthDayNano(step) => step.map(SeriesStep::Time),
                     _ => None,
                 }
             }
-            Some(step) => kind.number(step)?.map(Step::Number),
+            Some(step) => kind.number(step)?.map(SeriesStep::Number),
             None => match kind {
-                Kind::Decimal { scale, .. } => Some(Step::Number(10i128.pow(scale.unsigned_abs().into()))),
-                _ => Some(Step::Number(1)),
+                Kind::Decimal { scale, .. } => Some(SeriesStep::Number(10i128.pow(scale.unsigned_abs().into()))),
+                _ => Some(SeriesStep::Number(1)),
             },
         };
         let ends = [kind.number(&args[0])?, kind.number(&args[1])?];
         let ([Some(start), Some(stop)], Some(step)) = (ends, step) else {
-            return Ok(Series { kind, next: None, stop: 0, step: Step::Number(1) });
+            return Ok(Series { kind, next: None, stop: 0, step: SeriesStep::Number(1) });
         };
         let is_zero = match step {
-            Step::Number(step) => step == 0,
-            Step::Time(step) => step.months == 0 && step.days == 0 && step.nanoseconds == 0,
+            SeriesStep::Number(step) => step == 0,
+            SeriesStep::Time(step) => step.months == 0 && step.days == 0 && step.nanoseconds == 0,
         };
         if is_zero {
             return Err(zero());
@@ -219,16 +219,16 @@ impl Series {
     fn advance(&mut self) {
         let (Some(at), step) = (self.next, self.step) else { return };
         self.next = match step {
-            Step::Number(step) => at.checked_add(step),
-            Step::Time(step) => i64::try_from(at).ok().and_then(|at| later(at, step)).map(i128::from),
+            SeriesStep::Number(step) => at.checked_add(step),
+            SeriesStep::Time(step) => i64::try_from(at).ok().and_then(|at| later(at, step)).map(i128::from),
         };
         self.end_if_over();
     }
 
     fn end_if_over(&mut self) {
         let is_upward = match self.step {
-            Step::Number(step) => step > 0,
-            Step::Time(step) => {
+            SeriesStep::Number(step) => step > 0,
+            SeriesStep::Time(step) => {
                 let days = i128::from(step.months) * 30 + i128::from(step.days);
                 days * 86_400_000_000_000 + i128::from(step.nanoseconds) > 0
             }

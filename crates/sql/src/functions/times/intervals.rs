@@ -37,24 +37,24 @@ enum Does {
     /// A time that keeps so many digits of its seconds.
     Digits {
         digits: u32,
-        of: Rounded,
+        of: RoundedOperand,
     },
 }
 
 /// The operand that is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Rounded {
+enum RoundedOperand {
     Timestamp { has_zone: bool },
     Time,
 }
 
-impl Rounded {
+impl RoundedOperand {
     fn arrow(self) -> DataType {
         match self {
-            Rounded::Timestamp { has_zone } => {
+            RoundedOperand::Timestamp { has_zone } => {
                 DataType::Timestamp(TimeUnit::Microsecond, has_zone.then(|| Arc::from("UTC")))
             }
-            Rounded::Time => DataType::Time64(TimeUnit::Microsecond),
+            RoundedOperand::Time => DataType::Time64(TimeUnit::Microsecond),
         }
     }
 }
@@ -62,8 +62,8 @@ impl Rounded {
 /// A time of this type, its seconds rounded to so many digits.
 pub(crate) fn with_digits(time: Expr, data_type: &DataType, digits: u32) -> Expr {
     let of = match data_type {
-        DataType::Timestamp(_, zone) => Rounded::Timestamp { has_zone: zone.is_some() },
-        _ => Rounded::Time,
+        DataType::Timestamp(_, zone) => RoundedOperand::Timestamp { has_zone: zone.is_some() },
+        _ => RoundedOperand::Time,
     };
     call(Does::Digits { digits, of }, vec![time])
 }

@@ -20,11 +20,11 @@ type Noted = (SchemaRef, Vec<Origin>);
 
 /// Notes the columns; the last rule of the analyzer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Described {
+pub(crate) struct DescribeColumns {
     columns: Arc<Mutex<Option<Noted>>>,
 }
 
-impl AnalyzerRule for Described {
+impl AnalyzerRule for DescribeColumns {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let columns = plan.schema().as_arrow().clone();
         let noted = (Arc::new(columns), origins(&plan, &shared::origin));
@@ -37,10 +37,10 @@ impl AnalyzerRule for Described {
     }
 }
 
-impl Described {
+impl DescribeColumns {
     /// The rule as the last one of a statement's plan.
-    pub(crate) fn added_to(state: &mut SessionState) -> Described {
-        let described = Described::default();
+    pub(crate) fn added_to(state: &mut SessionState) -> DescribeColumns {
+        let described = DescribeColumns::default();
         state.add_analyzer_rule(Arc::new(described.clone()));
         described
     }

@@ -97,7 +97,7 @@ fn has_constant(call: &AggregateFunction) -> bool {
 }
 
 fn sorted(mut call: AggregateFunction) -> Result<AggregateFunction> {
-    if call.func.inner().is::<Sorted>() || call.func.supports_within_group_clause() {
+    if call.func.inner().is::<SortedAggregate>() || call.func.supports_within_group_clause() {
         return Ok(call);
     }
     let params = &mut call.params;
@@ -134,7 +134,7 @@ fn sorted(mut call: AggregateFunction) -> Result<AggregateFunction> {
     }
     let any = TypeSignature::VariadicAny;
     let signature = Signature::new(any, Volatility::Immutable);
-    let function = Sorted { inner: call.func.clone(), own: known.len(), keys, is_distinct, signature };
+    let function = SortedAggregate { inner: call.func.clone(), own: known.len(), keys, is_distinct, signature };
     call.func = Arc::new(AggregateUDF::from(function));
     call.params.distinct = false;
     call.params.order_by.clear();
@@ -176,7 +176,7 @@ struct Key {
 
 /// The function; its arguments are those of the call, and behind them what else the rows are sorted by.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Sorted {
+struct SortedAggregate {
     inner: Arc<AggregateUDF>,
     /// How many arguments are those of the call.
     own: usize,
@@ -185,7 +185,7 @@ struct Sorted {
     signature: Signature,
 }
 
-impl AggregateUDFImpl for Sorted {
+impl AggregateUDFImpl for SortedAggregate {
     fn name(&self) -> &str {
         self.inner.name()
     }

@@ -28,7 +28,7 @@ pub(crate) async fn check(state: &SessionState, statement: &Statement) -> Result
 fn unused(statement: &Statement) -> Vec<Query> {
     let Statement::Query(query) = statement else { return Vec::new() };
     let Some(with) = &query.with else { return Vec::new() };
-    let mut named = Named::default();
+    let mut named = NamesOfTables::default();
     let _ = query.walk(&mut named);
     let mut found = Vec::new();
     for (at, cte) in with.cte_tables.iter().enumerate() {
@@ -52,11 +52,11 @@ fn unused(statement: &Statement) -> Vec<Query> {
 
 /// The names of tables, wherever they are asked for.
 #[derive(Default)]
-struct Named {
+struct NamesOfTables {
     names: HashSet<String>,
 }
 
-impl Visitor for Named {
+impl Visitor for NamesOfTables {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {

@@ -66,7 +66,7 @@ pub(crate) fn digits(data_type: &ArrowType) -> Option<(u8, i8)> {
 
 fn quotient(left: &Expr, right: &Expr, first: (u8, i8), second: (u8, i8)) -> ArrowType {
     let least = first.1.max(second.1).max(0);
-    if let (Some(left), Some(right)) = (Leading::of(left), Leading::of(right)) {
+    if let (Some(left), Some(right)) = (LeadingDigit::of(left), LeadingDigit::of(right)) {
         let scale = i8::try_from(left.scale(&right)).unwrap_or(i8::MAX).max(least);
         return match scale {
             ..=24 => ArrowType::Decimal128(NARROW, scale),
@@ -86,14 +86,14 @@ fn product(first: (u8, i8), second: (u8, i8)) -> Option<ArrowType> {
 }
 
 /// Where the first digit of a literal stands: what PostgreSQL looks at.
-struct Leading {
+struct LeadingDigit {
     /// of the first unit of four digits, counted from the point
     weight: i32,
     unit: i32,
 }
 
-impl Leading {
-    fn of(expr: &Expr) -> Option<Leading> {
+impl LeadingDigit {
+    fn of(expr: &Expr) -> Option<LeadingDigit> {
         let (text, scale) = match expr {
             Expr::Literal(ScalarValue::Decimal128(Some(value), _, scale), _) => {
                 (value.unsigned_abs().to_string(), i32::from(*scale))
@@ -107,26 +107,26 @@ impl Leading {
                 }
                 _ => return None,
             },
-            Expr::Cast(Cast { expr, .. }) => return Leading::of(expr),
+            Expr::Cast(Cast { expr, .. }) => return LeadingDigit::of(expr),
             _ => return None,
         };
-        Leading::of_digits(&text, scale)
+        LeadingDigit::of_digits(&text, scale)
     }
 
     /// Of an unsigned number that is written without its point.
-    fn of_digits(text: &str, scale: i32) -> Option<Leading> {
+    fn of_digits(text: &str, scale: i32) -> Option<LeadingDigit> {
         if text == "0" {
-            return Some(Leading { weight: 0, unit: 0 });
+            return Some(LeadingDigit { weight: 0, unit: 0 });
         }
         let exponent = i32::try_from(text.len()).ok()? - 1 - scale;
         let weight = exponent.div_euclid(UNIT);
         let length = usize::try_from(exponent.rem_euclid(UNIT) + 1).ok()?;
         let unit = format!("{text:0<length$}");
-        Some(Leading { weight, unit: unit[..length].parse().ok()? })
+        Some(LeadingDigit { weight, unit: unit[..length].parse().ok()? })
     }
 
     /// The decimals that PostgreSQL gives the quotient.
-    fn scale(&self, divisor: &Leading) -> i32 {
+    fn scale(&self, divisor: &LeadingDigit) -> i32 {
         let is_less = self.unit <= divisor.unit;
         SIGNIFICANT - (self.weight - divisor.weight - i32::from(is_less)) * UNIT
     }
@@ -135,7 +135,7 @@ impl Leading {
 /// The decimals that PostgreSQL gives a quotient of two numbers, none of them negative, each without its point and with its
 /// decimals.
 pub(crate) fn scale_of_quotient(dividend: (i256, i32), divisor: (i256, i32)) -> i32 {
-    let leading = |(value, scale): (i256, i32)| Leading::of_digits(&value.to_string(), scale);
+    let leading = |(value, scale): (i256, i32)| LeadingDigit::of_digits(&value.to_string(), scale);
     match (leading(dividend), leading(divisor)) {
         (Some(dividend), Some(divisor)) => dividend.scale(&divisor).max(0),
         _ => SIGNIFICANT,
@@ -301,7 +301,8 @@ mod tests {
     #[test]
     fn quotients_have_the_decimals_of_postgresql() {
         let decimal = |value, scale| Expr::Literal(ScalarValue::Decimal128(Some(value), 38, scale), None);
-        let scale = |left: Expr, right: Expr| Leading::of(&left).unwrap().scale(&Leading::of(&right).unwrap());
+        let scale =
+            |left: Expr, right: Expr| LeadingDigit::of(&left).unwrap().scale(&LeadingDigit::of(&right).unwrap());
         assert_eq!(scale(decimal(10, 1), decimal(3, 0)), 20);
         assert_eq!(scale(decimal(100, 1), decimal(3, 0)), 16);
         assert_eq!(scale(decimal(10_000_000, 1), decimal(7, 0)), 12);

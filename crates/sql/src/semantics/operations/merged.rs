@@ -39,17 +39,19 @@ impl Side {
 /// The functions.
 pub(crate) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
     [Side::Left, Side::Right, Side::Either, Side::Equal]
-        .map(|side| Arc::new(ScalarUDF::from(Merged { side, signature: Signature::any(2, Volatility::Immutable) })))
+        .map(|side| {
+            Arc::new(ScalarUDF::from(MergedColumn { side, signature: Signature::any(2, Volatility::Immutable) }))
+        })
         .into_iter()
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Merged {
+struct MergedColumn {
     side: Side,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Merged {
+impl ScalarUDFImpl for MergedColumn {
     fn name(&self) -> &str {
         self.side.function()
     }
@@ -87,12 +89,13 @@ fn remains() -> DataFusionError {
 
 /// Whether it is one of these functions.
 pub(crate) fn is_merged(function: &ScalarUDF) -> bool {
-    function.inner().is::<Merged>()
+    function.inner().is::<MergedColumn>()
 }
 
 /// What the call of such a function stands for, where `types` are those of its arguments; `None` of any other.
 pub(crate) fn meant(function: &ScalarUDF, args: &[Expr], types: &[DataType]) -> Result<Option<Expr>> {
-    let (Some(merged), [left, right], [of_left, of_right]) = (function.inner().downcast_ref::<Merged>(), args, types)
+    let (Some(merged), [left, right], [of_left, of_right]) =
+        (function.inner().downcast_ref::<MergedColumn>(), args, types)
     else {
         return Ok(None);
     };

@@ -27,24 +27,24 @@ enum Does {
 
 /// One operator as a function.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedOperator {
     does: Does,
     /// The type of the operands and the result.
     of: ArrowType,
     signature: Signature,
 }
 
-impl Checked {
+impl CheckedOperator {
     /// The function for `+`, `-`, `*`, `/` or `%` of two numbers of this type.
     pub(crate) fn function(op: Operator, of: ArrowType) -> ScalarUDF {
         let signature = Signature::any(2, Volatility::Immutable);
-        ScalarUDF::from(Checked { does: Does::Binary(op), of, signature })
+        ScalarUDF::from(CheckedOperator { does: Does::Binary(op), of, signature })
     }
 
     /// `-expr`.
     pub(crate) fn negated(expr: Expr, of: ArrowType) -> Expr {
         let signature = Signature::any(1, Volatility::Immutable);
-        let function = ScalarUDF::from(Checked { does: Does::Negate, of, signature });
+        let function = ScalarUDF::from(CheckedOperator { does: Does::Negate, of, signature });
         Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr]))
     }
 
@@ -78,7 +78,7 @@ pub(crate) fn compute(
     Ok(if matches!(op, Operator::Plus | Operator::Minus) { result } else { of_one_zero(result) })
 }
 
-impl ScalarUDFImpl for Checked {
+impl ScalarUDFImpl for CheckedOperator {
     fn name(&self) -> &str {
         match self.does {
             Does::Binary(Operator::Plus) => "checked_add",
@@ -115,7 +115,7 @@ impl ScalarUDFImpl for Checked {
     }
 }
 
-impl Checked {
+impl CheckedOperator {
     fn negate(&self, array: &ArrayRef) -> Result<ArrayRef> {
         Ok(of_one_zero(neg(array.as_ref()).map_err(|error| out_of_range(error, &self.of))?))
     }

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::semantics::aggregates::float_sums;
-use crate::semantics::operations::operators::Checked;
+use crate::semantics::operations::operators::CheckedOperator;
 use crate::semantics::operations::visible::visible;
 use crate::syntax::walk::{WalkPlan, WalkTree};
 
@@ -37,7 +37,7 @@ fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let checked = |expr: Expr| match expr {
         Expr::BinaryExpr(binary) if is_arithmetic(binary.op) => operator(binary, &schema),
         Expr::Negative(inner) => match number(&inner, &schema) {
-            Some(of) => Transformed::yes(Checked::negated(*inner, of)),
+            Some(of) => Transformed::yes(CheckedOperator::negated(*inner, of)),
             None => Transformed::no(Expr::Negative(inner)),
         },
         Expr::AggregateFunction(mut call) if is_of_floats(&call.params.args, &schema) => {
@@ -72,7 +72,7 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
     let function = match (number(&left, schema), number(&right, schema)) {
         _ if op == Operator::Modulo && are_decimals(&left, &right, schema) => remainder(&left, &right, schema),
         (Some(left), Some(right)) if left == right && (op != Operator::Modulo || left.is_integer()) => {
-            Some(Checked::function(op, left))
+            Some(CheckedOperator::function(op, left))
         }
         _ => None,
     };
@@ -93,14 +93,14 @@ fn are_decimals(left: &Expr, right: &Expr, schema: &DFSchema) -> bool {
 fn remainder(left: &Expr, right: &Expr, schema: &DFSchema) -> Option<ScalarUDF> {
     let remainder = BinaryExpr::new(Box::new(left.clone()), Operator::Modulo, Box::new(right.clone()));
     let of = Expr::BinaryExpr(remainder).get_type(schema).ok()?;
-    Some(Checked::function(Operator::Modulo, of))
+    Some(CheckedOperator::function(Operator::Modulo, of))
 }
 
 /// The type of an expression that is an integer or a float. DataFusion finds a type by going through the whole tree
 /// below; in a long chain of operators that would be done once for each of them.
 fn number(expr: &Expr, schema: &DFSchema) -> Option<ArrowType> {
     let data_type = match expr {
-        Expr::ScalarFunction(call) => match call.func.inner().downcast_ref::<Checked>() {
+        Expr::ScalarFunction(call) => match call.func.inner().downcast_ref::<CheckedOperator>() {
             Some(checked) => Some(checked.of().clone()),
             None => expr.get_type(schema).ok(),
         },

@@ -83,7 +83,7 @@ fn wrap_varying(items: &mut [Expr]) -> bool {
 }
 
 fn wrap_item(item: &mut Expr) {
-    let function = Arc::new(ScalarUDF::from(Varying { signature: Signature::any(1, Volatility::Immutable) }));
+    let function = Arc::new(ScalarUDF::from(VaryingArgument { signature: Signature::any(1, Volatility::Immutable) }));
     let inner = std::mem::take(item);
     *item = Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![inner]));
 }
@@ -102,12 +102,12 @@ fn varies(item: &Expr) -> bool {
 }
 
 fn is_wrapped(item: &Expr) -> bool {
-    matches!(item, Expr::ScalarFunction(call) if call.func.inner().is::<Varying>())
+    matches!(item, Expr::ScalarFunction(call) if call.func.inner().is::<VaryingArgument>())
 }
 
 /// Its argument, as a value for each row.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Varying {
+struct VaryingArgument {
     signature: Signature,
 }
 
@@ -115,7 +115,7 @@ fn of_nothing() -> DataFusionError {
     DataFusionError::Internal("varying() of nothing".to_owned())
 }
 
-impl ScalarUDFImpl for Varying {
+impl ScalarUDFImpl for VaryingArgument {
     fn name(&self) -> &str {
         "varying"
     }

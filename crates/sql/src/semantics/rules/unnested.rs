@@ -18,9 +18,9 @@ use crate::syntax::walk::WalkPlan;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Unnested;
+pub(crate) struct UnnestedRows;
 
-impl AnalyzerRule for Unnested {
+impl AnalyzerRule for UnnestedRows {
     fn name(&self) -> &str {
         "unnested_rows_repeat_keys"
     }

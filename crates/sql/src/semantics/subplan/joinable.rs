@@ -82,7 +82,7 @@ pub(super) fn scalar(plan: &LogicalPlan, visible: &DFSchema) -> Result<Option<Su
     let calls: Result<Vec<Expr>> = aggregate.aggr_expr.iter().map(|call| renamed.apply(call.clone())).collect();
     let inner = Aggregate::try_new(Arc::new(filtered), Vec::new(), calls?)?;
     let columns = aggregate.schema.columns().into_iter().zip(inner.schema.columns());
-    let renamed = Renamed(columns.collect());
+    let renamed = RenamedColumns(columns.collect());
     let value = renamed.apply(value.clone().unalias_nested().data)?.alias(unique("value"));
     let plain = LogicalPlanBuilder::from(LogicalPlan::Aggregate(inner)).project(vec![value])?.build()?;
     Ok(Some(subquery(plain)))
@@ -125,9 +125,9 @@ struct Parts {
 }
 
 /// Columns and what they have become.
-struct Renamed(Vec<(Column, Column)>);
+struct RenamedColumns(Vec<(Column, Column)>);
 
-impl Renamed {
+impl RenamedColumns {
     fn apply(&self, expr: Expr) -> Result<Expr> {
         let renamed = expr.change_up(|expr| match expr {
             Expr::Column(column) => match self.0.iter().find(|(old, _)| *old == column) {
@@ -182,14 +182,14 @@ impl Parts {
     }
 
     /// The filtered rows, their columns renamed.
-    fn filtered(self) -> Result<(LogicalPlan, Renamed)> {
+    fn filtered(self) -> Result<(LogicalPlan, RenamedColumns)> {
         let table = unique("subquery");
         let old = self.rest.schema().columns();
         let names = (0..old.len()).map(|at| format!("{at}"));
         let projected = old.iter().cloned().zip(names.clone()).map(|(column, name)| Expr::Column(column).alias(name));
         let rest = LogicalPlanBuilder::from(self.rest.clone()).project(projected)?.alias(table.as_str())?;
         let new = names.map(|name| Column::new(Some(table.as_str()), name));
-        let renamed = Renamed(old.into_iter().zip(new).collect());
+        let renamed = RenamedColumns(old.into_iter().zip(new).collect());
         let conditions: Result<Vec<Expr>> =
             self.inner.into_iter().chain(self.outer).map(|condition| renamed.apply(condition)).collect();
         let filtered = match conjunction(conditions?) {

@@ -118,7 +118,7 @@ fn check_aggregates(node: &LogicalPlan) -> Result<()> {
 
 /// Where an expression stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ConditionPlace {
     /// The subquery is a condition of its own: NULL is as good as false.
     Condition,
     /// In a condition below nothing but `AND` and `OR`, where NULL is as good as false, too.
@@ -146,7 +146,7 @@ impl Subplans {
         let (node, selected) = sorting::widened(node)?;
         let visible = visible(&node)?;
         if let LogicalPlan::Filter(filter) = node {
-            let predicate = self.condition(filter.predicate, &visible, Place::Condition)?;
+            let predicate = self.condition(filter.predicate, &visible, ConditionPlace::Condition)?;
             return Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, filter.input)?)));
         }
         let may_join = matches!(node, LogicalPlan::Projection(_));
@@ -161,8 +161,8 @@ impl Subplans {
     }
 
     /// Converts a condition of a filter, or a part of one.
-    fn condition(&self, expr: Expr, visible: &DFSchema, place: Place) -> Result<Expr> {
-        let below = if place == Place::Condition { Place::Part } else { place };
+    fn condition(&self, expr: Expr, visible: &DFSchema, place: ConditionPlace) -> Result<Expr> {
+        let below = if place == ConditionPlace::Condition { ConditionPlace::Part } else { place };
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
                 let below = if op == Operator::And { place } else { below };
@@ -178,7 +178,7 @@ impl Subplans {
                     let inverse = InSubquery { expr, subquery, negated: !negated };
                     self.condition(Expr::InSubquery(inverse), visible, place)
                 }
-                inner => Ok(Expr::Not(Box::new(self.condition(inner, visible, Place::Negated)?))),
+                inner => Ok(Expr::Not(Box::new(self.condition(inner, visible, ConditionPlace::Negated)?))),
             },
             Expr::Exists(Exists { subquery, negated }) => {
                 let plan = self.convert(subquery.subquery.as_ref().clone())?;
@@ -190,14 +190,14 @@ impl Subplans {
                     }
                 }
             }
-            Expr::InSubquery(InSubquery { expr, subquery, negated: false }) if place != Place::Negated => {
+            Expr::InSubquery(InSubquery { expr, subquery, negated: false }) if place != ConditionPlace::Negated => {
                 let expr = expr.change_up(|expr| self.value(expr, visible, true))?.data;
                 let plan = self.convert(subquery.subquery.as_ref().clone())?;
                 let is_same_type = expr.get_type(visible)? == *plan.schema().field(0).data_type();
                 let plain = if is_same_type { joinable::members(&plan, visible)? } else { None };
                 match plain {
                     // A set of values that is the same for all rows is as quickly searched as joined.
-                    Some(plain) if place == Place::Condition || !plain.outer_ref_columns.is_empty() => {
+                    Some(plain) if place == ConditionPlace::Condition || !plain.outer_ref_columns.is_empty() => {
                         Ok(Expr::InSubquery(InSubquery::new(Box::new(expr), plain, false)))
                     }
                     _ => call::call(&self.statement, Kind::any_equal(), Some(expr), plan, visible),

@@ -97,7 +97,7 @@ impl Sharing<'_> {
         let rows = Mutex::new(Rows { source: Source::Waiting, batches: Vec::new() });
         let statement = self.plans.statement.clone();
         let name = alias.alias.table().to_owned();
-        let table = SharedTable(Arc::new(Shared {
+        let table = SharedTable(Arc::new(SharedQuery {
             name: name.clone(),
             query,
             schema,
@@ -138,7 +138,7 @@ fn selects_volatile(alias: &SubqueryAlias) -> bool {
 }
 
 /// A query of which each row is worked out once.
-struct Shared {
+struct SharedQuery {
     name: String,
     query: LogicalPlan,
     schema: SchemaRef,
@@ -151,9 +151,9 @@ struct Shared {
     is_in_order: bool,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("SharedQuery").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -171,7 +171,7 @@ enum Source {
     Ended,
 }
 
-impl Shared {
+impl SharedQuery {
     /// The batch at a place, if there are so many.
     async fn batch(&self, at: usize) -> Result<Option<RecordBatch>> {
         let mut rows = self.rows.lock().await;
@@ -201,7 +201,7 @@ impl Shared {
 }
 
 #[derive(Debug)]
-struct SharedTable(Arc<Shared>);
+struct SharedTable(Arc<SharedQuery>);
 
 #[async_trait]
 impl TableProvider for SharedTable {
@@ -245,7 +245,7 @@ fn projected(batch: RecordBatch, columns: Option<&Vec<usize>>) -> Result<RecordB
 /// Reads the rows of a query that is worked out once.
 #[derive(Debug)]
 struct SharedExec {
-    shared: Arc<Shared>,
+    shared: Arc<SharedQuery>,
     projection: Option<Vec<usize>>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,

@@ -95,7 +95,7 @@ fn load(
     let mut loaded = 0;
     loop {
         write.check()?;
-        let Filled { rows, rejected, lines, is_end } = load.fill()?;
+        let FilledColumns { rows, rejected, lines, is_end } = load.fill()?;
         if rows > 0 {
             let arrays = load.builders.iter_mut().map(ColumnBuilder::finish).collect();
             let batch = without(&target.rows(arrays, rows)?, &rejected)?;
@@ -172,7 +172,7 @@ impl Rejects {
 
 /// The values that the builders hold.
 #[derive(Default)]
-struct Filled {
+struct FilledColumns {
     rows: usize,
     /// Rows that are to be left out.
     rejected: Vec<usize>,
@@ -225,9 +225,9 @@ impl<R: Read> Load<'_, R> {
     }
 
     /// Reads rows into the builders.
-    fn fill(&mut self) -> Result<Filled> {
+    fn fill(&mut self) -> Result<FilledColumns> {
         let mut record = Record::default();
-        let mut filled = Filled::default();
+        let mut filled = FilledColumns::default();
         while filled.rows < ROWS_AT_ONCE {
             if !self.read(&mut record)? {
                 filled.is_end = true;

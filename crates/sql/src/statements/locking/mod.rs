@@ -82,7 +82,7 @@ struct Locking<'a> {
 }
 
 /// What came of locking the rows of the tables behind one row of the query.
-enum Locked {
+enum LockedRow {
     AsSeen,
     Newer,
     Not,
@@ -143,9 +143,9 @@ impl Locking<'_> {
                 session.token.check()?;
                 let ids = self.ids(&batch, row);
                 let locked = match self.lock(write, &ids, &moment)? {
-                    Locked::Not => None,
-                    Locked::AsSeen => Some(batch.slice(row, 1)),
-                    Locked::Newer => self.row_as_of_now(session, write, ids, &mut seen)?,
+                    LockedRow::Not => None,
+                    LockedRow::AsSeen => Some(batch.slice(row, 1)),
+                    LockedRow::Newer => self.row_as_of_now(session, write, ids, &mut seen)?,
                 };
                 if let Some(locked) = locked {
                     found += 1;
@@ -167,14 +167,14 @@ impl Locking<'_> {
         ids.iter().map(id).collect()
     }
 
-    fn lock(&self, write: &mut Write<'_>, ids: &[Vec<u64>], moment: &Moment) -> Result<Locked> {
-        let mut locked = Locked::AsSeen;
+    fn lock(&self, write: &mut Write<'_>, ids: &[Vec<u64>], moment: &Moment) -> Result<LockedRow> {
+        let mut locked = LockedRow::AsSeen;
         for (table, ids) in self.tables.iter().zip(ids) {
             let (Some((strength, wait)), [id]) = (table.lock, &ids[..]) else { continue };
             match write.transaction.lock_row(&table.table, *id, strength, wait, moment.view())? {
                 RowLock::Locked => {}
-                RowLock::Stale => locked = Locked::Newer,
-                RowLock::Gone | RowLock::Skipped => return Ok(Locked::Not),
+                RowLock::Stale => locked = LockedRow::Newer,
+                RowLock::Gone | RowLock::Skipped => return Ok(LockedRow::Not),
             }
         }
         Ok(locked)

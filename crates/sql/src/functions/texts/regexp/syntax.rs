@@ -60,7 +60,7 @@ impl Flags {
 
 /// A pattern for the library.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Translated {
+pub(super) struct TranslatedPattern {
     pub(super) pattern: String,
     /// Whether the longest of several matches has to be looked for: the library takes the first alternative.
     pub(super) wants_longest: bool,
@@ -73,7 +73,7 @@ pub(super) fn invalid(why: &str) -> SqlError {
 }
 
 /// Brings a pattern into the library's words.
-pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, SqlError> {
+pub(super) fn translate(pattern: &str, flags: Flags) -> Result<TranslatedPattern, SqlError> {
     let (mut pattern, mut flags) = (pattern, flags);
     if let Some(rest) = pattern.strip_prefix("***=") {
         (pattern, flags.is_literal) = (rest, true);
@@ -96,7 +96,7 @@ pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, SqlEr
     if flags.is_literal {
         out.push_str(&regex::escape(pattern));
         out.push(')');
-        return Ok(Translated { pattern: out, wants_longest: false, looks_around: false });
+        return Ok(TranslatedPattern { pattern: out, wants_longest: false, looks_around: false });
     }
     let start = out;
     let mut looks_around = false;
@@ -111,7 +111,7 @@ pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, SqlEr
         let Translator { mut out, has_choice, is_reluctant, .. } = translator;
         debug_assert!(out.len() >= body, "signs are only added");
         out.push(')');
-        return Ok(Translated { pattern: out, wants_longest: has_choice && !is_reluctant, looks_around });
+        return Ok(TranslatedPattern { pattern: out, wants_longest: has_choice && !is_reluctant, looks_around });
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) enum Inner {
 
 /// The function; its arguments are those of what is worked out, and the condition of its FILTER.
 #[derive(Debug)]
-pub(super) struct Framed {
+pub(super) struct FramedFunction {
     inner: Inner,
     exclusion: Exclusion,
     is_distinct: bool,
@@ -50,16 +50,16 @@ pub(super) struct Framed {
     signature: Signature,
 }
 
-impl Framed {
+impl FramedFunction {
     pub(super) fn new(
         inner: Inner,
         exclusion: Exclusion,
         is_distinct: bool,
         has_filter: bool,
         flag: StopFlag,
-    ) -> Framed {
+    ) -> FramedFunction {
         let any = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
-        Framed {
+        FramedFunction {
             inner,
             exclusion,
             is_distinct,
@@ -90,21 +90,21 @@ fn internal(message: &str) -> DataFusionError {
     DataFusionError::Internal(message.to_owned())
 }
 
-impl PartialEq for Framed {
+impl PartialEq for FramedFunction {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Framed {}
+impl Eq for FramedFunction {}
 
-impl Hash for Framed {
+impl Hash for FramedFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.key().hash(state);
     }
 }
 
-impl WindowUDFImpl for Framed {
+impl WindowUDFImpl for FramedFunction {
     fn name(&self) -> &str {
         match &self.inner {
             Inner::Aggregate(function) => function.name(),

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::forward::forward;
-use super::function::{Framed, Inner};
+use super::function::{FramedFunction, Inner};
 use super::{Exclusion, MARK};
 use crate::error::SqlError;
 use crate::semantics::aggregates::inputs::inputs;
@@ -90,7 +90,7 @@ impl Frames {
         if let Some(inner) = inner {
             let params = &mut call.params;
             let filter = params.filter.take();
-            let framed = Framed::new(inner, exclusion, params.distinct, filter.is_some(), self.flag.clone());
+            let framed = FramedFunction::new(inner, exclusion, params.distinct, filter.is_some(), self.flag.clone());
             params.args.extend(filter.map(|filter| *filter));
             call.fun = WindowFunctionDefinition::WindowUDF(Arc::new(WindowUDF::from(framed)));
         } else if let WindowFunctionDefinition::AggregateUDF(function) = &call.fun
