@@ -7,5 +7,6 @@ pub(crate) mod prefetch;
 pub(crate) mod range;
 pub(crate) mod read;
 pub(crate) mod running;
+pub(crate) mod stamp;
 pub(crate) mod view;
 pub(crate) mod write;
