@@ -21,7 +21,7 @@ use crate::memory::budget::Meter;
 use crate::memory::evictable::Evictable;
 use crate::memory::source::PageError;
 use crate::page::insert::InsertPages;
-use crate::value::cell::Cell;
+use crate::value::cell::{Cell, ColumnCells};
 use crate::value::sketch::Sketch;
 
 /// The TPS of each update range that a page covers.
@@ -76,6 +76,21 @@ impl Pages {
             Some(word) => Ok(Some(word)),
             None => self.columns[column].word(guard, column, slot),
         }
+    }
+
+    /// Collects the values at `slot` of some columns, each with its column.
+    #[inline]
+    pub(crate) fn originals<'g>(
+        &'g self,
+        guard: &'g Guard,
+        columns: impl Iterator<Item = usize>,
+        slot: usize,
+        originals: &mut ColumnCells<'g>,
+    ) -> Result<(), PageError> {
+        for column in columns {
+            originals.push((column, self.columns[column].cell(guard, column, slot)?));
+        }
+        Ok(())
     }
 
     /// Asks for the memory of the value at `slot` of a column.

@@ -1,4 +1,5 @@
 //! Records of a range: finding the version that a snapshot sees, appending one, moving merged ones to history.
+pub(crate) mod append;
 pub(crate) mod archive;
 pub(crate) mod hold;
 pub(crate) mod last_image;

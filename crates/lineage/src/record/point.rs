@@ -25,9 +25,9 @@ use types::{Rid, Schema, Timestamp, TxnId};
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Pages};
 use crate::page::tail::RecordPlace;
+use crate::record::append::AppendedRecords;
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, View};
-use crate::record::write::AppendedRecords;
 use crate::value::cell::{Cell, is_wide};
 
 mod append;

@@ -7,8 +7,8 @@ use sync::atomic::{AtomicU64, Ordering};
 use types::{StartTime, TxnId};
 
 use crate::page::base::MetaPage;
+use crate::record::append::AppendedRecords;
 use crate::record::range::Range;
-use crate::record::write::AppendedRecords;
 
 impl Range {
     /// Writes the outcome of a transaction, a commit timestamp or a tombstone, into what it appended. Versions that

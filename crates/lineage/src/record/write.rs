@@ -19,15 +19,14 @@
 //! record has the Start Time of its base record; only one for a record which the transaction itself inserted is
 //! taken back, and then counts as little as a version taken back: the next update keeps the old values again, as
 //! the history will not have it.
-use smallvec::SmallVec;
 use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::hint::SpinWait;
 use types::{Timestamp, TxnId};
 
 use crate::memory::source::PageError;
-use crate::page::base::{MetaPage, Pages};
-use crate::page::tail::{CarriedColumns, NewRecord, TailRecord};
+use crate::page::base::MetaPage;
+use crate::record::append::{Append, AppendedRecords, Newest};
 use crate::record::hold::Hold;
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, Resolved, View, resolve};
@@ -74,15 +73,6 @@ pub enum Change<'a> {
     Delete,
 }
 
-/// The sequence numbers of the tail records that a write appended and its transaction must stamp.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AppendedRecords {
-    /// the first one, of the snapshot record if there is one
-    pub first: u64,
-    /// the last one, the new version
-    pub last: u64,
-}
-
 /// The latch bit of one Indirection word, held; released with the old word unless a new one is published.
 pub(crate) struct IndirectionLatch<'a> {
     word: &'a AtomicU64,
@@ -115,117 +105,6 @@ impl Drop for IndirectionLatch<'_> {
     #[inline]
     fn drop(&mut self) {
         self.word.store(self.sequence, Ordering::Release);
-    }
-}
-
-/// The newest version of a record as a writer needs it.
-struct Newest<'g> {
-    /// the newest tail record that was not rolled back, snapshot records included; 0 where there is none
-    top: u64,
-    /// the newest version that counts, `None` where the base pages have it
-    version: Option<TailRecord<'g>>,
-    /// what became of its writer, or of the transaction that has locked it; asked once: the latch keeps no
-    /// transaction from ending
-    writer: Resolved,
-    /// whether it ends the record
-    is_deleted: bool,
-    /// whether it is a later one than the insert, or locked
-    is_update: bool,
-    /// the columns updated so far
-    ever: ColumnSet,
-    /// up to here, all pages have taken in the tail
-    floor: u64,
-    pages: &'g Pages,
-}
-
-/// A few values with their columns.
-type Values<'a> = SmallVec<[(usize, Cell<'a>); 8]>;
-
-/// One append, with the record latched.
-struct Append<'a> {
-    range: &'a Range,
-    guard: &'a Guard,
-    start: u64,
-    slot: usize,
-    newest: Newest<'a>,
-}
-
-impl Append<'_> {
-    fn update<O: Outcomes>(
-        &self,
-        view: View<'_, O>,
-        values: &[(usize, Cell<'_>)],
-        above: u64,
-    ) -> Result<AppendedRecords, PageError> {
-        let (guard, slot, tails) = (self.guard, self.slot, &self.range.part(self.slot).tails);
-        let mut originals = Values::new();
-        for (column, _) in values.iter().filter(|(column, _)| !self.newest.ever.contains(*column)) {
-            originals.push((*column, self.newest.pages.columns[*column].cell(guard, *column, slot)?));
-        }
-        let mut ever = self.newest.ever.clone();
-        values.iter().for_each(|(column, _)| ever.insert(*column));
-        let mut cumulative = Values::new();
-        let (reset, carried) = self.cumulate(values, &mut cumulative);
-
-        let first = tails.allocate(guard, 1 + u64::from(!originals.is_empty()), above);
-        let (mut sequence, mut prev, ever) = (first, self.newest.top, &ever);
-        if !originals.is_empty() {
-            let (start, values) = (self.start_of_base(view)?, originals.as_slice());
-            let kind = Kind::Snapshot;
-            tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset: 0, ever, values, carried: None });
-            (sequence, prev) = (sequence + 1, sequence);
-        }
-        let (start, kind, values) = (self.start, Kind::Update, cumulative.as_slice());
-        tails.write(guard, sequence, &NewRecord { prev, slot, kind, start, reset, ever, values, carried });
-        Ok(AppendedRecords { first, last: sequence })
-    }
-
-    fn start_of_base<O: Outcomes>(&self, view: View<'_, O>) -> Result<u64, PageError> {
-        Ok(match resolve(self.newest.pages.meta.start(self.guard, self.slot)?, view.outcomes) {
-            Resolved::Committed(at) => at.0,
-            // It was checked before: what is not committed is this transaction's own.
-            _ => self.start,
-        })
-    }
-
-    /// Collects `values` and what the version before holds for other columns, but for those merged into their base
-    /// pages; returns the number after which no column that is left out has changed, and what is copied word by word.
-    fn cumulate<'a>(
-        &'a self,
-        values: &[(usize, Cell<'a>)],
-        cumulative: &mut Values<'a>,
-    ) -> (u64, Option<CarriedColumns<'a>>) {
-        cumulative.extend_from_slice(values);
-        let Some(version) = &self.newest.version else { return (self.newest.floor.min(self.newest.top), None) };
-        let mut reset = version.reset();
-        let (pages, part) = (self.newest.pages, self.range.part_of(self.slot));
-        let mut changed = ColumnSet::EMPTY;
-        values.iter().for_each(|(column, _)| changed.insert(*column));
-        // The meta-data page is at least as far as any other.
-        let may_be_merged = pages.meta.lineage()[part] >= version.sequence;
-        // Unchanged columns are copied as they are.
-        let columns = if may_be_merged { 0 } else { version.explicit_among(!changed.word(0)) };
-        changed.insert_word(0, columns);
-        version.explicit().for_each(|column| {
-            if changed.contains(column) {
-            } else if may_be_merged && pages.columns[column].lineage[part] >= version.sequence {
-                reset = version.sequence;
-            } else {
-                cumulative.push((column, version.cell(column)));
-            }
-        });
-        (reset, Some(CarriedColumns { from: *version, columns }))
-    }
-
-    /// Appends a record without values: the end of the record, or a lock.
-    fn mark(&self, kind: Kind, above: u64) -> AppendedRecords {
-        let tails = &self.range.part(self.slot).tails;
-        let sequence = tails.allocate(self.guard, 1, above);
-        let (prev, slot, start, ever) = (self.newest.top, self.slot, self.start, &self.newest.ever);
-        let (reset, carried) = (0, None);
-        let record = NewRecord { prev, slot, kind, start, reset, ever, values: &[], carried };
-        tails.write(self.guard, sequence, &record);
-        AppendedRecords { first: sequence, last: sequence }
     }
 }
 

@@ -2,9 +2,10 @@
 //! the model (see `model`) would seldom meet or not explain.
 use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId};
 
+use crate::record::append::AppendedRecords;
 use crate::record::hold::Hold;
 use crate::record::view::{Outcome, View};
-use crate::record::write::{AppendedRecords, Change, WriteError, Writer};
+use crate::record::write::{Change, WriteError, Writer};
 use crate::tests::mechanism::{Ended, Fixture, options};
 use crate::value::cell::Cell;
 

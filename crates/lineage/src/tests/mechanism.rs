@@ -12,9 +12,10 @@ use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId
 use crate::encoding::BLOCKS_UNPACKED;
 use crate::page::base::MetaPage;
 use crate::page::options::page_records;
+use crate::record::append::AppendedRecords;
 use crate::record::range::Range;
 use crate::record::view::{Outcome, Outcomes, View};
-use crate::record::write::{AppendedRecords, Change, WriteError, Writer};
+use crate::record::write::{Change, WriteError, Writer};
 use crate::value::cell::Cell;
 use crate::value::kind::Kind;
 use crate::{Comparison, MemoryBudget, Projection, Request, Table, TableOptions, TailValues, Test};

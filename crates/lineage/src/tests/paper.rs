@@ -7,9 +7,10 @@ use std::sync::Arc;
 use types::{Column, DataType, Rid, Schema, Snapshot, Timestamp, TxnId};
 
 use crate::page::base::MetaPage;
+use crate::record::append::AppendedRecords;
 use crate::record::range::Range;
 use crate::record::view::{Outcome, Outcomes, View};
-use crate::record::write::{AppendedRecords, Change};
+use crate::record::write::Change;
 use crate::value::cell::Cell;
 use crate::value::kind::Kind;
 use crate::{Table, TableOptions};

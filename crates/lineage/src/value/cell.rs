@@ -12,6 +12,7 @@ use arrow_array::types::{
     TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
+use smallvec::SmallVec;
 use types::{DataType, Decimal, Value};
 
 // Arrow keeps decimals in the machine's byte order; cells lend those bytes as they are.
@@ -30,6 +31,9 @@ pub enum Cell<'a> {
     /// The bytes of a longer value: text, bytea, uuid (as its text), decimal of more than 18 digits (16 bytes, little-endian).
     Bytes(&'a [u8]),
 }
+
+/// A few values with their columns.
+pub(crate) type ColumnCells<'a> = SmallVec<[(usize, Cell<'a>); 8]>;
 
 /// Whether values of this type are stored as bytes in the heap, not as a word.
 #[inline]

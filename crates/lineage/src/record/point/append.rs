@@ -7,9 +7,10 @@ use types::Timestamp;
 use super::{Point, PointColumns};
 use crate::page::base::{MetaPage, Pages};
 use crate::page::tail::{CarriedWords, Head, NewWords, RecordPlace, TailPages};
+use crate::record::append::AppendedRecords;
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
-use crate::record::write::{AppendedRecords, IndirectionLatch};
+use crate::record::write::IndirectionLatch;
 use crate::value::column_set::columns_of;
 use crate::value::kind::Kind;
 

@@ -19,9 +19,10 @@ use types::{BlobRef, Column, Command, DataType, Rid, Schema, Snapshot, StartTime
 
 use crate::image::tests::{Blobs, Shelf};
 use crate::page::text::simple;
+use crate::record::append::AppendedRecords;
 use crate::record::hold::Hold;
 use crate::record::view::{Outcome, Outcomes, View};
-use crate::record::write::{AppendedRecords, Change, WriteError, Writer};
+use crate::record::write::{Change, WriteError, Writer};
 use crate::tests::model::image::Redo;
 use crate::tests::model::transaction::{Open, Write, Wrote};
 use crate::value::cell::Cell;

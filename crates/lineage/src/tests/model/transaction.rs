@@ -2,8 +2,8 @@
 use types::{Command, Rid, StartTime, Timestamp, TxnId};
 
 use crate::Table;
+use crate::record::append::AppendedRecords;
 use crate::record::hold::Hold;
-use crate::record::write::AppendedRecords;
 use crate::tests::model::Row;
 
 /// The change of a record by a transaction.
