@@ -361,6 +361,7 @@ fn sql_name(arrow: &str) -> &str {
         "Float64" => "double precision",
         "Date32" | "Date64" => "date",
         "Utf8View" | "LargeUtf8" => "text",
+        "Utf8" | "Null" => "unknown",
         "BinaryView" => "bytea",
         name if name.starts_with("Decimal") => "numeric",
         name if name.starts_with("Timestamp") && name.contains('"') => "timestamp with time zone",

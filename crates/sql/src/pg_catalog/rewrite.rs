@@ -307,11 +307,6 @@ impl Rewrite<'_> {
                     *expr = answer;
                 }
             }
-            Expr::Collate { expr: inner, collation }
-                if catalog_name(collation).is_some_and(|name| name == "default") =>
-            {
-                *expr = take(inner);
-            }
             Expr::BinaryOp { op, .. } => {
                 if let BinaryOperator::PGCustomBinaryOperator(parts) = op
                     && let Some(plain) = plain_operator(parts.last().map_or("", String::as_str))

@@ -23,7 +23,9 @@ use crate::semantics::aggregates::argument_orders;
 use crate::semantics::naming::{cast_names, duplicates, references, using, whole_rows, with_names};
 use crate::semantics::rules::recursion;
 use crate::semantics::spell_out;
-use crate::semantics::spelling::{limit_values, quantified, row_values, rows, values_of_subqueries, windows};
+use crate::semantics::spelling::{
+    collations, limit_values, quantified, row_values, rows, values_of_subqueries, windows,
+};
 use crate::state::past;
 use crate::state::past::Run;
 use crate::state::view::View;
@@ -64,7 +66,7 @@ impl<'a> Surroundings<'a> {
 type Pass = fn(&mut Statement, &mut Surroundings<'_>) -> Result<()>;
 
 /// All passes.
-const PASSES: [Pass; 24] = [
+const PASSES: [Pass; 25] = [
     // tables
     |statement, around| past::resolve(statement, around.view, around.source, around.run),
     |statement, around| limit_values::work_out(statement, around.view, around.source, around.is_aggregate, around.run),
@@ -75,6 +77,7 @@ const PASSES: [Pass; 24] = [
     },
     // queries
     |statement, _| limits::check(statement),
+    |statement, around| collations::spell_out(statement, around.source),
     |statement, around| with_names::tell_apart(statement, around.source),
     |statement, _| {
         duplicates::name_columns(statement);

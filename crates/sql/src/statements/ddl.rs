@@ -8,6 +8,7 @@ use engine::{Column, Retention, Schema, TableSettings, Transaction};
 use crate::error::{Result, SqlError};
 use crate::names::{fold, position, table_name};
 use crate::parsing::table_options;
+use crate::semantics::spelling::collations;
 use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::statements::indexes::{self, Unique};
@@ -121,6 +122,7 @@ fn read_column(definition: &ColumnDef, source: &Source) -> Result<ReadColumn> {
                 check_key(constraint, position)?;
                 is_key = true;
             }
+            ColumnOption::Collation(collation) => collations::check(collation, source)?,
             ColumnOption::Unique(constraint) => unique = Some(Unique::of_column(&column.name, constraint)?),
             other => {
                 let what = refused_option(other);
@@ -144,7 +146,6 @@ fn refused_option(option: &ColumnOption) -> &'static str {
         ColumnOption::Check(_) => "CHECK",
         ColumnOption::ForeignKey(_) => "REFERENCES",
         ColumnOption::Generated { .. } | ColumnOption::Identity(_) => "GENERATED",
-        ColumnOption::Collation(_) => "COLLATE",
         _ => "this option",
     }
 }

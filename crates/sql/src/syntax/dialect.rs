@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::interrupt;
-use crate::syntax::infix;
+use crate::syntax::{infix, operators};
 
 /// How many steps the parser may take for a statement, and how many more for each of its tokens. It tries one reading after
 /// the other, and where these are within each other each level may double its work.
@@ -108,11 +108,17 @@ impl Dialect for SqlDialect {
         if let Err(error) = self.step() {
             return Some(Err(error));
         }
-        self.postgres.get_next_precedence(parser)
+        match operators::precedence(self, &parser.peek_token_ref().token) {
+            Some(precedence) => Some(Ok(precedence)),
+            None => self.postgres.get_next_precedence(parser),
+        }
     }
 
-    fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
-        self.step().err().map(Err)
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        match self.step() {
+            Ok(()) => operators::prefixed(self, parser).transpose(),
+            Err(error) => Some(Err(error)),
+        }
     }
 
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {

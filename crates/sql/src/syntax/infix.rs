@@ -1,10 +1,12 @@
 //! Comparisons that the parser's library does not read: `BETWEEN SYMMETRIC`, `LIKE ANY` and its kin, `ANY` of a set
-//! operation or of `VALUES`, and `IN` of a list that begins with a query.
+//! operation or of `VALUES`, and `IN` of a list that begins with a query; and `IS DISTINCT FROM`, whose right operand it takes to
+//! reach over `AND` and `OR`, `ISNULL`, and `COLLATE` behind any operand.
 //!
 //! `x BETWEEN SYMMETRIC a AND b` is `x BETWEEN a AND b OR x BETWEEN b AND a`, as in PostgreSQL. As its operands are there twice
 //! then, it costs as many steps as they have parts.
 use std::ops::ControlFlow;
 
+use crate::syntax::operators;
 use crate::syntax::walk::walk_expressions;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
@@ -48,6 +50,16 @@ pub(crate) fn parse(
             skip(parser, at + 2);
             Some(membership(parser, left, negated).map(|expr| (expr, 0)))
         }
+        (Keyword::COLLATE, _) if !negated => {
+            skip(parser, 1);
+            let collated = |collation| (Expr::Collate { expr: Box::new(left.clone()), collation }, 0);
+            Some(parser.parse_object_name(false).map(collated))
+        }
+        (Keyword::IS, _) => distinct(dialect, parser, left).transpose().map(|read| read.map(|expr| (expr, 0))),
+        _ if operators::is_isnull(&parser.peek_token_ref().token) => {
+            skip(parser, 1);
+            Some(Ok((Expr::IsNull(Box::new(left.clone())), 0)))
+        }
         _ => {
             let op = comparison(&parser.peek_nth_token_ref(0).token)?;
             let is_all = match keyword(parser, 1) {
@@ -63,6 +75,19 @@ pub(crate) fn parse(
             Some(quantified(parser, left, op, is_all).map(|expr| (expr, 0)))
         }
     }
+}
+
+/// `left IS [NOT] DISTINCT FROM right`, if that is what follows.
+fn distinct(dialect: &impl Dialect, parser: &mut Parser, left: &Expr) -> Result<Option<Expr>, ParserError> {
+    let negated = keyword(parser, 1) == Keyword::NOT;
+    let at = 1 + usize::from(negated);
+    if keyword(parser, at) != Keyword::DISTINCT || keyword(parser, at + 1) != Keyword::FROM {
+        return Ok(None);
+    }
+    skip(parser, at + 2);
+    let right = Box::new(parser.parse_subexpr(dialect.prec_value(Precedence::Is))?);
+    let left = Box::new(left.clone());
+    Ok(Some(if negated { Expr::IsNotDistinctFrom(left, right) } else { Expr::IsDistinctFrom(left, right) }))
 }
 
 /// A comparison that may stand before `ANY`. What follows in two parentheses may be a set operation, and the library takes

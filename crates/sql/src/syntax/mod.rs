@@ -7,6 +7,7 @@ pub(crate) mod dialect;
 pub(crate) mod identifiers;
 pub(crate) mod infix;
 pub(crate) mod limits;
+pub(crate) mod operators;
 pub(crate) mod source;
 pub(crate) mod split;
 pub(crate) mod stack;

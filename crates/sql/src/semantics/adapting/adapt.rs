@@ -25,6 +25,7 @@ use crate::functions::typed;
 use crate::interrupt;
 use crate::semantics::operations::visible::visible;
 use crate::semantics::operations::{concatenation, library, mixed, operand_types, set_operations, spans, temporal};
+use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::input;
 use crate::values::types::{cast_to, digits_of_seconds, type_of_field};
@@ -55,6 +56,13 @@ impl ExprPlanner for LiteralPlanner {
                     }
                     _ => (left, right),
                 }
+            }
+            BinaryOperator::Custom(name) if name == DISTINCT || name == NOT_DISTINCT => {
+                let op = if name == DISTINCT { Operator::IsDistinctFrom } else { Operator::IsNotDistinctFrom };
+                let (left, right) = (adapt(left, &right, schema)?, right);
+                let right = adapt(right, &left, schema)?;
+                let (left, right) = mixed::of_one_width(Box::new(left), Box::new(right), schema);
+                return Ok(PlannerResult::Planned(Expr::BinaryExpr(BinaryExpr { left, op, right })));
             }
             BinaryOperator::Plus
             | BinaryOperator::Minus
@@ -190,15 +198,6 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let low = Box::new(adapt(*low, &expr, schema)?);
             let high = Box::new(adapt(*high, &expr, schema)?);
             Transformed::yes(Expr::Between(Between { expr, negated, low, high }))
-        }
-        Expr::BinaryExpr(BinaryExpr {
-            left,
-            op: op @ (Operator::IsDistinctFrom | Operator::IsNotDistinctFrom),
-            right,
-        }) if untyped(&left).is_some() != untyped(&right).is_some() => {
-            let (left, right) = (adapt(*left, &right, schema)?, right);
-            let right = adapt(*right, &left, schema)?;
-            Transformed::yes(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }))
         }
         Expr::Cast(cast) => adapt_cast(cast, schema)?,
         Expr::Like(mut like) if lengths::char_length(&like.expr, schema).is_some() => {

@@ -10,7 +10,7 @@ use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::mixed;
+use super::{mixed, operand_types};
 
 /// Plans the operator.
 pub(crate) fn plan(left: Expr, right: Expr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
@@ -47,7 +47,8 @@ pub(crate) fn plan(left: Expr, right: Expr, schema: &DFSchema) -> Result<Planner
     };
     match is_beside_text {
         true => original(as_text(left, &first), as_text(right, &second)),
-        false => original(left, right),
+        false if first.is_binary() && second.is_binary() => original(left, right),
+        false => Err(operand_types::refused(&BinaryOperator::StringConcat, &left, &right, schema)),
     }
 }
 

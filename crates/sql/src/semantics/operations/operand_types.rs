@@ -121,6 +121,8 @@ fn has_arithmetic(op: &BinaryOperator, left: Family, right: Family) -> bool {
 fn name(expr: &Expr, schema: &DFSchema) -> String {
     match expr {
         Expr::Literal(ScalarValue::Utf8(_) | ScalarValue::Null, _) => "unknown".to_owned(),
+        // The planner reads every whole number as a bigint.
+        Expr::Literal(ScalarValue::Int64(Some(value)), _) if i32::try_from(*value).is_ok() => "integer".to_owned(),
         other => other.to_field(schema).map_or_else(|_| "unknown".to_owned(), |(_, field)| type_name_of_field(&field)),
     }
 }
@@ -131,6 +133,11 @@ fn family(expr: &Expr, schema: &DFSchema) -> Family {
 
 fn external(error: SqlError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
+}
+
+/// The error that there is no such operator for two operands.
+pub(crate) fn refused(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> DataFusionError {
+    no_operator(&name(left, schema), &op.to_string(), &name(right, schema))
 }
 
 fn no_operator(left: &str, op: &str, right: &str) -> DataFusionError {
@@ -165,6 +172,7 @@ pub(crate) fn check(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFS
     match op {
         B::Eq | B::Lt | B::LtEq | B::Gt | B::GtEq => check_comparison(&op.to_string(), left, right, schema),
         B::NotEq => check_comparison("<>", left, right, schema),
+        B::Custom(_) => check_comparison("=", left, right, schema),
         B::BitwiseAnd | B::BitwiseOr => {
             let are_whole = are(|family| matches!(family, Any | Whole));
             check_pair(&op.to_string(), left, right, schema, are_whole)
@@ -193,7 +201,7 @@ pub(crate) fn check_arithmetic(
 ) -> Result<()> {
     match has_arithmetic(op, Family::of(of_left), Family::of(of_right)) {
         true => Ok(()),
-        false => Err(no_operator(&name(left, schema), &op.to_string(), &name(right, schema))),
+        false => Err(refused(op, left, right, schema)),
     }
 }
 

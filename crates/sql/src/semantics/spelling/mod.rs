@@ -2,6 +2,7 @@
 //!
 //! Imports `aggregates` for the spelling of frames.
 pub(crate) mod array_literals;
+pub(crate) mod collations;
 pub(crate) mod escapes;
 pub(crate) mod filters;
 pub(crate) mod interval_literals;

@@ -1,5 +1,7 @@
 //! Rows compared with rows, `(a, b) < (c, d)`, and with lists of rows: column by column, with PostgreSQL's NULLs. The
-//! planner would make structures of them, of which two that hold a NULL are equal.
+//! planner would make structures of them, of which two that hold a NULL are equal. And `IS DISTINCT FROM` of values as an
+//! operator, whose operands [`LiteralPlanner`](crate::semantics::adapting::adapt::LiteralPlanner) gives one type before
+//! the planner asks for it.
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart,
@@ -9,6 +11,10 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Result, SqlError};
 use crate::syntax::identifiers::fold;
 use crate::syntax::visit::replace;
+
+/// The operators for `IS DISTINCT FROM` and `IS NOT DISTINCT FROM`.
+pub(crate) const DISTINCT: &str = "IS DISTINCT FROM";
+pub(crate) const NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 
 /// Rewrites every such comparison of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
@@ -30,8 +36,14 @@ fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
             }
             _ => Ok(None),
         },
-        Expr::IsDistinctFrom(left, right) => differ(left, right),
-        Expr::IsNotDistinctFrom(left, right) => Ok(differ(left, right)?.map(not)),
+        Expr::IsDistinctFrom(left, right) => match differ(left, right)? {
+            Some(differ) => Ok(Some(differ)),
+            None => Ok(Some(binary(*left.clone(), &BinaryOperator::Custom(DISTINCT.to_owned()), *right.clone()))),
+        },
+        Expr::IsNotDistinctFrom(left, right) => match differ(left, right)? {
+            Some(differ) => Ok(Some(not(differ))),
+            None => Ok(Some(binary(*left.clone(), &BinaryOperator::Custom(NOT_DISTINCT.to_owned()), *right.clone()))),
+        },
         Expr::InList { expr, list, negated } => {
             let Some(left) = row(expr) else { return Ok(None) };
             let Some(rows) = list.iter().map(row).collect::<Option<Vec<_>>>() else { return Ok(None) };

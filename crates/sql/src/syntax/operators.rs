@@ -1,0 +1,47 @@
+//! How strongly operators bind where the parser's library has other ranks than PostgreSQL.
+//!
+//! PostgreSQL has one rank for all operators that have no rank of their own, before an operand and between two: below `+` and
+//! above `LIKE`. So `~ a + b` is `~ (a + b)`, and `a || b ~ c || d` is `((a || b) ~ c) || d`. `ISNULL` ranks with `IS NULL`.
+use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator};
+use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+/// The rank of a token behind an operand, if the library has another one.
+pub(crate) fn precedence(dialect: &impl Dialect, token: &Token) -> Option<u8> {
+    let rank = match token {
+        Token::Tilde
+        | Token::TildeAsterisk
+        | Token::ExclamationMarkTilde
+        | Token::ExclamationMarkTildeAsterisk
+        | Token::DoubleTilde
+        | Token::DoubleTildeAsterisk
+        | Token::ExclamationMarkDoubleTilde
+        | Token::ExclamationMarkDoubleTildeAsterisk => Precedence::PgOther,
+        token if is_isnull(token) => Precedence::Is,
+        _ => return None,
+    };
+    Some(dialect.prec_value(rank))
+}
+
+/// Whether this is the word `ISNULL`, which the library does not know.
+pub(crate) fn is_isnull(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("isnull"))
+}
+
+/// An operator and the operand behind it, if an operator with the rank of the others is next.
+///
+/// # Errors
+/// Where the operand is no expression.
+pub(crate) fn prefixed(dialect: &impl Dialect, parser: &mut Parser) -> Result<Option<Expr>, ParserError> {
+    let op = match &parser.peek_token_ref().token {
+        Token::Tilde => UnaryOperator::BitwiseNot,
+        Token::AtSign => UnaryOperator::PGAbs,
+        Token::PGSquareRoot => UnaryOperator::PGSquareRoot,
+        Token::PGCubeRoot => UnaryOperator::PGCubeRoot,
+        _ => return Ok(None),
+    };
+    parser.advance_token();
+    let expr = Box::new(parser.parse_subexpr(dialect.prec_value(Precedence::PgOther))?);
+    Ok(Some(Expr::UnaryOp { op, expr }))
+}
