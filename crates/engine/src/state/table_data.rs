@@ -16,7 +16,7 @@ use crate::keys::definition::KeptIndex;
 use crate::keys::order::IndexKey;
 use crate::keys::primary_key::PrimaryKey;
 use crate::terms::outcomes::Transactions;
-use crate::terms::row::{Cells, FittedRow, check_width};
+use crate::terms::row::{FittedRow, check_width};
 use crate::terms::settings::TableSettings;
 use crate::terms::share_locks::ShareLocks;
 use crate::terms::table_lock::TableLock;
@@ -153,8 +153,7 @@ impl TableData {
         }
         let columns = primary_key.columns.iter().copied();
         let mut fitted = FittedRow::new(&self.name, self.schema.columns(), columns.zip(values))?;
-        let cells: Cells<'_> = fitted.cells().map(|(_, cell)| cell).collect();
-        Ok(Some(primary_key.key(&cells)))
+        Ok(Some(primary_key.key(&fitted.all())))
     }
 
     /// Passes some columns of the record that has this key, in the version that the view sees, to `take`, with its Rid.

@@ -16,7 +16,7 @@ use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::read_view::{ReadView, Sight};
 use crate::table::{Rows, Table};
 use crate::terms::outcomes::Transactions;
-use crate::terms::row::{Cells, FittedRow};
+use crate::terms::row::FittedRow;
 
 /// Entries that are looked at together at first; each time twice as many, so that a reader of few rows reads few.
 const ENTRIES_FIRST: usize = 16;
@@ -77,7 +77,7 @@ impl TableData {
         let mut equal = FittedRow::new(&self.name, columns, range.equal.iter().enumerate())?;
         let mut low = FittedRow::new(&self.name, columns, bounded(next, &range.low))?;
         let mut high = FittedRow::new(&self.name, columns, bounded(next, &range.high))?;
-        let equal: Cells<'_> = equal.cells().map(|(_, cell)| cell).collect();
+        let equal = equal.all();
         let low = with_cell(&range.low, low.cells().next());
         let high = with_cell(&range.high, high.cells().next());
         Ok(Some(index.shape.bounds(&equal, low, high)))

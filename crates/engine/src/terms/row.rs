@@ -50,6 +50,11 @@ impl<'a> FittedRow<'a> {
             Fit::Value(fit) => (*at, cell_of_value(&fit.0, *data_type, &mut fit.1)),
         })
     }
+
+    /// The values as cells, in their order.
+    pub(crate) fn all(&mut self) -> Cells<'_> {
+        self.cells().map(|(_, cell)| cell).collect()
+    }
 }
 
 /// The value as the column takes it: integers change width where they lose nothing, all else must fit as it is.

@@ -11,8 +11,8 @@ use lineage::{ArrayCells, Cell, Change};
 use types::{Rid, Timestamp};
 
 use super::Transaction;
+use super::change::Done;
 use super::locks::{hold_of, strength_of};
-use super::write::Done;
 use crate::error::{Error, Result};
 use crate::keys::computed::{KeysOfBatch, ROWS_AT_ONCE};
 use crate::state::table_data::TableData;

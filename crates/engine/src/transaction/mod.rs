@@ -8,7 +8,8 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `write` | rows one by one: insert, update, delete |
+//! | `write` | rows one by one, as values: insert, update, delete |
+//! | `insert`, `change` | what becomes of the cells of a new row, of a new version |
 //! | `keys` | the keys that they enter |
 //! | `batch` | rows by the batch |
 //! | `point` | rows by key, several together, as words |
@@ -22,7 +23,7 @@
 //! | `savepoint` | taking back a part |
 //! | `commit` | the commit, step by step, and the rollback |
 //! | `depend`, `seen` | what a partition commit depends on |
-//! | `notes` | what it notes of its work |
+//! | `notes`, `noting` | what it notes of its work |
 //!
 //! Imports tables, the handle of the database and what is below them; the methods of the handle (`api`) import it.
 use std::cell::{Cell as Shell, OnceCell};
@@ -48,12 +49,15 @@ use crate::transaction::running::description;
 
 mod batch;
 mod catalog;
+mod change;
 mod commit;
 mod depend;
 mod indexes;
+mod insert;
 mod keys;
 mod locks;
 mod notes;
+mod noting;
 mod point;
 pub(crate) mod remembered;
 pub(crate) mod running;

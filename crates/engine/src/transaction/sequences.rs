@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lineage::Change;
 use types::{Rid, Timestamp, TxnId};
 
-use super::write::Done;
+use super::change::Done;
 use super::{CatalogStep, Transaction};
 use crate::error::{Error, Result};
 use crate::state::numbers::{Numbers, RowCells, row_cells};

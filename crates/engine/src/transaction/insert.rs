@@ -1,0 +1,39 @@
+//! Inserting a row that has become cells.
+//!
+//! ```text
+//! store   the record is there, marked as this transaction's: nobody else sees it
+//! keys    those of the primary key and of each index; where one is refused, the record becomes a tombstone
+//! note    what to stamp, and the redo
+//! ```
+use std::sync::Arc;
+
+use lineage::Cell;
+use types::{Rid, StartTime};
+
+use super::Transaction;
+use crate::error::Result;
+use crate::keys::computed::KeysOfBatch;
+use crate::state::table_data::TableData;
+
+impl Transaction {
+    /// Inserts a row, by itself or of a batch that has its keys worked out already.
+    pub(super) fn insert_cells(
+        &mut self,
+        data: &Arc<TableData>,
+        cells: &[Cell<'_>],
+        keys: Option<(&KeysOfBatch, usize)>,
+    ) -> Result<Rid> {
+        debug_assert!(self.has_entered(data), "the table could go while it is written to");
+        debug_assert_eq!(cells.len(), data.schema.columns().len(), "a cell for each column");
+        self.anchor.check_memory_of(data)?;
+        let rid = data.storage.insert(cells, self.start()?);
+        debug_assert!(data.storage.contains(rid), "invariant 3: {rid:?} is out of reach");
+        if let Err(error) = self.enter_keys(data, cells, keys, rid) {
+            data.storage.stamp_insert(&sync::pin(), rid, self.id(), StartTime::TOMBSTONE);
+            self.wake_waiters();
+            return Err(error);
+        }
+        self.note_insert(data, rid, cells)?;
+        Ok(rid)
+    }
+}
