@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use lineage::{AppendedRecords, Change, Hold, WriteError};
-use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId};
+use types::{Rid, Snapshot, Timestamp, TxnId};
 
 use super::locks::{LockAttempt, Obstacle, hold_beside, hold_of, strength_of};
 use super::{LockedRow, Transaction};
@@ -224,24 +224,6 @@ impl Transaction {
             }
         }
         Ok(())
-    }
-
-    /// The Start Time of what is written now. What views that are still open see must not change, so a new command begins
-    /// where there are any.
-    pub(super) fn start(&mut self) -> Result<u64> {
-        if self.open.get().is_some_and(|open| Arc::strong_count(open) > 1) {
-            let next = Command(self.command.0 + 1);
-            if next == Command::LAST {
-                return Err(Error::TooManyCommands);
-            }
-            (self.command, self.open) = (next, Default::default());
-        }
-        let start = self.id().word_of(self.command);
-        debug_assert!(
-            matches!(StartTime::from_word(start), StartTime::Pending(txn) if txn == self.id()),
-            "invariant 4: {start:#x} is not hidden from others"
-        );
-        Ok(start)
     }
 
     /// The newest commit that may have written the rows this transaction changes: under READ COMMITTED any.

@@ -133,20 +133,8 @@ impl Transaction {
     /// Gives its locks free, and writes the commit timestamp to what it wrote.
     pub(super) fn stamp(&mut self, at: Timestamp) {
         self.unlock(0, 0);
-        self.stamp_versions(at.0);
+        self.stamp_versions(0, at.0);
         self.publish_catalog(at);
-    }
-
-    /// Writes the outcome to the Start Times of all that it wrote.
-    fn stamp_versions(&self, stamp: u64) {
-        debug_assert!(
-            matches!(StartTime::from_word(stamp), StartTime::Committed(_) | StartTime::Tombstone),
-            "invariant 1: {stamp:#x} is no outcome"
-        );
-        let (id, guard) = (self.id(), sync::pin());
-        for written in &self.written {
-            written.stamp(&guard, &self.tables, id, stamp);
-        }
     }
 
     /// Gives its place in the transaction table up, and keeps its hold on the table that it wrote to for the next transaction.
@@ -220,7 +208,7 @@ impl Drop for Transaction {
         if let Some(handle) = &self.handle {
             self.anchor.core.transactions.0.abort(handle);
         }
-        self.stamp_versions(StartTime::TOMBSTONE);
+        self.stamp_versions(0, StartTime::TOMBSTONE);
         if let Some(log) = self.anchor.log.as_ref().filter(|_| self.redo_in_log > 0) {
             log.append_abort(self.log_place().partition, self.id().number());
         }

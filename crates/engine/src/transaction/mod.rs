@@ -21,6 +21,7 @@
 //! | `running` | the transactions that run, for people to look at |
 //! | `locks` | waiting for other transactions, and locking rows without a change |
 //! | `savepoint` | taking back a part |
+//! | `stamp` | the Start Times of what it writes |
 //! | `commit` | the commit, step by step, and the rollback |
 //! | `depend`, `seen` | what a partition commit depends on |
 //! | `notes`, `noting` | what it notes of its work |
@@ -65,6 +66,7 @@ mod savepoint;
 mod seen;
 pub(crate) mod sequence;
 mod sequences;
+mod stamp;
 mod tables;
 mod write;
 

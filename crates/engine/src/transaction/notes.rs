@@ -17,22 +17,6 @@ pub(super) enum WrittenRecords {
     Versions { table: u32, rid: Rid, appended: AppendedRecords },
 }
 
-impl WrittenRecords {
-    /// Stamps the records with the outcome of the transaction `id`, which has this list of tables.
-    #[inline]
-    pub(super) fn stamp(&self, guard: &sync::Guard, tables: &[Arc<TableData>], id: TxnId, stamp: u64) {
-        match *self {
-            WrittenRecords::Inserts { table, first, count } => {
-                let storage = &tables[table as usize].storage;
-                neighbours(first, count).for_each(|rid| storage.stamp_insert(guard, rid, id, stamp));
-            }
-            WrittenRecords::Versions { table, rid, appended } => {
-                tables[table as usize].storage.stamp_versions(guard, rid, appended, id, stamp);
-            }
-        }
-    }
-}
-
 /// The Rids of `count` neighbouring slots.
 pub(super) fn neighbours(first: Rid, count: u32) -> impl Iterator<Item = Rid> {
     debug_assert!(count > 0, "inserts of no record");

@@ -88,10 +88,8 @@ impl Transaction {
             return;
         }
         self.forget_keys(marks.written);
-        let id = self.id();
-        for written in self.written.drain(marks.written..) {
-            written.stamp(&sync::pin(), &self.tables, id, StartTime::TOMBSTONE);
-        }
+        self.stamp_versions(marks.written, StartTime::TOMBSTONE);
+        self.written.truncate(marks.written);
         self.unlock(marks.locked, marks.shared);
         self.take_catalog_back(marks.catalog);
         if marks.redo >= self.redo_in_log {

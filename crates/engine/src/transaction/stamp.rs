@@ -1,0 +1,51 @@
+//! The Start Times of what a transaction writes: its mark while it runs, then its outcome.
+//!
+//! What is written has the transaction's id and the command that wrote it as its Start Time, which hides it from others. The
+//! commit puts its timestamp there, a rollback a tombstone: in the order in which all was written, as the list of notes has it.
+use std::sync::Arc;
+
+use types::{Command, StartTime};
+
+use super::Transaction;
+use super::notes::{WrittenRecords, neighbours};
+use crate::error::{Error, Result};
+
+impl Transaction {
+    /// The Start Time of what is written now. What views that are still open see must not change, so a new command begins
+    /// where there are any.
+    pub(super) fn start(&mut self) -> Result<u64> {
+        if self.open.get().is_some_and(|open| Arc::strong_count(open) > 1) {
+            let next = Command(self.command.0 + 1);
+            if next == Command::LAST {
+                return Err(Error::TooManyCommands);
+            }
+            (self.command, self.open) = (next, Default::default());
+        }
+        let start = self.id().word_of(self.command);
+        debug_assert!(
+            matches!(StartTime::from_word(start), StartTime::Pending(txn) if txn == self.id()),
+            "invariant 4: {start:#x} is not hidden from others"
+        );
+        Ok(start)
+    }
+
+    /// Writes an outcome to the Start Times of what it wrote, from this place in the list on.
+    pub(super) fn stamp_versions(&self, from: usize, stamp: u64) {
+        debug_assert!(
+            matches!(StartTime::from_word(stamp), StartTime::Committed(_) | StartTime::Tombstone),
+            "invariant 1: {stamp:#x} is no outcome"
+        );
+        let (id, guard) = (self.id(), sync::pin());
+        for written in &self.written[from..] {
+            match *written {
+                WrittenRecords::Inserts { table, first, count } => {
+                    let storage = &self.tables[table as usize].storage;
+                    neighbours(first, count).for_each(|rid| storage.stamp_insert(&guard, rid, id, stamp));
+                }
+                WrittenRecords::Versions { table, rid, appended } => {
+                    self.tables[table as usize].storage.stamp_versions(&guard, rid, appended, id, stamp);
+                }
+            }
+        }
+    }
+}
