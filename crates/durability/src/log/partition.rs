@@ -5,21 +5,12 @@
 //!               no room in the buffer   -> release, help to flush, again
 //!               no room in the file     -> release, flush, extend the file or begin the next segment, again
 //!             put the frame into the buffer
-//!   flush:    (one thread at a time, elected by `turn.rs`)
-//!             take the append latch: exchange the buffer for an empty one; release
-//!             write the buffer durably, with its witness (`witness.rs`)
-//!             tell the frontier which LSNs arrived; publish the number of the flush
+//!   flush:    take the buffer, and write it durably (`flush.rs`)
+//!   extend:   make the file longer, or begin the next segment; flushing and extending are done by one thread at a time
 //! ```
 //!
-//! Appenders go on while a flush is under way; everything they append meanwhile goes out with the next one. Each
-//! flush of a partition begins only after the one before is on disk, which is what a frame's flush distance relies
-//! on (`frame.rs`). Flushes of different partitions know nothing of each other.
-//!
 //! **A full disk.** Files are extended, and segments begun, before frames are accepted for them. If there is no space,
-//! the append fails with [`LogError::DiskFull`] and nothing has happened; the next append tries again. On file
-//! systems that never overwrite in place even a write into allocated space may find the disk full. Then the flush fails,
-//! keeps what it took, and the next flush begins by writing the same bytes at the same place again, which is sound as
-//! the whole of them is written again before the sync.
+//! the append fails with [`LogError::DiskFull`] and nothing has happened; the next append tries again.
 //!
 //! Any other failure of the device poisons the log.
 //!
@@ -39,7 +30,7 @@ use crate::log::append::{Append, Entry, Extension, FlushBatch, NO_LSN, Room};
 use crate::log::files::Files;
 use crate::log::frontier::Frontier;
 use crate::log::poison::Poison;
-use crate::log::turn::{self, Turn};
+use crate::log::turn::Turn;
 use crate::options::LogOptions;
 
 /// The common state of the partitions of a log. An append writes none of it.
@@ -53,26 +44,26 @@ pub(crate) struct Common {
 /// One partition.
 pub(crate) struct Partition {
     number: u64,
-    append: CachePadded<Mutex<Append>>,
+    pub(super) append: CachePadded<Mutex<Append>>,
     /// The lowest LSN that is in the buffer or on its way to the disk, a copy for readers without the latch.
-    pending_first: AtomicU64,
-    turn: Turn,
+    pub(super) pending_first: AtomicU64,
+    pub(super) turn: Turn,
     /// Latched by the leader only.
-    writer: Mutex<Writer>,
+    pub(super) writer: Mutex<Writer>,
     /// Flushes on disk: everything that they took is.
-    written: CachePadded<AtomicU64>,
+    pub(super) written: CachePadded<AtomicU64>,
     /// How often the file was extended or changed.
-    extensions: AtomicU64,
+    pub(super) extensions: AtomicU64,
 }
 
-struct Writer {
+pub(super) struct Writer {
     /// The segment that takes the frames; none before the first frame of the chain.
-    segment: Option<Segment>,
+    pub(super) segment: Option<Segment>,
     /// Taken from the appenders and not yet on disk, as the disk was full.
-    taken: Option<FlushBatch>,
+    pub(super) taken: Option<FlushBatch>,
     /// The vectors that the appenders do not use.
-    spare: Vec<u8>,
-    spare_lsns: Vec<Lsn>,
+    pub(super) spare: Vec<u8>,
+    pub(super) spare_lsns: Vec<Lsn>,
 }
 
 /// Where a frame was put.
@@ -88,7 +79,7 @@ pub(crate) struct FrameLocation {
 
 /// The event that a thread waits for.
 #[derive(Clone, Copy)]
-enum Target {
+pub(super) enum Target {
     /// So many flushes are on disk.
     Flush(u64),
     /// The file was extended so often.
@@ -195,88 +186,6 @@ impl Partition {
         }
     }
 
-    /// Waits until flush number `flush` is on disk. Flushes if no other thread does.
-    pub(crate) fn wait_written(&self, common: &Common, flush: u64) -> Result<()> {
-        self.wait_for(common, Target::Flush(flush), || self.flush(common))
-    }
-
-    /// Waits until everything appended so far is on disk.
-    pub(crate) fn wait_all_written(&self, common: &Common) -> Result<()> {
-        let flush = self.append.lock().last_flush();
-        self.wait_written(common, flush)
-    }
-
-    /// Waits until no LSN up to `lsn` that was appended to this partition is missing on disk. Returns whether there
-    /// was one to wait for.
-    pub(crate) fn wait_lsns(&self, common: &Common, lsn: Lsn) -> Result<bool> {
-        if !self.has_pending(lsn) {
-            return Ok(false);
-        }
-        let flush = self.append.lock().flush_of(lsn);
-        if let Some(flush) = flush {
-            self.wait_written(common, flush)?;
-        }
-        Ok(true)
-    }
-
-    /// Whether an LSN up to `lsn` was appended here and is not on disk.
-    pub(crate) fn has_pending(&self, lsn: Lsn) -> bool {
-        self.pending_first.load(Ordering::Acquire) <= lsn
-    }
-
-    fn wait_for(&self, common: &Common, target: Target, lead: impl FnMut() -> Result<()>) -> Result<()> {
-        let mut lead = lead;
-        let room = match target {
-            Target::Flush(flush) => turn::Room::of_flush(flush),
-            Target::Extension(_) => turn::Room::Others,
-        };
-        let next = || turn::Room::of_flush(self.written.load(Ordering::Relaxed) + 1);
-        let (reached, is_over) = (|| self.has_reached(target), || common.poison.is_set());
-        self.turn.wait_for(room, next, reached, is_over, || common.poison.watch(&mut lead))?;
-        if self.has_reached(target) { Ok(()) } else { common.poison.check() }
-    }
-
-    fn has_reached(&self, target: Target) -> bool {
-        match target {
-            Target::Flush(flush) => self.written.load(Ordering::Acquire) >= flush,
-            Target::Extension(count) => self.extensions.load(Ordering::Acquire) >= count,
-        }
-    }
-
-    /// Flushes once. Called by the leader.
-    fn flush(&self, common: &Common) -> Result<()> {
-        self.flush_with(common, &mut self.writer.lock())
-    }
-
-    fn flush_with(&self, common: &Common, writer: &mut Writer) -> Result<()> {
-        if writer.taken.is_none() {
-            let stable = common.frontier.stable();
-            writer.taken = self.append.lock().take(&mut writer.spare, &mut writer.spare_lsns, stable);
-        }
-        let Some(taken) = &writer.taken else {
-            return Ok(());
-        };
-        let segment = writer.segment.as_mut().expect("frames are appended to a segment");
-        debug_assert!(
-            taken.start + taken.bytes.len() as u64 <= segment.allocated_bytes,
-            "invariant 8: a full disk would stop the flush of what was accepted"
-        );
-        segment.write_flush(&taken.bytes, taken.start, !taken.lsns.is_empty())?;
-        // Another partition may have failed meanwhile; nothing is acknowledged after that.
-        common.poison.check()?;
-        common.frontier.complete(&taken.lsns);
-        let flush = taken.flush;
-        debug_assert_eq!(self.written.load(Ordering::Relaxed) + 1, flush, "invariant 8: a flush was passed over");
-        writer.recycle(&common.options);
-        {
-            let mut append = self.append.lock();
-            append.taken_is_on_disk();
-            self.pending_first.store(append.pending_first(), Ordering::Release);
-        }
-        self.written.store(flush, Ordering::Release);
-        Ok(())
-    }
-
     /// Makes room for `need` bytes in the file: extends it, or flushes and goes on to the next segment. Called by the
     /// leader.
     fn extend(&self, common: &Common, need: u64) -> Result<()> {
@@ -368,18 +277,5 @@ impl Partition {
     pub(crate) fn counts(&self) -> [u64; 4] {
         let append = self.append.lock();
         [append.appended, append.frames, self.written.load(Ordering::Relaxed), append.segments.len() as u64]
-    }
-}
-
-impl Writer {
-    /// Keeps the vectors of a finished flush for the next but one.
-    fn recycle(&mut self, options: &LogOptions) {
-        if let Some(FlushBatch { bytes, lsns, .. }) = self.taken.take() {
-            (self.spare, self.spare_lsns) = (bytes, lsns);
-            self.spare.clear();
-            self.spare_lsns.clear();
-            // One huge frame must not hold its memory for ever.
-            self.spare.shrink_to(2 * options.buffer_bytes);
-        }
     }
 }

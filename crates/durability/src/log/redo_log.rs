@@ -25,21 +25,19 @@
 //! Spread over 4 partitions, 64 threads on two processors and one disk committed two thirds as often as in one, over 16
 //! less than half as often.
 //!
-//! **Waiting for an LSN** flushes the partitions that hold LSNs up to it, one after the other, or waits for the
-//! threads that are flushing them already. If an LSN before was taken and not appended yet there is nothing to
-//! flush: its thread is a few instructions away, and is waited for without a wake-up.
+//! Waiting for what was promised is in `wait.rs`.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use parking_lot::Mutex;
-use sync::Pause;
 
 use crate::Lsn;
 use crate::archive::outgoing::{ArchivedSegments, OldSegment, OutgoingSegments};
 use crate::device::lock::lock_directory;
 use crate::device::{Access, Device, DirectoryLock};
-use crate::error::{LogError, OpenError, Result, device_error};
+#[cfg(doc)]
+use crate::error::LogError;
+use crate::error::{OpenError, Result, device_error};
 use crate::format::frame::{Frame, Hole, Tag};
 use crate::format::segment::HEADER_BYTES;
 use crate::format::trim;
@@ -71,7 +69,7 @@ pub struct LogStats {
 ///
 /// Dropping a log flushes it as well as it can; [`Log::close`] does so and reports.
 pub struct Log {
-    shared: Arc<LogState>,
+    pub(super) shared: Arc<LogState>,
     flusher: Option<Flusher>,
 }
 
@@ -79,7 +77,7 @@ pub struct Log {
 pub(crate) struct LogState {
     pub(crate) common: Common,
     /// The partitions that take frames, then those of earlier openings. None where the log is read only.
-    partitions: Vec<Partition>,
+    pub(super) partitions: Vec<Partition>,
     appended_to: usize,
     pub(crate) alarm: Alarm,
     trim: Mutex<Trim>,
@@ -296,93 +294,6 @@ impl Log {
         Ok(CommitLocation::new(partition, mode, &pushed))
     }
 
-    /// Waits for what the mode of a commit promises.
-    ///
-    /// # Errors
-    /// As [`wait_partition`](Self::wait_partition) and [`wait_stable`](Self::wait_stable): it is not known whether
-    /// the commit survives a crash. With mode [`CommitMode::Async`] there is none.
-    pub fn wait(&self, appended: &CommitLocation) -> Result<()> {
-        match appended.mode {
-            CommitMode::Async => Ok(()),
-            CommitMode::Partition => {
-                self.wait_partition(appended.partition, appended.flush)?;
-                self.wait_stable(appended.depends_on)
-            }
-            CommitMode::Sync => {
-                if !self.is_stable(appended.lsn) {
-                    self.wait_partition(appended.partition, appended.flush)?;
-                }
-                self.wait_stable(appended.lsn)
-            }
-        }
-    }
-
-    /// Waits until a flush of a partition is on disk, and all before it. Flushes if no other thread does.
-    ///
-    /// # Errors
-    /// [`LogError::DiskFull`] if there is no space even for the rewriting of what is allocated: the next flush tries
-    /// again. [`LogError::Poisoned`] after a failure; a failure of the device to write, which poisons the log;
-    /// [`LogError::ReadOnly`] if the log is read only.
-    pub fn wait_partition(&self, partition: usize, flush: u64) -> Result<()> {
-        self.partition(partition)?.wait_written(&self.shared.common, flush)
-    }
-
-    /// Waits until every LSN up to `lsn` is on disk. Flushes if no other thread does.
-    ///
-    /// # Errors
-    /// [`LogError::NotAppended`] if `lsn` is higher than any that was appended. [`LogError::DiskFull`],
-    /// [`LogError::Poisoned`] and failures of the device as [`wait_partition`](Self::wait_partition).
-    pub fn wait_stable(&self, lsn: Lsn) -> Result<()> {
-        self.wait_stable_until(lsn, None).map(drop)
-    }
-
-    /// Waits until every LSN up to `lsn` is on disk, or until `deadline` if there is one; returns whether it is. A
-    /// flush under way is not broken off, so it may take a flush longer than that.
-    ///
-    /// # Errors
-    /// As [`wait_stable`](Self::wait_stable). That the deadline has passed is none.
-    pub fn wait_stable_until(&self, lsn: Lsn, deadline: Option<Instant>) -> Result<bool> {
-        let LogState { common, partitions, .. } = &*self.shared;
-        let mut pause = Pause::default();
-        while !self.is_stable(lsn) {
-            common.poison.check()?;
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ok(false);
-            }
-            let mut has_waited = false;
-            for partition in partitions {
-                has_waited |= partition.wait_lsns(common, lsn)?;
-            }
-            if !has_waited && !self.is_stable(lsn) {
-                let last = partitions.iter().map(Partition::lsn_max).max().unwrap_or(0);
-                if lsn > last {
-                    return Err(LogError::NotAppended { lsn, last });
-                }
-                pause.wait();
-            }
-        }
-        Ok(true)
-    }
-
-    /// Whether every LSN up to `lsn` is on disk.
-    pub fn is_stable(&self, lsn: Lsn) -> bool {
-        lsn <= self.stable_lsn()
-    }
-
-    /// The LSN up to which everything is on disk.
-    pub fn stable_lsn(&self) -> Lsn {
-        self.shared.common.frontier.stable()
-    }
-
-    /// Waits until everything appended so far is on disk.
-    ///
-    /// # Errors
-    /// [`LogError::DiskFull`], [`LogError::Poisoned`] and failures of the device as
-    /// [`wait_partition`](Self::wait_partition).
-    pub fn flush(&self) -> Result<()> {
-        self.shared.partitions.iter().try_for_each(|partition| partition.wait_all_written(&self.shared.common))
-    }
-
     /// Gives up the segments that hold nothing at or after `below`, nor data of a transaction that has not ended; what
     /// is not stable is kept. From then on LSNs below are not handed over by [`Log::open`]. To be called when a
     /// checkpoint holds them. Returns how many segments were given up.
@@ -476,12 +387,12 @@ impl Log {
     }
 
     fn checked(&self, lsn: Lsn) -> Lsn {
-        let stable = self.stable_lsn();
+        let stable = self.shared.common.frontier.stable();
         assert!(lsn > stable && lsn - stable < AHEAD_MAX, "LSN {lsn} with {stable} stable");
         lsn
     }
 
-    fn partition(&self, partition: usize) -> Result<&Partition> {
+    pub(super) fn partition(&self, partition: usize) -> Result<&Partition> {
         self.check_writable()?;
         assert!(partition < self.shared.appended_to, "partition {partition} of {}", self.shared.appended_to);
         Ok(&self.shared.partitions[partition])
