@@ -190,6 +190,17 @@ impl Header {
         bytes
     }
 
+    /// Appends the whole frame, which stands at `offset`: the header, the payload, the LSN that a commit depends on, zeros.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, (salt, offset): (Salt, u64), payload: &[u8], depends_on: Option<u64>) {
+        out.extend_from_slice(&self.encode_at(salt, offset));
+        out.extend_from_slice(payload);
+        if let Some(lsn) = depends_on {
+            out.extend_from_slice(&lsn.to_le_bytes());
+        }
+        out.extend_from_slice(padding(self.payload_bytes as usize));
+        debug_assert!(out.len().is_multiple_of(ALIGN_BYTES), "the next frame would not be aligned");
+    }
+
     /// The header in `bytes` if it is valid at `place`. The payload remains to be checked.
     pub(crate) fn decode(bytes: &[u8], place: FramePlace) -> Option<Header> {
         // The cheap tests come first: a search for frames decodes at every multiple of 8.

@@ -299,13 +299,9 @@ impl Append {
             self.buffered_first = self.buffered_first.min(entry.lsn);
             self.lsn_max = self.lsn_max.max(entry.lsn);
         }
-        self.put(entry, data_frames);
-        debug_assert!(
-            self.end() + self.reserved <= self.allocated_end,
-            "invariant 8: a full disk would stop the flush of what was accepted"
-        );
         self.frames += 1;
         self.is_settled = entry.tag == Tag::Mark;
+        self.put(entry, data_frames);
         self.taken + 1
     }
 
@@ -321,20 +317,12 @@ impl Append {
     }
 
     fn put(&mut self, entry: Entry<'_>, data_frames: u32) {
-        let distance = self.buffer.len();
-        let offset = self.end();
-        let (dependency, padding) = match entry.tag {
-            Tag::DependentCommit => {
-                let (lsn, padding) = frame::dependency_and_padding(entry.payload.len(), entry.depends_on);
-                (Some(lsn), padding)
-            }
-            _ => (None, frame::padding(entry.payload.len())),
-        };
-        let dependency: &[u8] = dependency.as_ref().map_or(&[], |lsn| lsn);
+        let (distance, offset) = (self.buffer.len(), self.end());
+        let depends_on = (entry.tag == Tag::DependentCommit).then_some(entry.depends_on);
+        let payload_bytes = entry.payload.len() + depends_on.map_or(0, |_| DEPENDENCY_BYTES);
         debug_assert!(
-            u32::try_from(distance).is_ok() && u32::try_from(entry.payload.len() + dependency.len()).is_ok(),
-            "invariant 8: a frame of {} bytes, {distance} from the beginning of its flush",
-            entry.payload.len()
+            u32::try_from(distance).is_ok() && u32::try_from(payload_bytes).is_ok(),
+            "invariant 8: a frame of {payload_bytes} bytes, {distance} from the beginning of its flush"
         );
         // Neither cast cuts: payloads end at 1 GiB and flushes at 1 GiB or one frame and its reservations.
         let header = Header {
@@ -342,16 +330,17 @@ impl Append {
             txn: entry.txn,
             lsn: entry.lsn,
             data_frames,
-            payload_bytes: (entry.payload.len() + dependency.len()) as u32,
+            payload_bytes: payload_bytes as u32,
             payload_checksum: entry.payload_checksum,
             flush_distance: distance as u32,
         };
-        self.buffer.extend_from_slice(&header.encode_at(self.salt, offset));
-        self.buffer.extend_from_slice(entry.payload);
-        self.buffer.extend_from_slice(dependency);
-        self.buffer.extend_from_slice(padding);
-        debug_assert!(self.buffer.len().is_multiple_of(frame::ALIGN_BYTES), "the next frame would not be aligned");
-        self.appended += (self.buffer.len() - distance) as u64;
+        let bytes = header.frame_bytes();
+        debug_assert!(
+            offset + bytes + self.reserved <= self.allocated_end,
+            "invariant 8: a full disk would stop the flush of what was accepted"
+        );
+        self.appended += bytes;
+        header.put(&mut self.buffer, (self.salt, offset), entry.payload, depends_on);
     }
 
     fn count_data(&mut self, txn: u64) {

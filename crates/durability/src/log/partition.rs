@@ -156,11 +156,12 @@ impl Partition {
 
     fn push(&self, common: &Common, append: &mut Append, entry: Entry<'_>) -> FrameLocation {
         let entry = if entry.may_depend() { append.resolved(entry, common.frontier.stable()) } else { entry };
-        let flush = append.push(entry);
         if entry.tag.is_numbered() {
-            self.pending_first.store(append.pending_first(), Ordering::Release);
+            // A reader of it goes on with the append latch, and so finds the frame in the buffer.
+            self.pending_first.store(append.pending_first().min(entry.lsn), Ordering::Release);
         }
         let is_first_unawaited = entry.is_unawaited && append.is_first_unawaited();
+        let flush = append.push(entry);
         FrameLocation { lsn: entry.lsn, flush, depends_on: entry.depends_on, is_first_unawaited }
     }
 
