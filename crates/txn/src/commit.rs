@@ -1,4 +1,4 @@
-//! Commits that may still fail, and transactions that depend on them.
+//! The outcome of commits, those that may still fail, and transactions that depend on them.
 //!
 //! A commit has its timestamp before it is decided: validation, and the transactions that it depends on itself, may
 //! still stop it. In between it is *prepared*. A reader with a snapshot that includes its timestamp need not wait:
@@ -24,7 +24,7 @@ use sync::atomic::{AtomicU64, Ordering, total_order};
 use types::{Timestamp, TxnId};
 
 use crate::list::Count;
-use crate::table::{Handle, TIMESTAMP_MAX, TransactionState, TransactionTable, phase, use_of};
+use crate::table::{Handle, TransactionState, TransactionTable, phase, use_of};
 use crate::waits::Patience;
 
 /// A transaction on which this one depends has rolled back: it has read what never was, and must roll back too.
@@ -78,21 +78,6 @@ impl Dependencies {
 }
 
 impl TransactionTable {
-    /// First step of a commit: from here on, a transaction that asks for the state waits for the timestamp.
-    #[inline]
-    pub fn start_commit(&self, handle: &Handle) {
-        debug_assert!(self.is_in(handle, &[phase::ACTIVE]), "{handle:?} commits, and has begun to end before");
-        self.slots[handle.slot].state.store(phase::COMMITTING, Ordering::Release);
-    }
-
-    /// Second step: takes the next commit timestamp. The transaction's state must be committing.
-    #[inline]
-    pub fn next_timestamp(&self) -> Timestamp {
-        let at = Timestamp(self.clock.fetch_add(1, Ordering::AcqRel) + 1);
-        debug_assert!(at.0 <= TIMESTAMP_MAX, "{at:?} does not fit a state word");
-        at
-    }
-
     /// Third step, of commits that may still fail: from here on readers take what it wrote for committed at `at`, if they
     /// depend on it.
     pub fn prepare(&self, handle: &Handle, at: Timestamp) {

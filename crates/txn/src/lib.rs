@@ -9,7 +9,9 @@
 //! |---|---|
 //! | `table` | slots, ids, states |
 //! | `snapshots` | the clock as readers see it, the snapshots in use |
-//! | `commit` | the steps of a commit, commit dependencies |
+//! | `number` | the first steps of a commit: it is announced, and takes its timestamp |
+//! | `commit` | the other steps of a commit, commit dependencies |
+//! | `release` | the end: the slot is free again |
 //! | `waits`, `bell` | waiting for a transaction to end, sleeping and waking |
 //! | `queue` | the order of transactions that wait for the same row |
 //! | `deadlock` | circles of waits, their victims |
@@ -54,7 +56,9 @@ mod bell;
 mod commit;
 mod deadlock;
 mod list;
+mod number;
 mod queue;
+mod release;
 mod snapshots;
 mod table;
 mod uses;

@@ -28,7 +28,7 @@ const USES_MAX: u64 = (1 << (TxnId::NUMBER_BITS - SLOT_BITS)) - 1;
 pub(crate) const SLOTS: usize = if cfg!(any(loom, shuttle)) { 3 } else { 1 << SLOT_BITS };
 
 /// The top bit of an id, clear in the word of a slot that is unused.
-const IN_USE: u64 = 1 << 63;
+pub(crate) const IN_USE: u64 = 1 << 63;
 
 /// The phase of a transaction: the low bits of its state word, below a timestamp.
 pub(crate) mod phase {
@@ -221,28 +221,6 @@ impl TransactionTable {
             }
         }
         Err(TooManyTransactions { limit: SLOTS })
-    }
-
-    /// Gives the slot back. Everything that the transaction wrote must be stamped. One that has neither committed nor
-    /// rolled back rolls back here; it has written nothing.
-    #[allow(clippy::needless_pass_by_value, reason = "the handle ends here")]
-    #[inline]
-    pub fn release(&self, handle: Handle) {
-        let slot = &self.slots[handle.slot];
-        debug_assert_eq!(slot_of(handle.id), handle.slot, "an id names its slot");
-        let phase = phase::of(slot.state.load(Ordering::Relaxed));
-        debug_assert!(
-            phase != phase::COMMITTING && phase != phase::PREPARED,
-            "invariant 4: readers wait for the outcome of a commit, and it is given up in phase {phase}"
-        );
-        if phase == phase::ACTIVE {
-            self.abort(&handle);
-        }
-        if handle.tables > 0 {
-            self.forget_tables(&handle);
-        }
-        slot.reads.store(NO_SNAPSHOT, Ordering::Release);
-        slot.id.store(handle.id.word() & !IN_USE, Ordering::Release);
     }
 
     /// The state of a transaction. Waits out the few instructions in which a commit takes its timestamp.

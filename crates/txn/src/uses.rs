@@ -19,13 +19,14 @@ use crate::table::{Handle, TransactionTable, slot_of};
 /// Tables that a transaction can note one by one.
 const TABLES: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 
-const NONE: u32 = 0;
+/// Stands for no table.
+pub(crate) const NONE: u32 = 0;
 /// The transaction uses more tables than can be told.
 const ANY: u32 = u32::MAX;
 
 /// The tables that the transaction of a slot uses.
 #[derive(Default)]
-pub(crate) struct Uses([AtomicU32; TABLES]);
+pub(crate) struct Uses(pub(crate) [AtomicU32; TABLES]);
 
 impl Uses {
     fn has(&self, table: u32) -> bool {
@@ -90,18 +91,5 @@ impl TransactionTable {
         let users = self.uses.iter().zip(&self.slots).filter(|(uses, _)| uses.has(table));
         let running = users.filter_map(|(_, slot)| slot.running(Ordering::SeqCst));
         running.filter(|txn| *txn != own.id && !self.slot(*txn).has_ended(*txn)).collect()
-    }
-
-    /// Forgets what a transaction has noted, as it is over.
-    #[inline]
-    pub(crate) fn forget_tables(&self, handle: &Handle) {
-        let uses = &self.uses[handle.slot].0;
-        for noted in &uses[..usize::from(handle.tables)] {
-            noted.store(NONE, Ordering::Release);
-        }
-        debug_assert!(
-            cfg!(any(loom, shuttle)) || uses.iter().all(|noted| noted.load(Ordering::Relaxed) == NONE),
-            "the slot's next transaction would use the tables of {handle:?}"
-        );
     }
 }
