@@ -90,10 +90,8 @@ impl KissIndex {
     pub fn insert_unique(&self, key: u64, rid: Rid, holder: impl FnMut(Rid) -> Holder) -> Result<(), InsertError> {
         debug_assert!(!rid.is_tail());
         self.latched(key, |guard| {
-            let Some(value) = self.tree.get_pinned(key, guard) else {
-                self.tree.upsert(key, rid.word())?;
-                return Ok(());
-            };
+            // A key that is new, as most are, is entered by this one descent.
+            let Some(value) = self.tree.insert(key, rid.word())? else { return Ok(()) };
             // SAFETY: the value was read from an entry under the guard, and the key's latch is held; `replace` takes over both
             // values.
             if let Some(successor) = unsafe { rids::added(value, guard, rid, holder) }.map_err(InsertError::Present)? {
