@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `write` | rows one by one, as values: insert, update, delete |
 //! | `insert`, `change` | what becomes of the cells of a new row, of a new version |
-//! | `keys` | the keys that they enter |
+//! | `keys`, `claim` | the keys that they enter; those that only one record may have |
 //! | `batch` | rows by the batch |
 //! | `point` | rows by key, several together, as words |
 //! | `tables` | the tables that it writes to, and those that it has for itself |
@@ -51,6 +51,7 @@ use crate::transaction::running::description;
 mod batch;
 mod catalog;
 mod change;
+mod claim;
 mod commit;
 mod depend;
 mod indexes;
