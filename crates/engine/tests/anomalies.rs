@@ -282,7 +282,7 @@ fn level(isolation: Isolation) -> Level {
 /// Checks some histories of a level; returns the kinds of anomalies that it permits and that were there.
 fn check(isolation: Isolation) -> Vec<Kind> {
     let mut permitted = Vec::new();
-    let through_indexes = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash].map(Storage::Index);
+    let through_indexes = IndexMethod::ALL.map(Storage::Index);
     let with_seeds = [Storage::Texts, Storage::Rows].into_iter().flat_map(|storage| [(storage, 0), (storage, 1)]);
     for (storage, seed) in with_seeds.chain(through_indexes.into_iter().zip(2..)) {
         let history = record(storage, isolation, seed);

@@ -75,16 +75,13 @@ fn step() -> impl Strategy<Value = Do> {
 }
 
 fn definitions() -> Vec<IndexDefinition> {
-    vec![
-        IndexDefinition::new("a_btree", &[1]),
-        IndexDefinition::new("a_kiss", &[1]).using(IndexMethod::Kiss),
-        IndexDefinition::new("a_hash", &[1]).using(IndexMethod::Hash),
+    let plain = |method: IndexMethod| IndexDefinition::new(format!("a_{}", method.name()), &[1]).using(method);
+    let unique =
+        |method: IndexMethod| IndexDefinition::new(format!("a_unique_{}", method.name()), &[1]).using(method).unique();
+    let others = [
         IndexDefinition::new("t_btree", &[2]),
         IndexDefinition::new("t_hash", &[2]).using(IndexMethod::Hash),
         IndexDefinition::new("t_a_btree", &[2, 1]),
-        IndexDefinition::new("a_unique", &[1]).unique(),
-        IndexDefinition::new("a_unique_kiss", &[1]).using(IndexMethod::Kiss).unique(),
-        IndexDefinition::new("a_unique_hash", &[1]).using(IndexMethod::Hash).unique(),
         IndexDefinition::new("a_t_unique", &[1, 2]).unique(),
         IndexDefinition::of("upper_btree", vec![of("upper(t)")]),
         IndexDefinition::of("upper_a_unique_hash", vec![of("upper(t)"), IndexPart::Column(1)])
@@ -96,7 +93,8 @@ fn definitions() -> Vec<IndexDefinition> {
         IndexDefinition::new("t_part_unique", &[2]).only_where(part("(a > 0)")).unique(),
         IndexDefinition::new("a_part_unique_hash", &[1]).using(IndexMethod::Hash).only_where(part("(a > 0)")).unique(),
         IndexDefinition::new("a_part_kiss", &[1]).using(IndexMethod::Kiss).only_where(part("(t IS NOT NULL)")),
-    ]
+    ];
+    IndexMethod::ALL.map(plain).into_iter().chain(IndexMethod::ALL.map(unique)).chain(others).collect()
 }
 
 fn part(text: &str) -> engine::IndexExpression {
@@ -209,7 +207,7 @@ fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
         let values = key_values(definition, (*id, row)).unwrap().unwrap();
         let (of_key, first) = (key.clone(), key[0].clone());
         ranges.push((IndexRange::equal(values.clone()), Box::new(move |key| *key == of_key)));
-        if definition.method == IndexMethod::Hash || values[0].is_null() {
+        if !definition.method.is_ordered() || values[0].is_null() {
             continue;
         }
         let (above, below) = (first.clone(), first.clone());
@@ -224,7 +222,7 @@ fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
             ranges.push((range, Box::new(move |key| key[0] == first && (is_open || key[1] >= second && !key[1].0))));
         }
     }
-    if definition.method != IndexMethod::Hash {
+    if definition.method.is_ordered() {
         ranges.push((IndexRange::all(), Box::new(|_| true)));
     }
     ranges

@@ -16,14 +16,13 @@ use rand::{RngExt, SeedableRng};
 
 mod expressions;
 
-const METHODS: [IndexMethod; 3] = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash];
-
 /// An index of `k`, and what a row of that `k` is entered under.
 type Case = (IndexDefinition, fn(i64) -> Option<i64>);
 
 fn cases() -> Vec<Case> {
     let known = |text: &str| expressions::expression(text, 1, 1);
-    let plain = METHODS.map(|method| -> Case { (IndexDefinition::new("t_k", &[1]).using(method), |k| Some(k)) });
+    let plain =
+        IndexMethod::ALL.map(|method| -> Case { (IndexDefinition::new("t_k", &[1]).using(method), |k| Some(k)) });
     let half = IndexDefinition::of("t_k", vec![IndexPart::Expression(known("(a / 2)"))]);
     let odd = |method| IndexDefinition::new("t_k", &[1]).using(method).only_where(known("(a % 2 = 1)"));
     let is_odd: fn(i64) -> Option<i64> = |k| (k % 2 == 1).then_some(k);

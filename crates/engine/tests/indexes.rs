@@ -7,8 +7,6 @@ use engine::{
     Transaction, TransactionOptions, Value,
 };
 
-const METHODS: [IndexMethod; 3] = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash];
-
 fn table(db: &Database) -> Table {
     let columns = ["id", "k"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
     db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap()
@@ -43,7 +41,7 @@ fn is_taken<T>(done: Result<T, Error>) -> bool {
 /// A record that was deleted is taken to have had its key last only while no record has changed its own.
 #[test]
 fn a_record_that_has_its_key_again_after_a_rollback_is_asked_although_a_later_one_was_deleted() {
-    for method in METHODS {
+    for method in IndexMethod::ALL {
         let db = Database::in_memory();
         let table = table(&db);
         db.create_index("t", unique(method)).unwrap();
@@ -65,7 +63,7 @@ fn a_record_that_has_its_key_again_after_a_rollback_is_asked_although_a_later_on
 /// The newest entry under a key is that of the record which was inserted last, wherever it stands.
 #[test]
 fn the_records_of_a_key_are_in_order_again_after_a_restart() {
-    for method in METHODS {
+    for method in IndexMethod::ALL {
         let directory = tempfile::tempdir().unwrap();
         let db = Database::open(directory.path()).unwrap();
         let t = table(&db);
@@ -128,7 +126,7 @@ fn above_read_committed_who_wants_a_key_of_a_running_transaction_has_lost() {
 
 #[test]
 fn a_key_is_free_again_for_the_transaction_that_gave_it_up() {
-    for method in METHODS {
+    for method in IndexMethod::ALL {
         let db = Database::in_memory();
         let t = table(&db);
         db.create_index("t", unique(method)).unwrap();

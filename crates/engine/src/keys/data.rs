@@ -10,7 +10,7 @@ use sync::EpochCell;
 use types::{Column, Rid, Schema, Timestamp, TxnId};
 
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
-use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
+use super::definition::{IndexDefinition, IndexPart, KeptIndex};
 use super::entries::Entries;
 use super::order::{IndexKey, KeyShape};
 use crate::error::{Error, Result};
@@ -52,7 +52,7 @@ impl Index {
 
     /// Whether its rows can be read in the order of their keys, and ranges of them.
     pub fn is_ordered(&self) -> bool {
-        self.data.entries.is_ordered()
+        self.data.definition.method.is_ordered()
     }
 
     /// The parts of its keys as if they were columns: an expression's name is its text.
@@ -95,11 +95,13 @@ impl IndexData {
         };
         let key_columns: Box<[Column]> = definition.parts.iter().map(key_column).collect();
         let shape = KeyShape::new(key_columns.iter().map(|column| column.data_type).collect());
-        if definition.method == IndexMethod::Kiss && !shape.is_word() {
-            return Err(bad("access method \"kiss\" takes one column whose values have 64 bits at most".into()));
+        let method = definition.method;
+        if method.takes_only_words() && !shape.is_word() {
+            let name = method.name();
+            return Err(bad(format!("access method \"{name}\" takes one column whose values have 64 bits at most")));
         }
         debug_assert_eq!(key_columns.len(), definition.parts.len(), "a key has a part for each of the definition");
-        let entries = Entries::new(definition.method, definition.unique, &shape)
+        let entries = Entries::new(method, definition.unique, &shape)
             .map_err(|source| Error::IndexWithoutRoom { index: definition.name.clone(), source })?;
         Ok(IndexData {
             bits: columns.iter().fold(0, |bits, column| bits | 1 << (column % 64)),

@@ -24,14 +24,49 @@ pub enum IndexMethod {
     Hash,
 }
 
+/// All that is said of a method outside of its structure.
+struct MethodFacts {
+    name: &'static str,
+    number: u32,
+    is_ordered: bool,
+    takes_only_words: bool,
+}
+
 impl IndexMethod {
+    /// All methods.
+    pub const ALL: [IndexMethod; 3] = [IndexMethod::Btree, IndexMethod::Hash, IndexMethod::Kiss];
+
+    fn facts(self) -> MethodFacts {
+        match self {
+            IndexMethod::Btree => MethodFacts { name: "btree", number: 403, is_ordered: true, takes_only_words: false },
+            IndexMethod::Kiss => MethodFacts { name: "kiss", number: 9_405, is_ordered: true, takes_only_words: true },
+            IndexMethod::Hash => MethodFacts { name: "hash", number: 405, is_ordered: false, takes_only_words: false },
+        }
+    }
+
     /// The name in SQL.
     pub fn name(self) -> &'static str {
-        match self {
-            IndexMethod::Btree => "btree",
-            IndexMethod::Kiss => "kiss",
-            IndexMethod::Hash => "hash",
-        }
+        self.facts().name
+    }
+
+    /// The method with this name in SQL.
+    pub fn named(name: &str) -> Option<IndexMethod> {
+        IndexMethod::ALL.into_iter().find(|method| method.name() == name)
+    }
+
+    /// Its number in PostgreSQL's list of access methods, or one that PostgreSQL does not use.
+    pub fn number(self) -> u32 {
+        self.facts().number
+    }
+
+    /// Whether keys can be read in their order, and ranges of them.
+    pub fn is_ordered(self) -> bool {
+        self.facts().is_ordered
+    }
+
+    /// Whether a key must be one value of 64 bits at most.
+    pub(crate) fn takes_only_words(self) -> bool {
+        self.facts().takes_only_words
     }
 }
 
@@ -159,6 +194,15 @@ pub(crate) struct KeptIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_method_is_found_by_its_name_and_has_a_number_of_its_own() {
+        for method in IndexMethod::ALL {
+            assert_eq!(IndexMethod::named(method.name()), Some(method));
+            assert_eq!(IndexMethod::ALL.iter().filter(|other| other.number() == method.number()).count(), 1);
+        }
+        assert_eq!(IndexMethod::named("Btree"), None);
+    }
 
     #[test]
     fn an_index_of_columns_is_kept_as_it_was_before_there_were_expressions() {

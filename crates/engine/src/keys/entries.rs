@@ -46,6 +46,7 @@ enum Keyed {
 /// See the module.
 pub(crate) struct Entries {
     keyed: Keyed,
+    is_ordered: bool,
     nulls: BPlusTree<Rid, ()>,
 }
 
@@ -63,12 +64,12 @@ impl Entries {
             (IndexMethod::Hash, true) => Keyed::HashedWords(WordIndex::new()),
             (IndexMethod::Hash, false) => Keyed::HashedBytes(HashIndex::new()),
         };
-        Ok(Entries { keyed, nulls: BPlusTree::new() })
+        Ok(Entries { keyed, is_ordered: method.is_ordered(), nulls: BPlusTree::new() })
     }
 
     /// Whether entries can be read in order.
     pub(crate) fn is_ordered(&self) -> bool {
-        !matches!(self.keyed, Keyed::HashedWords(_) | Keyed::HashedBytes(_))
+        self.is_ordered
     }
 
     /// Adds an entry, if it is not there.

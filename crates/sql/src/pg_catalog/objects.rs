@@ -50,7 +50,6 @@ pub(super) struct IndexObject {
     pub(super) is_primary: bool,
     /// Whether it stands for a constraint, be it the key.
     pub(super) is_constraint: bool,
-    pub(super) method: &'static str,
     pub(super) bytes: i64,
 }
 
@@ -121,7 +120,6 @@ impl TableObject {
                 is_unique: definition.unique || is_primary,
                 is_primary,
                 is_constraint: definition.is_constraint || is_primary,
-                method: definition.method.name(),
                 bytes: size(index.bytes()),
                 definition,
             }
@@ -176,7 +174,7 @@ impl TableObject {
         let predicate = index.definition.predicate.as_ref();
         let predicate =
             predicate.map_or_else(String::new, |of| format!(" WHERE {}", self.expression(of, style, written)));
-        format!("CREATE {unique}INDEX {name} ON {table} USING {} ({parts}){predicate}", index.method)
+        format!("CREATE {unique}INDEX {name} ON {table} USING {} ({parts}){predicate}", index.definition.method.name())
     }
 
     /// The definition of the constraint that an index stands for.

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArr
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use engine::{Column, Database, IndexPart};
+use engine::{Column, Database, IndexMethod, IndexPart};
 
 use super::columns::{self, INFORMATION_PREFIX};
 use super::information;
@@ -44,13 +44,8 @@ pub(super) fn count(count: usize) -> Cell {
     Number(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// The access methods: name, number, and whether it is of an index.
-const METHODS: [(&str, i64, bool); 4] =
-    [("heap", 2, false), ("btree", 403, true), ("hash", 405, true), ("kiss", 9_405, true)];
-
-fn method_oid(name: &str) -> i64 {
-    METHODS.iter().find(|method| method.0 == name).map_or(0, |method| method.1)
-}
+/// The number of the access method of tables.
+const HEAP: i64 = 2;
 
 /// See [`super::relation`].
 pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
@@ -118,7 +113,7 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
 
 fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, String>) -> Vec<Row> {
     match name {
-        "pg_am" => METHODS.iter().map(|method| access_method(*method)).collect(),
+        "pg_am" => access_methods(),
         "pg_attribute" => attributes(&objects()),
         "pg_class" => classes(&objects()),
         "pg_constraint" => {
@@ -149,9 +144,12 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
     }
 }
 
-fn access_method((name, oid, is_index): (&str, i64, bool)) -> Row {
-    let kind = if is_index { "i" } else { "t" };
-    vec![("oid", Number(oid)), ("amname", text(name)), ("amhandler", text("-")), ("amtype", text(kind))]
+fn access_methods() -> Vec<Row> {
+    let row = |name, oid, kind| -> Row {
+        vec![("oid", Number(oid)), ("amname", text(name)), ("amhandler", text("-")), ("amtype", text(kind))]
+    };
+    let of_indexes = IndexMethod::ALL.map(|method| row(method.name(), i64::from(method.number()), "i"));
+    std::iter::once(row("heap", HEAP, "t")).chain(of_indexes).collect()
 }
 
 fn table_view(table: &TableObject) -> Row {
@@ -175,13 +173,14 @@ fn classes(objects: &Objects) -> Vec<Row> {
     let table = |table: &TableObject| {
         let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
         let width = table.table.schema().columns().len();
-        let mut row = class(table.oid, &table.name, "r", method_oid("heap"), width);
+        let mut row = class(table.oid, &table.name, "r", HEAP, width);
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(!table.indexes.is_empty()))]);
         row
     };
     let index = |(table, index): (&TableObject, &IndexObject)| {
         let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
-        let mut row = class(index.oid, &index.name, "i", method_oid(index.method), index.columns.len());
+        let mut row =
+            class(index.oid, &index.name, "i", i64::from(index.definition.method.number()), index.columns.len());
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(false))]);
         row
     };

@@ -69,8 +69,7 @@ fn method(create: &CreateIndex, source: &Source) -> Result<IndexMethod> {
         Some(IndexType::Custom(name)) => fold(name),
         Some(other) => other.to_string().to_lowercase(),
     };
-    let methods = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash];
-    methods.into_iter().find(|method| method.name() == name).ok_or_else(|| {
+    IndexMethod::named(&name).ok_or_else(|| {
         SqlError::new("42704", format!("access method \"{name}\" does not exist")).at(source.find_word(&name))
     })
 }
