@@ -23,7 +23,7 @@ use super::cells::{check_decimal, keys_of};
 use super::meta::{decode_sketch, encode_sketch};
 use super::views::{decode_views, encode_views};
 use super::{BlobKind, Damage, Reader, Shape, Writer};
-use crate::encoding::dictionary::Entries;
+use crate::encoding::dictionary::{Entries, Lookup};
 use crate::encoding::float::{Alp, Exponents};
 use crate::encoding::integers::{Integers, Runs};
 use crate::encoding::packed::Packed;
@@ -125,7 +125,7 @@ fn encode_raw(raw: &Raw, writer: &mut Writer) {
 fn encode_meaning(meaning: &Meaning, writer: &mut Writer) {
     match meaning {
         Meaning::Keys => writer.byte(1),
-        Meaning::Lookup(keys) => {
+        Meaning::Lookup(Lookup(keys)) => {
             writer.byte(2);
             writer.number(keys.len() as u64);
             writer.array(keys);
@@ -300,7 +300,7 @@ fn decode_meaning(reader: &mut Reader<'_>, form: u8, len: usize, data_type: Data
             let is_within = keys.iter().all(|key| (least..=greatest).contains(key));
             reader
                 .check(is_within && keys.is_sorted(), || "has entries that do not ascend within their type".into())?;
-            Ok(Meaning::Lookup(keys.into()))
+            Ok(Meaning::Lookup(Lookup(keys.into())))
         }
         3 => {
             let entries = reader.count(len.max(1), "entries")?;
@@ -384,7 +384,7 @@ fn check_integers(
 ) -> Result<(), Damage> {
     let (least, greatest) = match meaning {
         Meaning::Keys => keys_of(data_type),
-        Meaning::Lookup(keys) => (0, keys.len() as i64 - 1),
+        Meaning::Lookup(Lookup(keys)) => (0, keys.len() as i64 - 1),
         Meaning::Entries(entries) => (0, entries.len() as i64 - 1),
         Meaning::Float(_) => return Ok(()),
     };

@@ -1,14 +1,13 @@
 //! Aggregates on encoded columns: whole blocks by their zones, the rest on the integers as they are stored.
 use super::aggregates::{Aggregates, Sum, integer_of};
-use super::column::{EncodedColumn, Form, Meaning};
+use super::column::EncodedColumn;
 use super::integers::KeyTotals;
 use super::kernels::{sum_floats, sum_floats_kept};
-use super::keys::{double_of_key, is_summed, real_of_key};
+use super::keys::is_summed;
 use super::mask::{Mask, bits_of, count_bits};
-use super::simd::{BLOCK, BlockBits, Simd};
+use super::simd::{BLOCK, BlockBits, Simd, each_block};
 use super::zones::BlockZone;
 use crate::value::cell::is_wide;
-use types::DataType;
 
 /// The part of one block that is to be aggregated.
 #[derive(Clone, Copy)]
@@ -33,7 +32,7 @@ impl EncodedColumn {
         let simd = Simd::best();
         let mut result = Aggregates::new(self.data_type);
         let mut running = KeyTotals::NONE;
-        self.each_block(from, to, |block, rows, at| {
+        each_block(from, to, |block, rows, at| {
             let len = rows.1 - rows.0;
             let zone = &self.zones[block];
             let mut kept = mask.map(|mask| mask.part(at, len));
@@ -75,7 +74,7 @@ impl EncodedColumn {
         }
         let zone = &self.zones[part.block];
         running.count += part.count;
-        if self.is_raw_bytes() {
+        if self.form.has_slots_as_zone_keys(self.data_type) {
             if part.is_whole {
                 result.add_extreme(self.zone_cell(zone.min));
                 result.add_extreme(self.zone_cell(zone.max));
@@ -110,37 +109,12 @@ impl EncodedColumn {
 
     /// Totals in zone keys.
     fn part_totals<const EXTREMES: bool>(&self, simd: Simd, part: Part<'_>) -> KeyTotals {
-        let start = part.block * BLOCK;
-        match &self.form {
-            Form::Raw(raw) => raw.totals::<EXTREMES>(simd, (start + part.rows.0, start + part.rows.1), part.kept),
-            Form::Encoded(integers, Meaning::Keys | Meaning::Entries(_)) => {
-                integers.totals::<EXTREMES>(simd, part.block, part.rows, part.kept)
-            }
-            Form::Encoded(..) => {
-                let mut keys = [0; BLOCK];
-                self.block_keys(simd, part.block, part.rows, &mut keys);
-                KeyTotals::of_keys::<EXTREMES>(simd, &keys[part.rows.0..part.rows.1], part.kept)
-            }
-        }
+        self.form.totals::<EXTREMES>(simd, part.block, part.rows, self.data_type, part.kept)
     }
 
     fn part_float_sum(&self, simd: Simd, part: Part<'_>) -> f64 {
-        let start = part.block * BLOCK;
         let mut buffer = [0.0; BLOCK];
-        let doubles = match &self.form {
-            Form::Raw(raw) => raw.doubles((start + part.rows.0, start + part.rows.1), &mut buffer),
-            Form::Encoded(..) => {
-                let mut keys = [0; BLOCK];
-                self.block_keys(simd, part.block, part.rows, &mut keys);
-                let keys = &keys[part.rows.0..part.rows.1];
-                if self.data_type == DataType::Real {
-                    buffer.iter_mut().zip(keys).for_each(|(out, key)| *out = f64::from(real_of_key(*key)));
-                } else {
-                    buffer.iter_mut().zip(keys).for_each(|(out, key)| *out = double_of_key(*key));
-                }
-                &buffer[..keys.len()]
-            }
-        };
+        let doubles = self.form.doubles(simd, part.block, part.rows, self.data_type, &mut buffer);
         match part.kept {
             None => sum_floats(simd, doubles),
             Some(kept) => sum_floats_kept(simd, doubles, kept),

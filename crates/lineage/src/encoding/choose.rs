@@ -14,11 +14,13 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use types::DataType;
 
-use super::column::{EncodedColumn, Form, Meaning};
-use super::dictionary;
+use super::column::EncodedColumn;
+use super::dictionary::{self, Lookup};
 use super::float::{Alp, Exponents};
+use super::form::{Form, Meaning};
 use super::integers::Integers;
 use super::keys::is_float;
+use super::meaning::IntegerMeaning;
 use super::raw::Raw;
 use super::simd::{BLOCK, Simd};
 use super::zones::{self, BlockZone};
@@ -37,6 +39,18 @@ pub(super) enum Hint {
     Integers,
     Dictionary,
     Float(Exponents),
+}
+
+impl Hint {
+    /// What a form says of the next one.
+    pub(super) fn of(form: &Form) -> Hint {
+        match form {
+            Form::Raw(_) => Hint::Raw,
+            Form::Encoded(_, Meaning::Keys) => Hint::Integers,
+            Form::Encoded(_, Meaning::Lookup(_) | Meaning::Entries(_)) => Hint::Dictionary,
+            Form::Encoded(_, Meaning::Float(alp)) => Hint::Float(alp.exponents),
+        }
+    }
 }
 
 impl EncodedColumn {
@@ -202,7 +216,7 @@ fn encode_lookup(simd: Simd, keys: &[i64], limit: usize, hint: Option<Hint>) -> 
     }
     let (values, codes) = dictionary::of_keys(keys, LOOKUP_MAX.min(keys.len() / 4))?;
     let codes = Integers::smallest(simd, &codes, limit.checked_sub(values.len() * 8 + 1)?)?;
-    Some(Form::Encoded(codes, Meaning::Lookup(values.into())))
+    Some(Form::Encoded(codes, Meaning::Lookup(Lookup(values.into()))))
 }
 
 fn encode_bytes(

@@ -16,9 +16,11 @@ use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use foldhash::fast::FixedState;
 use types::DataType;
 
-use super::keys::wide_decimal;
-use super::predicate::CellOrder;
+use super::keys::{key_of_word, wide_decimal, word_of_key};
+use super::meaning::IntegerMeaning;
+use super::predicate::{CellOrder, Intervals, Ranges, Test};
 use super::raw::Raw;
+use super::simd::Simd;
 use crate::value::cell::Cell;
 
 /// The entries of a dictionary of a type that is stored as bytes, ascending.
@@ -46,15 +48,6 @@ impl Entries {
         }
     }
 
-    /// Bytes of memory.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Entries::Text(array) => views_bytes(array),
-            Entries::Bytea(array) => views_bytes(array),
-            Entries::Decimal(values) => size_of_val(&**values),
-        }
-    }
-
     /// The entry with this code.
     #[inline]
     pub fn cell(&self, code: i64) -> Cell<'_> {
@@ -67,7 +60,7 @@ impl Entries {
     }
 
     /// The code of a value, if it is an entry.
-    pub fn code(&self, bytes: &[u8]) -> Option<i64> {
+    fn code(&self, bytes: &[u8]) -> Option<i64> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = (low + high) / 2;
@@ -86,20 +79,95 @@ impl Entries {
     }
 
     /// The order of the entries.
-    pub fn order<'a>(&'a self, data_type: DataType) -> CellOrder<impl Fn(usize) -> Cell<'a>> {
+    fn order<'a>(&'a self, data_type: DataType) -> CellOrder<impl Fn(usize) -> Cell<'a>> {
         CellOrder { data_type, len: self.len(), cell: |code| self.cell(code as i64) }
     }
+}
 
-    /// The rows with these codes as an Arrow array.
-    pub fn array(&self, codes: &[i64], data_type: DataType, nulls: Option<NullBuffer>) -> ArrayRef {
+impl IntegerMeaning for Entries {
+    #[inline]
+    fn value(&self, _: usize, integer: i64, _: DataType) -> Cell<'_> {
+        self.cell(integer)
+    }
+
+    fn bytes(&self) -> usize {
         match self {
-            Entries::Text(array) => Arc::new(take_views(array, codes, nulls)),
-            Entries::Bytea(array) => Arc::new(take_views(array, codes, nulls)),
+            Entries::Text(array) => views_bytes(array),
+            Entries::Bytea(array) => views_bytes(array),
+            Entries::Decimal(values) => size_of_val(&**values),
+        }
+    }
+
+    fn array(&self, _: usize, integers: &[i64], data_type: DataType, nulls: Option<NullBuffer>) -> ArrayRef {
+        match self {
+            Entries::Text(array) => Arc::new(take_views(array, integers, nulls)),
+            Entries::Bytea(array) => Arc::new(take_views(array, integers, nulls)),
             Entries::Decimal(values) => {
-                let values: Vec<i128> = codes.iter().map(|code| values[*code as usize]).collect();
+                let values: Vec<i128> = integers.iter().map(|code| values[*code as usize]).collect();
                 let array = PrimitiveArray::<Decimal128Type>::new(values.into(), nulls);
                 Arc::new(array.with_data_type(data_type.to_arrow()))
             }
+        }
+    }
+
+    fn has_zone_keys(&self) -> bool {
+        true
+    }
+
+    fn zone_value(&self, key: i64, _: DataType) -> Cell<'_> {
+        self.cell(key)
+    }
+
+    fn zone_keys_of(&self, test: &Test, data_type: DataType) -> Intervals {
+        Intervals::of_ranges(&test.ranges(&self.order(data_type)))
+    }
+
+    fn has_codes(&self) -> bool {
+        true
+    }
+
+    fn code_of(&self, value: Cell<'_>, _: DataType) -> Option<i64> {
+        match value {
+            Cell::Bytes(bytes) => self.code(bytes),
+            Cell::Null | Cell::Word(_) => None,
+        }
+    }
+}
+
+/// The entries of a dictionary of keys, ascending.
+#[derive(Clone)]
+pub(crate) struct Lookup(pub Box<[i64]>);
+
+impl IntegerMeaning for Lookup {
+    #[inline]
+    fn value(&self, _: usize, integer: i64, data_type: DataType) -> Cell<'_> {
+        Cell::Word(word_of_key(self.0[integer as usize], data_type))
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+
+    fn replace_by_keys(&self, _: Simd, _: usize, integers: &mut [i64], _: DataType) {
+        integers.iter_mut().for_each(|integer| *integer = self.0[*integer as usize]);
+    }
+
+    fn integers_of(&self, zone_keys: &Intervals) -> Option<Intervals> {
+        let codes = |(low, high): (i64, i64)| {
+            let below = self.0.partition_point(|key| *key < low) as i128;
+            (below, self.0.partition_point(|key| *key <= high) as i128)
+        };
+        Some(Intervals::of_ranges(&zone_keys.iter().map(codes).collect::<Ranges>()))
+    }
+
+    fn has_codes(&self) -> bool {
+        true
+    }
+
+    fn code_of(&self, value: Cell<'_>, data_type: DataType) -> Option<i64> {
+        match value {
+            Cell::Word(word) => self.0.binary_search(&key_of_word(word, data_type)).ok().map(|code| code as i64),
+            Cell::Null | Cell::Bytes(_) => None,
         }
     }
 }

@@ -13,10 +13,12 @@
 use smallvec::SmallVec;
 use types::DataType;
 
-use super::keys::{double_of_key, ordered_double, ordered_real, real_of_key};
+use super::keys::{double_of_key, ordered_double, ordered_real, real_of_key, word_of_key};
+use super::meaning::IntegerMeaning;
 use super::packing::width_of;
 use super::predicate::Intervals;
-use super::simd::{BLOCK, Simd, kernel};
+use super::simd::{BLOCK, BlockBits, Simd, kernel};
+use crate::value::cell::Cell;
 
 const POWERS: [f64; 19] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
@@ -46,6 +48,7 @@ pub(crate) struct Exponents {
 }
 
 /// The exponents and exceptions that make a column of integers one of floats.
+#[derive(Clone)]
 pub(crate) struct Alp {
     pub exponents: Exponents,
     /// slots of the exceptions, ascending
@@ -216,14 +219,9 @@ impl Alp {
         Some((integers, Alp { exponents, slots: slots.into(), keys: exceptions.into() }))
     }
 
-    /// Bytes of memory.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&*self.slots) + size_of_val(&*self.keys)
-    }
-
     /// The key at `slot`, where the integer is this.
     #[inline]
-    pub fn key(&self, slot: usize, integer: i64) -> i64 {
+    fn key(&self, slot: usize, integer: i64) -> i64 {
         if !self.slots.is_empty()
             && let Ok(i) = self.slots.binary_search(&(slot as u32))
         {
@@ -233,22 +231,32 @@ impl Alp {
     }
 
     /// The exceptions in rows `from..to`: slot and key.
-    pub fn exceptions(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, i64)> + '_ {
+    fn exceptions(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, i64)> + '_ {
         let first = self.slots.partition_point(|slot| (*slot as usize) < from);
         let pairs = self.slots[first..].iter().zip(&self.keys[first..]);
         pairs.map(|(slot, key)| (*slot as usize, *key)).take_while(move |(slot, _)| *slot < to)
     }
+}
 
-    /// Turns the integers of the rows from `from` on into keys.
-    pub fn decode(&self, simd: Simd, from: usize, integers: &mut [i64]) {
+impl IntegerMeaning for Alp {
+    #[inline]
+    fn value(&self, slot: usize, integer: i64, data_type: DataType) -> Cell<'_> {
+        Cell::Word(word_of_key(self.key(slot, integer), data_type))
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.slots) + size_of_val(&*self.keys)
+    }
+
+    fn replace_by_keys(&self, simd: Simd, from: usize, integers: &mut [i64], _: DataType) {
         decode_all(simd, self.exponents.factors(), self.exponents.is_real, integers);
         for (slot, key) in self.exceptions(from, from + integers.len()) {
             integers[slot - from] = key;
         }
     }
 
-    /// The integers of which the floats lie in the intervals; exceptions are not in it.
-    pub fn integers_of(&self, intervals: &Intervals) -> Intervals {
+    /// The integers of which the floats lie in the intervals.
+    fn integers_of(&self, zone_keys: &Intervals) -> Option<Intervals> {
         let first_with = |is_past: &dyn Fn(i64) -> bool| {
             let (mut low, mut high) = (-INTEGER_MAX, INTEGER_MAX + 1);
             while low < high {
@@ -262,6 +270,14 @@ impl Alp {
             let to = first_with(&|key| key > high);
             (from < to).then(|| (from, to - 1))
         };
-        Intervals::of(intervals.iter().filter_map(interval).collect())
+        Some(Intervals::of(zone_keys.iter().filter_map(interval).collect()))
+    }
+
+    fn correct(&self, (from, to): (usize, usize), zone_keys: &Intervals, bits: &mut BlockBits) {
+        for (slot, key) in self.exceptions(from, to) {
+            let row = slot - from;
+            let bit = u64::from(zone_keys.contains(key)) << (row % 64);
+            bits[row / 64] = bits[row / 64] & !(1 << (row % 64)) | bit;
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::kernels::{Totals, count_changes, totals, totals_kept};
 use super::mask::{count_bits, set_bits};
 use super::packed::{Packed, extremes};
 use super::predicate::Intervals;
-use super::simd::{BLOCK, BlockBits, Simd};
+use super::simd::{BLOCK, BlockBits, Simd, each_block};
 use super::within::within;
 
 #[cfg(test)]
@@ -204,6 +204,18 @@ impl Integers {
                 runs.in_rows(block, (0, BLOCK)).for_each(|(from, to, key)| keys[from..to].fill(key));
             }
         }
+    }
+
+    /// The keys of rows `from..to`.
+    pub fn rows(&self, from: usize, to: usize) -> Vec<i64> {
+        let mut keys = Vec::with_capacity(to - from);
+        let simd = Simd::best();
+        let mut buffer = [0; BLOCK];
+        each_block(from, to, |block, rows, _| {
+            self.unpack(simd, block, &mut buffer);
+            keys.extend_from_slice(&buffer[rows.0..rows.1]);
+        });
+        keys
     }
 
     /// Sets the bits of those of the rows `from..to` of a block that have a key in the intervals; bit 0 is row

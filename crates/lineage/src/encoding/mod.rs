@@ -16,7 +16,8 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `column` | an encoded column: its forms, its values, what it takes |
+//! | `column` | an encoded column: its values, what it takes |
+//! | `form`, `meaning` | the list of forms; what integers stand for |
 //! | `choose` | which encoding a column gets |
 //! | `texts` | text whose order is known from the dictionaries of insert and tail pages |
 //! | `patch` | a column with some values replaced |
@@ -33,10 +34,12 @@ mod choose;
 mod column;
 pub(crate) mod dictionary;
 pub(crate) mod float;
+mod form;
 pub(crate) mod integers;
 mod kernels;
 mod keys;
 mod mask;
+mod meaning;
 mod outline;
 pub(crate) mod packed;
 mod packing;
@@ -52,8 +55,9 @@ mod within;
 pub(crate) mod zones;
 
 pub use aggregates::{Aggregates, Sum};
-pub use column::Encoding;
-pub(crate) use column::{EncodedColumn, Form, Meaning};
+pub(crate) use column::EncodedColumn;
+pub use form::Encoding;
+pub(crate) use form::{Form, Meaning};
 #[cfg(test)]
 pub(crate) use integers::BLOCKS_UNPACKED;
 pub use mask::Mask;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use types::DataType;
 
 use super::aggregates::Aggregates;
-use super::column::{EncodedColumn, Encoding};
+use super::column::EncodedColumn;
+use super::form::Encoding;
 use super::integers::KeyTotals;
 use super::keys::{is_float, is_summed, word_of_key};
 use super::predicate::{CellOrder, Intervals, KeyOrder, Test, Verdict};

@@ -13,7 +13,8 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
 use types::DataType;
 
 use super::choose::{Hint, encode, encode_keys, fill_nulls};
-use super::column::{EncodedColumn, Form, Meaning};
+use super::column::EncodedColumn;
+use super::form::{Form, Meaning};
 use super::integers::Integers;
 use super::keys::{key_of_word, wide_decimal};
 use super::raw::Raw;
@@ -46,13 +47,13 @@ fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedColumn {
         return overwritten;
     }
     let nulls = patched_nulls(column, patches);
-    let hint = Some(hint_of(column));
+    let hint = Some(Hint::of(&column.form));
     let (data_type, len) = (column.data_type, column.len);
     if is_wide(data_type) {
         let raw = patched_bytes(column, patches, nulls.as_ref());
         return encode(raw, nulls, len, data_type, hint);
     }
-    let mut keys = column.keys(0, len);
+    let mut keys = column.form.keys(0, len, data_type);
     for (slot, cell) in patches {
         if let Cell::Word(word) = cell {
             keys[*slot] = key_of_word(*word, data_type);
@@ -120,41 +121,19 @@ fn patched_codes(
     patches: &Patches<'_>,
     nulls: Option<&NullBuffer>,
 ) -> Option<(Form, Arc<[BlockZone]>)> {
-    let Form::Encoded(integers, meaning @ (Meaning::Lookup(_) | Meaning::Entries(_))) = &column.form else {
+    let Form::Encoded(integers, meaning) = &column.form else { return None };
+    if !meaning.has_codes() {
         return None;
-    };
-    let code = |cell: &Cell<'_>| match (meaning, cell) {
-        (Meaning::Lookup(keys), Cell::Word(word)) => {
-            keys.binary_search(&key_of_word(*word, column.data_type)).ok().map(|code| code as i64)
-        }
-        (Meaning::Entries(entries), Cell::Bytes(bytes)) => entries.code(bytes),
-        _ => None,
-    };
-    let simd = Simd::best();
-    let mut codes = column.codes(integers, 0, column.len);
+    }
+    let mut codes = integers.rows(0, column.len);
     for (slot, cell) in patches.iter().filter(|(_, cell)| *cell != Cell::Null) {
-        codes[*slot] = code(cell)?;
+        codes[*slot] = meaning.code_of(*cell, column.data_type)?;
     }
     nulls.iter().for_each(|nulls| fill_nulls(&mut codes, nulls));
+    let simd = Simd::best();
     let integers = Integers::smallest(simd, &codes, usize::MAX)?;
-    let (meaning, zones) = match meaning {
-        Meaning::Lookup(keys) => {
-            codes.iter_mut().for_each(|code| *code = keys[*code as usize]);
-            (Meaning::Lookup(keys.clone()), zones::of_keys(simd, &codes, nulls))
-        }
-        Meaning::Entries(entries) => (Meaning::Entries(entries.clone()), zones::of_keys(simd, &codes, nulls)),
-        Meaning::Keys | Meaning::Float(_) => return None,
-    };
-    Some((Form::Encoded(integers, meaning), zones))
-}
-
-fn hint_of(column: &EncodedColumn) -> Hint {
-    match &column.form {
-        Form::Raw(_) => Hint::Raw,
-        Form::Encoded(_, Meaning::Keys) => Hint::Integers,
-        Form::Encoded(_, Meaning::Lookup(_) | Meaning::Entries(_)) => Hint::Dictionary,
-        Form::Encoded(_, Meaning::Float(alp)) => Hint::Float(alp.exponents),
-    }
+    meaning.replace_by_zone_keys(0, &mut codes, column.data_type);
+    Some((Form::Encoded(integers, meaning.clone()), zones::of_keys(simd, &codes, nulls)))
 }
 
 fn patched_nulls(column: &EncodedColumn, patches: &Patches<'_>) -> Option<NullBuffer> {

@@ -4,41 +4,28 @@
 //! The translation makes intervals of keys of the test, and of these intervals of whatever integers the column
 //! stores: codes by a search in the dictionary, ALP's integers by a search along its decoding. Bytes kept raw are
 //! asked row by row, those rows only that the mask still has.
-use super::column::{EncodedColumn, Form, Meaning};
+use super::column::EncodedColumn;
+use super::form::TranslatedTest;
 use super::mask::{Mask, bits_of};
-use super::predicate::{CellOrder, Intervals, KeyOrder, Ranges, Test, Verdict};
-use super::simd::{BLOCK, BLOCK_WORDS, Simd};
+use super::predicate::{CellOrder, Test, Verdict};
+use super::simd::{BLOCK, BLOCK_WORDS, Simd, each_block};
 use super::zones::BlockZone;
-use crate::value::cell::is_wide;
-
-/// A test in terms of a column's integers.
-struct TranslatedTest {
-    /// what passes, in zone keys
-    zone: Intervals,
-    /// what passes, in the integers of the column
-    integers: Intervals,
-}
 
 impl EncodedColumn {
     /// Clears from `mask` those of the rows `from..from + mask.len()` that do not pass. NULL passes IS NULL only.
     pub fn select(&self, from: usize, test: &Test, mask: &mut Mask) {
         let to = from + mask.len();
         assert!(to <= self.len, "rows {from}..{to} of {}", self.len);
-        match (test, self.is_raw_bytes()) {
+        match (test, self.form.has_slots_as_zone_keys(self.data_type)) {
             (Test::IsNull, _) => self.select_nulls(from, mask, true),
             (Test::IsNotNull, _) => self.select_nulls(from, mask, false),
-            (_, true) => self.each_block(from, to, |block, rows, at| self.select_bytes(block, rows, at, test, mask)),
+            (_, true) => each_block(from, to, |block, rows, at| self.select_bytes(block, rows, at, test, mask)),
             (_, false) => {
                 let simd = Simd::best();
-                let test = self.translate(test);
-                self.each_block(from, to, |block, rows, at| self.select_block(simd, block, rows, at, &test, mask));
+                let test = self.form.translate(test, self.data_type);
+                each_block(from, to, |block, rows, at| self.select_block(simd, block, rows, at, &test, mask));
             }
         }
-    }
-
-    /// Whether the column keeps bytes raw, so that zone keys are slots.
-    pub(super) fn is_raw_bytes(&self) -> bool {
-        is_wide(self.data_type) && matches!(self.form, Form::Raw(_))
     }
 
     fn select_nulls(&self, from: usize, mask: &mut Mask, wanted: bool) {
@@ -55,26 +42,6 @@ impl EncodedColumn {
             }
             mask.keep_only(at, len, &bits);
         }
-    }
-
-    fn translate(&self, test: &Test) -> TranslatedTest {
-        if let Form::Encoded(_, Meaning::Entries(entries)) = &self.form {
-            let codes = Intervals::of_ranges(&test.ranges(&entries.order(self.data_type)));
-            return TranslatedTest { zone: codes.clone(), integers: codes };
-        }
-        let keys = Intervals::of_ranges(&test.ranges(&KeyOrder));
-        let integers = match &self.form {
-            Form::Encoded(_, Meaning::Lookup(values)) => {
-                let codes = |(low, high): (i64, i64)| {
-                    let below = values.partition_point(|value| *value < low) as i128;
-                    (below, values.partition_point(|value| *value <= high) as i128)
-                };
-                Intervals::of_ranges(&keys.iter().map(codes).collect::<Ranges>())
-            }
-            Form::Encoded(_, Meaning::Float(alp)) => alp.integers_of(&keys),
-            _ => keys.clone(),
-        };
-        TranslatedTest { zone: keys, integers }
     }
 
     /// The rows of one block, which are rows `at..` of the mask.
@@ -95,21 +62,8 @@ impl EncodedColumn {
             Verdict::None => return mask.clear_range(at, len),
             Verdict::All => {}
             Verdict::Some => {
-                let start = block * BLOCK;
                 let mut bits = [0; BLOCK_WORDS];
-                match &self.form {
-                    Form::Raw(raw) => raw.find(simd, (start + rows.0, start + rows.1), &test.zone, &mut bits),
-                    Form::Encoded(integers, meaning) => {
-                        integers.find(simd, block, rows, &test.integers, &mut bits);
-                        if let Meaning::Float(alp) = meaning {
-                            for (slot, key) in alp.exceptions(start + rows.0, start + rows.1) {
-                                let row = slot - start - rows.0;
-                                let bit = u64::from(test.zone.contains(key)) << (row % 64);
-                                bits[row / 64] = bits[row / 64] & !(1 << (row % 64)) | bit;
-                            }
-                        }
-                    }
-                }
+                self.form.find(simd, block, rows, test, self.data_type, &mut bits);
                 mask.keep_only(at, len, &bits);
             }
         }

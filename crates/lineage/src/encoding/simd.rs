@@ -22,6 +22,18 @@ pub(super) fn low_bits(bits: usize) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
+/// Calls `action` for each block that rows `from..to` touch: the block, the rows within it, and how many rows came
+/// before.
+pub(super) fn each_block(from: usize, to: usize, mut action: impl FnMut(usize, (usize, usize), usize)) {
+    let mut at = from;
+    while at < to {
+        let start = at / BLOCK * BLOCK;
+        let end = to.min(start + BLOCK);
+        action(at / BLOCK, (at - start, end - start), at - from);
+        at = end;
+    }
+}
+
 /// The processor has AVX2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());

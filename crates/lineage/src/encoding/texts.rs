@@ -13,9 +13,11 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 use types::DataType;
 
 use super::choose::fill_nulls;
-use super::column::{EncodedColumn, Form, Meaning};
+use super::column::EncodedColumn;
 use super::dictionary::{Entries, buffer_bytes};
+use super::form::{Form, Meaning};
 use super::integers::Integers;
+use super::meaning::IntegerMeaning;
 use super::simd::Simd;
 use super::zones;
 
@@ -43,7 +45,7 @@ impl EncodedColumn {
     pub fn texts(&self) -> Option<(Vec<&[u8]>, Vec<u32>)> {
         let Form::Encoded(integers, Meaning::Entries(Entries::Text(entries))) = &self.form else { return None };
         let is_null = |slot: usize| self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(slot));
-        let codes = self.codes(integers, 0, self.len).into_iter().enumerate();
+        let codes = integers.rows(0, self.len).into_iter().enumerate();
         let numbers = codes.map(|(slot, code)| if is_null(slot) { NULL_NUMBER } else { code as u32 }).collect();
         Some(((0..entries.len()).map(|entry| entries.value(entry).as_bytes()).collect(), numbers))
     }

@@ -1,6 +1,7 @@
 //! The common parts of all tests of encoded columns: values of every type in several shapes, and every form that a
 //! column of them can have. The rule that all forms are held to is the array itself, read cell by cell.
 mod columns;
+mod defaults;
 mod evaluation;
 mod merging;
 
@@ -10,6 +11,7 @@ use types::{DataType, Value};
 
 use super::choose::fill_nulls;
 use super::choose::nulls_of;
+use super::dictionary::Lookup;
 use super::float::{Alp, Exponents};
 use super::integers::{Integers, Runs};
 use super::keys::is_float;
@@ -183,7 +185,9 @@ pub fn forms(array: &ArrayRef, data_type: DataType) -> Vec<EncodedColumn> {
     nulls.iter().for_each(|nulls| fill_nulls(&mut keys, nulls));
     both(&keys).into_iter().for_each(|integers| push(integers, Meaning::Keys, &keys));
     let (distinct, codes) = dictionary::of_keys(&keys, usize::MAX).expect("no limit");
-    both(&codes).into_iter().for_each(|integers| push(integers, Meaning::Lookup(distinct.clone().into()), &keys));
+    both(&codes)
+        .into_iter()
+        .for_each(|integers| push(integers, Meaning::Lookup(Lookup(distinct.clone().into())), &keys));
     if is_float(data_type)
         && let Some((exponents, _)) = Exponents::choose(&keys, len, data_type)
         && let Some((integers, alp)) = Alp::encode(simd, &keys, exponents)
