@@ -1,4 +1,4 @@
-//! Where the values of a statement by key come from, and what they are when it runs.
+//! Where the values of a statement by key come from.
 //!
 //! A value is taken here only if it is plainly one of its column's type: a literal that reads as one, a parameter of the same
 //! type, an integer of another width that fits. For all else there is the long way.
@@ -6,6 +6,7 @@ use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, FunctionArguments, Value as SqlValue};
 use engine::{Column, DataType, Schema, Value};
 
+use super::exact::{bits, exact, is_integer};
 use crate::names::fold;
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::append_literal;
@@ -201,114 +202,6 @@ impl Scope<'_> {
             Some(whole)
         };
         rows.iter().map(row).collect()
-    }
-}
-
-/// The values of the origins in one execution.
-pub(crate) struct Bound<'a> {
-    pub(crate) values: &'a [Value],
-    /// microseconds since 1970
-    pub(crate) now: i64,
-}
-
-impl Bound<'_> {
-    fn value(&self, origin: &Origin) -> Option<Value> {
-        match origin {
-            Origin::Constant(value) => Some(value.clone()),
-            Origin::Parameter(at, to) => exact(self.values.get(*at)?, *to),
-            Origin::Now(DataType::Timestamp) => Some(Value::Timestamp(self.now)),
-            Origin::Now(_) => Some(Value::TimestampTz(self.now)),
-        }
-    }
-
-    /// The values of a key. One with NULL has no row, and goes the long way.
-    pub(crate) fn key(&self, key: &[Origin]) -> Option<Vec<Value>> {
-        key.iter().map(|origin| self.value(origin).filter(|value| !value.is_null())).collect()
-    }
-
-    pub(crate) fn row(&self, row: &[Origin]) -> Option<Vec<Value>> {
-        row.iter().map(|origin| self.value(origin)).collect()
-    }
-
-    /// The columns with their new values; `read` holds the values of the columns that are read, in their order.
-    pub(crate) fn changes(&self, sets: &[(usize, Term)], read: &[Value]) -> Option<Vec<(usize, Value)>> {
-        let mut read = read.iter();
-        let change = |(column, term): &(usize, Term)| {
-            let value = match term {
-                Term::Value(origin) => self.value(origin)?,
-                Term::Sum { by, is_minus, width, column_type, .. } => {
-                    let sum = sum(read.next()?, &self.value(by)?, *is_minus)?;
-                    exact(&exact(&sum, *width)?, *column_type)?
-                }
-            };
-            Some((*column, value))
-        };
-        sets.iter().map(change).collect()
-    }
-}
-
-/// The sum or difference of two integers, `None` beyond 64 bits.
-fn sum(left: &Value, right: &Value, is_minus: bool) -> Option<Value> {
-    match (left, right) {
-        (Value::Null, _) | (_, Value::Null) => Some(Value::Null),
-        _ => {
-            let (left, right) = (integer(left)?, integer(right)?);
-            let sum = if is_minus { left.checked_sub(right) } else { left.checked_add(right) };
-            sum.map(Value::BigInt)
-        }
-    }
-}
-
-/// The value as one of a type, if it is one without any change but in width.
-fn exact(value: &Value, to: DataType) -> Option<Value> {
-    match (value, to) {
-        (Value::Null, _) => Some(Value::Null),
-        (value, DataType::SmallInt) => i16::try_from(integer(value)?).ok().map(Value::SmallInt),
-        (value, DataType::Integer) => i32::try_from(integer(value)?).ok().map(Value::Integer),
-        (value, DataType::BigInt) => integer(value).map(Value::BigInt),
-        (Value::Text(text), DataType::Text { max_chars }) => {
-            let fits = max_chars.is_none_or(|max| text.len() <= max as usize || text.chars().count() <= max as usize);
-            fits.then(|| value.clone())
-        }
-        (Value::Text(text), DataType::Char { chars }) => {
-            let text = text.trim_end_matches(' ');
-            (text.chars().count() <= chars as usize).then(|| Value::Text(text.to_owned()))
-        }
-        (Value::Decimal(decimal), DataType::Decimal { precision, scale }) => {
-            let fits = decimal.scale == scale && decimal.unscaled.unsigned_abs() < 10u128.pow(precision.into());
-            fits.then(|| value.clone())
-        }
-        (Value::Boolean(_), DataType::Boolean)
-        | (Value::Real(_), DataType::Real)
-        | (Value::Double(_), DataType::Double)
-        | (Value::Bytea(_), DataType::Bytea)
-        | (Value::Date(_), DataType::Date)
-        | (Value::Timestamp(_), DataType::Timestamp)
-        | (Value::TimestampTz(_), DataType::TimestampTz)
-        | (Value::Uuid(_), DataType::Uuid) => Some(value.clone()),
-        _ => None,
-    }
-}
-
-fn integer(value: &Value) -> Option<i64> {
-    match value {
-        Value::SmallInt(value) => Some((*value).into()),
-        Value::Integer(value) => Some((*value).into()),
-        Value::BigInt(value) => Some(*value),
-        _ => None,
-    }
-}
-
-fn is_integer(data_type: DataType) -> bool {
-    bits(data_type) > 0
-}
-
-fn bits(data_type: DataType) -> u32 {
-    match data_type {
-        DataType::SmallInt => 16,
-        DataType::Integer => 32,
-        DataType::BigInt => 64,
-        _ => 0,
     }
 }
 

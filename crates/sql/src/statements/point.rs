@@ -3,7 +3,8 @@ use arrow_schema::SchemaRef;
 use engine::{ScanOptions, Table, Value};
 
 use crate::error::Result;
-use crate::point::term::{Bound, Origin};
+use crate::point::bound::Bound;
+use crate::point::term::Origin;
 use crate::point::{Action, Point};
 use crate::session::Session;
 use crate::session::transactions::Write;

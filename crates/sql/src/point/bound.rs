@@ -1,0 +1,62 @@
+//! The values of a statement by key when it runs: constants as they are, parameters as the types of their columns, the time.
+//!
+//! Where a value is not exactly one of its column's type there is none here, and the statement goes the long way.
+use engine::{DataType, Value};
+
+use super::exact::{exact, integer};
+use super::term::{Origin, Term};
+
+/// The values of the origins in one execution.
+pub(crate) struct Bound<'a> {
+    pub(crate) values: &'a [Value],
+    /// microseconds since 1970
+    pub(crate) now: i64,
+}
+
+impl Bound<'_> {
+    fn value(&self, origin: &Origin) -> Option<Value> {
+        match origin {
+            Origin::Constant(value) => Some(value.clone()),
+            Origin::Parameter(at, to) => exact(self.values.get(*at)?, *to),
+            Origin::Now(DataType::Timestamp) => Some(Value::Timestamp(self.now)),
+            Origin::Now(_) => Some(Value::TimestampTz(self.now)),
+        }
+    }
+
+    /// The values of a key. One with NULL has no row, and goes the long way.
+    pub(crate) fn key(&self, key: &[Origin]) -> Option<Vec<Value>> {
+        key.iter().map(|origin| self.value(origin).filter(|value| !value.is_null())).collect()
+    }
+
+    pub(crate) fn row(&self, row: &[Origin]) -> Option<Vec<Value>> {
+        row.iter().map(|origin| self.value(origin)).collect()
+    }
+
+    /// The columns with their new values; `read` holds the values of the columns that are read, in their order.
+    pub(crate) fn changes(&self, sets: &[(usize, Term)], read: &[Value]) -> Option<Vec<(usize, Value)>> {
+        let mut read = read.iter();
+        let change = |(column, term): &(usize, Term)| {
+            let value = match term {
+                Term::Value(origin) => self.value(origin)?,
+                Term::Sum { by, is_minus, width, column_type, .. } => {
+                    let sum = sum(read.next()?, &self.value(by)?, *is_minus)?;
+                    exact(&exact(&sum, *width)?, *column_type)?
+                }
+            };
+            Some((*column, value))
+        };
+        sets.iter().map(change).collect()
+    }
+}
+
+/// The sum or difference of two integers, `None` beyond 64 bits.
+fn sum(left: &Value, right: &Value, is_minus: bool) -> Option<Value> {
+    match (left, right) {
+        (Value::Null, _) | (_, Value::Null) => Some(Value::Null),
+        _ => {
+            let (left, right) = (integer(left)?, integer(right)?);
+            let sum = if is_minus { left.checked_sub(right) } else { left.checked_add(right) };
+            sum.map(Value::BigInt)
+        }
+    }
+}
