@@ -12,6 +12,7 @@
 pub(crate) mod implicit;
 pub(crate) mod prepared;
 pub(crate) mod prepared_statements;
+pub(crate) mod preparing;
 
 use std::sync::Arc;
 

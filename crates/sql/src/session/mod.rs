@@ -148,6 +148,16 @@ impl Session {
         }
     }
 
+    /// The tables that a statement would see now.
+    pub(crate) fn look_at_tables(&mut self) {
+        let own = self.block.as_ref().and_then(Block::begun);
+        self.tables = match own {
+            Some(own) => Tables::of(&self.db, own),
+            None if self.block.is_some() => self.activity.tables(&self.db),
+            None => Tables::published(&self.db),
+        };
+    }
+
     /// What a query of this session reads now.
     pub(crate) fn moment(&mut self) -> Result<Moment> {
         match (self.settings.as_of(), &mut self.block) {

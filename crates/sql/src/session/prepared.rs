@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::Statement;
 use engine::DataType;
 
 use super::substitute;
+use crate::names::tables::Tables;
 use crate::parsing::parse::ParsedStatement;
 use crate::point::Point;
 use crate::syntax::stack;
@@ -15,14 +16,30 @@ pub struct PreparedStatement {
     pub(crate) parsed: ParsedStatement,
     pub(crate) parameters: Vec<DataType>,
     /// What the items are of parameters that are arrays.
-    pub(crate) items: Vec<Option<DataType>>,
+    items: Vec<Option<DataType>>,
     /// The numbers of those that are cast to `oid[]`.
-    pub(crate) oid_arrays: HashSet<usize>,
+    oid_arrays: HashSet<usize>,
     /// The short way, if it may go that.
     pub(crate) point: Option<Point>,
 }
 
 impl PreparedStatement {
+    /// A statement with the types of its parameters, and of the items of those that are arrays. Whether it may go the short
+    /// way is told by the tables as they are now.
+    pub(crate) fn new(
+        text: &str,
+        parsed: ParsedStatement,
+        (parameters, items): (Vec<DataType>, Vec<Option<DataType>>),
+        tables: &Tables,
+    ) -> PreparedStatement {
+        let oid_arrays = oid_arrays(text);
+        let point = match &parsed {
+            ParsedStatement::Statement(statement) => Point::plan(statement, tables, &parameters),
+            _ => None,
+        };
+        PreparedStatement { text: text.to_owned(), parsed, parameters, items, oid_arrays, point }
+    }
+
     /// The types of `$1`, `$2`, ...
     pub fn parameters(&self) -> &[DataType] {
         &self.parameters
@@ -91,4 +108,10 @@ impl Drop for PreparedStatement {
         let parsed = std::mem::replace(&mut self.parsed, ParsedStatement::Empty);
         stack::with_room(self.text.len(), || drop(parsed));
     }
+}
+
+/// The numbers of the parameters that a text casts to `oid[]`.
+fn oid_arrays(text: &str) -> HashSet<usize> {
+    let number = |(at, _): (usize, &str)| text[..at].rsplit_once('$')?.1.parse().ok();
+    text.match_indices("::oid[]").filter_map(number).collect()
 }
