@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use sql::{PreparedStatement, Session, SqlError, TransactionStatus};
+use sql::{PreparedStatement, Session, SqlError};
 
 use crate::listener::ServerState;
 use crate::portals::Portals;
@@ -12,7 +12,7 @@ use crate::startup::REPORTED;
 use crate::wire::WireError;
 use crate::wire::frontend::{self, Request};
 use crate::wire::input::Input;
-use crate::wire::output::{Gravity, Output, Readiness};
+use crate::wire::output::{Gravity, Output};
 
 /// Why something was not done.
 pub(crate) enum Failure {
@@ -63,7 +63,7 @@ pub(crate) struct Connection<'a> {
     shared: &'a ServerState,
     entry: Arc<Entry>,
     /// The values that the client was told of settings that may change.
-    told: Vec<(&'static str, String)>,
+    pub(crate) told: Vec<(&'static str, String)>,
 }
 
 impl<'a> Connection<'a> {
@@ -183,36 +183,5 @@ impl<'a> Connection<'a> {
         }
         self.output.error(Gravity::Error, error, position);
         Ok(())
-    }
-
-    /// Ends what came together: commits it, closes its portals, and says so.
-    fn sync(&mut self) -> Answer {
-        let ended = self.session.end_implicit();
-        if let Err(error) = ended {
-            self.tell(&error, None)?;
-        }
-        self.skips = false;
-        self.ready()
-    }
-
-    /// Says that the next statement may come.
-    fn ready(&mut self) -> Answer {
-        let readiness = match self.session.transaction_status() {
-            TransactionStatus::Idle => Readiness::Idle,
-            TransactionStatus::InBlock => Readiness::InBlock,
-            TransactionStatus::Failed => Readiness::Failed,
-        };
-        if readiness != Readiness::InBlock {
-            self.portals.close_all();
-        }
-        for (name, told) in &mut self.told {
-            let value = self.session.setting(name).unwrap_or_default();
-            if value != *told {
-                self.output.parameter_status(name, &value);
-                *told = value;
-            }
-        }
-        self.output.ready(readiness);
-        Ok(self.output.flush()?)
     }
 }

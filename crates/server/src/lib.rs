@@ -11,7 +11,7 @@
 //! from thread to thread, and analytical queries compute on DataFusion's own threads meanwhile.
 //!
 //! The modules: `wire` is bytes, `values` the forms of values, `startup` the beginning of a connection, `simple`
-//! and `extended` the two ways to run statements, `copy_in` rows from a client, `registry` the connections, `watch`
+//! and `extended` the two ways to run statements, `ready` the end of each, `copy_in` rows from a client, `registry` the connections, `watch`
 //! the thread that looks after them.
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,7 @@ mod extended;
 pub mod fuzzing;
 mod listener;
 mod portals;
+mod ready;
 mod registry;
 mod rows;
 mod simple;
