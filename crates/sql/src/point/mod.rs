@@ -7,8 +7,8 @@
 //!
 //! Such a statement is looked at once (`shape` tells what it is, `term` where its values come from), against the table as it is
 //! then, and run (`statements/point.rs`, with the values that `bound` has) as often as wanted by a call of the engine: no plan, no
-//! task, no other thread. Whatever it says besides, and whatever value is not plainly one of its column's type, goes the long way, which means the same for all
-//! that both can do, errors included: here nothing is reported that the engine does not report.
+//! task, no other thread. Whatever it says besides, and whatever value is not plainly one of its column's type, goes the long
+//! way, which means the same for all that both can do, errors included: here nothing is reported that the engine does not report.
 //!
 //! Imports names, values and below; sessions keep such statements prepared.
 pub(crate) mod bound;

@@ -1,0 +1,63 @@
+//! `Execute`: a portal is run, as far as its client wants rows of it.
+use sql::{Outcome, SqlError};
+
+use super::counted;
+use crate::connection::{Answer, Connection};
+use crate::copy_in::ClientInput;
+use crate::portals::{Portal, PortalState};
+use crate::rows::PendingRows;
+use crate::simple::tag_of_rows;
+
+impl Connection<'_> {
+    pub(super) fn execute(&mut self, name: String, rows_max: u32) -> Answer {
+        let mut portal = self.portals.take(&name)?;
+        if self.input.next_kinds()[0] != Some(b'S') && !portal.prepared.is_control() {
+            self.session.begin_implicit()?;
+        }
+        let mut tag = match portal.state {
+            PortalState::New => self.start(&mut portal)?,
+            PortalState::Open(_) => None,
+            // The rows of a query are all there were.
+            PortalState::Done if portal.prepared.gives_rows() => Some(tag_of_rows(portal.prepared.text(), 0)),
+            PortalState::Done => {
+                return Err(SqlError::new("55000", format!("portal \"{name}\" cannot be run")).into());
+            }
+        };
+        if let PortalState::Open(sending) = &mut portal.state {
+            let wanted = if rows_max == 0 { usize::MAX } else { rows_max as usize };
+            let sent = sending.send(&mut self.output, wanted)?;
+            if sent == wanted {
+                self.output.bare(b's');
+            } else {
+                tag = Some(tag_of_rows(portal.prepared.text(), sent));
+                portal.state = PortalState::Done;
+            }
+        }
+        if let Some(tag) = tag {
+            self.output.command_complete(&tag);
+        }
+        self.portals.put_back(name, portal);
+        Ok(self.output.flush_if_full()?)
+    }
+
+    /// Runs a portal up to where its rows can be read. `None` if it gives none: then it has run, and this is its tag.
+    pub(super) fn start(&mut self, portal: &mut Portal) -> Answer<Option<String>> {
+        let mut input = ClientInput::new(&mut self.input, &mut self.output);
+        let outcome = self.session.execute_prepared(&portal.prepared, &portal.values, &mut input);
+        if let Some(lost) = input.lost.take() {
+            return Err(lost.into());
+        }
+        drop(input);
+        match outcome.map_err(|error| counted(error, portal.prepared.text()))? {
+            Outcome::Rows(rows) => {
+                portal.state = PortalState::Open(PendingRows::new(rows, &portal.result_formats)?);
+                Ok(None)
+            }
+            Outcome::Done(command) => {
+                command.notices.iter().for_each(|notice| self.output.notice(notice));
+                portal.state = PortalState::Done;
+                Ok(Some(command.tag))
+            }
+        }
+    }
+}
