@@ -102,18 +102,28 @@ def is_shorter(a, b):
     return a != b and is_short and a == b.quantize(decimal.Decimal(1).scaleb(-16), context=wide)
 
 
+def close_items(a, b):
+    return a == b or bool(NUMBER.fullmatch(a) and NUMBER.fullmatch(b)) and close(decimal.Decimal(a), decimal.Decimal(b))
+
+
 def close(a, b):
     if a == b or a is None or b is None:
         return a == b
+    if isinstance(a, str) and isinstance(b, str) and a[:1] == b[:1] == "{":
+        # Numerics in an array that were cast to text.
+        items = a.strip("{}").split(","), b.strip("{}").split(",")
+        return len(items[0]) == len(items[1]) and all(map(close_items, *items))
     if isinstance(a, (float, decimal.Decimal)) and isinstance(b, (float, decimal.Decimal)):
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)
         if isinstance(a, float) and isinstance(b, float):
             return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-13)
         if isinstance(a, decimal.Decimal) and isinstance(b, decimal.Decimal):
-            # Where both have as many decimals no digit may differ; quotients have at least ten here, sixteen there.
+            # Where both have as many decimals no digit may differ but the last of sixteen or more, which are of quotients,
+            # roots and logarithms: quotients have at least ten here, sixteen there.
             if a.as_tuple().exponent == b.as_tuple().exponent:
-                return is_shorter(a, b) or is_shorter(b, a)
+                is_rounded = a.as_tuple().exponent <= -16 and math.isclose(a, b, rel_tol=1e-15, abs_tol=2e-16)
+                return is_rounded or is_shorter(a, b) or is_shorter(b, a)
             return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
         return math.isclose(float(a), float(b), rel_tol=1e-12)
     if isinstance(a, str) and isinstance(b, str) and NUMBER.fullmatch(a) and NUMBER.fullmatch(b):

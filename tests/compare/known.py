@@ -4,6 +4,8 @@ import re
 # A kind of difference, what it says of itself, and the statement, each as an expression, and the reason.
 KNOWN = [
     ("accepted|code", r"42804 could not determine polymorphic type", r"", "an untyped text is taken for a text"),
+    ("accepted|code", r"PostgreSQL (fails with )?42601 syntax error", r"",
+     "comparisons in a row are read from the left, where PostgreSQL wants parentheses"),
     ("rows|tag", r"", r"atan2d?\(", "a float that is computed is never negative zero, whose angle is another"),
 ]
 

@@ -1,12 +1,13 @@
 """Whole cases by family: what is sent to both servers and compared."""
 from expressions import TYPES, Scope, Source
+from operators import Operators
 from queries import NAMES, PLAIN, Case, Queries
 from tree import Items, node, optional
 
 SORTABLE = set(TYPES)
 
 
-class Statements(Queries):
+class Statements(Operators, Queries):
     """Makes a case; the family tells which constructs it is about."""
 
     def __init__(self, rng, tables, families=None, without=()):
@@ -141,4 +142,4 @@ class Statements(Queries):
 
 
 FAMILIES = ["values_", "values_", "constants", "constants", "subqueries", "subqueries", "set_operations", "windows", "groups",
-            "joins", "tables_of_queries", "changes"]
+            "joins", "tables_of_queries", "changes", "operators"]

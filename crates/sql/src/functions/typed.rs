@@ -10,7 +10,7 @@ use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions::core::{greatest, least, nullif};
 use datafusion::functions::math::{gcd, lcm, signum};
-use datafusion::functions::string::{bit_length, octet_length};
+use datafusion::functions::string::{bit_length, concat, octet_length};
 use datafusion::functions::unicode::{character_length, strpos, substr};
 use datafusion::functions_nested::concat::{array_append_udf, array_prepend_udf};
 use datafusion::functions_nested::position::{array_position_udf, array_positions_udf};
@@ -61,6 +61,7 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
         (Gives::Integer, octet_length()),
         (Gives::Integer, bit_length()),
         (Gives::Same, substr()),
+        (Gives::Same, concat()),
         (Gives::First, nullif()),
         (Gives::Common, greatest()),
         (Gives::Common, least()),

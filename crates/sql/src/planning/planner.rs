@@ -231,8 +231,11 @@ async fn plan_with_names(
     match plan(state, statement.clone()).await {
         Err(error) if duplicates::are_refused(&error.to_string()) => {
             duplicates::rename_all(&mut statement);
-            // The statement that was written is the one to be corrected.
-            plan(state, statement).await.map_err(|_| error)
+            // Where names are refused again, the statement that was written is the one to be corrected.
+            plan(state, statement).await.map_err(|other| match duplicates::are_refused(&other.to_string()) {
+                true => error,
+                false => other,
+            })
         }
         planned => planned,
     }

@@ -63,7 +63,8 @@ pub(crate) fn plan(
                 let call = ScalarFunction::new_udf(Arc::new(function), vec![left, right]);
                 return Ok(PlannerResult::Planned(Expr::ScalarFunction(call)));
             }
-            temporal::scale(op, (left, &first), (right, &second))
+            let (left, right) = mixed::of_one_width(Box::new(left), Box::new(right), schema);
+            temporal::scale(op, (*left, &first), (*right, &second))
         }
         BinaryOperator::Plus => temporal::sum((left, &first), Operator::Plus, (right, &second)),
         BinaryOperator::Minus => temporal::sum((left, &first), Operator::Minus, (right, &second)),

@@ -14,3 +14,4 @@ pub(crate) mod ordered;
 pub(crate) mod ordered_sets;
 pub(crate) mod sorted_aggregates;
 pub(crate) mod sum;
+pub(crate) mod wide_averages;

@@ -18,13 +18,14 @@ use datafusion::logical_expr::{
 };
 
 use super::interval_averages::{self, IntervalAverage};
+use super::wide_averages::{self, WideAverage};
 use crate::error::SqlError;
 use crate::functions::times::intervals::INTERVAL;
 use crate::semantics::operations::decimals::{self, power_of_ten, rounded};
 use crate::values::types::taken;
 
 /// The decimals of results, unless the numbers have more.
-const DECIMALS: i8 = 16;
+pub(crate) const DECIMALS: i8 = 16;
 /// The decimals that numbers of 256 bits keep.
 const MOST_DECIMALS: i8 = 20;
 const WIDE: DataType = DataType::Decimal256(76, 0);
@@ -85,6 +86,12 @@ impl Moments {
         self.kind == Kind::Average && interval_averages::is_interval(data_type)
     }
 
+    /// The type of the numbers, if this is the average of such of 256 bits.
+    fn wide<'f>(&self, fields: &'f [FieldRef]) -> Option<&'f DataType> {
+        let [field] = fields else { return None };
+        (self.kind == Kind::Average && wide_averages::is_wide(field.data_type())).then(|| field.data_type())
+    }
+
     fn are_intervals(&self, fields: &[FieldRef]) -> bool {
         matches!(fields, [field] if self.is_of_intervals(field.data_type()))
     }
@@ -107,10 +114,9 @@ impl AggregateUDFImpl for Moments {
         match types {
             [one] if self.is_of_intervals(one) => Ok(vec![INTERVAL]),
             [one] if is_exact(one) => Ok(types.to_vec()),
+            [one] if self.kind == Kind::Average && wide_averages::is_wide(one) => Ok(types.to_vec()),
             // The squares of numbers of 256 bits have no room; those of as many as most columns hold are exact all the same.
-            [DataType::Decimal256(_, scale @ 0..)] if self.kind != Kind::Average => {
-                Ok(vec![DataType::Decimal128(38, (*scale).min(MOST_DECIMALS))])
-            }
+            [DataType::Decimal256(_, scale @ 0..)] => Ok(vec![DataType::Decimal128(38, (*scale).min(MOST_DECIMALS))]),
             _ => taken(self.inner.as_ref(), types),
         }
     }
@@ -119,6 +125,7 @@ impl AggregateUDFImpl for Moments {
         match types {
             [one] if self.is_of_intervals(one) => Ok(INTERVAL),
             [one] if is_exact(one) => Ok(DataType::Decimal128(38, scale_of(one).max(DECIMALS))),
+            [one] if self.kind == Kind::Average && wide_averages::is_wide(one) => Ok(wide_averages::return_type(one)),
             _ => self.inner.return_type(types),
         }
     }
@@ -130,6 +137,9 @@ impl AggregateUDFImpl for Moments {
                 false => Ok(Box::new(IntervalAverage::default())),
             };
         }
+        if let Some(data_type) = self.wide(args.expr_fields) {
+            return Ok(Box::new(WideAverage::new(data_type)));
+        }
         if !are_exact(args.expr_fields) {
             return self.inner.accumulator(args);
         }
@@ -138,7 +148,8 @@ impl AggregateUDFImpl for Moments {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        match are_exact(args.expr_fields) || self.are_intervals(args.expr_fields) {
+        let fields = args.expr_fields;
+        match are_exact(fields) || self.are_intervals(fields) || self.wide(fields).is_some() {
             true => self.accumulator(args),
             false => self.inner.create_sliding_accumulator(args),
         }
@@ -147,6 +158,9 @@ impl AggregateUDFImpl for Moments {
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         if self.are_intervals(args.input_fields) {
             return Ok(interval_averages::state_fields(args.name));
+        }
+        if let Some(data_type) = self.wide(args.input_fields) {
+            return Ok(wide_averages::state_fields(args.name, data_type));
         }
         if !are_exact(args.input_fields) {
             return self.inner.state_fields(args);
@@ -162,7 +176,7 @@ impl AggregateUDFImpl for Moments {
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
         match are_exact(args.expr_fields) {
-            _ if self.are_intervals(args.expr_fields) => false,
+            _ if self.are_intervals(args.expr_fields) || self.wide(args.expr_fields).is_some() => false,
             true => self.kind == Kind::Average,
             false => self.inner.groups_accumulator_supported(args),
         }
@@ -185,7 +199,7 @@ fn unscaled(array: &ArrayRef, scale: i8) -> Result<Decimal128Array> {
     }
 }
 
-fn overflow() -> DataFusionError {
+pub(crate) fn overflow() -> DataFusionError {
     let error = SqlError::new("22003", "numeric field overflow");
     DataFusionError::External(Box::new(error.hint("Cast the numbers to double precision.")))
 }

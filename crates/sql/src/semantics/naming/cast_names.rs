@@ -7,7 +7,7 @@ use crate::syntax::identifiers::last_part;
 use crate::syntax::walk::{Walk, WalkMut};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    Statement, UnaryOperator, Value, VisitMut, Visitor, VisitorMut,
+    SelectItem, SetExpr, Statement, UnaryOperator, Value, VisitMut, Visitor, VisitorMut,
 };
 
 /// Tells function calls apart that differ in nothing but casts; `is_aggregate` knows the names of aggregate functions.
@@ -105,9 +105,29 @@ impl VisitorMut for Strip {
                 *expr = std::mem::replace(inner, Expr::Tuple(Vec::new()));
             }
             Expr::TypedString(typed) => *expr = Expr::Value(typed.value.clone()),
+            // A subquery has the name of its column.
+            Expr::Subquery(query) => {
+                if let Some(column) = first_column(&query.body) {
+                    *expr = column;
+                }
+            }
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// The first column of a query as it is named.
+fn first_column(body: &SetExpr) -> Option<Expr> {
+    match body {
+        SetExpr::Select(select) => match select.projection.first()? {
+            SelectItem::UnnamedExpr(column) => Some(column.clone()),
+            SelectItem::ExprWithAlias { alias, .. } => Some(Expr::Identifier(alias.clone())),
+            _ => None,
+        },
+        SetExpr::Query(query) => first_column(&query.body),
+        SetExpr::SetOperation { left, .. } => first_column(left),
+        _ => None,
     }
 }
 

@@ -22,7 +22,10 @@ use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::metrics::MetricsSet;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, replace_children_if_necessary,
+};
 
 use crate::syntax::walk::WalkTree;
 
@@ -33,8 +36,9 @@ pub(crate) struct OffsetsInOrder;
 impl PhysicalOptimizerRule for OffsetsInOrder {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         plan.change_up(|node| {
-            Ok(match in_order(&node) {
-                Some(offset) => Transformed::yes(Arc::new(offset) as Arc<dyn ExecutionPlan>),
+            let Some(limit) = node.downcast_ref::<GlobalLimitExec>() else { return Ok(Transformed::no(node)) };
+            Ok(match in_order(limit)? {
+                Some(plan) => Transformed::yes(plan),
                 None => Transformed::no(node),
             })
         })
@@ -50,11 +54,26 @@ impl PhysicalOptimizerRule for OffsetsInOrder {
     }
 }
 
-fn in_order(node: &Arc<dyn ExecutionPlan>) -> Option<OffsetExec> {
-    let limit = node.downcast_ref::<GlobalLimitExec>()?;
-    let order = limit.input().output_ordering()?.clone();
-    let is_offset = limit.skip() > 0 && limit.fetch().is_none();
-    is_offset.then(|| OffsetExec { limit: limit.clone(), order: OrderingRequirements::from(order) })
+/// The operator in the place of such a limit. It goes below projections that drop what the rows are ordered by: the order is
+/// known no more above them.
+fn in_order(limit: &GlobalLimitExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if limit.skip() == 0 || limit.fetch().is_some() {
+        return Ok(None);
+    }
+    let mut projections = Vec::new();
+    let mut input = limit.input();
+    while input.output_ordering().is_none() && input.downcast_ref::<ProjectionExec>().is_some() {
+        projections.push(input.clone());
+        input = input.children()[0];
+    }
+    let Some(order) = input.output_ordering() else { return Ok(None) };
+    let order = OrderingRequirements::from(order.clone());
+    let limit = GlobalLimitExec::new(input.clone(), limit.skip(), None);
+    let mut plan: Arc<dyn ExecutionPlan> = Arc::new(OffsetExec { limit, order });
+    for projection in projections.into_iter().rev() {
+        plan = replace_children_if_necessary(projection, vec![plan])?;
+    }
+    Ok(Some(plan))
 }
 
 /// Skips the first rows of an order.

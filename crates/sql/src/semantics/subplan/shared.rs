@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Fields, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
@@ -88,7 +88,7 @@ impl Sharing<'_> {
 
     fn table(&mut self, alias: &SubqueryAlias, keeps: bool) -> Result<LogicalPlan> {
         let query = self.plan(alias.input.as_ref().clone())?;
-        let schema = query.schema().inner().clone();
+        let schema = with_nulls(query.schema().inner());
         let origins = origins(&query, &origin);
         let query = self.plans.convert(query)?;
         let is_in_order = ordered::has_order(&query, &is_in_order);
@@ -110,6 +110,12 @@ impl Sharing<'_> {
         let source = provider_as_source(Arc::new(table));
         LogicalPlanBuilder::scan(name, source, None)?.alias(alias.alias.clone())?.build()
     }
+}
+
+/// A schema of columns that may all be NULL: only the conversion finds that a subquery as a value may have no row.
+fn with_nulls(schema: &Schema) -> SchemaRef {
+    let fields: Fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// Whether a scan gives the rows of a query that is worked out once, in the order that it asks for.
