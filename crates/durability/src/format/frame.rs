@@ -191,6 +191,7 @@ impl Header {
     }
 
     /// Appends the whole frame, which stands at `offset`: the header, the payload, the LSN that a commit depends on, zeros.
+    #[inline]
     pub(crate) fn put(&self, out: &mut Vec<u8>, (salt, offset): (Salt, u64), payload: &[u8], depends_on: Option<u64>) {
         out.extend_from_slice(&self.encode_at(salt, offset));
         out.extend_from_slice(payload);

@@ -17,6 +17,7 @@ const REDO_BYTES_MAX: usize = 1 << 20;
 
 impl Transaction {
     /// Notes a record that was inserted, with the one before it if they are neighbours.
+    #[inline]
     pub(super) fn note_insert(&mut self, data: &Arc<TableData>, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {
         let table = self.position(data);
         let is_next =
@@ -37,6 +38,7 @@ impl Transaction {
     }
 
     /// Notes a version that was appended to a record.
+    #[inline]
     pub(super) fn note_change(
         &mut self,
         data: &Arc<TableData>,

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 impl Transaction {
     /// The Start Time of what is written now. What views that are still open see must not change, so a new command begins
     /// where there are any.
+    #[inline]
     pub(super) fn start(&mut self) -> Result<u64> {
         if self.open.get().is_some_and(|open| Arc::strong_count(open) > 1) {
             let next = Command(self.command.0 + 1);

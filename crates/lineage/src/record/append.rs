@@ -59,6 +59,7 @@ pub(super) struct Append<'a> {
 impl Append<'_> {
     /// Appends a snapshot record for the columns that are updated for the first time, if there are any, and the new version.
     /// The record's Indirection word is `above`.
+    #[inline]
     pub(super) fn update<O: Outcomes>(
         &self,
         view: View<'_, O>,
