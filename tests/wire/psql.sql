@@ -18,6 +18,11 @@ COPY people (id, name) FROM STDIN;
 COPY people (id, name) FROM STDIN;
 3	Edsger
 \.
+COPY people (id, name) FROM STDIN (FORMAT csv);
+5,"Hopper, Grace"
+\.
+SELECT name FROM people WHERE id = 5;
+DELETE FROM people WHERE id = 5;
 \dt
 \d people
 \di

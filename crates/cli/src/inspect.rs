@@ -36,8 +36,9 @@ Examples:
   lstore mydata --archive /mnt/archive      keep the log, for moments in between
 
 `backup` opens the database; while a shell or program has it open, say
-BACKUP TO '/mnt/backups/monday' there: nobody waits for it. A backup is a
-database like any other: it can be opened, read and verified where it is.";
+BACKUP TO '/mnt/backups/monday' there: no transaction waits for it. A server
+writes no files for its clients: stop it first. A backup is a database like
+any other: it can be opened, read and verified where it is.";
 
 /// How `backup` runs.
 #[derive(Args, Clone, Debug)]

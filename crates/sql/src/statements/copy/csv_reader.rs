@@ -6,6 +6,9 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// The longest record.
 const RECORD_BYTES_MAX: usize = 1 << 28;
 
+/// A line that ends the data, as in PostgreSQL's text format; as a value it is quoted.
+pub(crate) const END_OF_DATA: &[u8] = b"\\.";
+
 /// How the file is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dialect {
@@ -78,11 +81,13 @@ pub(crate) struct CsvReader<R> {
     passed: u64,
     line: u64,
     dialect: Dialect,
+    /// Whether the line that ends the data has been read.
+    is_over: bool,
 }
 
 impl<R: Read> CsvReader<R> {
     pub(crate) fn new(input: R, dialect: Dialect) -> CsvReader<R> {
-        CsvReader { input, buffer: vec![0; BUFFER_BYTES], at: 0, end: 0, passed: 0, line: 1, dialect }
+        CsvReader { input, buffer: vec![0; BUFFER_BYTES], at: 0, end: 0, passed: 0, line: 1, dialect, is_over: false }
     }
 
     /// Bytes consumed so far.
@@ -117,12 +122,12 @@ impl<R: Read> CsvReader<R> {
         Ok(self.at < self.end)
     }
 
-    /// Reads the next record; false at the end of the file.
+    /// Reads the next record; false at the end of the file, or of the data before it.
     pub(crate) fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
         record.clear();
         record.line = self.line;
         let mut is_quoted = false;
-        if !self.fill()? {
+        if self.is_over || !self.fill()? {
             return Ok(false);
         }
         let Dialect { delimiter, quote, .. } = self.dialect;
@@ -152,7 +157,9 @@ impl<R: Read> CsvReader<R> {
             }
         }
         record.ends.push((record.bytes.len(), is_quoted));
-        Ok(true)
+        // psql sends the line that ends the rows in a script, too.
+        self.is_over = record.len() == 1 && record.field(0) == (END_OF_DATA, false);
+        Ok(!self.is_over)
     }
 
     /// Reads up to the closing quote.
@@ -220,6 +227,17 @@ mod tests {
 
     fn fields(text: &str) -> Vec<Vec<String>> {
         records(text, DIALECT).into_iter().map(|(_, fields)| fields).collect()
+    }
+
+    #[test]
+    fn a_lone_mark_ends_the_data() {
+        let mut reader = CsvReader::new("1,x\n\"\\.\"\n\\.,\n\\.\n2,y\n".as_bytes(), DIALECT);
+        let (mut record, mut widths) = (Record::default(), Vec::new());
+        while reader.read(&mut record).unwrap() {
+            widths.push(record.len());
+        }
+        assert!(!reader.read(&mut record).unwrap(), "nothing is read behind it");
+        assert_eq!(widths, [2, 1, 2], "as a value it is quoted, or not alone");
     }
 
     #[test]

@@ -3,6 +3,7 @@ use std::io::Write;
 
 use arrow_array::{Array, RecordBatch};
 
+use super::csv_reader::END_OF_DATA;
 use crate::parsing::copy_options::{CopyOptions, Header};
 use crate::text_value;
 
@@ -57,8 +58,8 @@ impl<W: Write> CsvWriter<W> {
             return;
         };
         let means_something = |c: char| c == char::from(self.delimiter) || c == self.quote || c == '\n' || c == '\r';
-        // A lone `\.` once ended the data.
-        let needs_quotes = text == self.null || text.contains(means_something) || (is_alone && text == "\\.");
+        let ends_data = is_alone && text.as_bytes() == END_OF_DATA;
+        let needs_quotes = text == self.null || text.contains(means_something) || ends_data;
         if !needs_quotes {
             self.line.extend_from_slice(text.as_bytes());
             return;

@@ -7,7 +7,7 @@
 //! ```
 use std::io::{BufReader, Read};
 
-use super::csv_reader::{ReadError, Record, read_line};
+use super::csv_reader::{END_OF_DATA, ReadError, Record, read_line};
 
 const BUFFER_BYTES: usize = 1 << 18;
 
@@ -58,7 +58,7 @@ impl<R: Read> TextReader<R> {
             [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => line,
             line => line,
         };
-        if line == b"\\." {
+        if line == END_OF_DATA {
             self.is_over = true;
             return Ok(false);
         }
